@@ -1,0 +1,54 @@
+"""Tacit turns what agents work out in their sessions into skills they keep.
+
+Importing this package only defines names; each is loaded when it is first used.
+"""
+
+__version__ = "0.1.0"
+
+# Public name -> the module that defines it.
+_PUBLIC = {
+    "Entry": "tacit.skills.library",
+    "Library": "tacit.skills.library",
+    "Problem": "tacit.skills.skill",
+    "Settings": "tacit.base.settings",
+    "Skill": "tacit.skills.skill",
+    "TacitError": "tacit.base.errors",
+    "lint": "tacit.skills.lint",
+    "parse_skill": "tacit.skills.reading",
+    "read_skill": "tacit.skills.reading",
+}
+
+__all__ = [
+    "Entry",
+    "Library",
+    "Problem",
+    "Settings",
+    "Skill",
+    "TacitError",
+    "lint",
+    "parse_skill",
+    "read_skill",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tacit.base.errors import TacitError
+    from tacit.base.settings import Settings
+    from tacit.skills.library import Entry, Library
+    from tacit.skills.lint import lint
+    from tacit.skills.reading import parse_skill, read_skill
+    from tacit.skills.skill import Problem, Skill
+
+
+def __getattr__(name: str) -> object:
+    if name in _PUBLIC:
+        from importlib import import_module
+
+        value: object = getattr(import_module(_PUBLIC[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

@@ -1,0 +1,1 @@
+"""Settings, paths, events, errors, clock, locks and atomic files: what every layer stands on."""

@@ -1,0 +1,73 @@
+"""The errors a person can see, each with its exit code.
+
+A message names the thing and the cause; `hint` is the next command to type or thing to do.
+A refusal by the gate is a value, not one of these.
+"""
+
+
+class TacitError(Exception):
+    """Something the user can act on. Shown as one message, never as a traceback."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    @property
+    def code(self) -> str:
+        """A stable word for scripts, e.g. `not-found`."""
+        name = type(self).__name__
+        return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+
+
+class Usage(TacitError):
+    """The call itself is wrong: an unknown command, option or value."""
+
+    exit_code = 2
+
+
+class NotFound(TacitError):
+    """The named skill, session or file does not exist."""
+
+    exit_code = 3
+
+
+class BadConfig(TacitError):
+    """A configuration file or a TACIT_ variable cannot be used."""
+
+    exit_code = 4
+
+
+class Refused(TacitError):
+    """The rules say no: trust, the gate's verdict, a missing permission."""
+
+    exit_code = 5
+
+
+class Damaged(TacitError):
+    """Stored data is broken; `tacit doctor` mends it."""
+
+    exit_code = 6
+
+
+class MissingExtra(TacitError):
+    """An optional dependency is not installed."""
+
+    exit_code = 7
+
+    def __init__(self, extra: str, what: str) -> None:
+        super().__init__(f"{what} needs the extra '{extra}'", f"pip install 'tacit[{extra}]'")
+
+
+class Busy(TacitError):
+    """Another process holds a lock for too long."""
+
+    exit_code = 8
+
+
+class Unwritable(TacitError):
+    """The system refused a read or a write: permissions, a full disk, a read-only mount."""
+
+    exit_code = 9

@@ -1,0 +1,60 @@
+"""Files that are whole or not there: atomic writes, and folders private to the user."""
+
+import os
+import secrets
+
+from tacit.base.errors import Unwritable
+
+
+def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
+    """Replace the file at `path` with `data` in one step.
+
+    A reader sees the old bytes or the new ones. `durable` also forces them to the disk before and
+    after the rename; a cache that can be rebuilt does without. Each writer uses a temporary name
+    of its own, so many may write at once and the last one wins.
+    """
+    folder = os.path.dirname(path)
+    temporary = os.path.join(folder, f".{os.path.basename(path)}.{secrets.token_hex(6)}.tmp")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            _write_all(descriptor, data)
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+        if durable:
+            sync_folder(folder)
+    except OSError as error:
+        _forget(temporary)
+        raise Unwritable(
+            f"cannot write {path}: {error.strerror or error}",
+            "check the free space and the permissions of that folder",
+        ) from error
+    except BaseException:
+        _forget(temporary)
+        raise
+
+
+def sync_folder(folder: str) -> None:
+    """Force the names in `folder` to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _forget(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

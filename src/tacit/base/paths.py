@@ -1,0 +1,118 @@
+"""Where Tacit keeps its own files, and where a project begins.
+
+Paths are plain strings here: this module is on the way of every command, and pathlib alone costs
+as much as a bare interpreter start.
+"""
+
+import os
+import sys
+
+# A folder that holds one of these is the root of a project.
+PROJECT_MARKS = (".git", ".hg", ".jj", ".tacit")
+
+# The variables that are not settings of a section.
+RESERVED = ("TACIT_HOME", "TACIT_DATABASE_URL")
+
+
+class Folders:
+    """Tacit's own folders. `TACIT_HOME` moves all of them."""
+
+    __slots__ = ("cache", "config", "data", "home")
+
+    def __init__(self, home: str, config: str, data: str, cache: str) -> None:
+        self.home = home
+        self.config = config
+        self.data = data
+        self.cache = cache
+
+    @property
+    def config_file(self) -> str:
+        return os.path.join(self.config, "config.toml")
+
+
+def user_home() -> str:
+    return os.path.expanduser("~")
+
+
+def folders() -> Folders:
+    """The folders for this user, by the environment; nothing is created."""
+    home = user_home()
+    base = os.environ.get("TACIT_HOME")
+    if base:
+        base = os.path.abspath(os.path.expanduser(base))
+        return Folders(
+            home,
+            os.path.join(base, "config"),
+            os.path.join(base, "data"),
+            os.path.join(base, "cache"),
+        )
+    if sys.platform == "linux":  # what platformdirs answers there, without its 20 ms import
+        return Folders(
+            home,
+            _xdg("XDG_CONFIG_HOME", home, ".config"),
+            _xdg("XDG_DATA_HOME", home, ".local/share"),
+            _xdg("XDG_CACHE_HOME", home, ".cache"),
+        )
+    from platformdirs import user_cache_dir, user_config_dir, user_data_dir
+
+    return Folders(
+        home,
+        user_config_dir("tacit", appauthor=False),
+        user_data_dir("tacit", appauthor=False),
+        user_cache_dir("tacit", appauthor=False),
+    )
+
+
+def _xdg(variable: str, home: str, default: str) -> str:
+    value = os.environ.get(variable, "").strip()
+    return os.path.join(value or os.path.join(home, default), "tacit")
+
+
+def project_root(start: str) -> str:
+    """The project that `start` lies in: the nearest folder above with a mark, else `start` itself.
+
+    The user's home never counts as a project: its skill folders are the user's.
+    """
+    start = os.path.abspath(start)
+    home = user_home()
+    here = start
+    while True:
+        if here != home and any(
+            os.path.lexists(os.path.join(here, mark)) for mark in PROJECT_MARKS
+        ):
+            return here
+        parent = os.path.dirname(here)
+        if here in (parent, home):
+            return start
+        here = parent
+
+
+def upwards(start: str, root: str) -> list[str]:
+    """The folders from `start` up to and with `root`, nearest first."""
+    found = []
+    here = os.path.abspath(start)
+    while True:
+        found.append(here)
+        parent = os.path.dirname(here)
+        if here in (root, parent):
+            return found
+        here = parent
+
+
+def config_files(cwd: str) -> list[str]:
+    """The configuration files that exist and could apply in `cwd`, the user's first."""
+    wanted = (folders().config_file, os.path.join(project_root(cwd), ".tacit", "config.toml"))
+    return [path for path in wanted if os.path.isfile(path)]
+
+
+def config_variables() -> list[str]:
+    """The names of the TACIT_ variables that set something."""
+    return sorted(name for name in os.environ if name.startswith("TACIT_") and name not in RESERVED)
+
+
+def shorten(path: str) -> str:
+    """`path` as a person would write it: `~` for home."""
+    home = user_home()
+    if path == home or path.startswith(home.rstrip(os.sep) + os.sep):
+        return "~" + path[len(home.rstrip(os.sep)) :]
+    return path

@@ -1,0 +1,72 @@
+"""Which project folders the user trusts, as editors ask it.
+
+A folder that came with a clone can carry skills and settings; they are shown, but they do not
+count until the user says so. Trust holds for the folder and what lies below it, by real path.
+The list is a text file, a path a line, so that a person can read and mend it.
+"""
+
+import os
+
+from tacit.base import paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+def trust_file() -> str:
+    return os.path.join(paths.folders().data, "trusted")
+
+
+def trusted() -> list[str]:
+    """The trusted folders, in the order in which they were added."""
+    try:
+        with open(trust_file(), encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().split("\n")
+    except OSError:  # not there, or not readable: nothing is trusted
+        return []
+    return [line for line in lines if line.startswith(os.sep) or (len(line) > 2 and line[1] == ":")]
+
+
+def is_trusted(folder: str) -> bool:
+    """Whether `folder`, or one above it, is trusted."""
+    real = os.path.realpath(folder)
+    return any(real == path or real.startswith(path.rstrip(os.sep) + os.sep) for path in trusted())
+
+
+def add(folder: str) -> bool:
+    """Trust `folder`; False when that exact folder was trusted already."""
+    real = os.path.realpath(folder)
+    if "\n" in real:
+        raise ValueError("a folder whose name holds a line end cannot be trusted")
+    with _lock():
+        known = trusted()
+        if real in known:
+            return False
+        _write([*known, real])
+    return True
+
+
+def remove(folder: str) -> bool:
+    """Take trust in exactly `folder` back; False when it was not there."""
+    real = os.path.realpath(folder)
+    with _lock():
+        known = trusted()
+        if real not in known:
+            return False
+        _write([path for path in known if path != real])
+    return True
+
+
+def _lock() -> "AbstractContextManager[None]":
+    from tacit.base.locks import locked
+
+    return locked(trust_file() + ".lock", what="the list of trusted folders")
+
+
+def _write(known: list[str]) -> None:
+    from tacit.base.files import write_atomic
+
+    write_atomic(
+        trust_file(), "".join(f"{path}\n" for path in known).encode("utf-8", "surrogateescape")
+    )

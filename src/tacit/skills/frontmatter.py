@@ -1,0 +1,186 @@
+"""The head of a SKILL.md: finding it, and getting values out of it however it is written.
+
+Strict YAML first. Where that fails, each top-level key is parsed on its own, and a value that
+still makes no sense is taken as the text that stands there. Nothing raises; what had to be bent
+is a list of problems. Scalars stay strings, so `version: 1.0` and `name: no` keep their spelling.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import yaml
+
+from tacit.skills.problems import problem
+from tacit.skills.skill import Problem
+
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_FENCE = re.compile(r"^---[ \t]*$", re.M)
+_KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*?)[ \t]*:(?=[ \t]|$)", re.M)
+_BLOCK = re.compile(r"^[|>][+-]?[1-9]?[+-]?[ \t]*$")
+
+MAX_NODES = 20_000
+MAX_DEPTH = 64
+
+
+class Split(NamedTuple):
+    """A file cut in two: the head's text, its first line, the body and its first line."""
+
+    head: str | None
+    head_line: int
+    body: str
+    body_line: int
+    problems: list[Problem]
+
+
+def split(text: str) -> Split:
+    """Cut `text` (line ends already `\\n`, no BOM) at its fences."""
+    problems: list[Problem] = []
+    start = 0
+    if not text.startswith("---"):
+        stripped = text.lstrip()
+        start = len(text) - len(stripped)
+        if not stripped.startswith("---"):
+            start = -1
+    first_end = text.find("\n", start) if start >= 0 else -1
+    first = text[start : first_end if first_end >= 0 else len(text)] if start >= 0 else ""
+    if start < 0 or first.rstrip() != "---":
+        problems.append(problem("no-frontmatter", 1))
+        return Split(None, 1, text, 1, problems)
+    line = text.count("\n", 0, start) + 1
+    if start:
+        problems.append(problem("space-before-frontmatter", 1))
+    if first_end < 0:
+        problems.append(problem("unclosed-frontmatter", line))
+        return Split("", line + 1, "", line + 1, problems)
+    closing = _FENCE.search(text, first_end + 1)
+    if closing is None:
+        problems.append(problem("unclosed-frontmatter", line))
+        return _without_closing(text, first_end + 1, line + 1, problems)
+    head = text[first_end + 1 : max(closing.start() - 1, first_end + 1)]
+    body = text[closing.end() + 1 :]
+    return Split(head, line + 1, body, text.count("\n", 0, closing.end()) + 2, problems)
+
+
+def _without_closing(text: str, start: int, line: int, problems: list[Problem]) -> Split:
+    """The head ends where the keys do: at the first empty line or heading."""
+    end = re.compile(r"^(?:[ \t]*$|#)", re.M).search(text, start)
+    cut = end.start() if end else len(text)
+    return Split(text[start:cut], line, text[cut:], line + text.count("\n", start, cut), problems)
+
+
+def parse(head: str, line: int) -> tuple[dict[str, Any], list[Problem]]:
+    """The values of `head`, whose first line is `line` of the file."""
+    problems: list[Problem] = []
+    try:
+        values = _load(head)
+    except _Bad as bad:
+        problems.append(_bad_yaml(bad, line))
+        return _by_key(head), problems
+    if isinstance(values, dict):
+        problems.extend(_repeated(head, line))
+        return {str(key): value for key, value in values.items()}, problems
+    if values not in (None, ""):
+        problems.append(problem("not-a-mapping", line, what="the frontmatter"))
+    return {}, problems
+
+
+class _Bad(Exception):
+    """YAML that cannot be used, with the line (from 0) in the head."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+def _load(text: str) -> Any:
+    try:
+        values = yaml.load(text, Loader=_LOADER)  # noqa: S506 - the base loader makes strings only
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _Bad(
+            error.problem or error.context or "cannot be parsed", mark.line if mark else 0
+        ) from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise _Bad(str(error).split("\n")[0] or type(error).__name__, 0) from None
+    if not _is_small(values):
+        raise _Bad("it unfolds to too many values (aliases inside aliases)", 0)
+    return values
+
+
+def _is_small(value: Any) -> bool:
+    """Whether `value`, aliases unfolded, has a sane size: a few lines can stand for billions."""
+    if isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
+        return True
+    left = MAX_NODES
+    stack = [(value, 0)]
+    while stack:
+        item, depth = stack.pop()
+        left -= 1
+        if left < 0 or depth > MAX_DEPTH:
+            return False
+        if isinstance(item, dict):
+            stack.extend((v, depth + 1) for v in item.values())
+        elif isinstance(item, list):
+            stack.extend((v, depth + 1) for v in item)
+    return True
+
+
+def _by_key(head: str) -> dict[str, Any]:
+    """Each top-level key parsed alone; a value that YAML refuses is the text itself."""
+    values: dict[str, Any] = {}
+    found = list(_KEY.finditer(head))
+    for match, after in zip(found, [*found[1:], None], strict=True):
+        chunk = head[match.start() : after.start() if after else len(head)]
+        key = match.group(1).strip("'\" ")
+        for candidate in (chunk, chunk.replace("\t", "  ")):
+            try:
+                loaded = _load(candidate)
+            except _Bad:
+                continue
+            if isinstance(loaded, dict) and len(loaded) == 1:
+                values[key] = next(iter(loaded.values()))
+                break
+        else:
+            values[key] = _raw(chunk[match.end() - match.start() :])
+    return values
+
+
+def _raw(text: str) -> str:
+    """A value as it stands, without its quotes or block mark, its lines joined."""
+    first, *rest = text.strip("\n").split("\n")
+    first = first.strip()
+    lines = [line.strip() for line in rest]
+    if _BLOCK.match(first):
+        return ("\n" if first.startswith("|") else " ").join(lines).strip()
+    joined = " ".join([first, *lines]).strip()
+    if len(joined) > 1 and joined[0] == joined[-1] and joined[0] in "'\"":
+        joined = joined[1:-1]
+    elif joined[:1] in ("'", '"') and joined.count(joined[0]) == 1:
+        joined = joined[1:]
+    return joined
+
+
+def _repeated(head: str, line: int) -> list[Problem]:
+    seen: set[str] = set()
+    problems = []
+    for match in _KEY.finditer(head):
+        key = match.group(1)
+        if key in seen:
+            at = line + head.count("\n", 0, match.start())
+            problems.append(problem("repeated-key", at, key=key))
+        seen.add(key)
+    return problems
+
+
+def _bad_yaml(bad: _Bad, line: int) -> Problem:
+    advice = {
+        "mapping values are not allowed": "put the value in quotes: it holds ': '",
+        "cannot start any token": "put the value in quotes, or indent with spaces instead of tabs",
+        "alias": "put the value in quotes: '*' and '&' have a meaning of their own at its start",
+        "unhashable": "write the key as plain text",
+        "too many values": "write the values out instead of repeating them by aliases",
+    }
+    usual = "put the value in quotes, or write it as a block: 'key: |'"
+    fix = next((text for word, text in advice.items() if word in bad.message), usual)
+    return problem("bad-yaml", line + bad.line, why=bad.message, fix=fix)

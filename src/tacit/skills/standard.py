@@ -1,0 +1,169 @@
+"""The open Agent Skills standard to the letter, as its reference validator reads it.
+
+`reading.py` is lenient so that any skill can be used; this is the other end: what must hold
+before a skill is published, and for every skill that Tacit writes itself. The frontmatter is
+restricted YAML there: no flow style, anchors, aliases or tags, and no key twice.
+"""
+
+from typing import Any
+
+import yaml
+
+from tacit.skills import naming
+from tacit.skills.problems import problem
+from tacit.skills.reading import MAX_COMPATIBILITY, MAX_DESCRIPTION
+from tacit.skills.skill import Problem
+
+ALLOWED = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+def check(text: str, folder_name: str) -> list[Problem]:
+    """What keeps the SKILL.md with this `text` from being valid; no error when it is."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.startswith("---"):
+        return [problem("no-frontmatter", 1)]
+    parts = text.split("---", 2)
+    if len(parts) < 3:
+        return [problem("unclosed-frontmatter", 1)]
+    head = parts[1]
+    problems = []
+    if not head.endswith("\n"):
+        problems.append(problem("dashes-in-value", head.count("\n") + 1))
+    try:
+        values, lines = _Strict(head).mapping()
+    except _Unfit as unfit:
+        return [*problems, unfit.problem]
+    return [*problems, *_check_fields(values, lines, folder_name)]
+
+
+def is_valid(problems: list[Problem]) -> bool:
+    """Whether none of `problems` breaks the standard."""
+    return not any(found.severity == "error" for found in problems)
+
+
+class _Unfit(Exception):
+    """The head is not restricted YAML; carries the problem to report."""
+
+    def __init__(self, code: str, line: int, **fill: Any) -> None:
+        super().__init__(code)
+        self.problem = problem(code, line, severity="error", **fill)
+
+
+class _Strict:
+    """Restricted YAML to strings, lists and dicts, refusing what the standard's reader refuses."""
+
+    def __init__(self, head: str) -> None:
+        self._head = head
+        self._lines: dict[str, int] = {}
+
+    def mapping(self) -> tuple[dict[str, Any], dict[str, int]]:
+        """The values, and the line of each top-level key. Raises `_Unfit`."""
+        try:
+            self._events = yaml.parse(self._head, Loader=_LOADER)
+            value = self._document()
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line = mark.line + 1 if mark else 1
+            raise _bad_yaml(line, error.problem or "cannot be parsed") from None
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            raise _bad_yaml(1, str(error).split("\n", 1)[0]) from None
+        if not isinstance(value, dict):
+            raise _Unfit("not-a-mapping", 1, what="the frontmatter")
+        return value, self._lines
+
+    def _document(self) -> Any:
+        event = next(self._events)
+        while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
+            event = next(self._events)
+        value = None if isinstance(event, yaml.StreamEndEvent) else self._value(event, 0)
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                raise _bad_yaml(event.start_mark.line + 1, "it holds two documents")
+        return value
+
+    def _value(self, event: Any, depth: int) -> Any:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _Unfit("yaml-anchor", line)
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            raise _Unfit("yaml-tag", line, tag=tag)
+        if isinstance(event, yaml.ScalarEvent):
+            return event.value
+        if event.flow_style:
+            raise _Unfit("flow-style", line)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(depth)
+        return self._dict(depth)
+
+    def _sequence(self, depth: int) -> list[Any]:
+        items = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._value(event, depth + 1))
+        return items
+
+    def _dict(self, depth: int) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            line = event.start_mark.line + 1
+            key = self._value(event, depth + 1)
+            if not isinstance(key, str):
+                raise _Unfit("bad-key", line)
+            if key in values:
+                raise _Unfit("repeated-key", line, key=key)
+            if depth == 0:
+                self._lines[key] = line
+            values[key] = self._value(next(self._events), depth + 1)
+        return values
+
+
+def _bad_yaml(line: int, why: str) -> _Unfit:
+    return _Unfit("bad-yaml", line, why=why, fix="put the value in quotes")
+
+
+def _check_fields(values: dict[str, Any], lines: dict[str, int], folder_name: str) -> list[Problem]:
+    known = ", ".join(ALLOWED)
+    problems = [
+        problem("unknown-key", lines[key], key=key, allowed=known)
+        for key in values
+        if key not in ALLOWED
+    ]
+    if "name" in values:
+        problems.extend(_check_name(values["name"], lines["name"], folder_name))
+    else:
+        problems.append(problem("no-name", 1, name=naming.suggest(folder_name)))
+    if "description" in values:
+        text, line = values["description"], lines["description"]
+        if not isinstance(text, str) or not text.strip():
+            problems.append(problem("bad-description", line))
+        elif len(text) > MAX_DESCRIPTION:
+            problems.append(problem("long-description", line, n=len(text), most=MAX_DESCRIPTION))
+    else:
+        problems.append(problem("no-description", 1))
+    if "compatibility" in values:
+        text, line = values["compatibility"], lines["compatibility"]
+        if not isinstance(text, str):
+            problems.append(problem("bad-compatibility", line))
+        elif len(text) > MAX_COMPATIBILITY:
+            most = MAX_COMPATIBILITY
+            problems.append(problem("long-compatibility", line, n=len(text), most=most))
+    return problems
+
+
+def _check_name(value: Any, line: int, folder_name: str) -> list[Problem]:
+    if not isinstance(value, str) or not value.strip():
+        return [problem("bad-name", line, name=naming.suggest(folder_name))]
+    name = naming.normal(value)
+    near = naming.suggest(name)
+    problems = [
+        problem("name-form", line, severity="error", is_=name, wrong=wrong, name=near)
+        for wrong in naming.faults(name)
+    ]
+    if len(name) > naming.MAX_NAME:
+        most = naming.MAX_NAME
+        problems.append(problem("long-name", line, n=len(name), most=most, name=near))
+    if naming.normal(folder_name) != name:
+        found = problem("name-differs", line, severity="error", name=name, folder=folder_name)
+        problems.append(found)
+    return problems

@@ -1,0 +1,1 @@
+"""What agents did in their sessions, in one form, whatever the host."""

@@ -1,0 +1,1 @@
+"""Faces: they render events and call the layers below."""

@@ -1,0 +1,26 @@
+"""What every test stands on: a home of its own, and no key or setting of the machine's."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+_KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home folder; the working directory is an empty folder in it."""
+    folder = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("TACIT_", "XDG_", "GIT_")) or name.endswith(_KEYS):
+            monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CODEX_HOME", "HERMES_HOME", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    work = folder / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return folder
