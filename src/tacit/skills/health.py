@@ -9,6 +9,7 @@ from tacit.base.errors import BadConfig
 from tacit.base.health import Check, Finding
 from tacit.skills import index
 from tacit.skills.scopes import roots
+from tacit.skills.walk import walk
 
 
 def check_index() -> list[Finding]:
@@ -43,9 +44,8 @@ def check_links() -> list[Finding]:
     except BadConfig:
         return []  # said by its own check
     findings = []
-    cache = paths.folders().cache
     for root in roots(os.getcwd(), hosts=chosen.hosts, extra=chosen.paths):
-        for link in index.load(root.path, cache).broken:
+        for link in walk(root.path).broken:
             path = os.path.join(root.path, link)
             findings.append(
                 Finding("link", f"{path} is a link to nothing", f"remove it: rm {path}")

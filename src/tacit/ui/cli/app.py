@@ -21,7 +21,7 @@ Examples:
   tacit show NAME                   read it
   tacit lint NAME                   what is wrong with it, and how to mend it
 
-Every command takes --json and --help. https://tacit.readthedocs.io
+Every command takes --json and --help.
 """
 
 

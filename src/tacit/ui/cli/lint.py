@@ -111,7 +111,7 @@ def _write(found: list[Linted], everything: bool) -> None:
         click.echo(click.style(shorten(plain(folder)), bold=True))
         for found_problem in linted.problems:
             written += 1
-            _write_problem(found_problem)
+            output.write_problem(found_problem)
     total = sum(len(linted.problems) for linted in bad)
     if written < total:
         click.echo(
@@ -124,14 +124,6 @@ def _write(found: list[Linted], everything: bool) -> None:
     parts = [output.counted(counts[s], s) for s in ("error", "warning", "note") if counts[s]]
     verdict = ", ".join(parts) or "no problems"
     click.echo(f"\n{output.counted(len(found), 'skill')} checked, {clean:,} clean: {verdict}")
-
-
-def _write_problem(found: Problem) -> None:
-    mark = click.style(f"{found.severity:<8}", fg=output.SEVERITY_COLOUR[found.severity])
-    place = f"{found.line}" if found.file == "SKILL.md" else f"{found.file}:{found.line}"
-    code = click.style(found.code, dim=True)
-    click.echo(f"  {place:>5}  {mark} {plain(found.message)}  {code}")
-    click.echo(click.style(f"         → {plain(found.fix)}", fg="green"))
 
 
 def _write_summary(bad: list[Linted]) -> None:

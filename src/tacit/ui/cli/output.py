@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from tacit.base.terminal import fit, pad, width
+from tacit.base.terminal import fit, pad, plain, width
+from tacit.skills.skill import Problem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,9 +54,27 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def write_problem(found: Problem) -> None:
+    """A problem of a skill with its line, and under it how to mend it."""
+    place = f"{found.line}" if found.file == "SKILL.md" else f"{found.file}:{found.line}"
+    mark = click.style(f"{found.severity:<8}", fg=SEVERITY_COLOUR[found.severity])
+    code = click.style(f"[{found.code}]", dim=True)
+    click.echo(_wrapped(f"  {place:>5}  {mark} ", f"{plain(found.message)} {code}", 18))
+    click.echo(_wrapped(" " * 18, f"→ {plain(found.fix)}", 20))
+
+
 def counted(number: int, noun: str) -> str:
     """`1 skill`, `11,493 skills`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _wrapped(begin: str, text: str, indent: int) -> str:
+    """`text` in lines that fit the terminal, under each other; `begin` has `indent` columns."""
+    import textwrap
+
+    inside = max(columns() - indent, 30)
+    lines = textwrap.wrap(text, inside, break_long_words=False, break_on_hyphens=False)
+    return begin + f"\n{' ' * indent}".join(lines or [""])
 
 
 def _line(row: Sequence[str], sizes: Sequence[int], left: int) -> str:

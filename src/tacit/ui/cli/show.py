@@ -95,9 +95,7 @@ def _write(
     if problems:
         click.echo(f"\n{click.style('Problems', bold=True)}")
         for found in problems:
-            colour = output.SEVERITY_COLOUR[found.severity]
-            mark = click.style(f"{found.severity:<8}", fg=colour)
-            click.echo(f"  line {found.line:<5} {mark} {plain(found.message)}")
+            output.write_problem(found)
 
 
 def _facts(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[str, str]]:
@@ -106,7 +104,8 @@ def _facts(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[st
         facts.append(("folder", f"{shorten(str(skill.folder))} (not in the library)"))
     else:
         host = "" if entry.host in ("agents", "tacit", "settings") else f", {entry.host}"
-        facts.append(("scope", f"{entry.scope}{host} · {entry.origin}"))
+        facts.append(("scope", f"{entry.scope}{host}"))
+        facts.append(("origin", entry.origin))
         facts.append(("folder", shorten(entry.folder)))
         if entry.also:
             facts.append(("also", ", ".join(shorten(path) for path in entry.also)))
