@@ -60,8 +60,9 @@ class Search:
 
     def find(self, query: str, limit: int = 10) -> list[Hit]:
         """The best `limit` skills for `query`, best first; ties in the order of their names."""
-        plain = Counter(words.EXACT.analyze(words.fold(query)))
-        stems = Counter(words.STEMMED.analyze(words.fold(words.with_parts(query))))
+        plain = words.without_stops(Counter(words.EXACT.analyze(words.fold(query))))
+        analyzed = words.STEMMED.analyze(words.fold(words.with_parts(query)))
+        stems = words.without_stops(Counter(analyzed), stemmed=True)
         clauses = self._clauses("text", plain, 1.0) + self._clauses("meta", stems, META_WEIGHT)
         if not clauses or limit < 1:
             return []
