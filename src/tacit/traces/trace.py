@@ -12,6 +12,9 @@ import msgspec
 
 Kind = Literal["read", "write", "edit", "shell", "search", "web", "ask", "skill", "other"]
 
+REFUSED = "the user refused this call"
+"""The reason of a failure that was the user's own decision."""
+
 # Why something was passed over, and what a person is told about it.
 REASONS = {
     "not-json": "lines that are not JSON",

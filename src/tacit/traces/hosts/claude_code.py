@@ -12,14 +12,14 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assemble import Assembler
 from tacit.traces.hosts.host import Hooks, JsonlHost, Source
-from tacit.traces.trace import Usage
+from tacit.traces.trace import REFUSED, Usage
 
 # Bookkeeping that says nothing about what was done.
-_QUIET = frozenset({
+_QUIET = (
     "attachment", "api-request", "api-request-shape", "api-request-blob", "queue-operation",
     "last-prompt", "mode", "atis-latch", "tools-used", "file-history-snapshot", "progress",
     "permission-mode", "agent-name", "agent-color", "tag", "pr-link", "worktree-state",
-})  # fmt: skip
+)  # fmt: skip
 # User records that the program wrote itself.
 _NOT_SAID = (
     "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>", "<task-notification>",
@@ -110,7 +110,7 @@ class ClaudeCode(JsonlHost):
                     values.string(block.get("tool_use_id")),
                     result,
                     failed=block.get("is_error") is True,
-                    error="the user refused this call" if result.startswith(_REFUSED) else "",
+                    error=REFUSED if result.startswith(_REFUSED) else "",
                     at=at,
                 )
             elif block.get("type") == "text":

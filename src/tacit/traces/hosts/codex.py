@@ -15,8 +15,8 @@ from tacit.traces.assemble import Assembler
 from tacit.traces.hosts.host import Hooks, JsonlHost
 from tacit.traces.trace import Usage
 
-_QUIET = frozenset({"world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message"})
-_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
+_QUIET = ("world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 _ENVELOPE = re.compile(r"\A(?P<head>(?:[A-Z][^\n]{0,200}\n){1,12}?)Output:\n", re.DOTALL)
 
 

@@ -11,9 +11,9 @@ from tacit.traces.hosts.host import Hooks
 from tacit.traces.hosts.sqlite import SqliteHost
 from tacit.traces.trace import Usage
 
-_QUIET = frozenset({
+_QUIET = (
     "step-start", "step-finish", "snapshot", "patch", "reasoning", "file", "agent", "retry",
-})  # fmt: skip
+)  # fmt: skip
 _ROWS = f"""
   SELECT m.id AS message, m.time_created AS created,
     CASE WHEN length(m.data) <= {MAX_VALUE} THEN m.data END AS said,

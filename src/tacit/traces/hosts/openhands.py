@@ -12,10 +12,10 @@ from tacit.traces.hosts.places import Place, moved
 from tacit.traces.lines import MAX_LINE, mend, open_regular
 from tacit.traces.trace import Usage
 
-_QUIET = frozenset({
+_QUIET = (
     "SystemPromptEvent", "ConversationStateUpdateEvent", "PauseEvent", "TokenEvent",
     "CondensationRequest", "LLMCompletionLogEvent", "ConversationErrorEvent",
-})  # fmt: skip
+)  # fmt: skip
 
 
 class OpenHands:

@@ -13,9 +13,9 @@ from tacit.traces.assemble import Assembler
 from tacit.traces.hosts.host import Hooks, JsonlHost
 from tacit.traces.trace import Usage
 
-_QUIET = frozenset({
+_QUIET = (
     "thinking_level_change", "custom", "custom_message", "label", "leaf", "active_tools_change",
-})  # fmt: skip
+)  # fmt: skip
 # What `/skill:name` in the user's text is replaced by.
 _SKILL = re.compile(r'\A<skill name="([^"]{1,200})"[^>]*>.*?</skill>\s*', re.DOTALL)
 
