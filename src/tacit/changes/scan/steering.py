@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tacit.changes.scan import hosts
 from tacit.changes.scan.report import Part
 from tacit.changes.scan.signs import Blend, Sign, anchor_words, blends, signs
-from tacit.changes.scan.views import View, views
+from tacit.changes.scan.views import View
 
 PASSAGE = 1_600
 """Characters within which signs belong together: about twenty lines."""
@@ -38,11 +38,11 @@ class _Hit(NamedTuple):
     part: Part
 
 
-def grade(text: str) -> Grade:
-    """The grade of `text`; no parts when there is no sign at all."""
+def grade(readings: list[View]) -> Grade:
+    """The grade of a text in its `readings` by `views`; no parts when there is no sign at all."""
     best = Grade(0.0, ())
     plain: set[tuple[str, int]] = set()
-    for view in views(text):
+    for view in readings:
         hits = _hits(view)
         if view.how:
             # Only what the disguise hid is new; the rest of the same text was seen plain.
