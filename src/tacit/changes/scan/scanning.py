@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tacit.base import secrets
 from tacit.changes.scan import contents, powers
-from tacit.changes.scan.characters import is_disguised, script, without_invisible
+from tacit.changes.scan.characters import disguised_words, is_disguised, script, without_invisible
 from tacit.changes.scan.hidden import find_hidden
 from tacit.changes.scan.reach import reaches
 from tacit.changes.scan.report import Finding, Report, Severity, in_order
@@ -62,6 +62,7 @@ class _File:
         yield from self._secrets(text)
         if inside.kind != "data":
             yield from self._hidden(text)
+            yield from self._disguised(text)
         readings = views(text)
         yield from self._steering(readings)
         yield from self._reach(readings)
@@ -100,7 +101,7 @@ class _File:
             yield self._finding(
                 1, "obeyed-file", ("block", "ask"),
                 f"'{self._path}' is a file that other programs pick up and obey",
-                "take it out of the skill, or rename it to an example, e.g. 'settings-example.json'",
+                "take it out, or rename it to an example, e.g. 'settings-example.json'",
             )  # fmt: skip
         elif powers.IGNORE_FILES.search(self._path.lower()):
             yield self._finding(
@@ -166,6 +167,15 @@ class _File:
                 f"{_HIDDEN_MESSAGE[kind]} ({count}, first here)",
                 "delete these characters; an editor that shows invisible characters finds them",
                 unseen=severity[1] == "block",
+            )  # fmt: skip
+
+    def _disguised(self, text: str) -> Iterator[Finding]:
+        if places := disguised_words(text):
+            yield self._finding(
+                text.count("\n", 0, places[0]) + 1, "look-alike-letters", ("block", "ask"),
+                f"{len(places)} words mix Latin letters with look-alikes of another alphabet "
+                "(first here)",
+                "write each word in the letters of one alphabet",
             )  # fmt: skip
 
     def _steering(self, readings: list[View]) -> Iterator[Finding]:
@@ -267,7 +277,7 @@ def _has_run(places: list[int]) -> bool:
 
 
 def _poses_as_latin(name: str) -> bool:
-    """Whether a name in another alphabet is made of Latin look-alikes only, like Cyrillic `сору`."""
+    """Whether a name in another alphabet is all Latin look-alikes, like Cyrillic `сору`."""
     letters = [c for c in name if c.isalpha()]
     if not letters or any(script(c) not in ("CYRILLIC", "GREEK") for c in letters):
         return False

@@ -85,7 +85,8 @@ def _table(name: str) -> dict[str, Any]:
 @cache
 def anchor_words() -> frozenset[str]:
     """Every word near which some sign may stand."""
-    return frozenset().union(*(row.words for row in (*signs(), *blends())))
+    words = [*(sign.words for sign in signs()), *(blend.words for blend in blends())]
+    return frozenset().union(*words)
 
 
 # Escapes and sets of characters stay as they are; `~/` is a folder, not a gap.

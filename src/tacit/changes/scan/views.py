@@ -44,11 +44,8 @@ def views(text: str) -> list[View]:
     """Every reading of `text`; the plain one first."""
     seen = without_invisible(text)
     plain = fold(text)
-    found = [View(plain, "", 1)]
-    found.extend(
-        view for view in (*_whole(seen, plain), *_blobs(text, seen)) if _LURES.search(view.text)
-    )
-    return found
+    whole = [view for view in _whole(seen, plain) if _LURES.search(view.text)]
+    return [View(plain, "", 1), *whole, *_blobs(text, seen)]
 
 
 def _whole(seen: str, plain: str) -> Iterator[View]:
