@@ -203,14 +203,17 @@ def _raw(text: str) -> str:
 
 
 def _repeated(head: str, line: int) -> list[Problem]:
-    seen: set[str] = set()
+    """A problem a key that stands more than once, at its second place."""
+    times: dict[str, int] = {}
     problems = []
+    last = 0
     for match in _KEY.finditer(head):
         key = match.group(1).rstrip()
-        if key in seen:
-            at = line + head.count("\n", 0, match.start())
-            problems.append(problem("repeated-key", at, key=key))
-        seen.add(key)
+        times[key] = times.get(key, 0) + 1
+        if times[key] == 2:
+            line += head.count("\n", last, match.start())
+            last = match.start()
+            problems.append(problem("repeated-key", line, key=key))
     return problems
 
 

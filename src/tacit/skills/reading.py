@@ -238,7 +238,7 @@ class _Fields:
 
 def _split(text: str, separators: str, brackets: str) -> list[str]:
     """`text` cut at `separators`, except where they stand between `brackets`."""
-    opening, closing = brackets
+    opening, closing = brackets[0], brackets[1]
     parts, start, depth = [], 0, 0
     for at, c in enumerate(text):
         if c in separators and not depth:
