@@ -81,7 +81,8 @@ def parse(head: str, line: int) -> tuple[dict[str, Any], list[Problem]]:
     problems: list[Problem] = []
     if len(head) > MAX_HEAD:
         problems.append(problem("long-head", line, n=len(head), most=MAX_HEAD))
-        head = head[:MAX_HEAD]
+        end = head.rfind("\n", 0, MAX_HEAD)
+        head = head[: end if end > 0 else MAX_HEAD]
     try:
         values = _load(head)
     except _Bad as bad:
