@@ -224,7 +224,8 @@ class TestHostile:
         """A hundred thousand brackets neither exhaust the stack nor take long."""
         values, problems = parse("name: x\na: " + unit * count, 2)
         assert values["name"] == "x"
-        assert "bad-yaml" in [p.code for p in problems]
+        expected = "long-head" if len(unit) * count > MAX_HEAD else "bad-yaml"
+        assert expected in [p.code for p in problems]
 
     def test_deep_nesting_by_lines_is_refused(self) -> None:
         """Nesting by indentation counts as well."""
