@@ -107,8 +107,8 @@ class Library:
 
     def find(self, name: str) -> Entry | None:
         """As `get`, but None where there is no such skill."""
-        if os.sep in name or name == ".":
-            return self._at(name)
+        if (os.sep in name or name == ".") and (entry := self._at(name)) is not None:
+            return entry
         wanted = normal(name)
         entry = self._names.get(wanted) or self._aliases.get(name) or self._aliases.get(wanted)
         if entry is None and (folded := wanted.casefold()) != wanted:
