@@ -1,6 +1,5 @@
 """What the tests of the library share: putting skills on the disk, and time that has passed."""
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,19 +51,6 @@ def project(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def age() -> Callable[[Path], None]:
-    """Waits until nothing below a folder counts as just changed any more.
-
-    Times of change cannot be set back, so the index is told that more time has passed.
-    """
-
-    def grow_old(_: Path) -> None:
-        time.sleep(0.02)
-
-    return grow_old
-
-
-@pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """After a call, the index's clock runs ten seconds ahead: what was written is old by then."""
     from tacit.skills import index
@@ -73,8 +59,3 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr(index, "now", lambda: time.time_ns() + 10_000_000_000)
 
     return jump
-
-
-@pytest.fixture(scope="session")
-def is_root() -> bool:
-    return os.geteuid() == 0
