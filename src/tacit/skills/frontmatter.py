@@ -19,7 +19,7 @@ _FENCE = re.compile(r"^---[ \t]*$", re.M)
 _KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
 _BLOCK = re.compile(r"^[|>][+-]?[1-9]?[+-]?[ \t]*$")
 
-MAX_HEAD = 256 * 1024
+MAX_HEAD = 64 * 1024
 MAX_NODES = 20_000
 MAX_DEPTH = 64
 # Characters that aliases may add to a head, beyond doubling it.

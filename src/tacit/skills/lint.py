@@ -14,7 +14,7 @@ from tacit.skills.reading import FILE_NAMES, parse_skill, read_bytes, read_skill
 from tacit.skills.skill import Problem, Skill
 
 # Bounded, so that a body full of brackets takes no longer than any other.
-_LINK = re.compile(r"\]\(\s{0,20}<?([^)\s>]{1,500})>?(?:\s{1,20}\"[^\"\n]{0,500}\")?\s{0,20}\)")
+_LINK = re.compile(r"\]\(\s{0,20}<?([^)\s>]{1,500}+)>?(?:\s{1,20}\"[^\"\n]{0,500}\")?\s{0,20}\)")
 _CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`[^`\n]*`", re.S | re.M)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _MOST_FILES = 2000
