@@ -219,9 +219,9 @@ class TestHostile:
         assert time.monotonic() - start < 10
 
     @pytest.mark.parametrize("unit", ["[", "{", "- ", "? ", "[{a: ", "a: {", "!!seq [", "&a ["])
-    @pytest.mark.parametrize("count", [MAX_DEPTH * 2, 1_000, 100_000])
+    @pytest.mark.parametrize("count", [MAX_DEPTH * 2, 1_000, 60_000, 100_000])
     def test_deep_nesting_is_refused(self, unit: str, count: int) -> None:
-        """A hundred thousand brackets neither exhaust the stack nor take long."""
+        """Tens of thousands of brackets neither exhaust the stack nor take long."""
         values, problems = parse("name: x\na: " + unit * count, 2)
         assert values["name"] == "x"
         expected = "long-head" if len(unit) * count > MAX_HEAD else "bad-yaml"
@@ -229,8 +229,10 @@ class TestHostile:
 
     def test_deep_nesting_by_lines_is_refused(self) -> None:
         """Nesting by indentation counts as well."""
-        head = "name: x\n" + "\n".join(" " * n + "a:" for n in range(600)) + " b"
-        assert "too deep" in parse(head, 2)[1][0].message
+        head = "name: x\n" + "\n".join(" " * n + "a:" for n in range(300)) + " b"
+        values, problems = parse(head, 2)
+        assert values["name"] == "x"
+        assert [p.code for p in problems] == ["bad-yaml"]
 
     def test_moderate_nesting_is_read(self) -> None:
         """A few levels in a long head are fine."""
@@ -250,11 +252,11 @@ class TestHostile:
 
     def test_a_long_text_repeated_by_aliases_is_refused(self) -> None:
         """Few values can still be gigabytes of text."""
-        head = f"name: x\na: &a {'y' * 100_000}\nb: [{', '.join(['*a'] * 15_000)}]"
+        head = f"name: x\na: &a {'y' * 20_000}\nb: [{', '.join(['*a'] * 10_000)}]"
         values, problems = parse(head, 2)
         assert values["name"] == "x"
         assert problems[0].code == "bad-yaml"
-        assert len(str(values["b"])) < 200_000
+        assert len(str(values["b"])) < 50_000
 
     @pytest.mark.parametrize("head", ["a: &a [*a]", "a: &a {b: *a}", "&a [*a]"])
     def test_a_value_that_holds_itself_is_refused(self, head: str) -> None:
@@ -263,8 +265,8 @@ class TestHostile:
 
     @pytest.mark.parametrize(
         "line",
-        ["x" + " " * 200_000, "x " * 100_000, ":" * 200_000, "x:" * 100_000, "'" * 200_000,
-         '"' * 200_001, "\t" * 200_000, "a: " * 70_000, "- " * 100_000, "#" * 200_000],
+        ["x" + " " * 60_000, "x " * 30_000, ":" * 60_000, "x:" * 30_000, "'" * 60_000,
+         '"' * 60_001, "\t" * 60_000, "a: " * 20_000, "- " * 30_000, "#" * 60_000],
     )  # fmt: skip
     def test_a_long_odd_line_takes_no_time(self, line: str) -> None:
         """No pattern of ours goes over a line more than a few times."""
