@@ -8,6 +8,10 @@ import gc
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 def answer(arguments: list[str]) -> int | None:
     """Do what `arguments` ask for and return the exit code, or None if that is not for here."""
@@ -35,20 +39,21 @@ def _completing() -> bool:
 
 def _list(cwd: str) -> int:
     gc.disable()  # a list that is printed once leaves no garbage worth looking for
+    from itertools import chain, repeat
+
     from tacit.base import paths
     from tacit.skills import index
-    from tacit.skills.precedence import rank
+    from tacit.skills.precedence import AGAIN, states
     from tacit.skills.scopes import roots
     from tacit.ui.cli import listing
 
     cache = paths.folders().cache
-    ranked, _ = rank([(root, index.load(root.path, cache)) for root in roots(cwd)])
-    name, description, worst = index.NAME, index.DESCRIPTION, index.WORST
-    code = listing.write(
-        [
-            (row[name], root.scope, row[description], state, row[worst])
-            for root, row, state, _ in ranked
-        ]
-    )
+    snapshots = [(root, index.load(root.path, cache)) for root in roots(cwd)]
+    lines: list[Iterable[listing.Line]] = []
+    for (root, snapshot), marks in zip(snapshots, states(snapshots), strict=True):
+        known, scopes = snapshot.columns, repeat(root.scope)
+        some = zip(known.names, scopes, known.descriptions, marks, known.worst, strict=False)
+        lines.append([line for line in some if line[3] != AGAIN] if AGAIN in marks else some)
+    code = listing.write(chain.from_iterable(lines))
     # Nothing is left to do, so leave without taking a large heap apart first.
     os._exit(code)
