@@ -73,7 +73,7 @@ def test_what_is_loaded_is_what_was_built(home: Path, monkeypatch: pytest.Monkey
     loaded = _load(root)
     assert [row[index.REAL] for row in loaded.rows] == ["", str(outside)]
     assert loaded.rows == built.rows
-    assert loaded.columns.content() == built.columns.content()
+    assert loaded.columns.content == built.columns.content
 
 
 def test_states_agree_with_rank_across_roots(tmp_path: Path) -> None:

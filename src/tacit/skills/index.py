@@ -24,7 +24,7 @@ _NEVER = (0, 0, 0, 0)
 # The fields of a row.
 FOLDER, FILE, NAME, DESCRIPTION, SOURCE, FLAGS, PATHS, REAL = range(8)
 VERSION, WORST, STAMP, DIGEST = range(8, 12)
-_PACKED = (SOURCE, FLAGS, PATHS, VERSION, DIGEST)
+_PACKED = (SOURCE, VERSION, DIGEST)
 _BITS = (1 << 64) - 1
 # Bits of FLAGS.
 NO_MODEL, NO_USER = 1, 2
@@ -40,29 +40,32 @@ Row = tuple["Any", ...]
 class Columns:
     """The fields of many rows, a list each, in the order of the rows."""
 
-    __slots__ = ("descriptions", "files", "links", "names", "packed", "stamps", "worst")
+    __slots__ = (
+        "content", "descriptions", "files", "flags", "links", "names", "packed", "paths", "stamps",
+        "worst",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        files: list[str],
-        names: list[str],
-        descriptions: list[str],
-        worst: list[str],
-        links: dict[int, str],
-        stamps: bytes,
-        packed: bytes,
-    ) -> None:
-        self.files = files
-        """Folder and file in one."""
-        self.names = names
-        self.descriptions = descriptions
-        self.worst = worst
-        self.links = links
-        """The real path, by number, of rows that were reached through a link."""
-        self.stamps = stamps
-        """Four numbers a row, 64 bits each: an object a number would take longer than the stat."""
-        self.packed = packed
-        """The other fields."""
+    files: list[str]
+    """Folder and file in one."""
+    names: list[str]
+    descriptions: list[str]
+    worst: list[str]
+    links: dict[int, str]
+    """The real path, by number, of rows that were reached through a link."""
+    flags: dict[int, int]
+    """By number, like `paths`; most rows have neither."""
+    paths: dict[int, tuple[str, ...]]
+    stamps: bytes
+    """Four numbers a row, 64 bits each: an object a number would take longer than the stat."""
+    packed: bytes
+    """The other fields."""
+
+    def __init__(self, content: "tuple[Any, ...]") -> None:
+        self.content = content
+        (
+            self.files, self.names, self.descriptions, self.worst, self.links, self.flags,
+            self.paths, self.stamps, self.packed,
+        ) = content  # fmt: skip
 
     @classmethod
     def of(cls, rows: "list[Row]") -> "Columns":
@@ -72,22 +75,18 @@ class Columns:
         # A number that takes more bits, or is negative, is not equal to what is kept of it: that
         # file is then read again each time.
         numbers = [number & _BITS for row in rows for number in row[STAMP]]
-        return cls(
+        content = (
             [f"{row[FOLDER]}/{row[FILE]}" for row in rows],
             [row[NAME] for row in rows],
             [row[DESCRIPTION] for row in rows],
             [row[WORST] for row in rows],
             {number: row[REAL] for number, row in enumerate(rows) if row[REAL]},
+            {number: row[FLAGS] for number, row in enumerate(rows) if row[FLAGS]},
+            {number: row[PATHS] for number, row in enumerate(rows) if row[PATHS]},
             array("Q", numbers).tobytes(),
             marshal.dumps([[row[field] for row in rows] for field in _PACKED]),
         )
-
-    def content(self) -> "tuple[Any, ...]":
-        """What a copy can be made of."""
-        return (
-            self.files, self.names, self.descriptions, self.worst, self.links, self.stamps,
-            self.packed,
-        )  # fmt: skip
+        return cls(content)
 
     def rows(self) -> "list[Row]":
         """The rows that these are the columns of."""
@@ -96,10 +95,13 @@ class Columns:
             folder, _, file = path.rpartition("/")
             folders.append(folder)
             files.append(file)
-        reals = [self.links.get(number, "") for number in range(len(folders))]
+        numbers = range(len(folders))
+        reals = [self.links.get(number, "") for number in numbers]
+        flags = [self.flags.get(number, 0) for number in numbers]
+        paths = [self.paths.get(number, ()) for number in numbers]
         stamps = zip(*self.stamp_columns(), strict=True)
         # These bytes were inside those whose checksum held.
-        sources, flags, paths, versions, digests = marshal.loads(self.packed)  # noqa: S302
+        sources, versions, digests = marshal.loads(self.packed)  # noqa: S302
         columns = (
             folders, files, self.names, self.descriptions, sources, flags, paths, reals, versions,
             self.worst, stamps, digests,
@@ -169,7 +171,7 @@ def save(snapshot: Snapshot, path: str) -> None:
     from tacit.base.files import write_atomic
 
     content = (
-        snapshot.root, snapshot.columns.content(), snapshot.categories, snapshot.twice,
+        snapshot.root, snapshot.columns.content, snapshot.categories, snapshot.twice,
         snapshot.broken,
     )  # fmt: skip
     payload = marshal.dumps(content)
@@ -215,7 +217,7 @@ def _read(path: str, root: str | None) -> Snapshot | None:
     try:
         # The checksum held, so these are bytes that this program wrote for this interpreter.
         of, columns, *others = marshal.loads(payload)  # noqa: S302
-        return Snapshot(of, Columns(*columns), *others) if root in (None, of) else None
+        return Snapshot(of, Columns(columns), *others) if root in (None, of) else None
     except (ValueError, TypeError, EOFError):
         return None
 

@@ -17,18 +17,21 @@ _DIM, _BOLD, _RED, _YELLOW, _END = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m",
 
 def write(rows: "Iterable[Line]") -> int:
     """Print `rows`; the exit code is 0 also when there are none."""
+    if sys.stdout.isatty():
+        from tacit.base.terminal import can_colour
+
+        return put([table(list(rows), os.get_terminal_size().columns, can_colour())])
+    # In parts: one text of all lines is as wide as its widest character, and slow to fill.
+    rows = iter(rows)
+    return put(iter(lambda: separated(islice(rows, _PART)), ""))
+
+
+def put(parts: "Iterable[str]") -> int:
+    """Write to standard output. A reader that goes away early, as `head` does, is no error."""
     try:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        if sys.stdout.isatty():
-            from tacit.base.terminal import can_colour
-
-            columns = os.get_terminal_size().columns
-            sys.stdout.write(table(list(rows), columns, can_colour()))
-        else:
-            # In parts: one text of all lines is as wide as its widest character, and slow to fill.
-            rows = iter(rows)
-            while part := separated(islice(rows, _PART)):
-                sys.stdout.write(part)
+        for part in parts:
+            sys.stdout.write(part)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
