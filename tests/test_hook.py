@@ -78,9 +78,15 @@ def test_folders_that_it_makes_are_private(home: Path, monkeypatch: pytest.Monke
 
 def test_many_at_once_lose_nothing(data: Path) -> None:
     """Fifty hooks at the same time leave fifty whole events and no temporary file."""
-    running = [subprocess.Popen([HOOK, "codex", f"n{i}"], stdin=subprocess.PIPE) for i in range(50)]
-    for i, process in enumerate(running):
-        process.communicate(f'{{"session_id": "s{i}"}}'.encode())
+    running = []
+    for i in range(50):
+        process = subprocess.Popen([HOOK, "codex", f"n{i}"], stdin=subprocess.PIPE)
+        assert process.stdin
+        process.stdin.write(f'{{"session_id": "s{i}"}}'.encode())
+        process.stdin.close()
+        running.append(process)
+    for process in running:
+        process.wait(timeout=30)
     assert {process.returncode for process in running} == {0}
     payloads = {path.read_bytes().partition(b"\n\n")[2] for path in events(data)}
     assert payloads == {f'{{"session_id": "s{i}"}}'.encode() for i in range(50)}

@@ -13,12 +13,18 @@ import time
 KEEP = 1 << 20
 """Bytes of a payload that are kept. The fields that count come first, so the rest can go."""
 READING = 1.0
-"""Seconds to wait for the whole payload."""
+"""Seconds to wait for more of a payload; three times as long for all of it."""
 STARTING = 30.0
 """Seconds for which a mark says that somebody else is starting the worker."""
 
-# Variables by which agents mark the programs that they run. Only the names are recorded.
-SIGNS = ("CLAUDECODE", "COPILOT_CLI", "QWEN_CODE_CLI", "GEMINI_SESSION_ID", "CODEX_MANAGED_BY_NPM")
+# Variables by which agents mark the programs that they run: who called, and often which session.
+SIGNS = (
+    "CLAUDE_CODE_SESSION_ID",
+    "GEMINI_SESSION_ID",
+    "QWEN_CODE_SESSION_ID",
+    "COPILOT_CLI",
+    "CODEX_MANAGED_BY_NPM",
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -52,10 +58,10 @@ def read_payload() -> tuple[bytes, int]:
 
     parts: list[bytes] = []
     kept = size = 0
-    end = time.monotonic() + READING
-    while (left := end - time.monotonic()) > 0:
+    end = time.monotonic() + 3 * READING
+    while time.monotonic() < end:
         try:
-            if not select.select([0], [], [], left)[0]:
+            if not select.select([0], [], [], READING)[0]:
                 break
             part = os.read(0, 1 << 16)
         except (OSError, ValueError):  # a stdin that cannot be read, such as a folder
@@ -76,7 +82,7 @@ def head(arguments: list[str], size: int) -> bytes:
         cwd = os.getcwd()
     except OSError:  # the folder is gone
         cwd = ""
-    signs = " ".join(name for name in SIGNS if name in os.environ)
+    signs = " ".join(f"{name}={os.environ[name][:100]}" for name in SIGNS if name in os.environ)
     lines = [
         "tacit-event 1",
         f"host {host[:100]}",
