@@ -40,7 +40,14 @@ class Agent(msgspec.Struct, frozen=True):
         return next((found for name in self.programs if (found := shutil.which(name))), "")
 
     def is_installed(self) -> bool:
-        return bool(self.program()) or os.path.isdir(self.folder())
+        """Whether its program is on the PATH, or its folder is there and not by our doing."""
+        if self.program():
+            return True
+        from tacit.traces.connect import records
+
+        folder = self.folder()
+        made = (path for record in records.load().values() for path in record.folders)
+        return os.path.isdir(folder) and os.path.realpath(folder) not in made
 
 
 class Hook(msgspec.Struct, frozen=True):
