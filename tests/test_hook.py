@@ -295,9 +295,15 @@ def test_an_old_mark_is_taken_over(home: Path) -> None:
     assert not hook.claim(str(mark))
 
 
-def test_the_program_starts_a_worker(data: Path) -> None:
-    """The installed program, with no mark and no worker, makes the mark."""
+def test_the_worker_is_the_one_of_this_installation(data: Path) -> None:
+    """With no mark and no worker, the hook starts `tacit worker` by its own Python, once."""
     (data / "worker.starting").unlink()
-    assert silent(run())
-    assert (data / "worker.starting").exists()
-    assert (data / "worker.lock").exists()
+    script = (
+        "from tacit import hook\n"
+        f"hook.detach = lambda *given: print(*given, file=open({str(data / 'out')!r}, 'a'))\n"
+        "hook.main(['codex', 'Stop']); hook.main(['codex', 'Stop'])"
+    )
+    subprocess.run([sys.executable, "-c", script], input=PAYLOAD, check=True)
+    command = [sys.executable, "-P", "-m", "tacit", "worker"]
+    assert (data / "out").read_text() == f"{command} {data}\n"
+    assert len(events(data)) == 2

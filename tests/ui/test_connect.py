@@ -173,6 +173,7 @@ def test_status(machine: Path) -> None:
     (folder / "codex.js").chmod(0o755)
     (machine / "bin" / "codex").symlink_to("node_modules/codex/codex.js")
     os.environ["PATH"] = f"{machine}/bin:{os.environ['PATH']}"
+    hook.claim(str(machine / ".local/share/tacit/worker.starting"))
     subprocess.run([BIN / "tacit-hook", "claude-code", "Stop"], input=b'{"session_id": "abc"}')
     done = tacit("connect", "--status")
     lines = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines()}
