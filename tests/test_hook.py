@@ -144,6 +144,20 @@ def test_any_bytes_come_back(data: Path, payload: bytes, words: list[str]) -> No
     assert new.read_bytes().partition(b"\n\n")[2] == payload
 
 
+def test_an_event_is_on_the_disk_before_it_has_its_name(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are forced out first, so that a name never stands for less than the whole."""
+    order = []
+    for name in ("fsync", "rename"):
+        real = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *given, name=name, real=real: (order.append(name), real(*given))
+        )
+    hook.deliver(str(home / "events"), b"x")
+    assert order == ["fsync", "rename"]
+
+
 def test_a_full_or_read_only_disk(data: Path, home: Path) -> None:
     """Where the data folder takes nothing, the event goes to the runtime folder, privately."""
     (data / "events").write_text("in the way")

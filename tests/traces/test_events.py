@@ -134,6 +134,17 @@ def test_equal_ids_of_two_hosts_are_two_sessions() -> None:
     assert len(events.due(found, 1e6)) == 2
 
 
+def test_one_uuid_is_one_session_whoever_reports_it() -> None:
+    """Also where the second road could not be told apart; who knows the transcript is believed."""
+    session = "891b20a2-8e73-42de-ac68-1cfa9dbad896"
+    found = [
+        made(session, 1.0, host="copilot", transcript="/h/session-state/x/events.jsonl"),
+        made(session, 2.0, host="claude-code"),
+    ]
+    (only,) = events.due(found, 1e6)
+    assert (only.host, only.last, len(only.events)) == ("copilot", 2.0, 2)
+
+
 def test_a_clock_that_was_set_back_holds_nothing_up() -> None:
     """An event from the future does not wait until the clock has caught up."""
     assert len(events.due([made("a", 5_000_000.0)], 1000.0)) == 1
@@ -150,6 +161,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up() -> None:
         max_size=12,
     )
 )
+@settings(deadline=None)
 def test_every_event_is_in_one_session_at_most(rows: list[Any]) -> None:
     """In any order, events are grouped once, and after long quiet all of them are due."""
     given_events = [made(s, t, k, host=h, path=f"/{i}") for i, (s, h, t, k) in enumerate(rows)]

@@ -184,6 +184,16 @@ def drop_empty(value: Any) -> Any:
     return [drop_empty(part) for part in value] if isinstance(value, list) else value
 
 
+@pytest.mark.parametrize("text", ['{"hooks": {"Stop": []}}', '{"hooks": {}}', '{"a": 1}'])
+def test_what_was_empty_before_stays_there(text: str) -> None:
+    """An empty list or object of the user's is known from the backup, also without a record."""
+    path = settings_file("claude-code", text)
+    connect(CONNECTORS["claude-code"])
+    records.forget("claude-code")
+    disconnect(CONNECTORS["claude-code"])
+    assert parse(path.read_text()) == parse(text)
+
+
 def test_an_edit_of_the_user_survives_disconnecting() -> None:
     """Settings that were changed while connected stay changed, and the old backup is kept."""
     path = settings_file("claude-code", '{\n  "model": "opus"\n}\n')

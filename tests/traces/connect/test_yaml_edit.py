@@ -11,6 +11,8 @@ from tacit.traces.connect import yaml_edit
 from tacit.traces.connect.splices import apply, inverse
 from tacit.traces.connect.yaml_edit import Malformed, TooOdd, add, parse, remove
 
+N = 100
+
 ADDITION = {
     "hooks": {
         "on_session_end": [{"command": "/x y/tacit-hook hermes", "timeout": 5}],
@@ -73,7 +75,7 @@ def comments(text: str) -> list[str]:
 
 
 @given(text=config())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=N, deadline=None)
 def test_an_addition_is_all_that_changes(text: str) -> None:
     """The file says what it said and the addition; no line of the user's is lost; undo is exact."""
     before = parse(text)
@@ -96,7 +98,7 @@ def test_an_addition_is_all_that_changes(text: str) -> None:
 
 
 @given(text=config())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=N, deadline=None)
 def test_most_files_can_be_edited(text: str) -> None:
     """Files in block style are not refused, whatever comments and blank lines they hold."""
     if "|" not in text:
@@ -104,7 +106,7 @@ def test_most_files_can_be_edited(text: str) -> None:
 
 
 @given(text=config())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=N, deadline=None)
 def test_removing_what_was_added_gives_the_file_back(text: str) -> None:
     """By structure alone, add and remove meet again at the same bytes."""
     if text == "" or "|" in text:
@@ -136,6 +138,8 @@ def test_removal_takes_whole_lines(text: str, path: tuple[Any, ...], left: str) 
         "hooks:\n  on_session_end: [{command: x}]\n",
         "base: &b\n  on_session_end: []\nhooks: *b\n",
         "a: 1\n...\n",
+        "hooks:\n  last: |+\n    its blank lines count\n\n\nmodel: x\n",
+        "base: &b 1\nhooks:\n  last: *b\n",
     ],
 )
 def test_odd_files_are_refused(text: str) -> None:
@@ -158,7 +162,7 @@ def test_the_default_of_the_agent_is_filled() -> None:
 
 
 @given(text=st.text(alphabet="ab:- \n#{}[]&*|'\"", max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=N, deadline=None)
 def test_any_text_is_edited_rightly_or_refused(text: str) -> None:
     """Whatever the file, the addition is in it afterwards, or it was refused."""
     try:
