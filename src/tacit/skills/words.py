@@ -37,6 +37,11 @@ STEMMED = _analyzer(stem=True)
 """English words cut to their stems."""
 
 
+def speakable(text: str) -> str:
+    """`text` without what stands for bytes that are not UTF-8, as in the names of some files."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def fold(text: str, *, singles: bool = False) -> str:
     """`text` with its CJK runs broken into pairs; with `singles`, into characters as well."""
     if text.isascii():
