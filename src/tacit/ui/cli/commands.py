@@ -13,7 +13,8 @@ class Known:
 
 
 FIND, KEEP = "Find and read skills", "Set up and look after"
-SECTIONS = (FIND, KEEP)
+CONNECT = "Connect your agents"
+SECTIONS = (FIND, CONNECT, KEEP)
 
 COMMANDS: dict[str, Known] = {
     "list": Known("list", FIND, "List the skills that can be used here."),
@@ -23,6 +24,9 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "connect": Known("connect", CONNECT, "Have your agents tell Tacit when a session ends."),
+    "disconnect": Known("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
+    "plugin": Known("plugin", CONNECT, "Write the folder that agents can install as a plugin."),
     "trust": Known("trust", KEEP, "Allow a project's own skills and settings to count."),
     "config": Known("config", KEEP, "Show the settings and where each comes from."),
     "doctor": Known("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
