@@ -13,7 +13,8 @@ class Known:
 
 
 FIND, KEEP = "Find and read skills", "Set up and look after"
-SECTIONS = (FIND, KEEP)
+SESSIONS = "Sessions of your agents"
+SECTIONS = (FIND, SESSIONS, KEEP)
 
 COMMANDS: dict[str, Known] = {
     "list": Known("list", FIND, "List the skills that can be used here."),
@@ -23,6 +24,14 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "import": Known(
+        "import_", SESSIONS, "Take sessions in: of all agents, of one, or from a file."
+    ),
+    "sessions": Known("sessions", SESSIONS, "List the sessions that are in the store."),
+    "session": Known("session", SESSIONS, "Show one session as a timeline."),
+    "forget": Known("forget", SESSIONS, "Forget sessions for good."),
+    "watch": Known("watch", SESSIONS, "Follow the agents' folders, without hooks."),
+    "worker": Known("worker", SESSIONS, "Take in the sessions that hooks reported."),
     "trust": Known("trust", KEEP, "Allow a project's own skills and settings to count."),
     "config": Known("config", KEEP, "Show the settings and where each comes from."),
     "doctor": Known("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
