@@ -36,6 +36,9 @@ _LOOK_ALIKES = {
 LOOK_ALIKE = {
     ord(other): latin for latin, others in _LOOK_ALIKES.items() for other in others if other != "|"
 }
+# Letters in black circles and boxes, and those that flags are spelled with: NFKD leaves them.
+for _first in (0x1F150, 0x1F170, 0x1F1E6):
+    LOOK_ALIKE.update({_first + i: chr(ord("a") + i) for i in range(26)})
 
 
 def _ranges(characters: Iterable[str]) -> str:

@@ -20,7 +20,23 @@ _KNOWN = frozenset(
     download.docker.com pkgs.k8s.io repo.mysql.com packages.gitlab.com packages.cloud.google.com
     apt.postgresql.org debian.org ubuntu.com python.org pixi.sh get.nexte.st setup.atuin.sh
     openclaw.ai clawd.bot docs.openclaw.ai ampcode.com install.lunarvim.org get.jetify.com
-    localhost 127.0.0.1 example.com example.org
+    localhost 127.0.0.1 example.com example.org example.net
+    """.split()
+)
+# Hosts that skills name all the time; to be read from, not piped into a shell.
+_WIDELY = frozenset(
+    """
+    github.com githubusercontent.com gitlab.com bitbucket.org google.com googleapis.com amazonaws.com
+    amazon.com microsoft.com azure.com windows.net openai.com anthropic.com claude.com slack.com
+    notion.so notion.com stripe.com docker.com docker.io npmjs.org npmjs.com pypi.org python.org
+    mozilla.org cloudflare.com vercel.com vercel.app sentry.io wikipedia.org readthedocs.io
+    rust-lang.org docs.rs crates.io kubernetes.io nodejs.org golang.org go.dev ruby-lang.org
+    rubygems.org php.net jetbrains.com apple.com debian.org ubuntu.com postgresql.org sqlite.org
+    mysql.com mongodb.com redis.io huggingface.co arxiv.org stackoverflow.com w3.org ietf.org
+    atlassian.net atlassian.com linear.app figma.com x.com twitter.com linkedin.com youtube.com
+    discord.com telegram.org json-schema.org schema.org reactjs.org react.dev nextjs.org
+    tailwindcss.com typescriptlang.org svelte.dev vuejs.org angular.io terraform.io hashicorp.com
+    ghcr.io quay.io jsdelivr.net unpkg.com cdnjs.com agentskills.io modelcontextprotocol.io
     """.split()
 )
 _FORGES = {"raw.githubusercontent.com", "github.com", "gist.githubusercontent.com"}
@@ -53,6 +69,17 @@ def is_bare(command: str) -> bool:
         for match in _HOST.finditer(command)
         if match["host"] not in _KNOWN
     )
+
+
+def is_widely_known(url: str) -> bool:
+    """Whether the host of `url` is one that everybody's skills name, or none at all (a variable)."""
+    found = _HOST.search(url)
+    host = found["host"] if found else url.partition("/")[0]
+    parts = host.strip(".").split(".")
+    if len(parts) < 2:  # a name inside the network, a variable, localhost
+        return True
+    names = {".".join(parts[i:]) for i in range(len(parts) - 1)}
+    return not names.isdisjoint(_WIDELY | _KNOWN) or parts[-2] in ("example", "domain", "company")
 
 
 def _is_known_host(host: str, path: str) -> bool:

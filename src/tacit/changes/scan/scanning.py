@@ -13,8 +13,10 @@ from tacit.base import secrets
 from tacit.changes.scan import contents, powers
 from tacit.changes.scan.characters import is_disguised, script, without_invisible
 from tacit.changes.scan.hidden import find_hidden
+from tacit.changes.scan.reach import reaches
 from tacit.changes.scan.report import Finding, Report, Severity, in_order
 from tacit.changes.scan.steering import grade
+from tacit.changes.scan.views import View, views
 from tacit.skills import frontmatter
 
 ASK_POINTS, BLOCK_POINTS = 3.0, 5.0
@@ -60,7 +62,9 @@ class _File:
         yield from self._secrets(text)
         if inside.kind != "data":
             yield from self._hidden(text)
-        yield from self._steering(text)
+        readings = views(text)
+        yield from self._steering(readings)
+        yield from self._reach(readings)
         if self._path.lower() == "skill.md":
             yield from self._head(text)
 
@@ -164,8 +168,8 @@ class _File:
                 unseen=severity[1] == "block",
             )  # fmt: skip
 
-    def _steering(self, text: str) -> Iterator[Finding]:
-        found = grade(text)
+    def _steering(self, readings: list[View]) -> Iterator[Finding]:
+        found = grade(readings)
         ask, block = (
             (LEARNED_ASK_POINTS, LEARNED_BLOCK_POINTS)
             if self._learned
@@ -189,6 +193,14 @@ class _File:
             overridable=not (self._learned and severity == "block"),
             parts=found.parts,
         )
+
+    def _reach(self, readings: list[View]) -> Iterator[Finding]:
+        for reach in reaches(readings):
+            yield self._finding(
+                reach.line, f"reach:{reach.kind}", ("ask", "note"),
+                f"the skill {reach.what}",
+                "leave it out, or let a person see that the task needs it",
+            )  # fmt: skip
 
     def _head(self, text: str) -> Iterator[Finding]:
         for claim in powers.claims(text):

@@ -83,8 +83,8 @@ def _unleet(word: str) -> str:
 
 
 def _join(run: str) -> str:
-    """`i g n o r e   a l l` as `ignore all`: one sign parts letters, more part words."""
-    words = re.split(r"[ ._*-]{2,3}", run)
+    """`i g n o r e   a l l` and `i-g-n-o-r-e a-l-l` as `ignore all`."""
+    words = re.split(r" +" if re.search(r"[a-z][._*-][a-z]", run) else r" {2,3}", run)
     return " ".join(re.sub(r"[ ._*-]", "", word) for word in words)
 
 
