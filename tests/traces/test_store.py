@@ -130,7 +130,7 @@ def test_redaction_is_on_by_default(tmp_path: Path) -> None:
     """Without a word about it, the rules that come with Tacit are used."""
     pytest.importorskip("tacit.base.secrets")
     store = Store.open(str(tmp_path / "x.db"))
-    key = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    key = "ghp_" + "iK2ZWeqhFWCEPyYngFb5" + "1yBMWXaSCrUZoL8g"  # in two: it is no real one
     written = store.write(session("s", f"my key is {key}"))
     assert sum(written.redacted.values()) == 1
     assert key not in store.trace("test:s").turns[0].prompt

@@ -238,12 +238,10 @@ class Assembler:
 
     def head(self) -> Head:
         """The session as known so far, with the open turn's usage and times."""
-        started, ended = self._span
-        if self._started and (started is None or self._started < started):
-            started = self._started
-        if self._ended and (ended is None or self._ended > ended):
-            ended = self._ended
-        usage = self._total or self._before + self._turn_usage()
+        started, ended = self._whole_span()
+        usage = self._total or self._before
+        if self._usage and not self._total:
+            usage = usage + self._turn_usage()
         if self._cost is not None:
             usage = msgspec.structs.replace(usage, cost=self._cost)
         skipped = dict(self._skipped)
@@ -266,14 +264,19 @@ class Assembler:
         return Mark(self._position, self._number, self.head(), dict(self.state))
 
     def _turn_usage(self) -> Usage:
-        usage = Usage()
-        for used in self._usage.values():
-            usage = usage + used
-        return usage
+        return Usage.sum(self._usage.values())
+
+    def _whole_span(self) -> tuple[datetime | None, datetime | None]:
+        """The first and the last moment of the session, the open turn included."""
+        started, ended = self._span
+        if self._started and (started is None or self._started < started):
+            started = self._started
+        if self._ended and (ended is None or self._ended > ended):
+            ended = self._ended
+        return started, ended
 
     def _close(self) -> None:
         """End the open turn; one that holds nothing leaves no trace but its usage and times."""
-        head = self.head()
         usage = self._turn_usage()
         if self._prompt or self._steps:
             steps = tuple(self._finished_steps())
@@ -282,7 +285,7 @@ class Assembler:
             )
             self._number += 1
         self._before = self._before + usage
-        self._span = (head.started, head.ended)
+        self._span = self._whole_span()
         self._clear()
 
     def _finished_steps(self) -> Iterator[Step]:

@@ -4,7 +4,7 @@ Owns the shape. How a host's records become a Trace is `assemble.py`'s; what can
 one (corrections, commands, files touched) is `derived.py`'s.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Literal
 
@@ -43,17 +43,20 @@ class Usage(msgspec.Struct, frozen=True):
     cost: float | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
-        if self.cost is None or other.cost is None:
-            cost = self.cost if other.cost is None else other.cost
-        else:
-            cost = self.cost + other.cost
+        return Usage.sum((self, other))
+
+    @staticmethod
+    def sum(parts: Iterable["Usage"]) -> "Usage":
+        """All of `parts` together; the cost is of those whose cost is known."""
+        parts = tuple(parts)
+        costs = [part.cost for part in parts if part.cost is not None]
         return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            self.reasoning + other.reasoning,
-            cost,
+            sum([part.input for part in parts]),
+            sum([part.output for part in parts]),
+            sum([part.cache_read for part in parts]),
+            sum([part.cache_write for part in parts]),
+            sum([part.reasoning for part in parts]),
+            sum(costs) if costs else None,
         )
 
 

@@ -11,6 +11,7 @@ import msgspec
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: with)?(?: exit)?[ _]?code|exit status)[:= ]+(-?\d{1,9})", re.IGNORECASE
 )
+_MOST = 2**53
 _MS = 1e11  # seconds beyond this would be the year 5138: so it is milliseconds
 
 
@@ -40,7 +41,9 @@ def _block(block: Any) -> str:
         try:
             return msgspec.json.encode(block).decode()
         except (ValueError, TypeError, RecursionError):
-            return str(block)[:2000]
+            return "[something that cannot be shown]"
+    if isinstance(block, list):
+        return "" if len(block) == 0 else _block({"content": None, "items": block})
     return "" if block is None else str(block)
 
 
@@ -89,9 +92,11 @@ def decoded_json(value: Any) -> Any:
 
 def count(value: Any) -> int:
     """`value` as a number of things: never negative, never past what a database holds."""
+    if type(value) is int and 0 <= value <= _MOST:  # the usual case
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value):
         return 0
-    return int(min(max(value, 0), 2**53))
+    return int(min(max(value, 0), _MOST))
 
 
 def amount(value: Any) -> float | None:
@@ -106,9 +111,9 @@ def when(value: Any) -> datetime | None:
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
-            return (
-                moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-            )
+            if moment.tzinfo is UTC:
+                return moment
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value / 1000 if value > _MS else value, UTC)
     except (ValueError, OverflowError, OSError):
