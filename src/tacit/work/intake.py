@@ -94,7 +94,12 @@ def find_source(host: str, session: str, transcript: str = "") -> Source | None:
         found = next(iter(reader.inside(transcript)), None)
         if found is not None:
             return found
-    return next((s for s in _newest(reader.find()) if session in (s.key, _stem(s.path))), None)
+    known = _newest(reader.find())
+    exact = next((s for s in known if session in (s.key, _stem(s.path))), None)
+    if exact is not None or len(session) < 8:
+        return exact
+    # Some name the file by the beginning of the id only.
+    return next((s for s in known if session[:8] in os.path.basename(s.path)), None)
 
 
 def _newest(found: Iterator[Source]) -> list[Source]:
