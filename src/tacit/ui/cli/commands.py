@@ -12,9 +12,11 @@ class Known:
         self.about = about
 
 
-FIND, KEEP = "Find and read skills", "Set up and look after"
+FIND = "Find and read skills"
+SESSIONS = "Sessions of your agents"
 CONNECT = "Connect your agents"
-SECTIONS = (FIND, CONNECT, KEEP)
+KEEP = "Set up and look after"
+SECTIONS = (FIND, SESSIONS, CONNECT, KEEP)
 
 COMMANDS: dict[str, Known] = {
     "list": Known("list", FIND, "List the skills that can be used here."),
@@ -24,6 +26,12 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "import": Known("import_", SESSIONS, "Take sessions in: of all agents, of one, from a file."),
+    "sessions": Known("sessions", SESSIONS, "List the sessions that are in the store."),
+    "session": Known("session", SESSIONS, "Show one session as a timeline."),
+    "forget": Known("forget", SESSIONS, "Forget sessions for good."),
+    "watch": Known("watch", SESSIONS, "Follow the agents' folders, without hooks."),
+    "worker": Known("worker", SESSIONS, "Take in the sessions that hooks reported."),
     "connect": Known("connect", CONNECT, "Have your agents tell Tacit when a session ends."),
     "disconnect": Known("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
     "plugin": Known("plugin", CONNECT, "Write the folder that agents can install as a plugin."),
