@@ -5,9 +5,9 @@ import sys
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    from tacit.ui.cli import fast
+    from tacit.ui.cli.fast import answer
 
-    code = fast.answer(sys.argv[1:])
+    code = answer(sys.argv[1:])
     if code is not None:
         return code
     from tacit.ui.cli.app import run

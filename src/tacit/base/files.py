@@ -1,9 +1,13 @@
 """Files that are whole or not there: atomic writes, and folders private to the user."""
 
 import os
+import re
 import secrets
 
 from tacit.base.errors import Unwritable
+
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
+"""The names of files that are being written."""
 
 
 def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:

@@ -46,7 +46,9 @@ def folders() -> Folders:
             os.path.join(base, "data"),
             os.path.join(base, "cache"),
         )
-    if sys.platform == "linux":  # what platformdirs answers there, without its 20 ms import
+    if sys.platform.startswith(
+        "linux"
+    ):  # what platformdirs answers there, without its 20 ms import
         return Folders(
             home,
             _xdg("XDG_CONFIG_HOME", home, ".config"),

@@ -128,7 +128,7 @@ RULES: dict[str, Rule] = {
         "move it beside this folder",
     ),
     "broken-link": Rule(
-        "error", "'{path}' is a link to nothing", "remove it, or restore what it pointed to"
+        "warning", "'{path}' is a link to nothing", "remove it, or restore what it pointed to"
     ),
     "unreadable": Rule("error", "the file cannot be read: {why}", "check its permissions and kind"),
 }

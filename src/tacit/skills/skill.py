@@ -62,4 +62,4 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     def worst(self) -> Severity | None:
         """The gravest severity among the problems."""
         found = {problem.severity for problem in self.problems}
-        return next((s for s in ("error", "warning", "note") if s in found), None)  # type: ignore[return-value]
+        return next((s for s in ("error", "warning", "note") if s in found), None)

@@ -63,7 +63,7 @@ class _Strict:
             self._events = yaml.parse(self._head, Loader=_LOADER)
             value = self._document()
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
+            mark: Any = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else 1
             raise _bad_yaml(line, error.problem or "cannot be parsed") from None
         except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -79,7 +79,8 @@ class _Strict:
         value = None if isinstance(event, yaml.StreamEndEvent) else self._value(event, 0)
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
-                raise _bad_yaml(event.start_mark.line + 1, "it holds two documents")
+                at: Any = event.start_mark
+                raise _bad_yaml(at.line + 1, "it holds two documents")
         return value
 
     def _value(self, event: Any, depth: int) -> Any:

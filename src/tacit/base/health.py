@@ -1,0 +1,119 @@
+"""What `tacit doctor` asks of each layer: what is damaged, and how to mend it.
+
+A layer offers checks as functions without arguments; each returns its findings and changes
+nothing. Mending is a second step, and doing it twice is the same as doing it once.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+
+import msgspec
+
+from tacit.base import paths, settings, trust
+from tacit.base.errors import BadConfig
+from tacit.base.files import TEMPORARY
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that is not as it should be."""
+
+    code: str
+    what: str
+    fix: str
+    """What mending does, or what the user must do where it cannot be done for them."""
+    mend: Callable[[], None] | None = None
+
+
+Check = Callable[[], list[Finding]]
+
+
+def check_config() -> list[Finding]:
+    """The configuration can be read."""
+    try:
+        settings.load()
+    except BadConfig as error:
+        return [Finding("config", error.message, error.hint)]
+    return []
+
+
+def check_folders() -> list[Finding]:
+    """Tacit's folders can be written, belong to this user, and are not open to others."""
+    findings = []
+    own = paths.folders()
+    for folder in (own.data, own.cache):
+        if not os.path.isdir(folder):
+            if os.path.lexists(folder):
+                findings.append(Finding("folder", f"{folder} is not a folder", "move it away"))
+            continue
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            what = f"{folder} cannot be written: {error.strerror}"
+            findings.append(Finding("folder", what, "mend its permissions, or free some space"))
+        if os.name == "posix" and os.stat(folder).st_mode & 0o022:
+            mode = os.stat(folder).st_mode & 0o755
+            what = f"{folder} can be written by others"
+            findings.append(
+                Finding("folder", what, f"set its mode to {mode:o}", _chmod(folder, mode))
+            )
+    return findings
+
+
+def check_leftovers() -> list[Finding]:
+    """No half-written file was left behind by a killed process."""
+    findings = []
+    own = paths.folders()
+    for base in (own.data, own.cache):
+        for here, _, names in os.walk(base):
+            for name in names:
+                path = os.path.join(here, name)
+                if TEMPORARY.fullmatch(name) and not _is_recent(path):
+                    what = f"{path} was left behind by a process that was stopped"
+                    findings.append(Finding("leftover", what, "delete it", _remove(path)))
+    return findings
+
+
+def check_trust() -> list[Finding]:
+    """The list of trusted folders can be read, and names folders that exist."""
+    findings = []
+    file = trust.trust_file()
+    if os.path.lexists(file) and not os.access(file, os.R_OK):
+        findings.append(Finding("trust", f"{file} cannot be read", "mend its permissions"))
+    for folder in trust.trusted():
+        if not os.path.isdir(folder):
+            what = f"{folder} is trusted but does not exist"
+            findings.append(Finding("trust", what, "take it off the list", _distrust(folder)))
+    return findings
+
+
+CHECKS: tuple[Check, ...] = (check_config, check_folders, check_leftovers, check_trust)
+
+
+def _is_recent(path: str) -> bool:
+    import time
+
+    try:
+        return time.time() - os.stat(path).st_mtime < 60
+    except OSError:
+        return True
+
+
+def _remove(path: str) -> Callable[[], None]:
+    def mend() -> None:
+        if os.path.lexists(path):
+            os.unlink(path)
+
+    return mend
+
+
+def _chmod(path: str, mode: int) -> Callable[[], None]:
+    return lambda: os.chmod(path, mode)
+
+
+def _distrust(folder: str) -> Callable[[], None]:
+    def mend() -> None:
+        trust.remove(folder)
+
+    return mend

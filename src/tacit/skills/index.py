@@ -1,0 +1,171 @@
+"""The persistent index: what the heads of all skills below a root say, without reading them again.
+
+One file a root in the cache folder, written whole and swapped in, so any number of processes may
+read and write it; it is only ever a shortcut. A warm load costs a stat a skill and a stat a
+category, and imports nothing: rows are plain tuples in Python's own marshal format, behind a
+checksum and the interpreter's version. A file that fails either is built again.
+
+An edit within the same tick of the clock as our look would go unnoticed by time stamps. So what
+changed less than two seconds before we looked is not believed the next time, and read again.
+"""
+
+import marshal
+import os
+import sys
+import time
+from binascii import crc32
+
+FORMAT = 1
+_MAGIC = f"tacit-index {FORMAT} {sys.implementation.cache_tag}\n".encode()
+_RACY_NS = 2_000_000_000
+_NEVER = (0, 0, 0, 0)
+
+# The fields of a row.
+FOLDER, FILE, NAME, DESCRIPTION, SOURCE, FLAGS, PATHS, REAL = range(8)
+VERSION, WORST, STAMP, DIGEST = range(8, 12)
+# Bits of FLAGS.
+NO_MODEL, NO_USER = 1, 2
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+Stamp = tuple[int, int, int, int]
+Row = tuple["Any", ...]
+
+
+class Snapshot:
+    """What stands below one root."""
+
+    __slots__ = ("broken", "categories", "root", "rows", "twice")
+
+    def __init__(
+        self,
+        root: str,
+        rows: list[Row],
+        categories: list[tuple[str, Stamp]],
+        twice: dict[str, str],
+        broken: list[str],
+    ) -> None:
+        self.root = root
+        self.rows = rows
+        self.categories = categories
+        self.twice = twice
+        self.broken = broken
+
+
+def load(root: str, cache: str) -> Snapshot:
+    """The skills below `root` as they are now, by the index where it still holds."""
+    path = index_file(root, cache)
+    known = _read(path, root)
+    if known is not None:
+        stale = _stale_rows(known) if _same_categories(known) else None
+        if stale is not None and not stale:
+            return known
+    else:
+        stale = None
+    from tacit.skills.indexing import build, refresh
+
+    fresh = build(root, known) if stale is None or known is None else refresh(known, stale)
+    save(fresh, path)
+    return fresh
+
+
+def index_file(root: str, cache: str) -> str:
+    """The index file of `root`. Two roots that share a name by chance only rebuild each other's."""
+    data = os.fsencode(root)
+    return os.path.join(cache, "index", f"{crc32(data):08x}{crc32(data[::-1]):08x}.idx")
+
+
+def save(snapshot: Snapshot, path: str) -> None:
+    """Write the index; where that fails (a full disk) the next load is slower, no more."""
+    from tacit.base.errors import Unwritable
+    from tacit.base.files import write_atomic
+
+    content = (
+        snapshot.root, snapshot.rows, snapshot.categories, snapshot.twice, snapshot.broken,
+    )  # fmt: skip
+    payload = marshal.dumps(content)
+    try:
+        write_atomic(path, _MAGIC + crc32(payload).to_bytes(4, "big") + payload, durable=False)
+    except Unwritable:
+        return
+
+
+def is_sound(path: str) -> bool:
+    """Whether the file at `path` is an index that this interpreter can use."""
+    return _read(path, None) is not None
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    """What must be the same for a file to count as unchanged."""
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+def trusted_stamp(status: os.stat_result, looked_at: int) -> Stamp:
+    """The stamp to remember: none that matches, if the file changed just before we looked."""
+    if max(status.st_mtime_ns, status.st_ctime_ns) > looked_at - _RACY_NS:
+        return _NEVER
+    return stamp(status)
+
+
+def now() -> int:
+    return time.time_ns()
+
+
+def _read(path: str, root: str | None) -> Snapshot | None:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return None
+    start = len(_MAGIC) + 4
+    if not data.startswith(_MAGIC):
+        return None
+    payload = memoryview(data)[start:]
+    if crc32(payload).to_bytes(4, "big") != data[len(_MAGIC) : start]:
+        return None
+    try:
+        # The checksum held, so these are bytes that this program wrote for this interpreter.
+        snapshot = Snapshot(*marshal.loads(payload))  # noqa: S302
+    except (ValueError, TypeError, EOFError):
+        return None
+    return snapshot if root in (None, snapshot.root) else None
+
+
+def _same_categories(known: Snapshot) -> bool:
+    for folder, before in known.categories:
+        try:
+            status = os.stat(f"{known.root}/{folder}" if folder else known.root)
+        except OSError:
+            return False
+        if stamp(status) != before:
+            return False
+    return True
+
+
+def _stale_rows(known: Snapshot) -> list[int] | None:
+    """The numbers of the rows whose file changed; None when one is gone."""
+    stale = []
+    look = os.stat
+    try:
+        # Relative to an open folder the system has less of a path to resolve, 11,000 times.
+        root = os.open(known.root, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        for number, row in enumerate(known.rows):
+            status = look(f"{row[0]}/{row[1]}", dir_fd=root)
+            modified, changed, size, inode = row[10]
+            if (
+                status.st_mtime_ns != modified
+                or status.st_ctime_ns != changed
+                or status.st_size != size
+                or status.st_ino != inode
+            ):
+                stale.append(number)
+    except OSError:
+        return None
+    finally:
+        os.close(root)
+    return stale

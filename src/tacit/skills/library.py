@@ -1,0 +1,200 @@
+"""The library: every skill that can be reached from a working directory, and what a name means.
+
+Reads only. It leaves changing skills to the gate, and ranking by words to `search.py`.
+"""
+
+import difflib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from tacit.base import paths
+from tacit.base.errors import NotFound
+from tacit.base.settings import Settings
+from tacit.base.settings import load as load_settings
+from tacit.skills import index
+from tacit.skills.index import Row, Snapshot
+from tacit.skills.naming import normal
+from tacit.skills.precedence import rank
+from tacit.skills.reading import FILE_NAMES, read_skill
+from tacit.skills.scopes import Root, roots
+from tacit.skills.skill import LEARNED_SOURCE, Origin, Severity, Skill
+
+if TYPE_CHECKING:
+    from tacit.skills.catalogue import Catalogue
+    from tacit.skills.search import Hit
+
+Scope = Literal["project", "user", "extra", "bundled"]
+State = Literal["active", "shadowed", "untrusted"]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as the library lists it, by its head alone."""
+
+    name: str
+    description: str
+    """The whole description, on one line."""
+    folder: str
+    scope: Scope
+    origin: Origin
+    host: str
+    """Whose folder it lies in: `agents` for the shared one, else a host's id."""
+    state: State
+    version: str = ""
+    aliases: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    """Other paths that lead to the same folder."""
+    root: str = ""
+    """The skills folder that it was found in."""
+    file: str = "SKILL.md"
+    real: str = ""
+    model_invocable: bool = True
+    user_invocable: bool = True
+    paths: tuple[str, ...] = ()
+    worst: Severity | None = None
+    """The gravest problem in its SKILL.md; `tacit lint` has them all."""
+    digest: str = ""
+    """Of the bytes of its SKILL.md."""
+
+
+class Library:
+    """The skills of a working directory: the project's, the user's, and those that Tacit ships."""
+
+    def __init__(
+        self, cwd: str | os.PathLike[str] | None = None, settings: Settings | None = None
+    ) -> None:
+        self.cwd = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
+        self.settings = settings if settings is not None else load_settings(self.cwd).settings
+        self.cache = paths.folders().cache
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the disk again."""
+        chosen = self.settings.skills
+        self.roots: list[Root] = roots(self.cwd, hosts=chosen.hosts, extra=chosen.paths)
+        self.snapshots: list[tuple[Root, Snapshot]] = [
+            (root, index.load(root.path, self.cache)) for root in self.roots
+        ]
+        ranked, also = rank(self.snapshots)
+        self.entries: list[Entry] = [
+            _entry(root, row, state, real, also.get(real, ())) for root, row, state, real in ranked
+        ]
+        self._names: dict[str, Entry] = {}
+        self._aliases: dict[str, Entry] = {}
+        for entry in sorted(self.entries, key=lambda entry: entry.state == "untrusted"):
+            self._names.setdefault(entry.name, entry)
+            for alias in entry.aliases:
+                self._aliases.setdefault(alias, entry)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def active(self) -> list[Entry]:
+        """The skills that a name can mean: trusted, and not shadowed."""
+        return [entry for entry in self.entries if entry.state == "active"]
+
+    def get(self, name: str) -> Entry:
+        """The skill that `name` means: its name, its folder's name, or a path to it."""
+        found = self.find(name)
+        if found is not None:
+            return found
+        known = self.suggest(name)
+        hint = f"did you mean {' or '.join(known)}?" if known else f'try: tacit search "{name}"'
+        raise NotFound(f"there is no skill '{name}'", hint)
+
+    def find(self, name: str) -> Entry | None:
+        """As `get`, but None where there is no such skill."""
+        if os.sep in name or name == ".":
+            return self._at(name)
+        wanted = normal(name)
+        entry = self._names.get(wanted) or self._aliases.get(name) or self._aliases.get(wanted)
+        if entry is None and (folded := wanted.casefold()) != wanted:
+            entry = self._names.get(folded) or self._aliases.get(folded)
+        return entry
+
+    def read(self, name: str) -> Skill:
+        """The whole skill that `name` means."""
+        entry = self.get(name)
+        return read_skill(Path(entry.folder) / entry.file)
+
+    def shadowing(self, entry: Entry) -> Entry | None:
+        """The skill that wins over `entry`, if one does."""
+        winner = self._names.get(entry.name)
+        return winner if winner is not None and winner is not entry else None
+
+    def shadowed(self, entry: Entry) -> list[Entry]:
+        """The skills that `entry` wins over."""
+        if entry.state != "active":
+            return []
+        return [e for e in self.entries if e.name == entry.name and e.state == "shadowed"]
+
+    def suggest(self, name: str, most: int = 3) -> list[str]:
+        """Names near to `name`."""
+        known = sorted({*self._names, *self._aliases})
+        return difflib.get_close_matches(normal(name).lower(), known, most)
+
+    def search(self, query: str, limit: int = 10) -> "list[Hit]":
+        """The skills that fit `query` best; a few words or a whole task description."""
+        from tacit.skills.search import Search
+
+        return Search(self).find(query, limit)
+
+    def catalogue(
+        self,
+        *,
+        budget: int | None = None,
+        pinned: Iterable[str] = (),
+        recent: Iterable[str] = (),
+        touched: Iterable[str] = (),
+    ) -> "Catalogue":
+        """The block that tells a model which skills there are; see `catalogue.py`."""
+        from tacit.skills.catalogue import Order, catalogue
+
+        most = self.settings.catalogue.budget if budget is None else budget
+        order = Order(pinned=tuple(pinned), recent=tuple(recent))
+        return catalogue(self.active(), most, order, tuple(touched))
+
+    def _at(self, path: str) -> Entry | None:
+        path = os.path.expanduser(path)
+        if os.path.basename(path) in FILE_NAMES:
+            path = os.path.dirname(path)
+        real = os.path.realpath(os.path.join(self.cwd, path))
+        return next((entry for entry in self.entries if entry.real == real), None)
+
+
+def _entry(root: Root, row: Row, state: str, real: str, also: Iterable[str]) -> Entry:
+    folder = row[index.FOLDER]
+    name = row[index.NAME]
+    base = folder.rpartition("/")[2]
+    flags = row[index.FLAGS]
+    return Entry(
+        name=name,
+        description=row[index.DESCRIPTION],
+        folder=f"{root.path}/{folder}",
+        scope=root.scope,  # type: ignore[arg-type]
+        origin=_origin(root.scope, row),
+        host=root.host,
+        state=state,  # type: ignore[arg-type]
+        version=row[index.VERSION],
+        aliases=(base,) if base != name else (),
+        also=tuple(also),
+        root=root.path,
+        file=row[index.FILE],
+        real=real,
+        model_invocable=not flags & index.NO_MODEL,
+        user_invocable=not flags & index.NO_USER,
+        paths=row[index.PATHS],
+        worst=row[index.WORST] or None,
+        digest=row[index.DIGEST],
+    )
+
+
+def _origin(scope: str, row: Row) -> Origin:
+    if scope == "bundled":
+        return "bundled"
+    if row[index.SOURCE] == LEARNED_SOURCE:
+        return "learned"
+    return "installed" if scope == "extra" else "user"

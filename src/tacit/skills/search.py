@@ -1,0 +1,169 @@
+"""Ranked search over the library: which skills fit a few words, or a page-long task.
+
+Two looks. The first is BM25 over the whole text and over what says what a skill is for (name,
+description, headings), with the most telling words of the query. The second takes the fifty best
+and asks how much of a skill's name and description the query speaks of. `docs/search.md` says how
+well each step does.
+"""
+
+import os
+from collections import Counter
+from heapq import nlargest
+from math import log
+from typing import TYPE_CHECKING
+
+import msgspec
+import tantivy
+
+from tacit.base.terminal import one_line
+from tacit.skills import words
+from tacit.skills.library import Entry
+from tacit.skills.reading import parse_skill, read_bytes
+from tacit.skills.search_index import Progress, SearchIndex, key_of
+
+if TYPE_CHECKING:
+    from tacit.skills.library import Library
+
+# Each sits on a broad plateau; see docs/search.md before turning one.
+META_WEIGHT = 0.4
+RARITY = 0.5
+MOST_TERMS = 80
+CANDIDATES = 50
+NAME_COVER = 0.4
+DESCRIPTION_COVER = 0.5
+_LINE_TERMS = 12
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A skill that fits, how well, and the line of its body that fits best."""
+
+    entry: Entry
+    score: float
+    line: int
+    """The line in its SKILL.md; 0 when only name or description fit."""
+    text: str
+
+
+class Search:
+    """Search over one library. Bringing the index up to date happens at the start."""
+
+    def __init__(self, library: "Library", progress: Progress | None = None) -> None:
+        self._index = SearchIndex(library.cache)
+        self._index.update([snapshot for _, snapshot in library.snapshots], progress)
+        self._searcher = self._index.searcher()
+        self._schema = self._index.schema
+        self._count = int(self._searcher.num_docs)
+        self._rarity: dict[tuple[str, str], float] = {}
+        self._entries = {key_of(entry.folder): entry for entry in library.entries}
+        roots = {root.path for root in library.roots}
+        self._filter = self._root_filter(roots) if self._index.holds_others(roots) else None
+
+    def find(self, query: str, limit: int = 10) -> list[Hit]:
+        """The best `limit` skills for `query`, best first; ties in the order of their names."""
+        plain = Counter(words.EXACT.analyze(words.fold(query)))
+        stems = Counter(words.STEMMED.analyze(words.fold(words.with_parts(query))))
+        clauses = self._clauses("text", plain, 1.0) + self._clauses("meta", stems, META_WEIGHT)
+        if not clauses or limit < 1:
+            return []
+        wanted = tantivy.Query.boolean_query(clauses)
+        if self._filter is not None:
+            must = tantivy.Occur.Must
+            wanted = tantivy.Query.boolean_query([(must, wanted), (must, self._filter)])
+        scored: list[tuple[float, Entry]] = []
+        # Other ways to the same folder take up places: ask for more.
+        depth = max(CANDIDATES, limit * 2)
+        for score, address in self._searcher.search(wanted, depth, count=False).hits:
+            document = self._searcher.doc(address)
+            entry = self._entries.get(str(document.get_first("key")))
+            if entry is not None:
+                name, about = bytes(document.get_first("cover") or b"\n").decode().split("\n")
+                lift = NAME_COVER * _cover(name, stems) + DESCRIPTION_COVER * _cover(about, stems)
+                # Five digits: the order must not hang on how the engine added up its floats.
+                scored.append((float(f"{score * (1 + lift):.5g}"), entry))
+        telling = self._telling(plain)
+        best = _in_order(scored)[:limit]
+        return [Hit(entry, score, *best_line(entry, telling)) for score, entry in best]
+
+    def _clauses(
+        self, field: str, counts: "Counter[str]", weight: float
+    ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        rated = []
+        for word, count in counts.items():
+            rarity = self._idf(field, word)
+            if rarity > 0:
+                rated.append(((1 + log(count)) * rarity, word, count, rarity))
+        if len(rated) > MOST_TERMS:
+            rated = nlargest(MOST_TERMS, rated)
+        query, should = tantivy.Query, tantivy.Occur.Should
+        return [
+            (
+                should,
+                query.boost_query(
+                    query.term_query(self._schema, field, word, "freq"),
+                    weight * (1 + log(count)) * rarity**RARITY,
+                ),
+            )
+            for _, word, count, rarity in rated
+        ]
+
+    def _idf(self, field: str, word: str) -> float:
+        key = (field, word)
+        known = self._rarity.get(key)
+        if known is None:
+            holding = self._searcher.doc_freq(field, word)
+            # Deleted documents are counted there until the engine merges, but not in the total.
+            total = max(self._count, holding)
+            known = log(1 + (total - holding + 0.5) / (holding + 0.5)) if holding else 0.0
+            self._rarity[key] = known
+        return known
+
+    def _telling(self, counts: "Counter[str]") -> list[tuple[str, float]]:
+        """The rarest words of the query, for finding the line that fits best."""
+        rated = [(self._idf("text", word), word) for word in counts if len(word) > 1]
+        return [(word, weight) for weight, word in nlargest(_LINE_TERMS, rated) if weight > 0]
+
+    def _root_filter(self, roots: set[str]) -> tantivy.Query:
+        query, should = tantivy.Query, tantivy.Occur.Should
+        keys = sorted(key_of(root) for root in roots)
+        terms = [(should, query.term_query(self._schema, "root", key, "basic")) for key in keys]
+        any_root = query.boolean_query(terms)
+        return query.const_score_query(any_root, 0.0)
+
+
+def _in_order(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
+    """Best first. Of skills with one name, the one that it means leads and the others follow."""
+    lead: dict[str, float] = {}
+    for score, entry in scored:
+        lead[entry.name] = max(score, lead.get(entry.name, 0.0))
+    return sorted(
+        scored,
+        key=lambda pair: (
+            -lead[pair[1].name],
+            pair[1].name,
+            pair[1].state != "active",
+            -pair[0],
+            pair[1].folder,
+        ),
+    )
+
+
+def best_line(entry: Entry, telling: list[tuple[str, float]]) -> tuple[int, str]:
+    """The line of the body that holds most of the telling words, with its number in the file."""
+    try:
+        data, size = read_bytes(os.path.join(entry.folder, entry.file))
+    except OSError:
+        return 0, ""
+    skill = parse_skill(data, entry.name, size=size)
+    best, found, text = 0.0, 0, ""
+    for number, line in enumerate(skill.body.split("\n"), skill.body_line):
+        lowered = line.lower()
+        weight = sum(weight for word, weight in telling if word in lowered)
+        if weight > best:
+            best, found, text = weight, number, line
+    return found, one_line(text)
+
+
+def _cover(stems: str, query: "Counter[str]") -> float:
+    """The share of `stems` that the query holds."""
+    listed = stems.split()
+    return sum(stem in query for stem in listed) / len(listed) if listed else 0.0

@@ -1,0 +1,63 @@
+"""`tacit doctor`: damage to Tacit's own data, and mending it."""
+
+import click
+
+from tacit.base import health
+from tacit.base.health import Check, Finding
+from tacit.skills import health as skills_health
+from tacit.ui.cli import output
+
+_EPILOG = """\b
+Examples:
+  tacit doctor                       say what is wrong and what would be done
+  tacit doctor --fix                 do it
+
+Exit code 6 while something is wrong.
+"""
+
+CHECKS: tuple[Check, ...] = (*health.CHECKS, *skills_health.CHECKS)
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--fix", is_flag=True, help="Mend what can be mended.")
+@output.json_option
+def command(fix: bool, as_json: bool) -> int:
+    """Find damage to Tacit's own data, and mend it.
+
+    Nothing is changed without --fix. Your skills are never touched: only indexes and Tacit's own
+    files, which can be made again.
+    """
+    findings = [finding for check in CHECKS for finding in check()]
+    mended = [finding for finding in findings if fix and _mend(finding)]
+    left = [finding for finding in findings if finding not in mended]
+    if as_json:
+        rows = [
+            {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.mend is not None,
+             "mended": f in mended}
+            for f in findings
+        ]  # fmt: skip
+        output.write_json({"checks": len(CHECKS), "findings": rows})
+        return 6 if left else 0
+    for finding in findings:
+        done = finding in mended
+        mark = click.style("mended", fg="green") if done else click.style("wrong ", fg="red")
+        click.echo(f"{mark}  {finding.what}")
+        if not done:
+            would = "would be mended: " if finding.mend else "please "
+            click.echo(f"        {would}{finding.fix}")
+    if not findings:
+        click.echo(f"{output.counted(len(CHECKS), 'check')}, nothing wrong")
+    elif not fix and any(finding.mend for finding in left):
+        click.echo("\nMend it with: tacit doctor --fix")
+    return 6 if left else 0
+
+
+def _mend(finding: Finding) -> bool:
+    if finding.mend is None:
+        return False
+    try:
+        finding.mend()
+    except OSError as error:
+        click.echo(f"tacit: could not mend: {finding.what}: {error.strerror}", err=True)
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""What commands share for writing: JSON, tables, and the `--json` option."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from tacit.base.terminal import fit, pad, plain, width
+from tacit.skills.skill import Problem
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
+
+
+def json_option(function: F) -> F:
+    """`--json`, as every command has it."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(
+        function
+    )
+
+
+def write_json(value: Any) -> None:
+    """`value` as one JSON document; indented for people, compact in a pipe."""
+    try:
+        data = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a path with bytes that are not UTF-8
+        data = msgspec.json.encode(_printable(msgspec.to_builtins(value)))
+    if sys.stdout.isatty():
+        data = msgspec.json.format(data, indent=2)
+    click.echo(data)
+
+
+def columns() -> int:
+    """The width to write for."""
+    try:
+        return os.get_terminal_size().columns
+    except OSError:
+        return int(os.environ.get("COLUMNS") or 100)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns; the last one is cut to what is left of the width."""
+    if not rows:
+        return ""
+    sizes = [max(width(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    left = columns() - sum(sizes[:-1]) - 2 * (len(head) - 1)
+    lines = [_line(head, sizes, left)]
+    lines[0] = click.style(lines[0].rstrip(), bold=True)
+    lines += [_line(row, sizes, left).rstrip() for row in rows]
+    return "\n".join(lines)
+
+
+def write_problem(found: Problem) -> None:
+    """A problem of a skill with its line, and under it how to mend it."""
+    place = f"{found.line}" if found.file == "SKILL.md" else f"{found.file}:{found.line}"
+    mark = click.style(f"{found.severity:<8}", fg=SEVERITY_COLOUR[found.severity])
+    code = click.style(f"[{found.code}]", dim=True)
+    click.echo(_wrapped(f"  {place:>5}  {mark} ", f"{plain(found.message)} {code}", 18))
+    click.echo(_wrapped(" " * 18, f"→ {plain(found.fix)}", 20))
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 skill`, `11,493 skills`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _wrapped(begin: str, text: str, indent: int) -> str:
+    """`text` in lines that fit the terminal, under each other; `begin` has `indent` columns."""
+    import textwrap
+
+    inside = max(columns() - indent, 30)
+    lines = textwrap.wrap(text, inside, break_long_words=False, break_on_hyphens=False)
+    return begin + f"\n{' ' * indent}".join(lines or [""])
+
+
+def _line(row: Sequence[str], sizes: Sequence[int], left: int) -> str:
+    cells = [pad(cell, size) for cell, size in zip(row[:-1], sizes[:-1], strict=True)]
+    return "  ".join([*cells, fit(row[-1], max(left, 20))])
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_printable(key): _printable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(part) for part in value]
+    return value

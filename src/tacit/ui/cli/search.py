@@ -1,0 +1,103 @@
+"""`tacit search`: the skills that fit a few words or a whole task."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+import msgspec
+
+from tacit.base.errors import Usage
+from tacit.base.terminal import fit, plain
+from tacit.skills.library import Entry, Library
+from tacit.skills.search import Search
+from tacit.skills.search_index import Progress
+from tacit.ui.cli import output
+
+_EPILOG = """\b
+Examples:
+  tacit search "resolve a merge conflict"
+  tacit search 数据库 迁移
+  tacit search -n 3 --json "deploy to kubernetes"
+  tacit search - < task.md           a whole task description
+
+Exit code 1 when nothing fits.
+"""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One result in `--json`."""
+
+    skill: Entry
+    score: float
+    line: int
+    text: str
+
+
+class Results(msgspec.Struct, frozen=True):
+    """What `--json` prints."""
+
+    query: str
+    results: list[Result]
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("words", nargs=-1, required=True)
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results.")
+@output.json_option
+def command(words: tuple[str, ...], limit: int | None, as_json: bool) -> int:
+    """Find the skill that fits a task.
+
+    WORDS may be a few words or a whole description; '-' reads it from standard input. Names,
+    descriptions and whole bodies are searched; the line that fits best is shown.
+    """
+    query = sys.stdin.read() if words == ("-",) else " ".join(words)
+    if not query.strip():
+        raise Usage("nothing to search for", 'say what the task is: tacit search "…"')
+    library = Library()
+    limit = limit or library.settings.search.limit
+    with indexing_progress() as progress:
+        search = Search(library, progress)
+    hits = search.find(query, limit)
+    if as_json:
+        output.write_json(Results(query, [Result(h.entry, h.score, h.line, h.text) for h in hits]))
+        return 0 if hits else 1
+    if not hits:
+        click.echo("No skill fits. All of them: tacit list", err=True)
+        return 1
+    space = output.columns()
+    for number, hit in enumerate(hits, 1):
+        entry = hit.entry
+        mark = "" if entry.state == "active" else click.style(f" [{entry.state}]", fg="yellow")
+        scope = click.style(f"({entry.scope})", dim=True)
+        click.echo(f"{number:>2}  {click.style(entry.name, bold=True)} {scope}{mark}")
+        click.echo(f"    {fit(entry.description, space - 4)}")
+        if hit.line:
+            place = click.style(f"line {hit.line}:", dim=True)
+            click.echo(
+                f"    {place} {fit(plain(hit.text).strip(), space - 12 - len(str(hit.line)))}"
+            )
+    return 0
+
+
+@contextmanager
+def indexing_progress() -> Iterator[Progress | None]:
+    """A bar on a terminal while many skills are put into the index for the first time."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    shown = False
+
+    def tell(done: int, total: int) -> None:
+        nonlocal shown
+        if total >= 500:
+            shown = True
+            bar = "█" * (30 * done // total)
+            sys.stderr.write(f"\rindexing skills  {bar:<30}  {done:,} of {total:,} (once)")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            sys.stderr.write("\r\x1b[K")
