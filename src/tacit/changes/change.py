@@ -4,6 +4,7 @@ Everything is a frozen struct that survives a trip through JSON, because changes
 and in the jobs of other processes. What an operation does is said in `edits.py` and `plan.py`.
 """
 
+import re
 import secrets
 from datetime import UTC, datetime
 from typing import Literal
@@ -13,6 +14,7 @@ import msgspec
 from tacit.changes.actor import Actor, acting
 
 SKILL_FILE = "SKILL.md"
+_ID = re.compile(r"\d{8}-\d{9}-[0-9a-f]{8}")
 
 
 class Create(msgspec.Struct, frozen=True, tag="create"):
@@ -153,6 +155,11 @@ def new_id(at: datetime | None = None) -> str:
     """An id that sorts by time and that a person can type the beginning of."""
     at = at or datetime.now(UTC)
     return f"{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(4)}"
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` has the form of a change's id."""
+    return _ID.fullmatch(text) is not None
 
 
 def time_of(change: str) -> datetime:

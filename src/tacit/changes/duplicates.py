@@ -3,8 +3,8 @@
 Compares runs of three words of description and body, so that texts count as alike when they say
 the same in the same words, not when they are on the same subject. Two skills with nearly the same
 description are alike as well, unless the new one's name has a word that the other never says: one
-pattern written out for two products is two skills. Which skills to compare with is asked of whoever can find
-a few in a large library; nothing here grows with it.
+pattern written out for two products is two skills. Which skills to compare with is asked of
+whoever can find a few in a large library; nothing here grows with it.
 """
 
 import hashlib
@@ -24,8 +24,10 @@ SAME_DESCRIPTION = 0.8
 _WORD = re.compile(r"[^\W_]+")
 _RUN = 3
 _COMMON = frozenset(
-    "a an and any are as at be by can do for from how if in into is it its of on or that the then "
-    "this to use used using user users want wants when which with you your skill skills".split()
+    _WORD.findall(
+        "a an and any are as at be by can do for from how if in into is it its of on or that the "
+        "then this to use used using user users want wants when which with you your skill skills"
+    )
 )
 
 

@@ -151,7 +151,8 @@ def _no_such_file(files: Files, path: str) -> Refusal:
 
 
 def _not_unique(text: str, old: str, path: str, count: int) -> Refusal:
-    lines, at = [], text.find(old)
+    lines: list[str] = []
+    at = text.find(old)
     while at >= 0 and len(lines) < 5:
         lines.append(str(text.count("\n", 0, at) + 1))
         at = text.find(old, at + 1)

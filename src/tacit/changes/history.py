@@ -6,7 +6,6 @@ together with the folders. Never looks at a skill's folder itself.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal
@@ -16,6 +15,7 @@ import msgspec
 from tacit.base.errors import NotFound
 from tacit.base.terminal import one_line
 from tacit.changes.actor import Actor
+from tacit.changes.change import is_id
 from tacit.changes.files import File, Files
 from tacit.changes.objects import Objects
 from tacit.changes.place import Place
@@ -27,8 +27,6 @@ Kind = Literal[
 ]  # fmt: skip
 """What a commit did to its skill. "hand": what a person did in the folder, past the gate.
 A rename is two commits: "renamed" ends the old name, "rename" begins the new one."""
-
-_ID = re.compile(r"^\d{8}-\d{9}-[0-9a-f]{8}$")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +109,7 @@ class History:
 
     def of_change(self, change: str) -> list[Version]:
         """The commits of one change: one a skill that it touched. Empty where unknown."""
-        if not _ID.match(change):
+        if not is_id(change):
             return []
         return [
             self.version(oid) for _, oid in self.refs.list(f"refs/changes/{change[:6]}/{change}")
@@ -119,7 +117,7 @@ class History:
 
     def knows(self, change: str, skill: str) -> str:
         """The commit that `change` made on `skill`, or an empty string; no process is started."""
-        return self.refs.get(change_ref(change, skill)) if _ID.match(change) else ""
+        return self.refs.get(change_ref(change, skill)) if is_id(change) else ""
 
     def find_change(self, start: str) -> str:
         """The one change whose id begins with, or ends in, `start`. Raises `NotFound`."""

@@ -86,13 +86,22 @@ class Journal:
             if name.endswith(".tmp"):
                 os.unlink(os.path.join(self.folder, name))
 
+    def is_readable(self, name: str) -> bool:
+        try:
+            self._read(name)
+        except Damaged:
+            return False
+        return True
+
     def _read(self, name: str) -> Entry:
         path = os.path.join(self.folder, name)
         try:
             with open(path, "rb") as file:
                 return msgspec.json.decode(file.read(), type=Entry)
         except (OSError, msgspec.DecodeError) as error:
-            raise Damaged(f"the journal entry {path} is broken: {error}", "tacit doctor") from error
+            raise Damaged(
+                f"the journal entry {path} is broken: {error}", "run: tacit doctor"
+            ) from error
 
     def _path(self, change: str) -> str:
         return os.path.join(self.folder, f"{change}.json")
@@ -121,6 +130,7 @@ def recover(root: Folder, journal: Journal, history: History) -> list[str]:
             finished.append(entry.change)
         journal.finish(entry)
     journal.sweep()
+    history.objects.sweep()
     clean(root)
     return finished
 

@@ -80,6 +80,15 @@ class Objects:
                 "check the free space and the permissions there",
             ) from error
 
+    def sweep(self) -> None:
+        """Remove what a kill left of a half-written file."""
+        try:
+            names = os.listdir(self._path("tmp"))
+        except FileNotFoundError:
+            return
+        for name in names:
+            os.unlink(self._path("tmp", name))
+
     def write(self, kind: str, data: bytes) -> str:
         """Store an object and return its id."""
         whole = f"{kind} {len(data)}\0".encode() + data

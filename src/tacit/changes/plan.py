@@ -74,6 +74,8 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True):
     approved_by: str = ""
     undoes: str = ""
     overrides: tuple[str, ...] = ()
+    copy_of: str = ""
+    """The skills folder that a copy was made from."""
 
 
 def look(root: Folder, history: History, skill: str) -> Standing:
@@ -139,6 +141,23 @@ def _standing(history: History, skill: str, state: str, contents: Contents) -> S
     )
 
 
+def commit_standing(
+    history: History, standing: Standing, at: datetime, change: str = ""
+) -> Version:
+    """A version of what stands there, past the gate: the baseline, or what was done by hand."""
+    head = standing.head
+    record = Record(
+        skill=standing.skill,
+        kind="hand" if head else "baseline",
+        actor="user",
+        change=change or new_id(at),
+        state=standing.state,
+        was=head.record.state if head else "none",
+        reason="changed by hand" if head else "found in the folder",
+    )
+    return history.commit(record, standing.contents.files, (head.id,) if head else (), at)
+
+
 def _commit(
     history: History,
     change: Change,
@@ -151,18 +170,9 @@ def _commit(
     versions: list[Version] = []
     head = standing.head
     if not standing.is_recorded:
-        record = Record(
-            skill=standing.skill,
-            kind="hand" if head else "baseline",
-            actor="user",
-            change=new_id(min(at, time_of(change.id)) - timedelta(milliseconds=1)),
-            state=standing.state,
-            was=head.record.state if head else "none",
-            reason="found in the folder" if head is None else "changed by hand",
-        )
-        parents = (head.id,) if head else ()
-        versions.append(history.commit(record, standing.contents.files, parents, at))
-        head = versions[-1]
+        just_before = min(at, time_of(change.id)) - timedelta(milliseconds=1)
+        head = commit_standing(history, standing, at, new_id(just_before))
+        versions.append(head)
     record = Record(
         skill=standing.skill,
         kind=action.kind,
@@ -176,7 +186,7 @@ def _commit(
         overrides=origins.overrides,
         approved_by=origins.approved_by,
         undoes=origins.undoes,
-        partner=action.partner,
+        partner=action.partner or origins.copy_of,
     )
     more = tuple(earlier[name] for name in action.also_after if name in earlier)
     parents = ((head.id,) if head else ()) + more

@@ -5,6 +5,7 @@ half-made change.
 """
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,10 +44,21 @@ class Site:
             yield root
 
     @contextmanager
-    def reading(self) -> Iterator[Folder]:
-        """The skills folder without the lock: to judge a change, not to make it."""
-        with open_root(self.place) as root:
+    def imagined(self) -> Iterator[Folder]:
+        """An empty folder in place of a skills folder that is not there yet: to judge by."""
+        with (
+            tempfile.TemporaryDirectory(prefix="tacit-") as folder,
+            open_root(Place(folder)) as root,
+        ):
             yield root
+
+    def is_made(self) -> bool:
+        """Whether the skills folder is there. Raises `Escape` where the way to it leads astray."""
+        try:
+            with open_root(self.place):
+                return True
+        except FileNotFoundError:
+            return False
 
     def recover(self) -> list[str]:
         """Settle what a kill interrupted; the ids of the changes that were finished."""

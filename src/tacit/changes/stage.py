@@ -123,9 +123,7 @@ def _write(folder: Folder, name: str, data: bytes, mode: int) -> None:
 
 def _link(source: Folder, name: str, folder: Folder) -> bool:
     try:
-        os.link(
-            name, name, src_dir_fd=source.fd, dst_dir_fd=folder.fd, follow_symlinks=False
-        )
+        os.link(name, name, src_dir_fd=source.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
     except OSError as error:
         if error.errno in _NO_LINKS or isinstance(error, FileNotFoundError):
             return False
