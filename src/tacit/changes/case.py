@@ -235,7 +235,7 @@ class _Builder:
             raise _unfit("itself", "a skill cannot be merged into itself", "name another skill")
         source = self._live(self.change.skill)
         target = self._live(merging.into)
-        touches = (self._permit("merge", source), self._permit("edit", target))
+        touch = self._permit("merge", source)
         away = Action(
             standing=source,
             kind="archive",
@@ -244,9 +244,19 @@ class _Builder:
             partner=target.skill,
         )
         if not merging.operations:
-            return Case(change=self.change, touches=touches, actions=(away,))
+            return Case(change=self.change, touches=(touch,), actions=(away,))
+        into = self._permit("edit", target)
+        if decide(self.change.actor, "edit", into.origin) == "copy":
+            raise Unfit(
+                Refusal(
+                    "policy",
+                    "not-yours",
+                    f"'{target.skill}' is not the user's own, so nothing is merged into it",
+                    f"make a copy first, by editing it: tacit edit {target.skill}",
+                )
+            )
         merged = self._result(target, list(merging.operations), "")
-        case = self._edited(target, merged, touches)
+        case = self._edited(target, merged, (touch, into))
         edit = msgspec.structs.replace(case.actions[0], partner=source.skill)
         return msgspec.structs.replace(case, actions=(edit, away))
 
@@ -335,14 +345,15 @@ class _Builder:
         )
 
     def _find_archived(self, skill: str) -> Standing | None:
-        """By its folder in the archive, or by name: the one that was archived last."""
+        """By name, the one that was archived last; `notes~1` means the first `notes`."""
         try:
             with self.root.open(ARCHIVE) as folder:
                 names = folder.names()
         except (FileNotFoundError, Escape):
             return None
-        keys = [name for name in names if name == skill] or [
-            name for name in names if live_name(name) == skill
+        exact = skill.removesuffix("~1")
+        keys = [
+            name for name in names if (name == exact if "~" in skill else live_name(name) == skill)
         ]
         if not keys:
             return None
