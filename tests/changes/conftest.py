@@ -20,6 +20,7 @@ class ScanFinding(msgspec.Struct, frozen=True):
     severity: str
     message: str
     fix: str = "take it out"
+    overridable: bool = True
 
 
 class ScanReport(msgspec.Struct, frozen=True):

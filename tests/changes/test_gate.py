@@ -199,10 +199,10 @@ def test_override_is_the_users_and_on_record(kit: Any, rule: Rule) -> None:
 
 
 def test_default_scanner_is_the_real_one(tmp_path: Path, kit: Any, rule: Rule) -> None:
-    """A gate that is given no scanner scans: a learned skill with a private key is refused."""
+    """A gate that is given no scanner scans: a learned skill with a token is refused."""
     gate = Gate([kit.place], neighbours=Nobody(), data=str(tmp_path / "d"))
-    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA7\n" * 20
-    text = kit.md("keys", key + "-----END RSA PRIVATE KEY-----\n", learned=True)
+    token = "ghp_" + "x8Kd02mQzVb7Lr4TnYw9HsPc3FjGa1EuRi5o"
+    text = kit.md("keys", f"export GITHUB_TOKEN={token}\n", learned=True)
     verdict = gate.propose(make_change("keys", Create({"SKILL.md": text}), actor="reviewer"))
     assert verdict.refusal is not None
     assert verdict.refusal.step == "scan"

@@ -150,7 +150,7 @@ class _Builder:
         new = merged.files
         if new == standing.contents.files:
             raise _unfit("no-change", f"'{standing.skill}' already says that", "nothing to do")
-        after = _parse(new, standing.skill)
+        after = parse_files(new, standing.skill)
         return Case(
             change=self.change,
             touches=touches,
@@ -189,7 +189,7 @@ class _Builder:
             touches=(touch,),
             actions=(away, arrive),
             before=_skill_of(standing),
-            after=_parse(new, to),
+            after=parse_files(new, to),
             old=standing.contents.files,
             new=new,
             shared=standing.contents.shared,
@@ -365,10 +365,10 @@ class _Builder:
 
 
 def _skill_of(standing: Standing) -> Skill:
-    return _parse(standing.contents.files, standing.skill)
+    return parse_files(standing.contents.files, standing.skill)
 
 
-def _parse(files: dict[str, File], skill: str) -> Skill:
+def parse_files(files: dict[str, File], skill: str) -> Skill:
     """The skill in `files`. A SKILL.md that is a link counts as the user's, and is not read."""
     name = skill.rsplit("/", 1)[-1]
     for file_name in FILE_NAMES:

@@ -316,6 +316,7 @@ class Gate:
             try:
                 with site.writing() as root:
                     wanted = actions(root)
+                    undo.check_policy(site.place, change, wanted)
                     origins = Origins(undoes=undoes)
                     version = land(site, root, change, wanted, origins, self.clock.now())
             except Overtaken:
