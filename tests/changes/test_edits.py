@@ -44,6 +44,8 @@ def test_not_found_shows_what_is_near() -> None:
     assert found.rule == "not-found"
     assert "line 7:\nRun the tests." in found.reason
     assert "line 9:\n\tTabbed line" in refusal("    Tabbed line").reason
+    found = refusal("teh build", text=TEXT.replace("Run the build.", "First " * 20 + "the build."))
+    assert "line 8:" in found.reason
     both = refusal("Run the tests!\nRun the build!")
     assert "Run the tests.\nRun the build." in both.reason
 

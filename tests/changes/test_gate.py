@@ -319,7 +319,7 @@ def test_rename_changes_folder_and_frontmatter(kit: Any, rule: Rule) -> None:
     kit.create("notes", scripts__run=b"ls\n")
     kit.create("taken")
     assert rule(kit.propose("notes", Rename("taken"))) == "exists"
-    assert rule(kit.propose("notes", Rename("../up"))) == "dots"
+    assert rule(kit.propose("notes", Rename("../up"))) == "unsafe-character"
     assert rule(kit.propose("notes", Rename("Not Valid"))) == "name-form"
     assert kit.propose("notes", Rename("memo")).applied
     assert kit.names() == ["memo", "taken"]
@@ -472,6 +472,17 @@ def test_one_skill_with_two_names_is_found_by_both(home: Path, kit: Any) -> None
     assert (folder / "SKILL.md").read_text().endswith("1\n\n2\n")
 
 
+def test_skill_is_found_in_whichever_place_has_it(home: Path, kit: Any) -> None:
+    """Without a folder named, an edit goes to where the library has the skill."""
+    other = home / ".claude" / "skills" / "notes"
+    other.mkdir(parents=True)
+    (other / "SKILL.md").write_bytes(kit.md("notes", "one\n"))
+    gate = Gate(scanner=kit.options["scanner"])
+    verdict = gate.propose(make_change("notes", Edit("one", "1"), actor="user"))
+    assert verdict.applied, verdict
+    assert (other / "SKILL.md").read_text().endswith("1\n")
+
+
 def test_nested_folder_is_a_skill_too(kit: Any) -> None:
     """A skill in a category folder is changed, archived and restored in its place."""
     kit.by_hand("tools/notes", "one\n")
@@ -509,7 +520,7 @@ def test_unwritable_place_is_an_error_with_a_hint(
     kit.create("notes")
     import tacit.changes.stage as stage_module
 
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(stage_module, "_write", full)

@@ -68,6 +68,21 @@ def test_hand_edit_after_the_kill_is_kept(kit: Any, monkeypatch: pytest.MonkeyPa
     assert kit.gate.look("notes").head.record.kind == "hand"
 
 
+def test_lost_objects_after_a_power_failure(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the commit of a finished change did not reach the disk, its folder still counts."""
+    kit.create("notes")
+    before = {p for p in Path(kit.history.folder, "objects").rglob("*") if p.is_file()}
+    interrupt(kit, monkeypatch, "notes", Edit("step by step", "at once"))
+    for path in Path(kit.history.folder, "objects").rglob("*"):
+        if path.is_file() and path not in before:
+            path.unlink()
+    assert kit.site.recover() == []
+    assert "at once" in kit.text("notes")
+    assert checks.check(kit.gate) == []
+    assert kit.propose("notes", Edit("at once", "later")).applied
+    assert kit.kinds("notes") == ["create", "hand", "edit"]
+
+
 def test_half_a_rename_is_finished(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill between the two moves of a rename leaves one skill, not none and not two."""
     kit.create("notes")

@@ -13,7 +13,7 @@ import pytest
 
 HERE = Path(__file__).parent
 # Every n-th call. TACIT_TEST_KILLS=1 tries them all (about 1,300 points, some minutes).
-EVERY = os.environ.get("TACIT_TEST_KILLS", "4")
+EVERY = os.environ.get("TACIT_TEST_KILLS", "6")
 SCENARIOS = (
     "create-first", "edit", "edit-turns", "rename", "archive", "restore", "merge", "delete", "pin",
     "undo",
@@ -46,6 +46,6 @@ def test_kill_at_every_step(scenario: str, fast_folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     counted = json.loads(done.stdout)
     assert counted["points"] >= counted["calls"] // int(EVERY) - 3
-    assert counted["points"] >= 12
+    assert counted["points"] >= 8
     assert counted["old"] > 0
     assert counted["new"] > 0

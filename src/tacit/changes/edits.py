@@ -167,15 +167,18 @@ def _not_found(text: str, old: str, path: str) -> Refusal:
     """Say what is near: the stretch of as many lines that is most like `old`."""
     lines, size = text.splitlines(), max(1, len(old.splitlines()))
     first = next((line for line in old.splitlines() if line.strip()), "")
+    wanted = first.strip()
     best, at = 0.0, -1
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(first.strip())
+    matcher.set_seq2(wanted)
     for number, line in enumerate(lines[:5000]):
         matcher.set_seq1(line.strip())
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
-            ratio = matcher.ratio()
-            if ratio > best:
-                best, at = ratio, number
+        # How much of the wanted line stands here, in runs of at least three characters: the
+        # line may go on for long before and after it.
+        runs = [block.size for block in matcher.get_matching_blocks() if block.size >= 3]
+        share = sum(runs) / max(1, len(wanted)) - len(runs) / 100
+        if share > best:
+            best, at = share, number
     if best < 0.5:
         return _refuse(
             "not-found", f"the text to replace is not in '{path}'", "read the file again"

@@ -17,7 +17,7 @@ from tacit.base.clock import Clock, SystemClock
 from tacit.base.database import FILE_NAME
 from tacit.base.errors import NotFound
 from tacit.base.events import bus
-from tacit.changes import undo
+from tacit.changes import private, undo
 from tacit.changes.actor import Actor, acting
 from tacit.changes.answers import (
     applied,
@@ -43,6 +43,7 @@ from tacit.changes.change import (
     new_id,
 )
 from tacit.changes.contain import Escape, Folder
+from tacit.changes.diff import diff
 from tacit.changes.edits import Unfit
 from tacit.changes.files import programs, to_bytes
 from tacit.changes.inbox import Inbox, Proposal
@@ -50,7 +51,7 @@ from tacit.changes.journal import Overtaken
 from tacit.changes.judging import Judge, Judgement, Scanner
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
 from tacit.changes.objects import tree_id
-from tacit.changes.place import Place, project_place, user_place
+from tacit.changes.place import Place, places_here
 from tacit.changes.plan import Action, Origins, Standing, look
 from tacit.changes.site import Site
 
@@ -79,6 +80,16 @@ class Question(msgspec.Struct, frozen=True):
     asks: tuple[Refusal, ...]
 
 
+class Preview(msgspec.Struct, frozen=True):
+    """What would become of a change."""
+
+    refusal: Refusal | None = None
+    asks: tuple[Refusal, ...] = ()
+    """What a person would have to agree to first."""
+    notes: tuple[str, ...] = ()
+    diff: str = ""
+
+
 class Gate:
     """The one road into the skills of some places. Any number of processes may use it at once."""
 
@@ -95,8 +106,9 @@ class Gate:
     ) -> None:
         self.data = data or paths.folders().data
         self.clock = clock or SystemClock()
-        known = places or (project_place(), user_place())
-        self.sites = {place.real: Site(place, self.data) for place in known}
+        self.sites: dict[str, Site] = {}
+        for place in places if places is not None else places_here():
+            self.sites.setdefault(place.real, Site(place, self.data))
         self.neighbours = neighbours if neighbours is not None else LibraryNeighbours()
         self.inbox = Inbox(os.path.join(self.data, FILE_NAME), self.clock)
         self._judge = Judge(self.neighbours, scanner)
@@ -107,9 +119,24 @@ class Gate:
         """Put `change` through every step. The same id twice is the same as once."""
         if refusal := check_author(change):
             return refused(change, refusal)
-        site = self.site(change.root)
-        change = msgspec.structs.replace(change, root=site.place.root)
-        return self._run(site, self._located(site, change), Consent())
+        site, change = self._locate(change)
+        return self._run(site, change, Consent())
+
+    def preview(self, change: Change) -> "Preview":
+        """What `propose` would do, and the diff; nothing is changed and nobody is asked."""
+        if refusal := check_author(change):
+            return Preview(refusal=refusal)
+        site, change = self._locate(change)
+        try:
+            with site.writing() if site.is_made() else site.imagined() as root:
+                case = build(site.place, root, site.history, change)
+                judgement = self._judge.judge(case)
+        except (Unfit, Escape) as unfit:
+            return Preview(refusal=unfit.refusal)
+        asks = judgement.asks
+        if change.actor in self._always_ask:
+            asks = (*asks, set_to_ask(change.actor))
+        return Preview(judgement.refusal, asks, judgement.notes, diff(case.old, case.new))
 
     def accept(self, proposal: Proposal) -> Verdict:
         """Apply what waits in the inbox, as its author and with the user's consent.
@@ -178,6 +205,11 @@ class Gate:
         with site.writing() as folder:
             standing = look(folder, site.history, skill)
             return record(site, folder, standing, self.clock.now())
+
+    def share(self, skill: str, root: str = "") -> bool:
+        """Let git see a learned skill of a project; False where it was not hidden."""
+        site = self.site(root)
+        return private.show(site.place, skill, site.data)
 
     def site(self, root: str = "") -> Site:
         """The place with this skills folder, by default the first. Raises `NotFound`."""
@@ -338,14 +370,20 @@ class Gate:
             forget()
         bus.publish(Applied(change, kind, version, site.real))
 
-    def _located(self, site: Site, change: Change) -> Change:
-        """A skill may go by a name that is not its folder's: both find it."""
-        if isinstance(change.operations[0] if change.operations else None, Create):
-            return change
-        if os.path.lexists(os.path.join(site.real, change.skill)):
-            return change
-        found = self.neighbours.find(change.skill, site.place.root)
-        return change if found is None else msgspec.structs.replace(change, skill=found.folder)
+    def _locate(self, change: Change) -> tuple[Site, Change]:
+        """The place of a change, and the change with its skill's folder filled in.
+
+        A skill may go by a name that is not its folder's: both find it. Without a `root`, a skill
+        that is not in the first place is looked for where the library has it.
+        """
+        site = self.site(change.root)
+        skill = change.skill
+        is_new = bool(change.operations) and isinstance(change.operations[0], Create)
+        if not is_new and not os.path.lexists(os.path.join(site.real, skill)):
+            found = self.neighbours.find(skill, change.root)
+            if found is not None and os.path.realpath(found.root) in self.sites:
+                site, skill = self.site(found.root), found.folder
+        return site, msgspec.structs.replace(change, root=site.place.root, skill=skill)
 
     def _site_of(self, change: str, root: str) -> Site:
         if root:

@@ -125,7 +125,9 @@ def recover(root: Folder, journal: Journal, history: History) -> list[str]:
     """Finish or revert what a kill interrupted; the ids of the changes that were finished."""
     finished = []
     for entry in journal.entries():
-        if _settle(root, entry):
+        # After a power failure the objects may be missing on some filesystems. The folder then
+        # counts as edited by hand: its next change records it.
+        if _settle(root, entry) and _has_objects(history, entry):
             history.refs.move(entry.refs)
             finished.append(entry.change)
         journal.finish(entry)
@@ -133,6 +135,16 @@ def recover(root: Folder, journal: Journal, history: History) -> list[str]:
     history.objects.sweep()
     clean(root)
     return finished
+
+
+def _has_objects(history: History, entry: Entry) -> bool:
+    try:
+        for update in entry.refs:
+            if update.new:
+                history.files(history.version(update.new))
+    except Damaged:
+        return False
+    return True
 
 
 def _settle(root: Folder, entry: Entry) -> bool:
@@ -160,7 +172,6 @@ def _make(root: Folder, move: Move) -> None:
             exchange.move(source.fd, here, target.fd, there)
         elif not exchange.exchange(source.fd, here, target.fd, there):
             _swap_in_turns(source, here, target, there)
-        source.sync()
         target.sync()
     _verify(root, move)
 

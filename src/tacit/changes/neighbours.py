@@ -9,7 +9,6 @@ from typing import Protocol
 import msgspec
 
 from tacit.base.errors import TacitError
-from tacit.changes.place import Place
 from tacit.skills.library import Library
 from tacit.skills.reading import read_skill
 from tacit.skills.skill import Origin, Skill
@@ -90,11 +89,3 @@ class LibraryNeighbours:
         if self._library is None:
             self._library = Library(self._cwd)
         return self._library
-
-
-def places(library: Library) -> list[Place]:
-    """Every skills folder of a library as a place, those that win first."""
-    return [
-        Place(root.path, root.scope, root.project)  # type: ignore[arg-type]
-        for root in library.roots
-    ]

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacit.base.errors import Damaged, Unwritable
-from tacit.base.files import sync_folder
 from tacit.changes.files import File, Files, Kind
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -59,7 +58,11 @@ class Objects:
         self._made = True
 
     def write_file(self, name: str, data: bytes) -> None:
-        """Replace a file of the git directory in one step, by way of its `tmp`, to the disk."""
+        """Replace a file of the git directory in one step, by way of its `tmp`.
+
+        Its bytes are forced to the disk, its name is not: the journal, which is written after it
+        and forced whole, cannot be on the disk without it, as filesystems log names in order.
+        """
         path = self._path(name)
         temporary = self._path("tmp", secrets.token_hex(8))
         try:
@@ -73,7 +76,6 @@ class Objects:
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
                 os.rename(temporary, path)
-            sync_folder(os.path.dirname(path))
         except OSError as error:
             raise Unwritable(
                 f"cannot write the history in {self.folder}: {error.strerror}",

@@ -45,6 +45,21 @@ class Place(msgspec.Struct, frozen=True):
         return "installed" if self.scope == "extra" else "user"
 
 
+def places_here(cwd: str | None = None) -> list[Place]:
+    """Where skills can be changed from `cwd`: the project's and the user's own folder, whether
+    they exist or not, then every other folder that the library reads."""
+    from tacit.base.settings import load
+    from tacit.skills.scopes import roots
+
+    here = os.path.abspath(cwd or os.getcwd())
+    chosen = load(here).settings.skills
+    others = [
+        Place(root.path, root.scope, root.project)  # type: ignore[arg-type]
+        for root in roots(here, hosts=chosen.hosts, extra=chosen.paths)
+    ]
+    return [project_place(here), user_place(), *others]
+
+
 def user_place() -> Place:
     """The user's own skills: `~/.agents/skills`."""
     return Place(os.path.join(paths.user_home(), SHARED), "user")

@@ -241,7 +241,6 @@ def _stage(root: Folder, change: str, number: int, action: Action, like: str) ->
                 stage(folder, str(number), action.files, source, contents)
         else:
             stage(folder, str(number), action.files, None, contents)
-        top.sync()
         found = folder.identity(str(number))
     assert found is not None
     return found[1]

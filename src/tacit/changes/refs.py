@@ -11,7 +11,6 @@ import os
 import msgspec
 
 from tacit.base.errors import Damaged
-from tacit.base.files import sync_folder
 from tacit.changes.objects import Objects
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -115,9 +114,7 @@ class Refs:
         if self._packed(name):
             self._objects.git("update-ref", "-d", name)
             return
-        path = os.path.join(self._folder, name)
-        os.unlink(path)
-        sync_folder(os.path.dirname(path))
+        os.unlink(os.path.join(self._folder, name))
 
     def _packed(self, name: str) -> str:
         """Look `name` up in the sorted file that `git pack-refs` makes, by halving."""

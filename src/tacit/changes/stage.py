@@ -24,7 +24,7 @@ def open_hidden(root: Folder, name: str) -> Folder:
     folder = root.open(name, make=True)
     if folder.status(".gitignore") is None:
         try:
-            _write(folder, ".gitignore", b"*\n", 0o644)
+            _write(folder, ".gitignore", b"*\n", 0o644, durable=False)
         except FileExistsError:
             pass
     return folder
@@ -37,7 +37,7 @@ def clean(root: Folder) -> None:
 
 
 def stage(folder: Folder, name: str, files: Files, like: Folder | None, known: Contents) -> None:
-    """Put `files` into a new folder `name`, on the disk for certain when this returns.
+    """Put `files` into a new folder `name`; they are on the disk for certain when this returns.
 
     `like` is the folder that they change, and `known` what was read there: files that are the same
     are linked from it, and what is carried comes along.
@@ -53,7 +53,6 @@ def stage(folder: Folder, name: str, files: Files, like: Folder | None, known: C
         finally:
             writer.close()
         top.sync()
-    folder.sync()
 
 
 class _Writer:
@@ -112,13 +111,14 @@ class _Writer:
         return mode | runs if file.kind == "program" else mode & ~0o111
 
 
-def _write(folder: Folder, name: str, data: bytes, mode: int) -> None:
+def _write(folder: Folder, name: str, data: bytes, mode: int, *, durable: bool = True) -> None:
     descriptor = os.open(name, _NEW, 0o600, dir_fd=folder.fd)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
         os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
 
 
 def _link(source: Folder, name: str, folder: Folder) -> bool:
