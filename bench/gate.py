@@ -22,7 +22,7 @@ from typing import Any
 from tacit.changes import apply, gate, journal, judging, plan
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import Nobody
+from tacit.changes.neighbours import LibraryNeighbours, Nobody
 from tacit.changes.objects import git_environment
 from tacit.changes.place import Place
 
@@ -54,7 +54,7 @@ def main() -> None:
             for kind, seconds in changes(root, options.changes).items():
                 first.setdefault(kind, seconds)
                 print(
-                    f"{kind:7} among {count:7,} skills {seconds * 1e3:8.2f} ms"
+                    f"{kind:9} among {count:7,} skills {seconds * 1e3:8.2f} ms"
                     f"   {1 / seconds:6.0f}/s"
                     f"   {seconds / commit:.2f} x a git commit   {seconds / floor:.1f} x the floor"
                     f"   {seconds / first[kind]:.2f} x the first size"
@@ -77,14 +77,31 @@ def new_gate(root: Path) -> Gate:
     return Gate([Place(str(root))], neighbours=Nobody(), data=str(root.parent / "data"))
 
 
+def with_library(root: Path) -> Gate:
+    """A gate that knows every skill, as `tacit` uses it, to look up names and near-duplicates."""
+    os.environ["HOME"] = str(root.parent)
+    os.environ["TACIT_HOME"] = str(root.parent / "tacit")
+    os.environ["TACIT_SKILLS_PATHS"] = str(root)
+    neighbours = LibraryNeighbours(str(root.parent))
+    return Gate([Place(str(root))], neighbours=neighbours, data=str(root.parent / "data"))
+
+
 def changes(root: Path, count: int) -> dict[str, float]:
-    """Median seconds of a create, of a first edit (which records a baseline) and of a later one."""
-    gate = new_gate(root)
+    """Median seconds of a create, of a first edit (which records a baseline) and of a later one.
+
+    "full" is a create that is also compared with the whole library; the first one of a process
+    reads the library.
+    """
+    gate, full = new_gate(root), with_library(root)
     found: dict[str, list[float]] = defaultdict(list)
     for number in range(count):
         name = f"new-{number}"
         create = make_change(name, Create({"SKILL.md": skill_text(name)}), actor="reviewer")
         found["create"].append(timed(lambda change=create: propose(gate, change)))
+        text = skill_text(f"odd-{number}", f"Nothing like it: {number * 7919}.\n" * 3)
+        odd = make_change(f"odd-{number}", Create({"SKILL.md": text}), actor="reviewer")
+        kind = "full" if number else "full, 1st"
+        found[kind].append(timed(lambda change=odd: propose(full, change)))
         for kind, old, new in (("first", "Step 3:", "Step 3!"), ("later", "Step 5:", "Step 5!")):
             change = make_change(f"skill-{number}", Edit(old, new), actor="reviewer")
             found[kind].append(timed(lambda change=change: propose(gate, change)))

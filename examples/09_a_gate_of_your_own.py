@@ -9,9 +9,9 @@ import msgspec
 from tacit import Gate, Place, make_change
 from tacit.base.events import bus
 from tacit.changes import checks
+from tacit.changes.approval import Answer
 from tacit.changes.case import Case
 from tacit.changes.change import Applied, Create, Edit, Refusal
-from tacit.changes.gate import Answer
 from tacit.changes.neighbours import Nobody
 from tacit.changes.scan import scan
 from tacit.changes.scan.report import Finding, Report

@@ -96,6 +96,20 @@ def test_machine_does_not_overwrite_blindly(kit: Any, rule: Rule) -> None:
     assert rule(kit.propose("notes", Edit("new", "x"), base="f" * 40)) == "unknown-version"
 
 
+def test_looking_changes_nothing(kit: Any) -> None:
+    """A skill that a machine merely reads stays where and what it is, also one not yet there."""
+    assert kit.gate.look("notes").state == "gone"
+    assert not kit.root.exists()
+    folder = kit.by_hand("notes")
+    before = (folder.stat(), (folder / "SKILL.md").stat())
+    with acting_as("reviewer"):
+        seen = kit.gate.look("notes")
+    assert seen.head.record.kind == "baseline"
+    after = (folder.stat(), (folder / "SKILL.md").stat())
+    assert [(s.st_ino, s.st_mtime_ns) for s in after] == [(s.st_ino, s.st_mtime_ns) for s in before]
+    assert kit.gate.inbox.waiting() == []
+
+
 def test_same_change_twice_lands_once(kit: Any) -> None:
     """Proposing a change with the same id again gives the same version and no second commit."""
     change = kit.change("notes", Create({"SKILL.md": kit.md("notes")}))
@@ -573,3 +587,28 @@ def test_edit_race_with_a_person(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert kit.propose("notes", Edit("one", "1"), actor="reviewer").applied
     assert kit.text("notes").endswith("1\n\ntwo\n\nthree, by hand\n")
     assert kit.kinds("notes") == ["create", "hand", "edit"]
+
+
+def test_neighbours_see_what_was_just_made(home: Path, kit: Any) -> None:
+    """A skill made a moment ago is found by name and by likeness, without reading all again."""
+    from tacit.base.clock import SystemClock
+
+    class Stopped(SystemClock):
+        def monotonic(self) -> float:
+            return 0.0
+
+    neighbours = LibraryNeighbours(clock=Stopped())
+    gate = Gate(scanner=kit.options["scanner"], neighbours=neighbours)
+    assert neighbours.find("notes") is None
+    body = "Water the plants on the sill each morning and turn the pots by a quarter.\n"
+    create = Create({"SKILL.md": kit.md("notes", body, learned=True)})
+    assert gate.propose(make_change("notes", create, actor="reviewer")).applied
+    found = neighbours.find("notes")
+    assert found is not None
+    assert (found.folder, found.origin) == ("notes", "learned")
+    again = Create({"SKILL.md": kit.md("memo", body, learned=True)})
+    verdict = gate.propose(make_change("memo", again, actor="reviewer"))
+    assert verdict.refusal is not None
+    assert verdict.refusal.rule == "near-duplicate"
+    assert gate.propose(make_change("notes", Delete(), actor="user")).applied
+    assert neighbours.find("notes") is None

@@ -117,7 +117,7 @@ def test_target_that_conflicts_is_refused_and_stays(kit: Any, rule: Rule) -> Non
     kit.propose("notes", Edit("one", "eins"))
     (proposal,) = kit.gate.inbox.waiting()
     verdict = kit.gate.accept(proposal)
-    assert rule(verdict) == "conflict"
+    assert (verdict.outcome, rule(verdict)) == ("refused", "conflict")
     assert b"<<<<<<<" in verdict.offer["SKILL.md"]
     assert kit.text("notes").endswith("eins\n")
     assert [p.id for p in kit.gate.inbox.waiting()] == [proposal.id]

@@ -230,6 +230,16 @@ def test_who_may_undo(kit: Any, rule: Rule) -> None:
     assert kit.gate.undo(mine.change).applied
 
 
+def test_actor_of_an_undo_cannot_be_forged(kit: Any, rule: Rule) -> None:
+    """Code that runs for the reviewer cannot undo as the user."""
+    kit.create("notes", BODY)
+    mine = kit.propose("notes", Edit("one", "1"))
+    with acting_as("reviewer"):
+        assert rule(kit.gate.undo(mine.change, actor="user")) == "actor"
+        assert rule(kit.gate.rollback("notes", actor="user")) == "actor"
+    assert "1" in kit.text("notes")
+
+
 def test_machine_does_not_undo_on_a_pinned_skill(kit: Any, rule: Rule) -> None:
     """Also taking back is changing: a pinned skill is the user's alone."""
     kit.create("notes", BODY, learned=True)

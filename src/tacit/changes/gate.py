@@ -8,7 +8,6 @@ change lands is in `apply.py`. A refusal is a value. What is raised is trouble w
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal
 
 import msgspec
 
@@ -18,7 +17,7 @@ from tacit.base.database import FILE_NAME
 from tacit.base.errors import NotFound
 from tacit.base.events import bus
 from tacit.changes import private, undo
-from tacit.changes.actor import Actor, acting
+from tacit.changes.actor import Actor
 from tacit.changes.answers import (
     applied,
     check_author,
@@ -31,6 +30,7 @@ from tacit.changes.answers import (
     unwritable,
 )
 from tacit.changes.apply import land, record
+from tacit.changes.approval import Approver, Consent, Question
 from tacit.changes.case import Case, build
 from tacit.changes.change import (
     Applied,
@@ -55,29 +55,8 @@ from tacit.changes.place import Place, places_here
 from tacit.changes.plan import Action, Origins, Standing, look
 from tacit.changes.site import Site
 
-Answer = Literal["yes", "no", "later"]
-Approver = Callable[[Case, tuple[Refusal, ...]], Answer]
-"""Asks a person. Called from the thread that proposes, with no lock held; may take its time."""
-
 ATTEMPTS = 20
 """How often a change is begun again because somebody edited the folder meanwhile."""
-
-
-class Consent(msgspec.Struct, frozen=True):
-    """What a person said: to this outcome, or to any where `tree` is empty."""
-
-    answer: Answer | None = None
-    tree: str = ""
-
-    def covers(self, case: Case) -> bool:
-        return self.answer == "yes" and self.tree in ("", tree_id(case.new))
-
-
-class Question(msgspec.Struct, frozen=True):
-    """The change stands or falls with a person's answer."""
-
-    case: Case
-    asks: tuple[Refusal, ...]
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -160,7 +139,9 @@ class Gate:
         """Turn a proposal down; the same idea is not proposed again."""
         self.inbox.close(proposal, "rejected", reason)
 
-    def undo(self, change: str, *, root: str = "", reason: str = "") -> Verdict:
+    def undo(
+        self, change: str, *, actor: Actor | None = None, root: str = "", reason: str = ""
+    ) -> Verdict:
         """Take a change back, keeping what came after it. Of an undone change, bring it back."""
         site = self._site_of(change, root)
         change = site.history.find_change(change)
@@ -168,8 +149,9 @@ class Gate:
         if again := undo.already_undone(site.history, versions):
             change, versions = again, site.history.of_change(again)
         skill = versions[-1].record.skill
-        new = make_change(skill, actor=acting(), reason=reason or f"undo {change}")
-        if refusal := may_undo(new, {version.record.actor for version in versions}):
+        new = make_change(skill, actor=actor, reason=reason or f"undo {change}")
+        authors = {version.record.actor for version in versions}
+        if refusal := check_author(new) or may_undo(new, authors):
             return refused(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
@@ -178,7 +160,7 @@ class Gate:
         return self._take_back(site, new, actions, undoes=change)
 
     def rollback(
-        self, skill: str, version: str = "", *, root: str = "", reason: str = ""
+        self, skill: str, version: str = "", *, actor: Actor | None = None, root: str = ""
     ) -> Verdict:
         """Make one skill what it was in `version`: by default, before its last change."""
         site = self.site(root)
@@ -189,9 +171,9 @@ class Gate:
             if head is None or not head.parent:
                 raise NotFound(f"'{skill}' has no earlier version", f"see: tacit log {skill}")
             wanted = site.history.version(head.parent)
-        text = reason or f"back to {wanted.id[:12]}"
-        new = make_change(skill, actor=acting(), reason=text, root=site.place.root)
-        if refusal := may_undo(new, set()):
+        reason = f"back to {wanted.id[:12]}"
+        new = make_change(skill, actor=actor, reason=reason, root=site.place.root)
+        if refusal := check_author(new) or may_undo(new, set()):
             return refused(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
@@ -202,6 +184,8 @@ class Gate:
     def look(self, skill: str, root: str = "") -> Standing:
         """How `skill` stands, hand edits recorded, so that `.head.id` is a base for a change."""
         site = self.site(root)
+        if not site.is_made():
+            return Standing(skill=skill, state="gone", head=site.history.head(skill))
         with site.writing() as folder:
             standing = look(folder, site.history, skill)
             return record(site, folder, standing, self.clock.now())
@@ -262,7 +246,7 @@ class Gate:
                 copy_of=copy_of,
             )
             version = land(site, root, change, case.actions, origins, self.clock.now())
-        self._announce(site, change, case.actions[-1].kind, version)
+        self._announce(site, change, case.actions, version)
         return applied(change, version, judgement.notes)
 
     def _consider(
@@ -272,14 +256,18 @@ class Gate:
         case = build(site.place, root, site.history, change)
         judgement = self._judge.judge(case, is_copy=bool(copy_of))
         if judgement.refusal is not None:
-            return case, judgement, self._refuse(site, root, case, judgement.refusal)
+            held = self._refuse(site, root, case, judgement.refusal, consent)
+            return case, judgement, held
         if judgement.decision == "copy":
             return case, judgement, case
         return case, judgement, self._approve(site, root, case, judgement, consent)
 
-    def _refuse(self, site: Site, root: Folder, case: Case, refusal: Refusal) -> Verdict:
+    def _refuse(
+        self, site: Site, root: Folder, case: Case, refusal: Refusal, consent: Consent
+    ) -> Verdict:
+        """A refusal; of a machine's conflict, a question for a person who was not asked yet."""
         offer = to_bytes(case.merged.files) if case.merged and refusal.rule == "conflict" else {}
-        if refusal.rule == "conflict" and case.change.actor != "user":
+        if offer and case.change.actor != "user" and consent.answer is None:
             verdict = self._put_in_inbox(site, root, case, refusal)
             return msgspec.structs.replace(verdict, offer=offer)
         return msgspec.structs.replace(refused(case.change, refusal), offer=offer)
@@ -360,15 +348,16 @@ class Gate:
                 return refused(change, unfit.refusal)
             except OSError as error:
                 raise unwritable(site, error) from error
-            self._announce(site, change, wanted[-1].kind, version)
+            self._announce(site, change, wanted, version)
             return applied(change, version)
         return refused(change, overtaken(change))
 
-    def _announce(self, site: Site, change: Change, kind: str, version: str) -> None:
-        forget = getattr(self.neighbours, "forget", None)
-        if forget is not None:
-            forget()
-        bus.publish(Applied(change, kind, version, site.real))
+    def _announce(
+        self, site: Site, change: Change, actions: Sequence[Action], version: str
+    ) -> None:
+        for action in actions:
+            self.neighbours.noticed(site.place.root, action.standing.skill)
+        bus.publish(Applied(change, actions[-1].kind, version, site.real))
 
     def _locate(self, change: Change) -> tuple[Site, Change]:
         """The place of a change, and the change with its skill's folder filled in.
