@@ -18,7 +18,11 @@ def test_generated_pages_are_current() -> None:
 def test_links_between_pages_lead_somewhere() -> None:
     """Every relative link in README and docs/ points to a file that exists."""
     broken = []
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
             if not target.startswith(("http:", "https:", "mailto:")):
                 if not (page.parent / target).exists():

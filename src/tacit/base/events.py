@@ -34,8 +34,8 @@ class Bus:
 
         def unsubscribe() -> None:
             with self._lock:
-                if row in self._listeners:
-                    self._listeners.remove(row)
+                # By identity: the same listener may have subscribed twice.
+                self._listeners = [known for known in self._listeners if known is not row]
 
         return unsubscribe
 

@@ -17,7 +17,7 @@ def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o
     after the rename; a cache that can be rebuilt does without. Each writer uses a temporary name
     of its own, so many may write at once and the last one wins.
     """
-    folder = os.path.dirname(path)
+    folder = os.path.dirname(path) or "."
     temporary = os.path.join(folder, f".{os.path.basename(path)}.{secrets.token_hex(6)}.tmp")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

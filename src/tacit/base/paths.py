@@ -34,6 +34,12 @@ def user_home() -> str:
     return os.path.expanduser("~")
 
 
+def is_home(folder: str) -> bool:
+    """Whether `folder` is the user's home, also when `HOME` names it through a link."""
+    home = user_home()
+    return folder == home or os.path.realpath(folder) == os.path.realpath(home)
+
+
 def folders() -> Folders:
     """The folders for this user, by the environment; nothing is created."""
     home = user_home()
@@ -77,14 +83,15 @@ def project_root(start: str) -> str:
     """
     start = os.path.abspath(start)
     home = user_home()
+    homes = (home, os.path.realpath(home))
     here = start
     while True:
-        if here != home and any(
-            os.path.lexists(os.path.join(here, mark)) for mark in PROJECT_MARKS
-        ):
+        if here in homes:
+            return start
+        if any(os.path.lexists(os.path.join(here, mark)) for mark in PROJECT_MARKS):
             return here
         parent = os.path.dirname(here)
-        if here in (parent, home):
+        if here == parent:
             return start
         here = parent
 

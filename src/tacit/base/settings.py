@@ -10,7 +10,7 @@ import itertools
 import os
 import tomllib
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
@@ -30,14 +30,14 @@ class SkillSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CatalogueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The block that tells a model which skills there are."""
 
-    budget: int = 8000
+    budget: Annotated[int, msgspec.Meta(ge=0)] = 8000
     """Characters that the catalogue may take in a prompt."""
 
 
 class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Search over the library."""
 
-    limit: int = 10
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
     """How many results `tacit search` shows."""
 
 
@@ -113,6 +113,10 @@ def _read(path: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(
             f"{path} is not valid TOML: {error}", f"mend that line: {_editor()} {path}"
+        ) from error
+    except RecursionError as error:
+        raise BadConfig(
+            f"{path} is nested too deep", f"mend that value: {_editor()} {path}"
         ) from error
     except UnicodeDecodeError as error:
         raise BadConfig(

@@ -51,6 +51,23 @@ def pad(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
+def columns(stream: object = None) -> int:
+    """The width to write for: COLUMNS, else the terminal's, else 100."""
+    import os
+
+    try:
+        wanted = int(os.environ.get("COLUMNS") or 0)
+        if wanted > 0:
+            return wanted
+    except ValueError:
+        pass
+    try:
+        found = os.get_terminal_size(getattr(stream or sys.stdout, "fileno", lambda: -1)()).columns
+    except (OSError, ValueError):
+        found = 0
+    return found or 100  # a terminal that was never told its size says 0
+
+
 def can_colour(stream: object = None) -> bool:
     """Whether to colour: a terminal, and neither NO_COLOR nor TERM=dumb says otherwise."""
     import os

@@ -8,6 +8,7 @@ The list is a text file, a path a line, so that a person can read and mend it.
 import os
 
 from tacit.base import paths
+from tacit.base.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def trust_file() -> str:
 def trusted() -> list[str]:
     """The trusted folders, in the order in which they were added."""
     try:
-        with open(trust_file(), encoding="utf-8", errors="surrogateescape") as file:
+        with open(trust_file(), encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             lines = file.read().split("\n")
     except OSError:  # not there, or not readable: nothing is trusted
         return []
@@ -38,7 +39,9 @@ def add(folder: str) -> bool:
     """Trust `folder`; False when that exact folder was trusted already."""
     real = os.path.realpath(folder)
     if "\n" in real:
-        raise ValueError("a folder whose name holds a line end cannot be trusted")
+        raise Refused(
+            "a folder whose name holds a line end cannot be trusted", "rename the folder first"
+        )
     with _lock():
         known = trusted()
         if real in known:
@@ -49,12 +52,14 @@ def add(folder: str) -> bool:
 
 def remove(folder: str) -> bool:
     """Take trust in exactly `folder` back; False when it was not there."""
-    real = os.path.realpath(folder)
+    # As it stands in the list, too: what lay above it may have become a link since.
+    names = (os.path.realpath(folder), folder)
     with _lock():
         known = trusted()
-        if real not in known:
+        left = [path for path in known if path not in names]
+        if left == known:
             return False
-        _write([path for path in known if path != real])
+        _write(left)
     return True
 
 

@@ -15,11 +15,17 @@ from tacit.skills.skill import Problem
 
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _FENCE = re.compile(r"^---[ \t]*$", re.M)
-_KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*?)[ \t]*:(?=[ \t]|$)", re.M)
+# Possessive, so that a long line without a colon is looked at once.
+_KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
 _BLOCK = re.compile(r"^[|>][+-]?[1-9]?[+-]?[ \t]*$")
 
+MAX_HEAD = 64 * 1024
 MAX_NODES = 20_000
 MAX_DEPTH = 64
+# Characters that aliases may add to a head, beyond doubling it.
+_SPARE = 20_000
+# No nesting without one of these for each level; with fewer, the depth needs no second look.
+_OPENERS, _FEW_OPENERS = "[{-?:", 500
 
 
 class Split(NamedTuple):
@@ -51,14 +57,16 @@ def split(text: str) -> Split:
         problems.append(problem("space-before-frontmatter", 1))
     if first_end < 0:
         problems.append(problem("unclosed-frontmatter", line))
-        return Split("", line + 1, "", line + 1, problems)
+        return Split("", line + 1, "", line, problems)
     closing = _FENCE.search(text, first_end + 1)
     if closing is None:
         problems.append(problem("unclosed-frontmatter", line))
         return _without_closing(text, first_end + 1, line + 1, problems)
     head = text[first_end + 1 : max(closing.start() - 1, first_end + 1)]
     body = text[closing.end() + 1 :]
-    return Split(head, line + 1, body, text.count("\n", 0, closing.end()) + 2, problems)
+    ends = closing.end() == len(text)
+    body_line = text.count("\n", 0, closing.end()) + (1 if ends else 2)
+    return Split(head, line + 1, body, body_line, problems)
 
 
 def _without_closing(text: str, start: int, line: int, problems: list[Problem]) -> Split:
@@ -71,6 +79,10 @@ def _without_closing(text: str, start: int, line: int, problems: list[Problem]) 
 def parse(head: str, line: int) -> tuple[dict[str, Any], list[Problem]]:
     """The values of `head`, whose first line is `line` of the file."""
     problems: list[Problem] = []
+    if len(head) > MAX_HEAD:
+        problems.append(problem("long-head", line, n=len(head), most=MAX_HEAD))
+        end = head.rfind("\n", 0, MAX_HEAD)
+        head = head[: end if end > 0 else MAX_HEAD]
     try:
         values = _load(head)
     except _Bad as bad:
@@ -95,20 +107,47 @@ class _Bad(Exception):
 
 def _load(text: str) -> Any:
     try:
+        if _is_deep(text):
+            raise _Bad("it is nested too deep", 0)
         values = yaml.load(text, Loader=_LOADER)  # noqa: S506 - the base loader makes strings only
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _Bad(
-            error.problem or error.context or "cannot be parsed", mark.line if mark else 0
-        ) from None
+        why = error.problem or error.context or "cannot be parsed"
+        raise _Bad(why, line_of(text, error)) from None
+    except yaml.reader.ReaderError as error:
+        at = text.find(chr(error.character)) if isinstance(error.character, int) else 0
+        why = f"the character U+{ord(text[at]):04X} is not allowed"
+        raise _Bad(why, text.count("\n", 0, at)) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise _Bad(str(error).split("\n")[0] or type(error).__name__, 0) from None
-    if not _is_small(values):
+    if not _is_small(values, 2 * len(text) + _SPARE):
         raise _Bad("it unfolds to too many values (aliases inside aliases)", 0)
     return values
 
 
-def _is_small(value: Any) -> bool:
+def line_of(text: str, error: yaml.MarkedYAMLError) -> int:
+    """The line (from 0) of `text` where `error` lies. YAML also counts characters as line ends
+    that no editor does, so its own line is not to be used."""
+    mark: Any = error.problem_mark or error.context_mark
+    return text.count("\n", 0, mark.index) if mark else 0
+
+
+def _is_deep(text: str) -> bool:
+    """Whether `text` nests deeper than any head should: the loader recurses on the C stack, and
+    100,000 brackets would take the whole process down."""
+    if sum(map(text.count, _OPENERS)) <= _FEW_OPENERS:
+        return False
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return False
+
+
+def _is_small(value: Any, longest: int) -> bool:
     """Whether `value`, aliases unfolded, has a sane size: a few lines can stand for billions."""
     if isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
         return True
@@ -117,7 +156,9 @@ def _is_small(value: Any) -> bool:
     while stack:
         item, depth = stack.pop()
         left -= 1
-        if left < 0 or depth > MAX_DEPTH:
+        if isinstance(item, str):
+            longest -= len(item)
+        if left < 0 or longest < 0 or depth > MAX_DEPTH:
             return False
         if isinstance(item, dict):
             stack.extend((v, depth + 1) for v in item.values())
@@ -130,8 +171,9 @@ def _by_key(head: str) -> dict[str, Any]:
     """Each top-level key parsed alone; a value that YAML refuses is the text itself."""
     values: dict[str, Any] = {}
     found = list(_KEY.finditer(head))
-    for match, after in zip(found, [*found[1:], None], strict=True):
-        chunk = head[match.start() : after.start() if after else len(head)]
+    ends = [*(match.start() for match in found[1:]), len(head)]
+    for match, end in zip(found, ends, strict=False):
+        chunk = head[match.start() : end]
         key = match.group(1).strip("'\" ")
         for candidate in (chunk, chunk.replace("\t", "  ")):
             try:
@@ -162,14 +204,17 @@ def _raw(text: str) -> str:
 
 
 def _repeated(head: str, line: int) -> list[Problem]:
-    seen: set[str] = set()
+    """A problem a key that stands more than once, at its second place."""
+    times: dict[str, int] = {}
     problems = []
+    last = 0
     for match in _KEY.finditer(head):
-        key = match.group(1)
-        if key in seen:
-            at = line + head.count("\n", 0, match.start())
-            problems.append(problem("repeated-key", at, key=key))
-        seen.add(key)
+        key = match.group(1).rstrip()
+        times[key] = times.get(key, 0) + 1
+        if times[key] == 2:
+            line += head.count("\n", last, match.start())
+            last = match.start()
+            problems.append(problem("repeated-key", line, key=key))
     return problems
 
 
@@ -180,6 +225,8 @@ def _bad_yaml(bad: _Bad, line: int) -> Problem:
         "alias": "put the value in quotes: '*' and '&' have a meaning of their own at its start",
         "unhashable": "write the key as plain text",
         "too many values": "write the values out instead of repeating them by aliases",
+        "too deep": "write the value out in a few levels",
+        "is not allowed": "delete that character",
     }
     usual = "put the value in quotes, or write it as a block: 'key: |'"
     fix = next((text for word, text in advice.items() if word in bad.message), usual)

@@ -1,52 +1,88 @@
-"""Patterns for files, as skills write them under `paths`: `src/**/*.py`, `*.{ts,tsx}`."""
+"""Patterns for files, as skills write them under `paths`: `src/**/*.py`, `*.{ts,tsx}`.
 
+Patterns come with skills, so they are somebody else's: matching takes time by the length of the
+pattern and of the path, whatever stands in them.
+"""
+
+import fnmatch
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
+
+# A longer pattern fits nothing.
+_LONGEST = 500
+# With more ways to choose than this, braces are taken as they stand.
+_MOST_CHOICES = 256
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether the relative `path` fits. A pattern without `/` fits a name at any depth."""
-    path = path.replace("\\", "/").removeprefix("./")
-    return _compiled(pattern.removeprefix("./")).fullmatch(path) is not None
+    """Whether the relative `path` fits. A pattern without `/` fits a name at any depth.
+
+    `*` and `?` stay within one folder; `**` as a whole part spans any number of them.
+    """
+    parts = path.replace("\\", "/").removeprefix("./").split("/")
+    return any(_fits(parts, wanted) for wanted in _compiled(pattern.removeprefix("./")))
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> tuple[tuple[re.Pattern[str] | None, ...], ...]:
+    """Every choice of `pattern` as its parts; None stands for `**`."""
     if pattern.endswith("/"):
         pattern += "**"
-    prefix = "" if "/" in pattern else "(?:.*/)?"
+    choices = _choices(pattern) if len(pattern) <= _LONGEST else []
+    if len(choices) > _MOST_CHOICES:
+        choices = [pattern]
+    found = []
+    for choice in dict.fromkeys(choices):
+        texts = choice.split("/") if "/" in choice else ["**", choice]
+        parts = [None if text == "**" else _part(text) for text in texts]
+        # Two in a row say no more than one.
+        found.append(tuple(p for n, p in enumerate(parts) if p or not n or parts[n - 1]))
+    return tuple(found)
+
+
+def _part(text: str) -> re.Pattern[str]:
     try:
-        return re.compile(prefix + _translate(pattern), re.S)
+        return re.compile(fnmatch.translate(text))
     except re.error:  # an odd pattern fits only itself
-        return re.compile(re.escape(pattern))
+        return re.compile(re.escape(text) + r"\Z")
 
 
-def _translate(pattern: str) -> str:
-    out, at, depth = [], 0, 0
-    while at < len(pattern):
-        c = pattern[at]
-        if pattern.startswith("**/", at):
-            out.append("(?:.*/)?")
-            at += 3
+def _choices(pattern: str) -> list[str]:
+    """`a{b,c{d,e}}` as `ab`, `acd`, `ace`. Braces without a comma or a partner are plain text."""
+    for start in (at for at, c in enumerate(pattern) if c == "{"):
+        depth, cuts = 0, [start]
+        for at in range(start, len(pattern)):
+            c = pattern[at]
+            depth += (c == "{") - (c == "}")
+            if (c == "," and depth == 1) or not depth:
+                cuts.append(at)
+            if not depth:
+                break
+        if depth or len(cuts) < 3:
             continue
-        if pattern.startswith("**", at):
-            out.append(".*")
-            at += 2
-            continue
-        closing = pattern.find("]", at + 2) if c == "[" else -1
-        if c == "[" and closing > 0:
-            inside = pattern[at + 1 : closing].replace("\\", "\\\\")
-            out.append(f"[{'^' + inside[1:] if inside.startswith('!') else inside}]")
-            at = closing
-        elif c == "{" and "}" in pattern[at:]:
-            out.append("(?:")
-            depth += 1
-        elif c == "}" and depth:
-            out.append(")")
-            depth -= 1
-        elif c == "," and depth:
-            out.append("|")
+        inner = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
+        found: list[str] = []
+        for tail in _choices(pattern[cuts[-1] + 1 :]):
+            for middle in inner:
+                found.extend(pattern[:start] + head + tail for head in _choices(middle))
+                if len(found) > _MOST_CHOICES:
+                    return found
+        return found
+    return [pattern]
+
+
+def _fits(parts: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> bool:
+    """Part by part, remembering where in the path each part of the pattern may begin."""
+    places = {0}
+    for number, part in enumerate(wanted, 1):
+        if part is None and number == len(wanted):
+            return min(places) < len(parts)  # something in the folder, not the folder
+        if part is None:
+            places = set(range(min(places), len(parts) + 1))
         else:
-            out.append({"*": "[^/]*", "?": "[^/]"}.get(c, re.escape(c)))
-        at += 1
-    return "".join(out)
+            places = {at + 1 for at in places if at < len(parts) and part.match(parts[at])}
+        if not places:
+            return False
+    return len(parts) in places

@@ -134,6 +134,9 @@ def _read(path: str, root: str | None) -> Snapshot | None:
 
 
 def _same_categories(known: Snapshot) -> bool:
+    for link in known.broken:
+        if os.path.exists(f"{known.root}/{link}"):
+            return False  # what it leads to has come back
     for folder, before in known.categories:
         try:
             status = os.stat(f"{known.root}/{folder}" if folder else known.root)
@@ -163,6 +166,8 @@ def _stale_rows(known: Snapshot) -> list[int] | None:
                 or status.st_size != size
                 or status.st_ino != inode
             ):
+                if status.st_mode & 0o170000 != 0o100000:
+                    return None  # a folder or a pipe by now, so perhaps no skill any more
                 stale.append(number)
     except OSError:
         return None

@@ -8,7 +8,7 @@ from tacit.base.terminal import one_line
 from tacit.skills import index
 from tacit.skills.index import Snapshot
 from tacit.skills.problems import problem
-from tacit.skills.reading import parse_skill, read_bytes
+from tacit.skills.reading import FILE_NAMES, parse_skill, read_bytes
 from tacit.skills.skill import Skill
 from tacit.skills.walk import walk
 
@@ -27,7 +27,9 @@ def build(root: str, known: Snapshot | None = None) -> Snapshot:
         rows.append(row)
     rows.sort(key=_order)
     categories = []
-    for folder in found.categories:
+    # Where the file has an unusual name, one with the usual name may appear beside it.
+    unusual = [folder for folder, file in found.skills.items() if file != FILE_NAMES[0]]
+    for folder in [*found.categories, *unusual]:
         try:
             status = os.stat(os.path.join(root, folder))
         except OSError:

@@ -107,13 +107,16 @@ class Library:
 
     def find(self, name: str) -> Entry | None:
         """As `get`, but None where there is no such skill."""
-        if os.sep in name or name == ".":
-            return self._at(name)
+        if (os.sep in name or name == ".") and (entry := self._at(name)) is not None:
+            return entry
         wanted = normal(name)
-        entry = self._names.get(wanted) or self._aliases.get(name) or self._aliases.get(wanted)
-        if entry is None and (folded := wanted.casefold()) != wanted:
-            entry = self._names.get(folded) or self._aliases.get(folded)
-        return entry
+        folded = wanted.casefold()
+        places = ((self._names, wanted), (self._aliases, name), (self._aliases, wanted))
+        more = ((self._names, folded), (self._aliases, folded))
+        found = [entry for known, key in (*places, *more) if (entry := known.get(key))]
+        # Not even an alias of a trusted skill yields to the name of one that is not.
+        trusted = (entry for entry in found if entry.state != "untrusted")
+        return next(trusted, found[0] if found else None)
 
     def read(self, name: str) -> Skill:
         """The whole skill that `name` means."""

@@ -7,13 +7,14 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tacit.base.errors import Unwritable
+from tacit.base.errors import NotFound, Unwritable
 from tacit.skills import standard
 from tacit.skills.problems import problem
 from tacit.skills.reading import FILE_NAMES, parse_skill, read_bytes, read_skill
 from tacit.skills.skill import Problem, Skill
 
-_LINK = re.compile(r"!?\[[^\]\n]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"\n]*\")?\s*\)")
+# Bounded, so that a body full of brackets takes no longer than any other.
+_LINK = re.compile(r"\]\(\s{0,20}<?([^)\s>]{1,500}+)>?(?:\s{1,20}\"[^\"\n]{0,500}\")?\s{0,20}\)")
 _CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`[^`\n]*`", re.S | re.M)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _MOST_FILES = 2000
@@ -25,7 +26,15 @@ def lint(folder: str | os.PathLike[str], *, strict: bool = False) -> list[Proble
     With `strict`, a skill without an error is valid for the standard's reference validator.
     """
     path = os.fspath(folder)
-    skill = read_skill(path)
+    try:
+        skill = read_skill(path)
+    except Unwritable as error:  # a pipe, a folder, somebody else's file: one bad skill of many
+        why = str(getattr(error.__cause__, "strerror", None) or error.message)
+        return [problem("unreadable", 1, why=why)]
+    except NotFound:
+        if not any(os.path.islink(os.path.join(path, name)) for name in FILE_NAMES):
+            raise
+        return [problem("unreadable", 1, why="it is a link to nothing")]
     if os.path.basename(path) in FILE_NAMES and os.path.isfile(path):
         path = os.path.dirname(path) or "."
     problems = list(skill.problems)

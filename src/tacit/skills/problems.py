@@ -32,6 +32,11 @@ RULES: dict[str, Rule] = {
         "the frontmatter has no closing '---' line",
         "put a line '---' after the last key",
     ),
+    "long-head": Rule(
+        "error",
+        "the frontmatter has {n:,} characters; only the first {most:,} were read",
+        "move what is not a key to the body",
+    ),
     "bad-yaml": Rule("error", "the frontmatter is not valid YAML: {why}", "{fix}"),
     "not-a-mapping": Rule(
         "error",
@@ -143,7 +148,7 @@ def problem(
         line,
         code,
         severity or rule.severity,
-        rule.message.format(**fill),
-        rule.fix.format(**fill),
+        rule.message.format(file=file, **fill),
+        rule.fix.format(file=file, **fill),
         file,
     )

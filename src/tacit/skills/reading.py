@@ -27,7 +27,7 @@ _KNOWN = {
     "when_to_use", "argument-hint", "disable-model-invocation", "user-invocable", "paths", "source",
 }  # fmt: skip
 _TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
-_TOOL = re.compile(r"[^\s,()]+(?:\([^)]*\))?")
+_SPACES = " \t\n"
 
 
 def read_skill(folder: str | os.PathLike[str]) -> Skill:
@@ -124,7 +124,7 @@ def decode(data: bytes | str, size: int = 0) -> tuple[str, list[Problem]]:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             if size <= MAX_BYTES:  # else our own cut may have split a character
-                line = data.count(b"\n", 0, error.start) + 1
+                line = _line_of(data[: error.start].decode("latin-1"))
                 problems.append(problem("not-utf8", line, byte=data[error.start]))
             text = data.decode("utf-8", "replace")
     if size > MAX_BYTES:
@@ -133,11 +133,16 @@ def decode(data: bytes | str, size: int = 0) -> tuple[str, list[Problem]]:
         problems.append(problem("bom", 1))
         text = text[1:]
     if "\x00" in text:
-        problems.append(problem("nul", text.count("\n", 0, text.index("\x00")) + 1))
+        problems.append(problem("nul", _line_of(text[: text.index("\x00")])))
         text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text, problems
+
+
+def _line_of(before: str) -> int:
+    """The line that begins or goes on after `before`, whatever its line ends."""
+    return before.count("\n") + before.count("\r") - before.count("\r\n") + 1
 
 
 class _Fields:
@@ -211,12 +216,14 @@ class _Fields:
 
     def strings(self, key: str) -> tuple[str, ...]:
         value = self._values.get(key, "")
-        parts = value if isinstance(value, list) else _string(value).split(",")
+        # `*.{ts,tsx}` is one pattern.
+        parts = value if isinstance(value, list) else _split(_string(value), ",", "{}")
         return tuple(text for part in parts if (text := _string(part).strip()))
 
     def tools(self, key: str) -> tuple[str, ...]:
         value = self._values.get(key, "")
-        return tuple(_TOOL.findall(_string(value)))
+        # `Bash(git add:*)` is one tool: cut short it would allow more than was written.
+        return tuple(tool for tool in _split(_string(value), "," + _SPACES, "()") if tool)
 
     def flag(self, key: str, *, default: bool) -> bool:
         value = _string(self._values.get(key, "")).strip().lower()
@@ -227,6 +234,21 @@ class _Fields:
         if value:
             self._complain("not-a-flag", key, key=key, is_=value[:40])
         return default
+
+
+def _split(text: str, separators: str, brackets: str) -> list[str]:
+    """`text` cut at `separators`, except where they stand between `brackets`."""
+    opening, closing = brackets[0], brackets[1]
+    parts, start, depth = [], 0, 0
+    for at, c in enumerate(text):
+        if c in separators and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+        elif c == opening:
+            depth += 1
+        elif c == closing and depth:
+            depth -= 1
+    return [*parts, text[start:]]
 
 
 def _string(value: Any) -> str:

@@ -41,11 +41,9 @@ def roots(cwd: str, *, hosts: bool = True, extra: tuple[str, ...] = ()) -> list[
     places = PLACES if hosts else (SHARED,)
     found: list[Root] = []
     project = paths.project_root(cwd)
-    if project != home:
+    if not paths.is_home(project):
         trusted = trust.is_trusted(project)
         for here in paths.upwards(cwd, project):
-            if here == home:
-                break
             for place in places:
                 for folder in place.project:
                     path = os.path.join(here, folder)

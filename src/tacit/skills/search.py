@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from heapq import nlargest
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import tantivy
@@ -19,7 +19,7 @@ from tacit.base.terminal import one_line
 from tacit.skills import words
 from tacit.skills.library import Entry
 from tacit.skills.reading import parse_skill, read_bytes
-from tacit.skills.search_index import Progress, SearchIndex, key_of
+from tacit.skills.search_index import Progress, SearchIndex, is_damage, key_of
 
 if TYPE_CHECKING:
     from tacit.skills.library import Library
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 META_WEIGHT = 0.4
 RARITY = 0.5
 MOST_TERMS = 80
+LEAD = 1.0
+LEAD_WORDS = 200
 CANDIDATES = 50
 NAME_COVER = 0.4
 DESCRIPTION_COVER = 0.5
 _LINE_TERMS = 12
+_MOST_TIES = 10_000
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -48,21 +51,40 @@ class Search:
     """Search over one library. Bringing the index up to date happens at the start."""
 
     def __init__(self, library: "Library", progress: Progress | None = None) -> None:
+        self._library = library
         self._index = SearchIndex(library.cache)
-        self._index.update([snapshot for _, snapshot in library.snapshots], progress)
+        self._snapshots = [snapshot for _, snapshot in library.snapshots]
+        self._index.update(self._snapshots, progress)
+        self._entries = {key_of(entry.folder): entry for entry in library.entries}
+        self._prepare()
+
+    def _prepare(self) -> None:
         self._searcher = self._index.searcher()
         self._schema = self._index.schema
         self._count = int(self._searcher.num_docs)
         self._rarity: dict[tuple[str, str], float] = {}
-        self._entries = {key_of(entry.folder): entry for entry in library.entries}
-        roots = {root.path for root in library.roots}
+        roots = {root.path for root in self._library.roots}
         self._filter = self._root_filter(roots) if self._index.holds_others(roots) else None
 
     def find(self, query: str, limit: int = 10) -> list[Hit]:
         """The best `limit` skills for `query`, best first; ties in the order of their names."""
-        plain = Counter(words.EXACT.analyze(words.fold(query)))
-        stems = Counter(words.STEMMED.analyze(words.fold(words.with_parts(query))))
-        clauses = self._clauses("text", plain, 1.0) + self._clauses("meta", stems, META_WEIGHT)
+        query = words.speakable(query)
+        try:
+            return self._find(query, limit)
+        except BaseException as error:
+            if not is_damage(error):
+                raise
+        self._index.rebuild(self._snapshots)  # some damage shows only when it is read
+        self._prepare()
+        return self._find(query, limit)
+
+    def _find(self, query: str, limit: int) -> list[Hit]:
+        exact = words.EXACT.analyze(words.fold(query))
+        stemmed = words.STEMMED.analyze(words.fold(words.with_parts(query)))
+        plain = words.without_stops(Counter(exact))
+        stems = words.without_stops(Counter(stemmed), stemmed=True)
+        clauses = self._clauses("text", _stress(exact, plain), 1.0)
+        clauses += self._clauses("meta", _stress(stemmed, stems), META_WEIGHT)
         if not clauses or limit < 1:
             return []
         wanted = tantivy.Query.boolean_query(clauses)
@@ -71,8 +93,7 @@ class Search:
             wanted = tantivy.Query.boolean_query([(must, wanted), (must, self._filter)])
         scored: list[tuple[float, Entry]] = []
         # Other ways to the same folder take up places: ask for more.
-        depth = max(CANDIDATES, limit * 2)
-        for score, address in self._searcher.search(wanted, depth, count=False).hits:
+        for score, address in self._candidates(wanted, max(CANDIDATES, limit * 2)):
             document = self._searcher.doc(address)
             entry = self._entries.get(str(document.get_first("key")))
             if entry is not None:
@@ -84,14 +105,27 @@ class Search:
         best = _in_order(scored)[:limit]
         return [Hit(entry, score, *best_line(entry, telling)) for score, entry in best]
 
+    def _candidates(self, wanted: tantivy.Query, depth: int) -> list[tuple[float, Any]]:
+        """The best `depth` documents, and all that score like the last of them: which of those
+        the engine names first hangs on the order in which they were put in."""
+        most = depth
+        while True:
+            hits: list[tuple[float, Any]] = self._searcher.search(wanted, most, count=False).hits
+            if len(hits) < depth:
+                return hits
+            last = f"{hits[depth - 1][0]:.5g}"
+            if len(hits) < most or f"{hits[-1][0]:.5g}" != last or most > _MOST_TIES:
+                return [hit for n, hit in enumerate(hits) if n < depth or f"{hit[0]:.5g}" == last]
+            most *= 4
+
     def _clauses(
-        self, field: str, counts: "Counter[str]", weight: float
+        self, field: str, stress: dict[str, float], weight: float
     ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
         rated = []
-        for word, count in counts.items():
+        for word, loud in stress.items():
             rarity = self._idf(field, word)
             if rarity > 0:
-                rated.append(((1 + log(count)) * rarity, word, count, rarity))
+                rated.append((loud * rarity, word, loud * rarity**RARITY))
         if len(rated) > MOST_TERMS:
             rated = nlargest(MOST_TERMS, rated)
         query, should = tantivy.Query, tantivy.Occur.Should
@@ -99,11 +133,10 @@ class Search:
             (
                 should,
                 query.boost_query(
-                    query.term_query(self._schema, field, word, "freq"),
-                    weight * (1 + log(count)) * rarity**RARITY,
+                    query.term_query(self._schema, field, word, "freq"), weight * boost
                 ),
             )
-            for _, word, count, rarity in rated
+            for _, word, boost in rated
         ]
 
     def _idf(self, field: str, word: str) -> float:
@@ -128,6 +161,17 @@ class Search:
         terms = [(should, query.term_query(self._schema, "root", key, "basic")) for key in keys]
         any_root = query.boolean_query(terms)
         return query.const_score_query(any_root, 0.0)
+
+
+def _stress(analyzed: list[str], counts: "Counter[str]") -> dict[str, float]:
+    """How much the query stresses each word: what it repeats, and what it begins with."""
+    first: dict[str, int] = {}
+    for place, word in enumerate(analyzed):
+        first.setdefault(word, place)
+    return {
+        word: (1 + log(count)) * (1 + LEAD * max(0.0, 1 - first[word] / LEAD_WORDS))
+        for word, count in counts.items()
+    }
 
 
 def _in_order(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:

@@ -2,18 +2,19 @@
 
 One index for all roots of this user, in the cache folder; each document knows its root, so a
 search looks only at the roots of its library. A manifest beside it says which version of which
-skill is inside. The manifest is written after the index is committed: a kill in between means
-that some skills are put in once more, never that one is missing. Whatever is damaged is thrown
-away and built again. Where nothing can be written, the index lives in memory.
+skill is inside, and what checksums its files have. The manifest is written after the index is
+committed: a kill in between means that some skills are put in once more, never that one is
+missing or there twice. Whatever is damaged is thrown away and built again, under a lock. Where
+nothing can be written, the index lives in memory.
 """
 
 import marshal
 import os
+import re
 import shutil
 from binascii import crc32
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any
 
 import tantivy
 
@@ -24,12 +25,16 @@ from tacit.skills import index, words
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.reading import parse_skill, read_bytes
 
-FORMAT = 1
+FORMAT = 2
 _HEAP = 64_000_000
+_INSIDE = re.compile(r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json")
+_UNSEEN = (-1, -1, -1, -1)
 _MAGIC = f"tacit-search {FORMAT} {version('tantivy')}\n".encode()
 
 Manifest = dict[str, dict[str, str]]
 """Root -> skill folder below it -> digest of the SKILL.md that was indexed."""
+Checksums = dict[str, tuple[int, index.Stamp]]
+"""Name of a file of the index -> checksum of its bytes, and its stamp when that was taken."""
 Progress = Callable[[int, int], None]
 """Called now and then with how many of how many are done."""
 
@@ -42,25 +47,41 @@ class SearchIndex:
         self._manifest_file = os.path.join(self.folder, "manifest")
         self._tantivy: tantivy.Index | None = None
         self.manifest: Manifest = {}
+        self._files: Checksums = {}
 
     def update(self, snapshots: list[Snapshot], progress: Progress | None = None) -> None:
         """Make the index hold exactly what the snapshots say of their roots."""
         if self._tantivy is None:
-            self._open()
-        if not self._pending(snapshots):
+            self._look()
+        if self._tantivy is not None and not self._pending(snapshots):
             return
         try:
             with locked(self.folder + ".lock", seconds=120, what="the search index"):
-                self._open()  # somebody else may have done the work while we waited
+                self._look()  # somebody else may have done the work while we waited
+                if self._tantivy is None:
+                    self._create()
                 self._write(snapshots, progress)
         except Busy:
             raise
         except (TacitError, OSError):  # nothing can be written there
             self._in_memory(snapshots, progress)
-        except ValueError:  # tantivy's word for a damaged index
-            self.discard()
-            self._open()
-            self._write(snapshots, progress)
+        except BaseException as error:
+            if not is_damage(error):
+                raise
+            self.rebuild(snapshots, progress)
+
+    def rebuild(self, snapshots: list[Snapshot], progress: Progress | None = None) -> None:
+        """Throw away what is there, and build it again."""
+        try:
+            with locked(self.folder + ".lock", seconds=120, what="the search index"):
+                self._create()
+                self._write(snapshots, progress)
+        except Busy:
+            raise
+        except BaseException as error:
+            if not (isinstance(error, TacitError | OSError) or is_damage(error)):
+                raise
+            self._in_memory(snapshots, progress)
 
     def searcher(self) -> tantivy.Searcher:
         assert self._tantivy is not None, "update comes first"
@@ -78,38 +99,48 @@ class SearchIndex:
     def discard(self) -> None:
         """Throw the index away; the next update builds it again."""
         self._tantivy = None
-        self.manifest = {}
+        self.manifest, self._files = {}, {}
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def is_sound(self) -> bool:
-        """Whether what lies on the disk can be opened and agrees with its manifest."""
+        """Whether what lies on the disk can be opened and is what was written there."""
         if not os.path.isdir(self.folder):
             return True
-        manifest = _read_manifest(self._manifest_file)
-        if manifest is None:
+        read = _read_manifest(self._manifest_file)
+        # Without the stamps, so that every byte is looked at.
+        every = (
+            {name: (checksum, _UNSEEN) for name, (checksum, _) in read[1].items()} if read else {}
+        )
+        if read is None or not _are_whole(self.folder, every):
             return False
-        try:
-            searcher = _open(self.folder).searcher()
-            query = tantivy.Query.all_query()
-            searcher.search(query, 1)
-            return int(searcher.num_docs) == sum(len(folders) for folders in manifest.values())
-        except (ValueError, OSError):
-            return False
+        self._look()
+        sound = self._tantivy is not None
+        self._tantivy = None
+        return sound
 
-    def _open(self) -> None:
-        manifest = _read_manifest(self._manifest_file)
-        if manifest is None and os.path.isdir(self.folder):
-            shutil.rmtree(self.folder, ignore_errors=True)
+    def _look(self) -> None:
+        """Open what is there, changing nothing; without a lock somebody may be writing it."""
+        self._tantivy, self.manifest, self._files = None, {}, {}
+        read = _read_manifest(self._manifest_file)
+        if read is None:
+            return
         try:
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            self._tantivy = _open(self.folder)
-        except ValueError:
-            self.discard()
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            self._tantivy, manifest = _open(self.folder), None
-        except OSError:
-            self._tantivy, manifest = _open(None), None
-        self.manifest = manifest or {}
+            if not _are_whole(self.folder, read[1]) or not tantivy.Index.exists(self.folder):
+                return
+            opened = _open(self.folder)
+            held = int(opened.searcher().num_docs)
+        except BaseException as error:
+            if not isinstance(error, OSError) and not is_damage(error):
+                raise
+            return
+        if held == sum(len(folders) for folders in read[0].values()):
+            self._tantivy, (self.manifest, self._files) = opened, read
+
+    def _create(self) -> None:
+        """An empty index in place of what is there. Only under the lock."""
+        self.discard()
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self._tantivy = _open(self.folder)
 
     def _pending(self, snapshots: list[Snapshot]) -> bool:
         return any(
@@ -131,7 +162,8 @@ class SearchIndex:
             changed = [row for f, row in outside.items() if inside.get(f) != row[index.DIGEST]]
             work.extend((snapshot.root, row) for row in changed)
             gone.extend(key_of(f"{snapshot.root}/{f}") for f in inside if f not in outside)
-            gone.extend(key_of(f"{snapshot.root}/{row[0]}") for row in changed if row[0] in inside)
+            if self.manifest:  # also what the manifest does not know: a kill may have cut it off
+                gone.extend(key_of(f"{snapshot.root}/{row[index.FOLDER]}") for row in changed)
             manifest[snapshot.root] = {f: row[index.DIGEST] for f, row in outside.items()}
         if not (work or gone):
             return
@@ -148,13 +180,14 @@ class SearchIndex:
         if progress:
             progress(len(work), len(work))
         self.manifest = manifest
-        payload = marshal.dumps(manifest)
         if os.path.isdir(self.folder):
+            self._files = _checksums(self.folder, self._files)
+            payload = marshal.dumps((manifest, self._files))
             data = _MAGIC + crc32(payload).to_bytes(4, "big") + payload
             write_atomic(self._manifest_file, data, durable=False)
 
     def _in_memory(self, snapshots: list[Snapshot], progress: Progress | None) -> None:
-        self._tantivy, self.manifest = _open(None), {}
+        self._tantivy, self.manifest, self._files = _open(None), {}, {}
         folder, self.folder = self.folder, os.devnull
         try:
             self._write(snapshots, progress)
@@ -171,6 +204,8 @@ def _open(folder: str | None) -> tantivy.Index:
     build.add_text_field("meta", tokenizer_name="stemmed", index_option="freq")
     build.add_bytes_field("cover", stored=True)
     opened = tantivy.Index(build.build(), path=folder)
+    # No thread that watches the folder: an index is opened, used and let go.
+    opened.config_reader("manual")
     opened.register_tokenizer("exact", words.EXACT)
     opened.register_tokenizer("stemmed", words.STEMMED)
     return opened
@@ -188,14 +223,14 @@ def _document(root: str, row: Row) -> tantivy.Document:
     the description twice, the headings once, so that their words weigh more, as stems. `cover`
     keeps the stems of name and description for the second look at the best candidates.
     """
-    name, description, body = row[index.NAME], row[index.DESCRIPTION], ""
+    name, description, body = words.speakable(row[index.NAME]), row[index.DESCRIPTION], ""
     try:
         data, size = read_bytes(os.path.join(root, row[index.FOLDER], row[index.FILE]))
         skill = parse_skill(data, name, size=size)
         body = f"{skill.when_to_use}\n{skill.body}" if skill.when_to_use else skill.body
     except OSError:
         pass
-    folder_name = row[index.FOLDER].rpartition("/")[2]
+    folder_name = words.speakable(row[index.FOLDER].rpartition("/")[2])
     alias = "" if folder_name == name else folder_name
     title = words.fold(words.with_parts(name), singles=True)
     about = words.fold(words.with_parts(description), singles=True)
@@ -210,7 +245,35 @@ def _document(root: str, row: Row) -> tantivy.Document:
     return document
 
 
-def _read_manifest(path: str) -> Manifest | None:
+def is_damage(error: BaseException) -> bool:
+    """Whether `error` is the engine's word for a damaged index. It may also panic: an exception
+    that is made to escape `except Exception`, of a type that cannot be imported."""
+    return isinstance(error, ValueError) or type(error).__name__ == "PanicException"
+
+
+def _checksums(folder: str, known: Checksums) -> Checksums:
+    """The checksum of each file of the index; those that did not change are not read again."""
+    found = {}
+    for name in os.listdir(folder):
+        if _INSIDE.fullmatch(name):
+            path = os.path.join(folder, name)
+            stamp = index.stamp(os.stat(path))
+            if name in known and known[name][1] == stamp:
+                found[name] = known[name]
+                continue
+            with open(path, "rb") as file:
+                found[name] = (crc32(file.read()), stamp)
+    return found
+
+
+def _are_whole(folder: str, known: Checksums) -> bool:
+    """Whether every file holds the bytes that were written. The engine maps them into memory, and
+    a wrong byte can end the whole process; so what was touched since is read and compared."""
+    found = _checksums(folder, known)
+    return {n: c for n, (c, _) in found.items()} == {n: c for n, (c, _) in known.items()}
+
+
+def _read_manifest(path: str) -> tuple[Manifest, Checksums] | None:
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -221,7 +284,7 @@ def _read_manifest(path: str) -> Manifest | None:
     if not data.startswith(_MAGIC) or checksum != data[start - 4 : start]:
         return None
     try:
-        manifest: Any = marshal.loads(data[start:])  # noqa: S302 - see index.py
+        manifest, files = marshal.loads(data[start:])  # noqa: S302 - see index.py
     except (ValueError, TypeError, EOFError):
         return None
-    return manifest if isinstance(manifest, dict) else None
+    return manifest, files

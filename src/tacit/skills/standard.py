@@ -5,6 +5,8 @@ before a skill is published, and for every skill that Tacit writes itself. The f
 restricted YAML there: no flow style, anchors, aliases or tags, and no key twice.
 """
 
+import re
+import unicodedata
 from typing import Any
 
 import yaml
@@ -15,6 +17,12 @@ from tacit.skills.reading import MAX_COMPATIBILITY, MAX_DESCRIPTION
 from tacit.skills.skill import Problem
 
 ALLOWED = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
+# Where the fast reader is more lenient than the standard's.
+_TRICKY = re.compile("[\t\x85\u2028\u2029\ufeff]|[|>][-+0-9]*#")
+_LINE_ENDS = "\0\r\n\x85\u2028\u2029"
+_DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.M)
+# A value without a key: the standard's reader takes the key for an empty text.
+_NO_KEY = re.compile(r"((?:^|[\x85\u2028\u2029])(?:- +| )*):(?=\s|$)", re.M)
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -31,7 +39,7 @@ def check(text: str, folder_name: str) -> list[Problem]:
     if not head.endswith("\n"):
         problems.append(problem("dashes-in-value", head.count("\n") + 1))
     try:
-        values, lines = _Strict(head).mapping()
+        values, lines = _mapping(head)
     except _Unfit as unfit:
         return [*problems, unfit.problem]
     return [*problems, *_check_fields(values, lines, folder_name)]
@@ -50,6 +58,59 @@ class _Unfit(Exception):
         self.problem = problem(code, line, severity="error", **fill)
 
 
+def _mapping(head: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """The values of `head`, and the line of each top-level key. Raises `_Unfit`."""
+    try:
+        return _Strict(head).mapping()
+    except _Unfit:
+        if not _NO_KEY.search(head):
+            raise
+    return _Strict(_NO_KEY.sub(r"\1'':", head)).mapping()
+
+
+class _Careful(yaml.BaseLoader):
+    """The slow reader, with the ways of the standard's: a tab is no space, except after an empty
+    line; separators that are neither LF nor CR end a line, yet columns are counted on."""
+
+    def forward(self, length: int = 1) -> None:
+        reader: Any = self
+        if reader.pointer + length + 1 >= len(reader.buffer):
+            reader.update(length + 1)
+        for _ in range(length):
+            c = reader.buffer[reader.pointer]
+            reader.pointer += 1
+            reader.index += 1
+            if c == "\n":
+                reader.line += 1
+                reader.column = 0
+            elif c != "\ufeff":
+                reader.column += 1
+
+    def scan_to_next_token(self) -> None:
+        reader: Any = self
+        while True:
+            while reader.peek() == " " or (reader.index == 0 and reader.peek() == "\ufeff"):
+                reader.forward()
+            is_comment = reader.peek() == "#"
+            while is_comment and reader.peek() not in _LINE_ENDS:
+                reader.forward()
+            if not reader.scan_line_break():
+                return
+            if not reader.flow_level:
+                reader.allow_simple_key = True
+            if is_comment:
+                while reader.scan_line_break():
+                    pass
+            elif reader.peek() == "\n":
+                while reader.scan_line_break() or reader.peek() in ("\t", " "):
+                    if reader.peek() in ("\t", " "):
+                        reader.forward()
+
+
+def _loader(head: str) -> Any:
+    return _Careful if _TRICKY.search(head) else _LOADER
+
+
 class _Strict:
     """Restricted YAML to strings, lists and dicts, refusing what the standard's reader refuses."""
 
@@ -60,7 +121,7 @@ class _Strict:
     def mapping(self) -> tuple[dict[str, Any], dict[str, int]]:
         """The values, and the line of each top-level key. Raises `_Unfit`."""
         try:
-            self._events = yaml.parse(self._head, Loader=_LOADER)
+            self._events = yaml.parse(self._head, Loader=_loader(self._head))
             value = self._document()
         except yaml.MarkedYAMLError as error:
             mark: Any = error.problem_mark or error.context_mark
@@ -81,6 +142,10 @@ class _Strict:
             if isinstance(event, yaml.DocumentStartEvent):
                 at: Any = event.start_mark
                 raise _bad_yaml(at.line + 1, "it holds two documents")
+        ends = list(_DOCUMENT_END.finditer(self._head))
+        if len(ends) > 1:
+            line = self._head.count("\n", 0, ends[1].start()) + 1
+            raise _bad_yaml(line, "it holds two documents")
         return value
 
     def _value(self, event: Any, depth: int) -> Any:
@@ -88,9 +153,11 @@ class _Strict:
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise _Unfit("yaml-anchor", line)
         tag = getattr(event, "tag", None)
-        if tag not in (None, "!"):
+        if tag is not None:
             raise _Unfit("yaml-tag", line, tag=tag)
         if isinstance(event, yaml.ScalarEvent):
+            if event.value == "=" and event.implicit[0]:
+                return ""  # a type of YAML 1.1 that the standard's reader turns to nothing
             return event.value
         if event.flow_style:
             raise _Unfit("flow-style", line)
@@ -108,6 +175,9 @@ class _Strict:
         values: dict[str, Any] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             line = event.start_mark.line + 1
+            if getattr(event, "value", "") == "<<" and event.implicit[0]:
+                self._merge_key(next(self._events), line, depth)
+                continue
             key = self._value(event, depth + 1)
             if not isinstance(key, str):
                 raise _Unfit("bad-key", line)
@@ -117,6 +187,13 @@ class _Strict:
                 self._lines[key] = line
             values[key] = self._value(next(self._events), depth + 1)
         return values
+
+    def _merge_key(self, event: Any, line: int, depth: int) -> None:
+        """What `<<` brings is dropped by the standard's reader, but it must be mappings."""
+        value = self._value(event, depth + 1)
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(part, dict) for part in parts):
+            raise _bad_yaml(line, "'<<' stands before something other than a mapping")
 
 
 def _bad_yaml(line: int, why: str) -> _Unfit:
@@ -164,7 +241,7 @@ def _check_name(value: Any, line: int, folder_name: str) -> list[Problem]:
     if len(name) > naming.MAX_NAME:
         most = naming.MAX_NAME
         problems.append(problem("long-name", line, n=len(name), most=most, name=near))
-    if naming.normal(folder_name) != name:
+    if unicodedata.normalize("NFKC", folder_name) != name:
         found = problem("name-differs", line, severity="error", name=name, folder=folder_name)
         problems.append(found)
     return problems

@@ -6,6 +6,7 @@ Korean are written without spaces: their runs become pairs of characters.
 """
 
 import re
+from collections import Counter
 from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -36,6 +37,11 @@ STEMMED = _analyzer(stem=True)
 """English words cut to their stems."""
 
 
+def speakable(text: str) -> str:
+    """`text` without what stands for bytes that are not UTF-8, as in the names of some files."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def fold(text: str, *, singles: bool = False) -> str:
     """`text` with its CJK runs broken into pairs; with `singles`, into characters as well."""
     if text.isascii():
@@ -58,10 +64,25 @@ def headings(body: str) -> str:
     return "\n".join(_HEADING.findall(body))
 
 
+def without_stops(counts: "Counter[str]", *, stemmed: bool = False) -> "Counter[str]":
+    """`counts` less the words that say nothing; unless there are no others.
+
+    In a large library such words weigh next to nothing anyway. In a small one they would decide.
+    """
+    stop = _stop_stems() if stemmed else _stop_words()
+    kept = Counter({word: count for word, count in counts.items() if word not in stop})
+    return kept or counts
+
+
 def telling_stems(text: str) -> list[str]:
     """The distinct stems of `text` that are not stop words, in order."""
     stop = _stop_stems()
     return [stem for stem in dict.fromkeys(STEMMED.analyze(text)) if stem not in stop]
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    return frozenset(_STOP.split())
 
 
 @cache

@@ -36,6 +36,9 @@ _LOOK_ALIKES = {
 LOOK_ALIKE = {
     ord(other): latin for latin, others in _LOOK_ALIKES.items() for other in others if other != "|"
 }
+# Letters in black circles and boxes, and those that flags are spelled with: NFKD leaves them.
+for _first in (0x1F150, 0x1F170, 0x1F1E6):
+    LOOK_ALIKE.update({_first + i: chr(ord("a") + i) for i in range(26)})
 
 
 def _ranges(characters: Iterable[str]) -> str:
@@ -88,4 +91,20 @@ def is_disguised(word: str) -> bool:
     if "LATIN" not in scripts or not scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}:
         return False
     foreign = [c for c in word if c.isalpha() and script(c) not in ("LATIN", "")]
+    if len(foreign) == 1 and scripts & {"GREEK"} and len(word) > 2:
+        return False  # one Greek letter among Latin ones is how science writes names
     return all(ord(c) in LOOK_ALIKE for c in foreign)
+
+
+_FOREIGN_WORD = re.compile(r"[^\W\d_]{0,40}[\u0370-\u058f\u13a0-\u13ff][^\W\d_]{0,40}")
+
+
+def disguised_words(text: str) -> list[int]:
+    """Where words mix Latin letters with look-alikes; formulas are short and left out."""
+    if text.isascii():
+        return []
+    return [
+        match.start()
+        for match in _FOREIGN_WORD.finditer(text)
+        if len(match[0]) >= 4 and is_disguised(match[0])
+    ]

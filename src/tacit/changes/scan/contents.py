@@ -35,7 +35,7 @@ _MAGIC: tuple[tuple[bytes, Kind, str], ...] = (
 )
 _RUNS_BY_NAME = (
     ".exe", ".dll", ".so", ".dylib", ".scr", ".com", ".msi", ".jar", ".class", ".lnk", ".pyc",
-    ".pyo", ".pyd", ".node", ".wasm", ".apk", ".app", ".dmg", ".pkg", ".deb", ".rpm", ".vbe", ".jse",
+    ".pyo", ".pyd", ".node", ".wasm", ".apk", ".app", ".dmg", ".pkg", ".deb", ".rpm", ".vbe",
 )  # fmt: skip
 
 

@@ -11,10 +11,12 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tacit.base import secrets
 from tacit.changes.scan import contents, powers
-from tacit.changes.scan.characters import is_disguised, script, without_invisible
+from tacit.changes.scan.characters import disguised_words, is_disguised, script, without_invisible
 from tacit.changes.scan.hidden import find_hidden
+from tacit.changes.scan.reach import reaches
 from tacit.changes.scan.report import Finding, Report, Severity, in_order
 from tacit.changes.scan.steering import grade
+from tacit.changes.scan.views import View, views
 from tacit.skills import frontmatter
 
 ASK_POINTS, BLOCK_POINTS = 3.0, 5.0
@@ -60,7 +62,10 @@ class _File:
         yield from self._secrets(text)
         if inside.kind != "data":
             yield from self._hidden(text)
-        yield from self._steering(text)
+            yield from self._disguised(text)
+        readings = views(text)
+        yield from self._steering(readings)
+        yield from self._reach(readings)
         if self._path.lower() == "skill.md":
             yield from self._head(text)
 
@@ -96,7 +101,7 @@ class _File:
             yield self._finding(
                 1, "obeyed-file", ("block", "ask"),
                 f"'{self._path}' is a file that other programs pick up and obey",
-                "take it out of the skill, or rename it to an example, e.g. 'settings-example.json'",
+                "take it out, or rename it to an example, e.g. 'settings-example.json'",
             )  # fmt: skip
         elif powers.IGNORE_FILES.search(self._path.lower()):
             yield self._finding(
@@ -164,8 +169,17 @@ class _File:
                 unseen=severity[1] == "block",
             )  # fmt: skip
 
-    def _steering(self, text: str) -> Iterator[Finding]:
-        found = grade(text)
+    def _disguised(self, text: str) -> Iterator[Finding]:
+        if places := disguised_words(text):
+            yield self._finding(
+                text.count("\n", 0, places[0]) + 1, "look-alike-letters", ("block", "ask"),
+                f"{len(places)} words mix Latin letters with look-alikes of another alphabet "
+                "(first here)",
+                "write each word in the letters of one alphabet",
+            )  # fmt: skip
+
+    def _steering(self, readings: list[View]) -> Iterator[Finding]:
+        found = grade(readings)
         ask, block = (
             (LEARNED_ASK_POINTS, LEARNED_BLOCK_POINTS)
             if self._learned
@@ -189,6 +203,14 @@ class _File:
             overridable=not (self._learned and severity == "block"),
             parts=found.parts,
         )
+
+    def _reach(self, readings: list[View]) -> Iterator[Finding]:
+        for reach in reaches(readings):
+            yield self._finding(
+                reach.line, f"reach:{reach.kind}", ("ask", "note"),
+                f"the skill {reach.what}",
+                "leave it out, or let a person see that the task needs it",
+            )  # fmt: skip
 
     def _head(self, text: str) -> Iterator[Finding]:
         for claim in powers.claims(text):
@@ -255,7 +277,7 @@ def _has_run(places: list[int]) -> bool:
 
 
 def _poses_as_latin(name: str) -> bool:
-    """Whether a name in another alphabet is made of Latin look-alikes only, like Cyrillic `сору`."""
+    """Whether a name in another alphabet is all Latin look-alikes, like Cyrillic `сору`."""
     letters = [c for c in name if c.isalpha()]
     if not letters or any(script(c) not in ("CYRILLIC", "GREEK") for c in letters):
         return False

@@ -6,14 +6,14 @@ in a sentence that warns of it, counts in part; one that was disguised or hidden
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tacit.changes.scan import hosts
+from tacit.changes.scan.context import Context
 from tacit.changes.scan.report import Part
-from tacit.changes.scan.signs import Sign, anchor_words, signs
-from tacit.changes.scan.views import View, views
+from tacit.changes.scan.signs import Blend, Sign, anchor_words, blends, signs
+from tacit.changes.scan.views import View
 
 PASSAGE = 1_600
 """Characters within which signs belong together: about twenty lines."""
@@ -38,11 +38,11 @@ class _Hit(NamedTuple):
     part: Part
 
 
-def grade(text: str) -> Grade:
-    """The grade of `text`; no parts when there is no sign at all."""
+def grade(readings: list[View]) -> Grade:
+    """The grade of a text in its `readings` by `views`; no parts when there is no sign at all."""
     best = Grade(0.0, ())
     plain: set[tuple[str, int]] = set()
-    for view in views(text):
+    for view in readings:
         hits = _hits(view)
         if view.how:
             # Only what the disguise hid is new; the rest of the same text was seen plain.
@@ -69,20 +69,64 @@ def _hits(view: View) -> list[_Hit]:
     found: list[tuple[Sign, re.Match[str]]] = []
     for sign in signs():
         near = sorted(at for word in sign.words if word in places for at in places[word])
-        for start, end in _windows(near) if sign.words else _unspaced(view.text):
+        for start, end in _windows(near) if sign.words else _foreign(view.text):
             for count, match in enumerate(sign.pattern.finditer(view.text, start, end)):
                 if count == MAX_MATCHES:
                     break
                 found.append((sign, match))
-    if not found:
+    blended = [hit for blend in blends() for hit in _blended(view.text, blend, places)]
+    if not found and not blended:
         return []
-    context = _Context(view.text)
-    return [hit for sign, match in found for hit in _weigh(view, sign, match, context)]
+    context = Context(view.text)
+    hits = [hit for sign, match in found for hit in _weigh(view, sign, match, context)]
+    for blend, start, end in blended:
+        hits.extend(_place(view, blend, (start, end), context, blend.points))
+    return hits
+
+
+def _blended(
+    text: str, blend: Blend, places: dict[str, list[int]]
+) -> Iterator[tuple[Blend, int, int]]:
+    """Where every notion of `blend` meets in one sentence or a few lines."""
+    done = -1
+    count = 0
+    for at in sorted(at for word in blend.words if word in places for at in places[word]):
+        if at < done:  # the same sentence again
+            continue
+        start, end = _lines(text, at) if blend.lines else _sentence(text, at)
+        done = end
+        matches = [notion.search(text, start, end) for notion in blend.notions]
+        if all(matches):
+            spans = [match.span() for match in matches if match]
+            yield blend, min(span[0] for span in spans), max(span[1] for span in spans)
+            count += 1
+            if count == MAX_MATCHES:
+                return
+
+
+_END = re.compile(r"[.!?][\"'`*)]{0,3}(?=\s)|\n[ \t]{0,8}(?=\n|[#|>*-]|[0-9]{1,2}\.|```)")
+
+
+def _sentence(text: str, at: int) -> tuple[int, int]:
+    """The sentence, item or cell around `at`, of at most some 600 characters."""
+    first = max(0, at - 300)
+    start = first
+    for match in _END.finditer(text, first, at):
+        start = match.end()
+    end = _END.search(text, at, at + 300)
+    return start, end.start() + 1 if end else min(len(text), at + 300)
+
+
+def _lines(text: str, at: int) -> tuple[int, int]:
+    """The lines around `at`: three before and four after, cut where an empty line stands."""
+    before = text[max(0, at - 240) : at].rpartition("\n\n")[2]
+    after = text[at : at + 320].partition("\n\n")[0]
+    return at - len(before), at + len(after)
 
 
 _WORD = re.compile(r"[a-z0-9_]+")
 _BEFORE, _AFTER = 260, 420
-_CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff\u1100-\u11ff\uac00-\ud7af]")
+_FOREIGN = re.compile("[\u0400-\u04ff\u1100-\u11ff\u3040-\u30ff\u4e00-\u9fff]")
 
 
 def _windows(places: list[int]) -> Iterator[tuple[int, int]]:
@@ -99,13 +143,13 @@ def _windows(places: list[int]) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _unspaced(text: str) -> Iterator[tuple[int, int]]:
-    """The whole text, if it has letters of languages that do not part words."""
-    if not text.isascii() and _CJK.search(text):
+def _foreign(text: str) -> Iterator[tuple[int, int]]:
+    """The whole text, if it has letters for which there are signs without Latin words."""
+    if not text.isascii() and _FOREIGN.search(text):
         yield 0, len(text)
 
 
-def _weigh(view: View, sign: Sign, match: re.Match[str], context: "_Context") -> list[_Hit]:
+def _weigh(view: View, sign: Sign, match: re.Match[str], context: Context) -> list[_Hit]:
     """The points of one match where it stands; none for what is harmless after all."""
     points, why = sign.points, sign.why
     if sign.name == "piped-download":
@@ -116,6 +160,14 @@ def _weigh(view: View, sign: Sign, match: re.Match[str], context: "_Context") ->
             points, why = 6.0, "runs a script unseen from a bare address or without encryption"
     start, end = match.span()
     start += len(match[0]) - len(match[0].lstrip())
+    return _place(view, sign._replace(why=why), (start, end), context, points)
+
+
+def _place(
+    view: View, sign: Sign | Blend, span: tuple[int, int], context: Context, points: float
+) -> list[_Hit]:
+    """The sign's points by what stands around it: less if quoted or warned of, more if hidden."""
+    start, end = span
     hidden = context.is_hidden(start)
     if not hidden and not view.how:
         if sign.spoken and context.is_quoted(start, end):
@@ -123,7 +175,7 @@ def _weigh(view: View, sign: Sign, match: re.Match[str], context: "_Context") ->
         if context.is_warned(start, end):
             points *= WARNED
     line = view.line_at(start)
-    hits = [_Hit(start, Part(line, sign.name, round(points, 2), why))]
+    hits = [_Hit(start, Part(line, sign.name, round(points, 2), sign.why))]
     if hidden:
         reason = "it stands where a reader does not see it: a comment or hidden markup"
         hits.append(_Hit(start, Part(line, "out-of-sight", HIDDEN_POINTS, reason)))
@@ -145,90 +197,3 @@ def _worst(hits: list[_Hit]) -> Grade:
         if points > best.points:
             best = Grade(points, tuple(sorted(chosen.values(), key=lambda part: part.line)))
     return best
-
-
-# Words by which a sentence warns of what it names, rather than asking for it.
-_WARNING = re.compile(
-    r"\b(?:attack|attacks|attacker|attackers|malicious|suspicious|red flags?"
-    r"|refuse|reject|detect|detects|detection|prevent|prevents|block|blocks|flag|flags|vulnerab\w{0,8}"
-    r"|exploit\w{0,4}|injection|injections|jailbreak\w{0,5}|threat|threats|indicators?|warning|unsafe"
-    r"|dangerous|harmful|adversarial|red.?team\w{0,4}|sanitiz\w{0,4}|look for|watch for|e\.g\.|such as"
-    r"|for example|like \"|phrases?|payloads?|bad practice|anti-?pattern|not acceptable|exfiltration"
-    r"|disposable|throwaway|sandboxed|container|containers|compromise\w{0,2}|audit\w{0,3}|scan for|risk"
-    r"|risks|risky|untrusted|defen[cs]e|guardrails?|test cases?)\b"
-)
-# A ban, right before what it bans. Farther off it may be part of the attack: "do not tell".
-_BAN = re.compile(
-    r"\b(?:never|avoid|do not|don't|must not|cannot|refuse to|not to)\b[^.;:,!?\n]{0,24}$"
-)
-# `key: "value"` is a value, not a quotation.
-_VALUE = re.compile(r"[\s{,\[-]{0,40}[\"']?[\w -]{1,40}[\"']?\s{0,3}[:=]\s{0,3}[\"']")
-_FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
-_HIDDEN = re.compile(
-    r"^\[[^\]\n]{0,60}\]: ?(?:#|<#?>|https?://\S{1,200}) [(\"'][^\n]{0,2000}"
-    r"|<[a-z]{1,10}[^<>\n]{0,200}(?:display:\s?none|font-size:\s?0|visibility:\s?hidden|opacity:\s?0"
-    r"|color:\s?(?:white|#fff(?:fff)?|transparent))\b[^<>\n]{0,200}>[^<]{0,2000}",
-    re.M,
-)
-_PAIRS = (('"', '"'), ("`", "`"), ("“", "”"), ("«", "»"))
-_QUOTES = '"`“”«»'
-
-
-def _comments(text: str) -> list[tuple[int, int]]:
-    """HTML comments; one that is never closed hides the rest of the text."""
-    spans = []
-    start = text.find("<!--")
-    while start >= 0:
-        end = text.find("-->", start + 4)
-        end = len(text) if end < 0 else end + 3
-        spans.append((start, end))
-        start = text.find("<!--", end)
-    return spans
-
-
-class _Context:
-    """What stands around a match: quotes, warnings, comments."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._fences = [match.start() for match in _FENCE.finditer(text)]
-        spans = sorted([*_comments(text), *(match.span() for match in _HIDDEN.finditer(text))])
-        self._hidden_starts = [span[0] for span in spans]
-        self._hidden_ends = [span[1] for span in spans]
-
-    def is_hidden(self, at: int) -> bool:
-        index = bisect_right(self._hidden_starts, at) - 1
-        return index >= 0 and at < self._hidden_ends[index]
-
-    def _line(self, start: int, end: int) -> tuple[int, int]:
-        first = self._text.rfind("\n", max(0, start - 600), start) + 1 or max(0, start - 600)
-        last = self._text.find("\n", end, end + 600)
-        return first, last if last >= 0 else min(len(self._text), end + 600)
-
-    def is_quoted(self, start: int, end: int) -> bool:
-        """Within quotes or backticks on its line, in a quotation, a table, or a fenced block."""
-        first, last = self._line(start, end)
-        line = self._text[first:last]
-        if line.lstrip()[:1] in (">", "|") or bisect_right(self._fences, start) % 2 == 1:
-            return True
-        before, after = self._text[first:start], self._text[end:last]
-        match = self._text[start:end]
-        if match[:1] in _QUOTES:
-            before, match = before + match[0], match[1:]
-        if match[-1:] in _QUOTES:
-            match, after = match[:-1], match[-1] + after
-        if _VALUE.match(line) and before.count('"') + before.count("'") <= 3:
-            return False
-        return any(
-            before.rfind(opening) > before.rfind(closing) and closing in after
-            if opening != closing
-            else before.count(opening) % 2 == 1 and closing in after and closing not in match
-            for opening, closing in _PAIRS
-        )
-
-    def is_warned(self, start: int, end: int) -> bool:
-        """Whether its line, the line above or the heading of the list warns of such things."""
-        first, last = self._line(start, end)
-        above = self._text.rfind("\n", max(0, first - 300), max(0, first - 1)) + 1
-        around = self._text[max(above, first - 300) : start] + " " + self._text[end:last]
-        return bool(_WARNING.search(around) or _BAN.search(self._text, max(0, start - 60), start))

@@ -44,11 +44,8 @@ def views(text: str) -> list[View]:
     """Every reading of `text`; the plain one first."""
     seen = without_invisible(text)
     plain = fold(text)
-    found = [View(plain, "", 1)]
-    found.extend(
-        view for view in (*_whole(seen, plain), *_blobs(text, seen)) if _LURES.search(view.text)
-    )
-    return found
+    whole = [view for view in _whole(seen, plain) if _LURES.search(view.text)]
+    return [View(plain, "", 1), *whole, *_blobs(text, seen)]
 
 
 def _whole(seen: str, plain: str) -> Iterator[View]:
@@ -83,8 +80,8 @@ def _unleet(word: str) -> str:
 
 
 def _join(run: str) -> str:
-    """`i g n o r e   a l l` as `ignore all`: one sign parts letters, more part words."""
-    words = re.split(r"[ ._*-]{2,3}", run)
+    """`i g n o r e   a l l` and `i-g-n-o-r-e a-l-l` as `ignore all`."""
+    words = re.split(r" +" if re.search(r"[a-z][._*-][a-z]", run) else r" {2,3}", run)
     return " ".join(re.sub(r"[ ._*-]", "", word) for word in words)
 
 

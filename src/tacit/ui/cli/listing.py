@@ -3,7 +3,7 @@
 import os
 import sys
 
-from tacit.base.terminal import can_colour, fit, pad, width
+from tacit.base.terminal import can_colour, columns, fit, pad, width
 
 Line = tuple[str, str, str, str, str]
 """Name, scope, description, state, gravest problem."""
@@ -16,7 +16,7 @@ def write(rows: list[Line]) -> int:
     try:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         if sys.stdout.isatty():
-            sys.stdout.write(table(rows, os.get_terminal_size().columns, can_colour()))
+            sys.stdout.write(table(rows, columns(), can_colour()))
         else:
             sys.stdout.write(separated(rows))
         sys.stdout.flush()
@@ -30,13 +30,13 @@ def separated(rows: list[Line]) -> str:
     return "".join([f"{name}\t{scope}\t{state}\t{text}\n" for name, scope, text, state, _ in rows])
 
 
-def table(rows: list[Line], columns: int, colour: bool) -> str:
+def table(rows: list[Line], space: int, colour: bool) -> str:
     """The same for people, with a line at the end that counts them."""
     if not rows:
         return "No skills yet. Put a folder with a SKILL.md into ~/.agents/skills\n"
-    names = min(max(width(row[0]) for row in rows), max(columns // 3, 16), 44)
+    names = min(max(width(row[0]) for row in rows), max(space // 3, 16), 44)
     scopes = max(len(row[1]) for row in rows)
-    left = max(columns - names - scopes - 4, 10)
+    left = max(space - names - scopes - 4, 10)
     out = []
     for name, scope, text, state, worst in rows:
         mark = _mark(state, worst)

@@ -1,6 +1,5 @@
 """What commands share for writing: JSON, tables, and the `--json` option."""
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -8,8 +7,18 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from tacit.base.terminal import fit, pad, plain, width
+from tacit.base.terminal import columns, fit, pad, plain, width
 from tacit.skills.skill import Problem
+
+__all__ = [
+    "SEVERITY_COLOUR",
+    "columns",
+    "counted",
+    "json_option",
+    "table",
+    "write_json",
+    "write_problem",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,14 +41,6 @@ def write_json(value: Any) -> None:
     if sys.stdout.isatty():
         data = msgspec.json.format(data, indent=2)
     click.echo(data)
-
-
-def columns() -> int:
-    """The width to write for."""
-    try:
-        return os.get_terminal_size().columns
-    except OSError:
-        return int(os.environ.get("COLUMNS") or 100)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

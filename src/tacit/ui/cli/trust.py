@@ -31,7 +31,7 @@ def command(folder: str | None, listing: bool, remove: bool, as_json: bool) -> i
     if listing:
         return _list(as_json)
     target = os.path.abspath(os.path.expanduser(folder)) if folder else paths.project_root(".")
-    if not folder and target == paths.user_home():
+    if not folder and paths.is_home(target):
         raise Usage(
             "this is your home folder, not a project", "go to the project, or name a folder"
         )

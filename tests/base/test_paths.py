@@ -1,0 +1,135 @@
+"""Where Tacit keeps its files, and where a project begins."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from tacit.base import paths
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the short cut is Linux's")
+@pytest.mark.parametrize("value", [None, "", "  ", "/srv/xdg", "/srv/xdg/", "/srv/x y", "/字"])
+def test_folders_are_those_of_platformdirs(
+    value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without importing it, the same answer for each XDG variable."""
+    for kind in ("CONFIG", "DATA", "CACHE"):
+        if value is not None:
+            monkeypatch.setenv(f"XDG_{kind}_HOME", value)
+    own = paths.folders()
+    assert own.config == platformdirs.user_config_dir("tacit", appauthor=False)
+    assert own.data == platformdirs.user_data_dir("tacit", appauthor=False)
+    assert own.cache == platformdirs.user_cache_dir("tacit", appauthor=False)
+
+
+def test_tacit_home_moves_everything(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Config, data and cache all go below it; a tilde and a relative path are understood."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    for value, base in (("~/t", home / "t"), ("rel", home / "work" / "rel"), ("/t", Path("/t"))):
+        monkeypatch.setenv("TACIT_HOME", value)
+        own = paths.folders()
+        assert (own.config, own.data, own.cache) == tuple(
+            str(base / part) for part in ("config", "data", "cache")
+        )
+        assert own.config_file == str(base / "config" / "config.toml")
+
+
+def test_asking_creates_nothing(home: Path) -> None:
+    """Folders are only named, not made."""
+    paths.folders()
+    paths.config_files(str(home))
+    assert [entry.name for entry in home.iterdir()] == ["work"]
+
+
+class TestProjectRoot:
+    @pytest.mark.parametrize("mark", [".git", ".hg", ".jj", ".tacit"])
+    def test_the_nearest_mark_above_counts(self, home: Path, mark: str) -> None:
+        """A folder with a mark is the root for all below it, up to a nearer one."""
+        inner = home / "p" / "packages" / "one"
+        (inner / "src").mkdir(parents=True)
+        (home / "p" / mark).mkdir()
+        assert paths.project_root(str(inner / "src")) == str(home / "p")
+        (inner / mark).mkdir()
+        assert paths.project_root(str(inner / "src")) == str(inner)
+        assert paths.project_root(str(home / "p" / "packages")) == str(home / "p")
+
+    def test_a_mark_may_be_a_file(self, home: Path) -> None:
+        """In a worktree `.git` is a file, in a broken one a link to nothing."""
+        (home / "a").mkdir()
+        (home / "a" / ".git").write_text("gitdir: x")
+        assert paths.project_root(str(home / "a")) == str(home / "a")
+        (home / "b" / "c").mkdir(parents=True)
+        (home / "b" / ".git").symlink_to("nowhere")
+        assert paths.project_root(str(home / "b" / "c")) == str(home / "b")
+
+    def test_without_a_mark_the_folder_itself(self, home: Path) -> None:
+        """Nothing above is taken for a project by chance."""
+        (home / "a" / "b").mkdir(parents=True)
+        assert paths.project_root(str(home / "a" / "b")) == str(home / "a" / "b")
+
+    def test_home_is_never_a_project(self, home: Path) -> None:
+        """A repository of dotfiles in the home folder does not make it one."""
+        (home / ".git").mkdir()
+        (home / "a").mkdir()
+        assert paths.project_root(str(home / "a")) == str(home / "a")
+        assert paths.project_root(str(home)) == str(home)
+
+    def test_home_by_a_link_is_home(
+        self, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """HOME may be a link, while the working directory is always a real path."""
+        link = tmp_path / "link"
+        link.symlink_to(home)
+        monkeypatch.setenv("HOME", str(link))
+        (home / ".git").mkdir()
+        (home / "a").mkdir()
+        assert paths.project_root(str(home / "a")) == str(home / "a")
+        assert paths.is_home(str(home))
+        assert paths.is_home(str(link))
+        assert not paths.is_home(str(home / "a"))
+
+    def test_a_mark_above_home_does_not_reach_into_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A repository that holds the home folder is not the project of what lies in it."""
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "home" / "a").mkdir(parents=True)
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        assert paths.project_root(str(tmp_path / "home" / "a")) == str(tmp_path / "home" / "a")
+        assert paths.project_root(str(tmp_path)) == str(tmp_path)
+
+    def test_the_root_of_the_disk(self) -> None:
+        """Walking up ends."""
+        assert paths.project_root("/") == "/"
+
+
+def test_upwards_is_nearest_first_and_ends_at_the_root() -> None:
+    """Nothing above the project is looked at."""
+    assert paths.upwards("/a/b/c", "/a") == ["/a/b/c", "/a/b", "/a"]
+    assert paths.upwards("/a", "/a") == ["/a"]
+    assert paths.upwards("/a/b", "/elsewhere") == ["/a/b", "/a", "/"]
+
+
+def test_shorten(home: Path) -> None:
+    """Home is a tilde; a neighbour with the same beginning is not home."""
+    assert paths.shorten(str(home)) == "~"
+    assert paths.shorten(str(home / "a")) == "~/a"
+    assert paths.shorten(str(home) + "-two/a") == str(home) + "-two/a"
+
+
+def test_importing_stays_light() -> None:
+    """The module is on the way of every command: neither pathlib nor platformdirs is loaded."""
+    code = "import sys; from tacit.base import paths; paths.folders(); print(*sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", code],
+        env={**os.environ, "PYTHONPATH": ""},
+        cwd=Path(paths.__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert not {"pathlib", "platformdirs", "msgspec", "re", "typing"} & set(out)

@@ -1,0 +1,181 @@
+"""Settings from five sources."""
+
+from pathlib import Path
+
+import pytest
+
+from tacit.base import settings, trust
+from tacit.base.errors import BadConfig
+
+
+@pytest.fixture
+def files(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The user's file and a project's, neither there yet; the working directory is the project."""
+    project = home / "project"
+    (project / ".tacit").mkdir(parents=True)
+    (home / ".config" / "tacit").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    return home / ".config" / "tacit" / "config.toml", project / ".tacit" / "config.toml"
+
+
+def limit() -> tuple[int, str]:
+    """The value of `search.limit` and where it is from."""
+    loaded = settings.load()
+    value = next(v for v in loaded.values() if v.key == "search.limit")
+    assert value.value == loaded.settings.search.limit
+    return value.value, value.source
+
+
+def test_each_source_wins_over_those_before(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Defaults, the user's file, the trusted project's file, variables, flags."""
+    user, project = files
+    assert limit() == (10, "default")
+    user.write_text("[search]\nlimit = 11\n")
+    assert limit() == (11, str(user))
+    trust.add(str(project.parent.parent))
+    project.write_text("[search]\nlimit = 12\n")
+    assert limit() == (12, str(project))
+    monkeypatch.setenv("TACIT_SEARCH_LIMIT", "13")
+    assert limit() == (13, "TACIT_SEARCH_LIMIT")
+    loaded = settings.load(flags={"search.limit": 14})
+    assert (loaded.settings.search.limit, loaded.sources["search.limit"]) == (14, "flag")
+
+
+def test_sources_are_merged_key_by_key(files: tuple[Path, Path]) -> None:
+    """A later file changes what it names and leaves the rest."""
+    user, project = files
+    user.write_text("[search]\nlimit = 11\n[skills]\nhosts = false\npaths = ['/a']\n")
+    project.write_text("[skills]\npaths = ['/b', '/c']\n")
+    trust.add(str(project.parent.parent))
+    loaded = settings.load()
+    assert loaded.settings.skills == settings.SkillSettings(paths=("/b", "/c"), hosts=False)
+    assert loaded.settings.search.limit == 11
+    assert loaded.sources == {
+        "search.limit": str(user),
+        "skills.hosts": str(user),
+        "skills.paths": str(project),
+    }
+
+
+def test_the_file_of_an_untrusted_project_does_not_count(files: tuple[Path, Path]) -> None:
+    """Not even when it is broken; it is named as passed over."""
+    _, project = files
+    for text in ("[search]\nlimit = 12\n", "rubbish = [", "[nonsense]\nx = 1\n"):
+        project.write_text(text)
+        loaded = settings.load()
+        assert loaded.settings == settings.Settings()
+        assert loaded.ignored == (str(project),)
+
+
+def test_a_broken_file_of_a_trusted_project_is_an_error(files: tuple[Path, Path]) -> None:
+    """Trust makes its faults ours to report."""
+    _, project = files
+    project.write_text("rubbish = [")
+    trust.add(str(project.parent.parent))
+    with pytest.raises(BadConfig, match="not valid TOML"):
+        settings.load()
+
+
+def test_the_project_is_found_from_below(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A working directory deep in the project has the project's settings."""
+    _, project = files
+    project.write_text("[search]\nlimit = 12\n")
+    root = project.parent.parent
+    (root / "deep" / "down").mkdir(parents=True)
+    trust.add(str(root))
+    monkeypatch.chdir(root / "deep" / "down")
+    assert limit() == (12, str(project))
+    assert settings.load(str(root.parent)).settings.search.limit == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "hint"),
+    [
+        ("[serach]\nlimit = 1\n", "unknown section 'serach'", "did you mean 'search'"),
+        ("[search]\nlimt = 1\n", "unknown setting 'search.limt'", "did you mean 'search.limit'"),
+        ("[search]\nzzz = 1\n", "unknown setting 'search.zzz'", "known here: search.limit"),
+        ("zzz = 1\n", "unknown section 'zzz'", "known here: skills, catalogue, search"),
+        ("search = 1\n", "'search' in", "write it as [search]"),
+        ("[search]\nlimit = 'many'\n", "setting 'search.limit'", "tacit config"),
+        ("[search]\nlimit = 0\n", "setting 'search.limit'", "tacit config"),
+        ("[search]\nlimit = 1001\n", "setting 'search.limit'", "tacit config"),
+        ("[catalogue]\nbudget = -1\n", "setting 'catalogue.budget'", "tacit config"),
+        ("[catalogue]\nbudget = 1.5\n", "setting 'catalogue.budget'", "tacit config"),
+        ("[skills]\npaths = 'one'\n", "setting 'skills.paths'", "tacit config"),
+        ("[skills]\npaths = [[]]\n", "setting 'skills.paths'", "tacit config"),
+        ("[skills]\nhosts = 'perhaps'\n", "setting 'skills.hosts'", "tacit config"),
+        ("limit = \n", "not valid TOML", "mend that line"),
+        ("[search]\nlimit = 1\nlimit = 2\n", "not valid TOML", "mend that line"),
+        ("a = " + "[" * 100_000, "", "mend"),
+    ],
+)
+def test_a_bad_file_says_what_and_where(
+    files: tuple[Path, Path], text: str, says: str, hint: str
+) -> None:
+    """The message names the file and the thing; the hint says what to do."""
+    files[0].write_text(text)
+    with pytest.raises(BadConfig) as caught:
+        settings.load()
+    assert says in caught.value.message
+    assert str(files[0]) in caught.value.message
+    assert hint in caught.value.hint
+    assert caught.value.exit_code == 4
+
+
+def test_a_file_that_is_no_text(files: tuple[Path, Path]) -> None:
+    """Bytes that are not UTF-8 are an error that says so."""
+    files[0].write_bytes(b"a = '\xff'\n")
+    with pytest.raises(BadConfig, match="not UTF-8"):
+        settings.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "field", "value"),
+    [
+        ("TACIT_SEARCH_LIMIT", "7", "search.limit", 7),
+        ("TACIT_SKILLS_HOSTS", "false", "skills.hosts", False),
+        ("TACIT_SKILLS_HOSTS", "0", "skills.hosts", False),
+        ("TACIT_SKILLS_PATHS", "/a:/b c:", "skills.paths", ("/a", "/b c")),
+        ("TACIT_SKILLS_PATHS", "", "skills.paths", ()),
+        ("TACIT_CATALOGUE_BUDGET", "0", "catalogue.budget", 0),
+    ],
+)
+def test_variables(
+    name: str, text: str, field: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TACIT_SECTION_KEY sets a value; a list is written like PATH."""
+    monkeypatch.setenv(name, text)
+    found = next(v for v in settings.load().values() if v.key == field)
+    assert (found.value, found.source) == (value, name)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "9" * 30])
+def test_a_bad_variable_is_named(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the variable, not a file."""
+    monkeypatch.setenv("TACIT_SEARCH_LIMIT", text)
+    with pytest.raises(BadConfig, match="TACIT_SEARCH_LIMIT"):
+        settings.load()
+
+
+def test_other_variables_of_ours_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TACIT_HOME and TACIT_DEBUG are not settings."""
+    monkeypatch.setenv("TACIT_HOME", "/t")
+    monkeypatch.setenv("TACIT_DEBUG", "1")
+    assert settings.load().sources == {}
+
+
+def test_every_setting_says_what_it_is() -> None:
+    """`tacit config` has a line of text for each."""
+    values = settings.load().values()
+    assert len(values) >= 4
+    assert all(value.about for value in values)
+
+
+def test_settings_are_frozen() -> None:
+    """Read once; nobody changes them under way."""
+    with pytest.raises(AttributeError):
+        settings.load().settings.search.limit = 3  # type: ignore[misc]

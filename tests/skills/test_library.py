@@ -1,0 +1,277 @@
+"""What a name means, and every skill that can be reached."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tacit.base import trust
+from tacit.base.errors import NotFound
+from tacit.base.settings import Settings, SkillSettings
+from tacit.skills.library import Entry, Library
+
+
+def own(library: Library) -> list[Entry]:
+    return [entry for entry in library.entries if entry.scope != "bundled"]
+
+
+def states(library: Library) -> dict[str, str]:
+    """State by path relative to home."""
+    home = os.path.expanduser("~")
+    return {os.path.relpath(entry.folder, home): entry.state for entry in own(library)}
+
+
+@pytest.fixture
+def places(home: Path, project: Path) -> dict[str, Path]:
+    """The shared skills folder of each scope; the project is trusted."""
+    trust.add(str(project))
+    return {
+        "project": project / ".agents" / "skills",
+        "user": home / ".agents" / "skills",
+        "extra": home / "more",
+    }
+
+
+def load() -> Library:
+    return Library(settings=Settings(skills=SkillSettings(paths=("~/more",))))
+
+
+class TestPrecedence:
+    def test_the_nearest_scope_wins(self, places: dict[str, Path], put) -> None:
+        """Project over user over extra; the others are shown as shadowed, by whom and of what."""
+        for scope, place in places.items():
+            put(place / "same", description=f"from {scope}")
+        library = load()
+        assert [(e.scope, e.state) for e in own(library)] == [
+            ("project", "active"), ("user", "shadowed"), ("extra", "shadowed"),
+        ]  # fmt: skip
+        winner = library.get("same")
+        assert winner.description == "from project"
+        assert [e.scope for e in library.shadowed(winner)] == ["user", "extra"]
+        assert [library.shadowing(e) for e in own(library)] == [None, winner, winner]
+        assert [e.name for e in library.active()].count("same") == 1
+
+    def test_bundled_comes_last(self, places: dict[str, Path], put) -> None:
+        """A skill of the user's with the name of a bundled one wins."""
+        put(places["user"] / "using-tacit")
+        library = load()
+        assert library.get("using-tacit").scope == "user"
+        assert [e.state for e in library.entries if e.scope == "bundled"] == ["shadowed"]
+
+    def test_nested_packages_nearest_first(
+        self, project: Path, places: dict[str, Path], put, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A package's own skill wins over the project's."""
+        put(project / ".agents" / "skills" / "same", description="outer")
+        put(project / "pkg" / ".agents" / "skills" / "same", description="inner")
+        monkeypatch.chdir(project / "pkg")
+        assert load().get("same").description == "inner"
+        monkeypatch.chdir(project)
+        assert load().get("same").description == "outer"
+
+    def test_the_shared_folder_before_a_hosts(self, home: Path, put) -> None:
+        """Within one scope `.agents/skills` wins."""
+        put(home / ".claude" / "skills" / "same", description="claude")
+        put(home / ".agents" / "skills" / "same", description="agents")
+        library = Library()
+        assert library.get("same").description == "agents"
+        assert [e.host for e in own(library)] == ["agents", "claude-code"]
+
+    def test_within_one_root_the_folder_that_bears_the_name_wins(self, user_skills, put) -> None:
+        """Then the less deep, then by path with numbers as numbers."""
+        for folder in ("cat/deep", "skill-10", "skill-2", "target"):
+            put(user_skills / folder, name="target")
+        assert [e.folder.removeprefix(f"{user_skills}/") for e in own(Library())] == [
+            "target", "skill-2", "skill-10", "cat/deep",
+        ]  # fmt: skip
+
+    def test_skills_are_listed_by_name(self, user_skills, put) -> None:
+        """Whatever the order of their making."""
+        for name in ("zebra", "ant", "mouse"):
+            put(user_skills / name)
+        assert [e.name for e in own(Library())] == ["ant", "mouse", "zebra"]
+
+
+class TestTrust:
+    def test_untrusted_skills_are_listed_and_mean_nothing(self, project: Path, put) -> None:
+        """Neither active nor in the catalogue, until the project is trusted."""
+        put(project / ".agents" / "skills" / "theirs")
+        library = Library()
+        assert states(library) == {"project/.agents/skills/theirs": "untrusted"}
+        assert "theirs" not in [e.name for e in library.active()]
+        assert "theirs" not in library.catalogue().text
+        trust.add(str(project))
+        library.refresh()
+        assert "theirs" in [e.name for e in library.active()]
+
+    def test_an_untrusted_skill_takes_no_name(self, project: Path, user_skills, put) -> None:
+        """Not by its name, not by its folder's name, and shadows nobody."""
+        put(user_skills / "deploy", description="mine")
+        put(project / ".agents" / "skills" / "deploy", description="theirs")
+        put(project / ".agents" / "skills" / "other", name="deploy", description="theirs")
+        library = Library()
+        assert library.get("deploy").description == "mine"
+        assert library.get("deploy").state == "active"
+        assert library.shadowed(library.get("deploy")) == []
+
+    def test_an_untrusted_alias_takes_no_name(self, project: Path, user_skills, put) -> None:
+        """A folder named like a trusted skill is only an alias."""
+        put(user_skills / "deploy")
+        put(project / ".agents" / "skills" / "deploy", name="evil")
+        assert Library().get("deploy").scope == "user"
+
+    def test_a_trusted_alias_before_an_untrusted_name(self, project, user_skills, put) -> None:
+        """What the user has is meant, even if only by its folder's name."""
+        put(user_skills / "deploy", name="roll-out")
+        put(project / ".agents" / "skills" / "deploy")
+        assert Library().get("deploy").scope == "user"
+
+    def test_a_link_to_the_users_skill_does_not_untrust_it(self, project, user_skills, put) -> None:
+        """A clone that links to ~/.agents/skills cannot switch the user's skills off."""
+        put(user_skills / "mine")
+        (project / ".agents").mkdir()
+        (project / ".agents" / "skills").symlink_to(user_skills)
+        (project / ".claude" / "skills").mkdir(parents=True)
+        (project / ".claude" / "skills" / "mine").symlink_to(user_skills / "mine")
+        library = Library()
+        assert [(e.scope, e.state) for e in own(library)] == [("user", "active")]
+        assert len(library.get("mine").also) == 2
+
+
+class TestLinks:
+    def test_one_real_skill_is_listed_once(self, home: Path, user_skills, put) -> None:
+        """However many folders link to it; the other ways are named."""
+        put(user_skills / "one")
+        for host in (".claude", ".codex"):
+            (home / host / "skills").mkdir(parents=True)
+            (home / host / "skills" / "one").symlink_to(user_skills / "one")
+        (entry,) = own(Library())
+        assert entry.folder == str(user_skills / "one")
+        assert entry.also == (
+            str(home / ".claude" / "skills" / "one"), str(home / ".codex" / "skills" / "one"),
+        )  # fmt: skip
+
+    def test_a_link_to_the_outside_has_its_real_path(self, home: Path, user_skills, put) -> None:
+        """The folder is the link's, the real path the target's."""
+        put(home / "elsewhere" / "one")
+        (user_skills / "one").symlink_to(home / "elsewhere" / "one")
+        entry = Library().get("one")
+        assert (entry.folder, entry.real) == (
+            str(user_skills / "one"), str(home / "elsewhere" / "one"),
+        )  # fmt: skip
+
+
+class TestNames:
+    def test_both_names_find_a_skill(self, user_skills, put) -> None:
+        """The name in the file, and the folder's; the name is the identity."""
+        put(user_skills / "folder-name", name="real-name")
+        library = Library()
+        assert library.get("real-name") is library.get("folder-name")
+        assert library.get("folder-name").name == "real-name"
+        assert library.get("folder-name").aliases == ("folder-name",)
+
+    def test_a_name_before_an_alias(self, user_skills, put) -> None:
+        """A folder never hides the skill that bears the name."""
+        put(user_skills / "b", name="a")
+        put(user_skills / "x", name="b")
+        assert Library().get("b").folder == str(user_skills / "x")
+
+    @pytest.mark.parametrize("asked", ["数据库", "Code-Review", "code-review ", "ｃｏｄｅ-review"])
+    def test_spellings(self, asked: str, user_skills, put) -> None:
+        """Case, blanks and width of letters do not matter to one who asks."""
+        put(user_skills / "数据库")
+        put(user_skills / "code-review")
+        assert Library().get(asked).name in ("数据库", "code-review")
+
+    def test_paths(self, project: Path, user_skills, put, monkeypatch) -> None:
+        """Relative, absolute, with a tilde, to the file, and the working directory itself."""
+        put(user_skills / "one")
+        monkeypatch.chdir(user_skills)
+        library = Library()
+        for path in (
+            "./one", "one/", f"{user_skills}/one", "~/.agents/skills/one", "one/SKILL.md",
+            "../skills/one",
+        ):  # fmt: skip
+            assert library.get(path).name == "one", path
+        monkeypatch.chdir(user_skills / "one")
+        assert Library().get(".").name == "one"
+
+    def test_a_name_with_a_slash(self, user_skills, put) -> None:
+        """Some people write namespaces into the name; it is still a name."""
+        put(user_skills / "x", name="team/deploy")
+        assert Library().get("team/deploy").folder == str(user_skills / "x")
+
+    def test_what_is_not_there_is_suggested(self, user_skills, put) -> None:
+        """Near names and aliases, else a search."""
+        put(user_skills / "code-review")
+        put(user_skills / "deployment", name="roll-out")
+        library = Library()
+        for asked, hint in (
+            ("code-reviw", "did you mean code-review"),
+            ("CODE-REVIEWS", "did you mean code-review"),
+            ("deploymnt", "did you mean deployment"),
+            ("zzzzzz", 'tacit search "zzzzzz"'),
+            ("./nowhere", "tacit search"),
+        ):
+            with pytest.raises(NotFound) as caught:
+                library.get(asked)
+            assert hint in caught.value.hint
+            assert asked in caught.value.message
+        assert library.find("zzzzzz") is None
+
+    def test_reading_by_name(self, user_skills, put) -> None:
+        """The whole skill, also from a file with small letters."""
+        put(user_skills / "one", body="Body.\n", file="skill.md")
+        skill = Library().read("one")
+        assert skill.body.strip() == "Body."
+        assert skill.folder == user_skills / "one"
+
+
+class TestEntries:
+    def test_origin(self, home: Path, places, put) -> None:
+        """Learned by its source, installed in an extra folder, bundled, else the user's."""
+        put(places["user"] / "mine")
+        put(places["user"] / "learned", head="metadata:\n  source: auto-skill\n")
+        put(places["user"] / "learned-too", head="source: auto-skill\n")
+        put(places["extra"] / "brought")
+        found = {entry.name: entry.origin for entry in load().entries}
+        assert found == {
+            "mine": "user", "learned": "learned", "learned-too": "learned",
+            "brought": "installed", "using-tacit": "bundled",
+        }  # fmt: skip
+
+    def test_a_description_is_one_harmless_line(self, user_skills, put) -> None:
+        """Line ends become blanks, control characters are shown."""
+        text = '---\nname: one\ndescription: "a\\n\\tb\\e[31mc\\u202Ed"\n---\nx\n'
+        put(user_skills / "one", text=text)
+        assert Library().get("one").description == "a b�[31mc�d"
+
+    def test_a_broken_skill_is_still_listed(self, user_skills, put) -> None:
+        """Unreadable, empty and binary ones, each with the gravest of its problems."""
+        put(user_skills / "empty", text="")
+        put(user_skills / "binary", text=bytes(range(256)))
+        (user_skills / "gone").mkdir()
+        (user_skills / "gone" / "SKILL.md").symlink_to("nowhere")
+        (user_skills / "pipe").mkdir()
+        os.mkfifo(user_skills / "pipe" / "SKILL.md")
+        entries = own(Library())
+        assert [e.name for e in entries] == ["binary", "empty", "gone", "pipe"]
+        assert {e.worst for e in entries} == {"error"}
+
+    def test_a_file_with_small_letters(self, user_skills, put) -> None:
+        """It is listed like any other."""
+        put(user_skills / "one", file="skill.md")
+        assert Library().get("one").file == "skill.md"
+
+    def test_the_bundled_skill_is_without_fault(self) -> None:
+        """What Tacit ships passes its own check, to the letter."""
+        from tacit.skills.lint import lint
+
+        for entry in Library().entries:
+            assert lint(entry.folder, strict=True) == []
+
+    def test_hosts_may_be_left_out(self, home: Path, put) -> None:
+        """`skills.hosts = false` reads the shared folders only."""
+        put(home / ".claude" / "skills" / "one")
+        assert Library(settings=Settings(skills=SkillSettings(hosts=False))).find("one") is None
+        assert Library().find("one") is not None
