@@ -243,6 +243,37 @@ def test_opting_in_opens_a_skill_to_machines(kit: Any) -> None:
     assert kit.propose("notes", edit, actor="reviewer").applied
 
 
+def test_what_the_user_put_away_is_not_made_again(kit: Any, rule: Rule) -> None:
+    """A machine does not bring back, under its name, what was archived or what the user deleted."""
+    kit.create("notes", learned=True)
+    create = Create({"SKILL.md": kit.md("notes", "Again.\n", learned=True)})
+    assert kit.propose("notes", Archive()).applied
+    assert rule(kit.propose("notes", create, actor="reviewer")) == "archived"
+    assert kit.propose("notes", Delete()).applied
+    assert rule(kit.propose("notes", create, actor="distiller")) == "deleted-by-user"
+    assert kit.propose("notes", create).applied
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("allowed-tools: Bash\n", "Run it.\n"),
+        ("", "Run it\u200b with care.\n"),
+        ("", "Run it \u202egnp.exe\n"),
+    ],
+)
+def test_learned_skill_gives_no_powers(tmp_path: Path, kit: Any, head: str, body: str) -> None:
+    """With the real scan, tools and hidden characters do not get into a learned skill."""
+    gate = Gate([kit.place], neighbours=Nobody(), data=str(tmp_path / "d"))
+    text = kit.md("notes", body, learned=True).replace(b"metadata", head.encode() + b"metadata", 1)
+    for actor in ("reviewer", "distiller", "agent"):
+        verdict = gate.propose(make_change("notes", Create({"SKILL.md": text}), actor=actor))
+        assert verdict.refused
+        assert verdict.refusal is not None
+        assert verdict.refusal.step == "scan"
+    assert not kit.root.exists()
+
+
 def test_pinned_is_the_users_alone(kit: Any, rule: Rule) -> None:
     """Nobody but the user changes a pinned skill, until it is unpinned."""
     kit.create("notes", learned=True)

@@ -15,17 +15,10 @@ from tacit.changes.change import Change
 from tacit.changes.contain import Folder
 from tacit.changes.history import updates
 from tacit.changes.journal import Entry, carry_out
-from tacit.changes.plan import (
-    Action,
-    Origins,
-    Standing,
-    commit_standing,
-    free_key,
-    look,
-    prepare,
-)
+from tacit.changes.plan import Action, Origins, commit_standing, prepare
 from tacit.changes.site import Site
 from tacit.changes.stage import clean
+from tacit.changes.standing import Standing, free_key, look
 
 
 def land(

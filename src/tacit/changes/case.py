@@ -6,6 +6,7 @@ to be asked in between, a second time to make sure. `Unfit` and `Escape` say why
 
 import msgspec
 
+from tacit.changes.actor import BACKGROUND
 from tacit.changes.change import (
     SKILL_FILE,
     Archive,
@@ -23,16 +24,16 @@ from tacit.changes.change import (
     Unpin,
     WriteFile,
 )
-from tacit.changes.contain import Escape, Folder
+from tacit.changes.contain import Folder
 from tacit.changes.edits import Unfit, perform, rename
 from tacit.changes.files import File
 from tacit.changes.history import History, Kind
 from tacit.changes.merge import Merged, merge
 from tacit.changes.pathnames import check_name
 from tacit.changes.place import Place
-from tacit.changes.plan import Action, Standing, live_name, look, look_archived
+from tacit.changes.plan import Action
 from tacit.changes.policy import Act, decide, refusal
-from tacit.changes.stage import ARCHIVE
+from tacit.changes.standing import Standing, find_archived, look, parse_files, skill_of
 from tacit.skills.reading import FILE_NAMES, parse_skill
 from tacit.skills.skill import Origin, Skill
 
@@ -129,6 +130,8 @@ class _Builder:
             )
         after = parse_skill(create.files.get(SKILL_FILE, b""), name)
         touch = self._permit("create", standing, after)
+        if self.change.actor in BACKGROUND:
+            self._check_put_away(standing)
         files = perform({}, [create])
         action = Action(standing=standing, kind="create", state="live", files=files)
         return Case(
@@ -139,6 +142,23 @@ class _Builder:
             new=files,
             absorbs=create.absorbs,
         )
+
+    def _check_put_away(self, standing: Standing) -> None:
+        """What was archived, or deleted by the user, is not made again by a machine."""
+        head, name = standing.head, standing.skill
+        if find_archived(self.root, self.history, name):
+            raise _unfit(
+                "archived",
+                f"a skill '{name}' is in the archive",
+                f"leave it there; the user can bring it back: tacit restore {name}",
+            )
+        deleted = head is not None and head.record.kind in ("delete", "hand")
+        if head is not None and deleted and head.record.actor == "user":
+            raise _unfit(
+                "deleted-by-user",
+                f"the user deleted '{name}' on {head.at:%Y-%m-%d}",
+                "do not make it again",
+            )
 
     def _edit(self, operations: list[FileOperation]) -> Case:
         standing = self._live(self.change.skill)
@@ -155,7 +175,7 @@ class _Builder:
             change=self.change,
             touches=touches,
             actions=(Action(standing=standing, kind="edit", state="live", files=new),),
-            before=_skill_of(standing),
+            before=skill_of(standing),
             after=after,
             old=standing.contents.files,
             new=new,
@@ -188,7 +208,7 @@ class _Builder:
             change=self.change,
             touches=(touch,),
             actions=(away, arrive),
-            before=_skill_of(standing),
+            before=skill_of(standing),
             after=parse_files(new, to),
             old=standing.contents.files,
             new=new,
@@ -213,7 +233,9 @@ class _Builder:
 
     def _delete(self) -> Case:
         standing = self._look(self.change.skill)
-        if not standing.is_live and (found := self._find_archived(self.change.skill)):
+        if not standing.is_live and (
+            found := find_archived(self.root, self.history, self.change.skill)
+        ):
             standing = found
         else:
             standing = self._live(self.change.skill)
@@ -273,7 +295,7 @@ class _Builder:
 
     def _permit(self, act: Act, standing: Standing, skill: Skill | None = None) -> Touch:
         """What is done to whom. Raises `Unfit` where the table says no."""
-        origin = self.place.origin(skill or _skill_of(standing))
+        origin = self.place.origin(skill or skill_of(standing))
         actor, pinned = self.change.actor, standing.pinned
         if decide(actor, act, origin, pinned=pinned) == "refuse":
             raise Unfit(refusal(actor, act, origin, standing.skill, pinned=pinned))
@@ -321,7 +343,7 @@ class _Builder:
     def _live(self, skill: str) -> Standing:
         standing = self._look(skill)
         if not standing.is_live:
-            if archived := self._find_archived(skill):
+            if archived := find_archived(self.root, self.history, skill):
                 key = archived.state.partition(":")[2]
                 raise _unfit(
                     "archived", f"'{skill}' is archived", f"restore it first: tacit restore {key}"
@@ -338,44 +360,14 @@ class _Builder:
         return standing
 
     def _archived(self, skill: str) -> Standing:
-        if found := self._find_archived(skill):
+        if found := find_archived(self.root, self.history, skill):
             return found
         raise _unfit(
             "not-archived", f"no archived skill is called '{skill}'", "see: tacit list --archived"
         )
 
-    def _find_archived(self, skill: str) -> Standing | None:
-        """By name, the one that was archived last; `notes~1` means the first `notes`."""
-        try:
-            with self.root.open(ARCHIVE) as folder:
-                names = folder.names()
-        except (FileNotFoundError, Escape):
-            return None
-        exact = skill.removesuffix("~1")
-        keys = [
-            name for name in names if (name == exact if "~" in skill else live_name(name) == skill)
-        ]
-        if not keys:
-            return None
-        key = max(keys, key=lambda name: (len(name), name))
-        return look_archived(self.root, self.history, key)
-
     def _look(self, skill: str) -> Standing:
         return look(self.root, self.history, skill)
-
-
-def _skill_of(standing: Standing) -> Skill:
-    return parse_files(standing.contents.files, standing.skill)
-
-
-def parse_files(files: dict[str, File], skill: str) -> Skill:
-    """The skill in `files`. A SKILL.md that is a link counts as the user's, and is not read."""
-    name = skill.rsplit("/", 1)[-1]
-    for file_name in FILE_NAMES:
-        file = files.get(file_name)
-        if file is not None and file.kind != "link":
-            return parse_skill(file.data, name, file=file_name)
-    return Skill(name=name, description="")
 
 
 def _check_folder(skill: str) -> None:

@@ -15,9 +15,9 @@ from tacit.changes.contain import Escape, open_root
 from tacit.changes.gate import Gate
 from tacit.changes.inbox import Inbox
 from tacit.changes.objects import EMPTY_TREE
-from tacit.changes.plan import look, look_archived
 from tacit.changes.site import Site
 from tacit.changes.stage import ARCHIVE, STAGE
+from tacit.changes.standing import look, look_archived
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -52,8 +52,9 @@ from tacit.changes.judging import Judge, Judgement, Scanner
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
 from tacit.changes.objects import tree_id
 from tacit.changes.place import Place, places_here
-from tacit.changes.plan import Action, Origins, Standing, look
+from tacit.changes.plan import Action, Origins
 from tacit.changes.site import Site
+from tacit.changes.standing import Standing, look
 
 ATTEMPTS = 20
 """How often a change is begun again because somebody edited the folder meanwhile."""

@@ -11,47 +11,13 @@ import msgspec
 
 from tacit.changes.change import Change, new_id, time_of
 from tacit.changes.contain import Folder, open_skill, read_contents
-from tacit.changes.files import Contents, File
+from tacit.changes.files import File
 from tacit.changes.history import History, Kind, Record, Version, updates
 from tacit.changes.journal import Entry, Move
-from tacit.changes.objects import tree_id
 from tacit.changes.refs import RefUpdate, pin_ref
 from tacit.changes.site import Site
 from tacit.changes.stage import ARCHIVE, STAGE, open_hidden, stage
-
-NOTHING = Contents({})
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """How a skill stands now: on the disk and in its history."""
-
-    skill: str
-    state: str
-    """`live`, `archived:<folder>` or `gone`."""
-    contents: Contents = NOTHING
-    tree: str = ""
-    head: Version | None = None
-    pinned: bool = False
-
-    @property
-    def is_live(self) -> bool:
-        return self.state == "live"
-
-    @property
-    def slot(self) -> str:
-        """Its folder's path below the skills folder."""
-        kind, _, key = self.state.partition(":")
-        return f"{ARCHIVE}/{key}" if kind == "archived" else self.skill
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether the history's last version is what stands on the disk."""
-        if self.head is None:
-            return self.state == "gone"
-        known = self.head.record.state
-        if self.state == "gone":  # archived is not live either
-            return known != "live"
-        return known == self.state and self.head.tree == self.tree
+from tacit.changes.standing import Standing
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,41 +44,6 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True):
     """The skills folder that a copy was made from."""
 
 
-def look(root: Folder, history: History, skill: str) -> Standing:
-    """How `skill` stands. Raises `Escape` where its folder is not a plain one."""
-    try:
-        with open_skill(root, skill) as folder:
-            contents, state = read_contents(folder), "live"
-    except FileNotFoundError:
-        contents, state = NOTHING, "gone"
-    return _standing(history, skill, state, contents)
-
-
-def look_archived(root: Folder, history: History, key: str) -> Standing | None:
-    """How the archived folder `key` stands, or None where there is none."""
-    try:
-        with root.descend([ARCHIVE, key]) as folder:
-            contents = read_contents(folder)
-    except FileNotFoundError:
-        return None
-    return _standing(history, live_name(key), f"archived:{key}", contents)
-
-
-def live_name(key: str) -> str:
-    """The skill that an archived folder was: `notes~2` was `notes`. A `%2f` was a `/`."""
-    return key.split("~", 1)[0].replace("%2f", "/")
-
-
-def free_key(root: Folder, skill: str) -> str:
-    """A folder name in the archive that is not taken."""
-    key, number = skill.replace("/", "%2f"), 1
-    with open_hidden(root, ARCHIVE) as folder:
-        taken = set(folder.names())
-    while (found := key if number == 1 else f"{key}~{number}") in taken:
-        number += 1
-    return found
-
-
 def prepare(
     root: Folder, site: Site, change: Change, actions: list[Action], at: datetime, origins: Origins
 ) -> Entry:
@@ -128,17 +59,6 @@ def prepare(
         refs.extend(_pins(site.history, action, versions[-1].id))
         moves.extend(_moves(root, change.id, number, action))
     return Entry(change.id, site.real, change.skill, tuple(moves), tuple(refs))
-
-
-def _standing(history: History, skill: str, state: str, contents: Contents) -> Standing:
-    return Standing(
-        skill=skill,
-        state=state,
-        contents=contents,
-        tree=tree_id(contents.files),
-        head=history.head(skill),
-        pinned=history.is_pinned(skill),
-    )
 
 
 def commit_standing(

@@ -5,7 +5,7 @@ ways, and where that cannot be done the refusal says so and carries the merged t
 change like any other, so undoing it brings the change back.
 """
 
-from tacit.changes.case import KEY, parse_files
+from tacit.changes.case import KEY
 from tacit.changes.change import Change, Refusal
 from tacit.changes.contain import Folder
 from tacit.changes.edits import Unfit
@@ -13,8 +13,9 @@ from tacit.changes.files import File, to_bytes
 from tacit.changes.history import History, Version
 from tacit.changes.merge import merge
 from tacit.changes.place import Place
-from tacit.changes.plan import Action, Standing, look, look_archived
+from tacit.changes.plan import Action
 from tacit.changes.policy import Act, decide, refusal
+from tacit.changes.standing import Standing, look, look_archived, parse_files
 
 
 class Conflict(Unfit):
