@@ -72,7 +72,8 @@ def command(
     else:
         operation = WriteFile(path, after.encode())
     verdict = gating.propose(gate, target.root, target.skill, operation, base=base, **about)
+    code = gating.tell(verdict, f"Changed {name}", as_json)
     if verdict.refused and not as_json:
         kept = gating.keep_text(after, name)
         click.echo(f"Your text is kept: tacit edit {name} --from {shorten(kept)}", err=True)
-    return gating.tell(verdict, f"Changed {name}", as_json)
+    return code

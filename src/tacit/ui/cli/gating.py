@@ -89,13 +89,13 @@ def tell(verdict: Verdict, done: str, as_json: bool, *, undoable: bool = True) -
         for note in verdict.notes:
             click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
         if undoable:
-            click.echo(click.style(f"undo: tacit undo {verdict.change}", dim=True))
+            click.echo(click.style(f"undo: tacit undo {verdict.change[-8:]}", dim=True))
         return 0
     refusal = verdict.refusal
     assert refusal is not None
     if verdict.outcome == "proposed":
         click.echo(f"Waits in the inbox: {plain(refusal.reason)}")
-        click.echo(click.style(f"see it: tacit inbox {verdict.change}", dim=True))
+        click.echo(click.style(f"see it: tacit inbox {verdict.change[-8:]}", dim=True))
         return 0
     click.echo(
         f"{click.style('refused', fg='red')} [{refusal.rule}] {plain(refusal.reason)}", err=True

@@ -64,11 +64,12 @@ def command(
     verdict = gating.propose(
         gate, place.root, name, Create(files), reason=reason, overrides=override
     )
+    done = f"Made {name} in {shorten(os.path.join(place.root, name))}"
+    code = gating.tell(verdict, done, as_json)
     if verdict.refused and not as_json:
         kept = gating.keep_text(files["SKILL.md"].decode("utf-8", "replace"), name)
         click.echo(f"Your text is kept: tacit new {name} --from {shorten(kept)}", err=True)
-    done = f"Made {name} in {shorten(os.path.join(place.root, name))}"
-    return gating.tell(verdict, done, as_json)
+    return code
 
 
 def _files(name: str, description: str, body: str, source: str | None) -> dict[str, bytes] | None:
