@@ -150,7 +150,7 @@ class _Builder:
         new = merged.files
         if new == standing.contents.files:
             raise _unfit("no-change", f"'{standing.skill}' already says that", "nothing to do")
-        after = _parse(new, standing.skill)
+        after = parse_files(new, standing.skill)
         return Case(
             change=self.change,
             touches=touches,
@@ -189,7 +189,7 @@ class _Builder:
             touches=(touch,),
             actions=(away, arrive),
             before=_skill_of(standing),
-            after=_parse(new, to),
+            after=parse_files(new, to),
             old=standing.contents.files,
             new=new,
             shared=standing.contents.shared,
@@ -235,7 +235,7 @@ class _Builder:
             raise _unfit("itself", "a skill cannot be merged into itself", "name another skill")
         source = self._live(self.change.skill)
         target = self._live(merging.into)
-        touches = (self._permit("merge", source), self._permit("edit", target))
+        touch = self._permit("merge", source)
         away = Action(
             standing=source,
             kind="archive",
@@ -244,9 +244,19 @@ class _Builder:
             partner=target.skill,
         )
         if not merging.operations:
-            return Case(change=self.change, touches=touches, actions=(away,))
+            return Case(change=self.change, touches=(touch,), actions=(away,))
+        into = self._permit("edit", target)
+        if decide(self.change.actor, "edit", into.origin) == "copy":
+            raise Unfit(
+                Refusal(
+                    "policy",
+                    "not-yours",
+                    f"'{target.skill}' is not the user's own, so nothing is merged into it",
+                    f"make a copy first, by editing it: tacit edit {target.skill}",
+                )
+            )
         merged = self._result(target, list(merging.operations), "")
-        case = self._edited(target, merged, touches)
+        case = self._edited(target, merged, (touch, into))
         edit = msgspec.structs.replace(case.actions[0], partner=source.skill)
         return msgspec.structs.replace(case, actions=(edit, away))
 
@@ -335,14 +345,15 @@ class _Builder:
         )
 
     def _find_archived(self, skill: str) -> Standing | None:
-        """By its folder in the archive, or by name: the one that was archived last."""
+        """By name, the one that was archived last; `notes~1` means the first `notes`."""
         try:
             with self.root.open(ARCHIVE) as folder:
                 names = folder.names()
         except (FileNotFoundError, Escape):
             return None
-        keys = [name for name in names if name == skill] or [
-            name for name in names if live_name(name) == skill
+        exact = skill.removesuffix("~1")
+        keys = [
+            name for name in names if (name == exact if "~" in skill else live_name(name) == skill)
         ]
         if not keys:
             return None
@@ -354,10 +365,10 @@ class _Builder:
 
 
 def _skill_of(standing: Standing) -> Skill:
-    return _parse(standing.contents.files, standing.skill)
+    return parse_files(standing.contents.files, standing.skill)
 
 
-def _parse(files: dict[str, File], skill: str) -> Skill:
+def parse_files(files: dict[str, File], skill: str) -> Skill:
     """The skill in `files`. A SKILL.md that is a link counts as the user's, and is not read."""
     name = skill.rsplit("/", 1)[-1]
     for file_name in FILE_NAMES:

@@ -89,7 +89,7 @@ def _leftovers(site: Site) -> Iterator[Finding]:
 
 def _history(site: Site) -> Iterator[Finding]:
     folder = site.history.folder
-    if not os.path.isdir(folder):
+    if not os.path.isfile(os.path.join(folder, "HEAD")):  # not begun: HEAD is written last
         return
     done = site.history.objects.git("fsck", "--strict", "--no-dangling", check=False)
     if done.returncode:

@@ -2,7 +2,7 @@
 
 Compares runs of three words of description and body, so that texts count as alike when they say
 the same in the same words, not when they are on the same subject. Two skills with nearly the same
-description are alike as well, unless the new one's name has a word that the other never says: one
+description are alike as well, unless the new one names something that the other does not: one
 pattern written out for two products is two skills. Which skills to compare with is asked of
 whoever can find a few in a large library; nothing here grows with it.
 """
@@ -50,7 +50,7 @@ def nearest(new: Skill, candidates: Iterable[Skill]) -> Likeness | None:
             continue
         theirs = _words(other.description)
         both = len(words & theirs) / max(1, len(words | theirs))
-        own = _words(new.name) - theirs - _words(other.name)
+        own = (_words(new.name) & words) - theirs
         if both >= SAME_DESCRIPTION and min(len(words), len(theirs)) >= 4 and not own:
             found.append(Likeness(other, both, "description"))
     return max(found, key=lambda likeness: likeness.share, default=None)

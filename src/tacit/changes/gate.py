@@ -268,7 +268,7 @@ class Gate:
         if not asks:
             return None
         can_ask = change.actor == "agent" or change.actor in self._always_ask
-        if can_ask and self._approver is not None and consent.answer is None:
+        if can_ask and self._approver is not None and consent.answer != "later":
             return Question(case, asks)
         return self._put_in_inbox(site, root, case, asks[0])
 
@@ -316,6 +316,7 @@ class Gate:
             try:
                 with site.writing() as root:
                     wanted = actions(root)
+                    undo.check_policy(site.place, change, wanted)
                     origins = Origins(undoes=undoes)
                     version = land(site, root, change, wanted, origins, self.clock.now())
             except Overtaken:

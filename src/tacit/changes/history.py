@@ -19,7 +19,7 @@ from tacit.changes.change import is_id
 from tacit.changes.files import File, Files
 from tacit.changes.objects import Objects
 from tacit.changes.place import Place
-from tacit.changes.refs import Refs, RefUpdate, change_ref, decode, encode, pin_ref, skill_ref
+from tacit.changes.refs import Refs, RefUpdate, change_ref, pin_ref, quote, skill_ref, unquote
 
 Kind = Literal[
     "baseline", "hand", "create", "edit", "rename", "renamed", "archive", "restore", "delete",
@@ -89,11 +89,18 @@ class History:
 
     def pinned(self) -> list[str]:
         """The names of the pinned skills."""
-        return [decode(name.rsplit("/", 1)[1]) for name, _ in self.refs.list("refs/pinned")]
+        return self._names("refs/pinned")
 
     def skills(self) -> list[str]:
         """Every skill that has a history here, also those that are gone."""
-        return [decode(name.rsplit("/", 1)[1]) for name, _ in self.refs.list("refs/skills")]
+        return self._names("refs/skills")
+
+    def _names(self, prefix: str) -> list[str]:
+        """The skills behind refs; only of a very long name is the commit asked."""
+        return [
+            self.version(oid).record.skill if "%%" in name else unquote(name.rsplit("/", 1)[1])
+            for name, oid in self.refs.list(prefix)
+        ]
 
     def log(self, skill: str) -> Iterator[Version]:
         """The versions of `skill`, newest first; behind a rename those of its old name."""
@@ -195,7 +202,7 @@ def _message(record: Record) -> str:
         value = getattr(record, field)
         if field in _ENCODED and value:
             head, colon, tail = value.rpartition(":") if field in ("state", "was") else ("", "", "")
-            value = f"{head}{colon}{encode(tail)}" if colon else encode(value)
+            value = f"{head}{colon}{quote(tail)}" if colon else quote(value)
         elif field in _LISTS:
             value = ", ".join(one_line(part).replace(",", " ") for part in value)
         if value:
@@ -238,7 +245,7 @@ def _parse_record(message: str) -> Record:
         if field in _LISTS:
             values[field] = tuple(part for part in text.split(", ") if part)
         else:
-            values[field] = decode(text) if field in _ENCODED else text
+            values[field] = unquote(text) if field in _ENCODED else text
     if len(paragraphs) > 2:
         values["reason"] = "\n\n".join(paragraphs[1:-1])
     return Record(**values)  # type: ignore[arg-type]

@@ -37,6 +37,8 @@ class Finding(Protocol):
     def message(self) -> str: ...
     @property
     def fix(self) -> str: ...
+    @property
+    def overridable(self) -> bool: ...
 
 
 class Report(Protocol):
@@ -91,17 +93,11 @@ class Judge:
         ]
         for step in steps:
             for found in step():
-                if (
-                    found.overridable
-                    and _may_override(case)
-                    and found.rule in case.change.overrides
-                ):
-                    overridden.append(found.rule)
-                else:
+                if not _is_set_aside(case, found, overridden):
                     return Judgement(refusal=found, decision=decision, notes=tuple(notes))
         return Judgement(
             decision=decision,
-            asks=tuple(ask for ask in asks if ask.rule not in case.change.overrides),
+            asks=tuple(ask for ask in asks if not _is_set_aside(case, ask, overridden)),
             notes=tuple(notes),
             overridden=tuple(dict.fromkeys(overridden)),
         )
@@ -119,7 +115,7 @@ class Judge:
             if _key(found) in known or found.severity == "note":
                 notes.append(where)
                 continue
-            refusal = Refusal("scan", found.rule, where, found.fix, overridable=True)
+            refusal = Refusal("scan", found.rule, where, found.fix, overridable=found.overridable)
             (refusals if found.severity == "block" else asks).append(refusal)
         return refusals
 
@@ -272,9 +268,16 @@ def _own_work(case: Case) -> bool:
     return case.change.actor in ("user", "agent") and not (learned and case.change.actor == "agent")
 
 
-def _may_override(case: Case) -> bool:
-    """For their own skills: a learned one stays under every rule."""
-    return case.change.actor == "user" and not (case.after is not None and case.after.learned)
+def _is_set_aside(case: Case, found: Refusal, overridden: list[str]) -> bool:
+    """Whether the user lets this pass in a skill of their own; a learned one stays under every
+    rule. What was set aside is noted."""
+    learned = case.after is not None and case.after.learned
+    if case.change.actor != "user" or learned or not found.overridable:
+        return False
+    if found.rule not in case.change.overrides:
+        return False
+    overridden.append(found.rule)
+    return True
 
 
 def _edited_folder(case: Case) -> str:

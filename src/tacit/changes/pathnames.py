@@ -17,7 +17,7 @@ CARRIED = frozenset({".git", ".hg", ".jj", "node_modules", ".venv", "__pycache__
 MAX_DEPTH = 8
 MAX_BYTES = 200
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$")
-_UNSAFE = frozenset('<>:"|?*\\')
+_UNSAFE = frozenset('<>:"|?*\\/')
 _MIXING = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE")
 
 
@@ -53,7 +53,7 @@ def check_name(part: str, path: str = "") -> Refusal | None:
         return _refuse("dots", path, "has an empty, '.' or '..' part", "name the file directly")
     if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") for c in part):
         return _refuse("unseen-character", path, "has characters that cannot be seen", "leave out")
-    if bad := sorted(_UNSAFE.intersection(part)):
+    if bad := sorted(_UNSAFE.intersection(part)):  # a '/' too: this is one component
         return _refuse("unsafe-character", path, f"has '{bad[0]}' in it", "use letters and digits")
     if part != part.strip() or part.endswith("."):
         return _refuse("loose-ends", path, "begins or ends with a space or ends with a dot", "trim")

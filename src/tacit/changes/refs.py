@@ -25,23 +25,31 @@ class RefUpdate(msgspec.Struct, frozen=True):
     old: str = ""
 
 
-def encode(name: str) -> str:
-    """`name` as one part of a ref: no two names collide, on any filesystem."""
-    text = "".join(
+def quote(name: str) -> str:
+    """`name` in small letters, digits, `-`, `_` and `%xx`, whatever stands in it."""
+    return "".join(
         c if c in _PLAIN else "".join(f"%{byte:02x}" for byte in os.fsencode(c)) for c in name
     )
+
+
+def unquote(text: str) -> str:
+    """The name that `quote` was given."""
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(text))
+
+
+def encode(name: str) -> str:
+    """`name` as one part of a ref: no two names collide, on any filesystem.
+
+    A long name is cut and told apart by a hash; it then holds `%%`, which `quote` never makes.
+    """
+    text = quote(name)
     if len(text) <= 180:
         return text
     import hashlib
 
     return f"{text[:100]}%%{hashlib.sha256(os.fsencode(name)).hexdigest()}"
-
-
-def decode(text: str) -> str:
-    """The name that `encode` was given, where it was not too long to keep."""
-    from urllib.parse import unquote_to_bytes
-
-    return os.fsdecode(unquote_to_bytes(text))
 
 
 def skill_ref(skill: str) -> str:

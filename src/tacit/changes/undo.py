@@ -5,14 +5,16 @@ ways, and where that cannot be done the refusal says so and carries the merged t
 change like any other, so undoing it brings the change back.
 """
 
-from tacit.changes.case import KEY
-from tacit.changes.change import Refusal
+from tacit.changes.case import KEY, parse_files
+from tacit.changes.change import Change, Refusal
 from tacit.changes.contain import Folder
 from tacit.changes.edits import Unfit
 from tacit.changes.files import File, to_bytes
 from tacit.changes.history import History, Version
 from tacit.changes.merge import merge
+from tacit.changes.place import Place
 from tacit.changes.plan import Action, Standing, look, look_archived
+from tacit.changes.policy import Act, decide, refusal
 
 
 class Conflict(Unfit):
@@ -38,6 +40,18 @@ def rollback_action(root: Folder, history: History, skill: str, version: Version
         raise _unfit("no-change", f"'{skill}' is what it was in {version.id[:12]}", "nothing to do")
     kind = "edit" if standing.is_live else "create"
     return Action(standing=standing, kind=kind, state="live", files=files)  # type: ignore[arg-type]
+
+
+def check_policy(place: Place, change: Change, actions: list[Action]) -> None:
+    """Taking back is changing: a machine may do it where it may edit. Raises `Unfit`."""
+    for action in actions:
+        standing = action.standing
+        act: Act = "delete" if action.kind == "delete" else "edit"
+        files = standing.contents.files or action.files
+        origin = place.origin(parse_files(files, standing.skill))
+        if decide(change.actor, act, origin, pinned=standing.pinned) in ("refuse", "propose"):
+            words = refusal(change.actor, act, origin, standing.skill, pinned=standing.pinned)
+            raise Unfit(words)
 
 
 def already_undone(history: History, versions: list[Version]) -> str:
@@ -184,14 +198,14 @@ class _Undo:
         merged = merge(self.history.files(version), standing.contents.files, before, labels=labels)
         if not merged.conflicts:
             return merged.files
-        refusal = Refusal(
+        found = Refusal(
             "apply",
             "conflict",
             f"later changes to '{standing.skill}' touch the same lines,"
             f" in {', '.join(merged.conflicts)}",
             "undo those first, or take the merged text that comes with this and mend it",
         )
-        raise Conflict(refusal, to_bytes(merged.files))
+        raise Conflict(found, to_bytes(merged.files))
 
     def _before(self, version: Version) -> dict[str, File]:
         return self.history.files(self.history.version(version.parent)) if version.parent else {}
