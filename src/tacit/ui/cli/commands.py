@@ -17,7 +17,8 @@ CHANGE = "Change skills"
 BACK = "History and inbox"
 SESSIONS = "Sessions of your agents"
 KEEP = "Set up and look after"
-SECTIONS = (FIND, CHANGE, BACK, SESSIONS, KEEP)
+LEARN = "Learn"
+SECTIONS = (FIND, LEARN, CHANGE, BACK, SESSIONS, KEEP)
 
 COMMANDS: dict[str, Known] = {
     "list": Known("list", FIND, "List the skills that can be used here."),
@@ -27,6 +28,8 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
+    "why": Known("why", LEARN, "Say what came of a session, and why."),
     "new": Known("new", CHANGE, "Make a skill."),
     "edit": Known("edit", CHANGE, "Change a skill: its text, a support file, or its name."),
     "archive": Known("archive", CHANGE, "Take a skill out of use; it can be brought back."),
