@@ -2,6 +2,7 @@
 
 import click
 
+from tacit.changes.pins import pinned_skills
 from tacit.skills.library import Library
 from tacit.ui.cli import output
 
@@ -23,7 +24,7 @@ def command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
     It stays the same to the byte while the library does. Skills that do not fit the budget are
     counted in its last line.
     """
-    made = Library().catalogue(budget=budget, touched=touched)
+    made = Library().catalogue(budget=budget, touched=touched, pinned=pinned_skills())
     if as_json:
         output.write_json(made)
     else:

@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from tacit.base import trust
 from tacit.base.errors import Usage
 from tacit.base.paths import shorten
 from tacit.changes.change import Create
@@ -66,6 +67,8 @@ def command(
     )
     done = f"Made {name} in {shorten(os.path.join(place.root, name))}"
     code = gating.tell(verdict, done, as_json)
+    if verdict.applied and project and not as_json and not trust.is_trusted(place.project):
+        click.echo("This project is not trusted yet, so its skills are not loaded: tacit trust")
     if verdict.refused and not as_json:
         kept = gating.keep_text(files["SKILL.md"].decode("utf-8", "replace"), name)
         click.echo(f"Your text is kept: tacit new {name} --from {shorten(kept)}", err=True)

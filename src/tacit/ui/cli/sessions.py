@@ -7,6 +7,7 @@ import msgspec
 
 from tacit.base.moments import ago, parse_since
 from tacit.base.paths import shorten
+from tacit.learn.ledger import Ledger
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
 
@@ -40,6 +41,8 @@ class Row(msgspec.Struct, frozen=True):
     output_tokens: int
     cost: float | None
     redacted: dict[str, int]
+    learned: str = ""
+    """What came of learning from it: proposed, applied, nothing, refused, failed."""
 
 
 @click.command(epilog=_EPILOG)
@@ -56,14 +59,18 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
     folder = os.path.abspath(os.path.expanduser(project)) if project else ""
     moment = parse_since(since) if since else None
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
+    outcomes = Ledger(store.connection).outcomes()
     if as_json:
-        output.write_json({"sessions": [row_of(stored) for stored in found]})
+        told = [row_of(stored, outcomes.get(stored.id, "")) for stored in found]
+        output.write_json({"sessions": told})
         return 0
     if not found:
         click.echo("No sessions yet. Take in those of your agents: tacit import")
         return 0
     now = datetime.now(UTC)
-    head = ("when", "id", "agent", "project", "turns", "calls", "failed", "cost", "skills")
+    head = (
+        "when", "id", "agent", "project", "turns", "calls", "failed", "cost", "learned", "skills",
+    )  # fmt: skip
     rows = [
         (
             ago(s.head.ended or s.head.started, now),
@@ -74,6 +81,7 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
             str(s.calls),
             str(s.failures or ""),
             _cost(s.head.usage.cost),
+            outcomes.get(s.id, ""),
             ", ".join(s.skills),
         )
         for s in found
@@ -82,7 +90,7 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
     return 0
 
 
-def row_of(stored: Stored) -> Row:
+def row_of(stored: Stored, learned: str = "") -> Row:
     head = stored.head
     return Row(
         stored.id,
@@ -102,6 +110,7 @@ def row_of(stored: Stored) -> Row:
         head.usage.output,
         head.usage.cost,
         stored.redacted,
+        learned,
     )
 
 

@@ -1,0 +1,20 @@
+"""Which skills the user has pinned, over all places that can be reached."""
+
+import os
+
+from tacit.base import paths
+from tacit.changes.history import History
+from tacit.changes.place import places_here
+
+
+def pinned_skills(cwd: str | None = None) -> tuple[str, ...]:
+    """The names of the pinned skills, by name; no process is started where nothing ever changed."""
+    data = paths.folders().data
+    if not os.path.isdir(os.path.join(data, "history")):
+        return ()
+    names: set[str] = set()
+    for place in places_here(cwd):
+        history = History(place, data)
+        if os.path.isdir(history.folder):
+            names.update(folder.rpartition("/")[2] for folder in history.pinned())
+    return tuple(sorted(names))
