@@ -15,6 +15,9 @@ class Known:
 FIND, KEEP = "Find and read skills", "Set up and look after"
 SECTIONS = (FIND, KEEP)
 
+# Other words for a command.
+ALIASES = {"ls": "list"}
+
 COMMANDS: dict[str, Known] = {
     "list": Known("list", FIND, "List the skills that can be used here."),
     "search": Known("search", FIND, "Find the skill that fits a task."),

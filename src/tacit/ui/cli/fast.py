@@ -25,7 +25,10 @@ def answer(arguments: list[str]) -> int | None:
             return None
         if paths.config_variables() or paths.config_files(cwd):
             return None
-        return _list(cwd)
+        try:
+            return _list(cwd)
+        except OSError:
+            return None  # the full command says what is wrong
     return None
 
 
