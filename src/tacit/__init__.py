@@ -7,25 +7,37 @@ __version__ = "0.1.0"
 
 # Public name -> the module that defines it.
 _PUBLIC = {
+    "Change": "tacit.changes.change",
     "Entry": "tacit.skills.library",
+    "Gate": "tacit.changes.gate",
     "Library": "tacit.skills.library",
+    "Place": "tacit.changes.place",
     "Problem": "tacit.skills.skill",
     "Settings": "tacit.base.settings",
     "Skill": "tacit.skills.skill",
     "TacitError": "tacit.base.errors",
+    "Verdict": "tacit.changes.change",
+    "acting_as": "tacit.changes.actor",
     "lint": "tacit.skills.lint",
+    "make_change": "tacit.changes.change",
     "parse_skill": "tacit.skills.reading",
     "read_skill": "tacit.skills.reading",
 }
 
 __all__ = [
+    "Change",
     "Entry",
+    "Gate",
     "Library",
+    "Place",
     "Problem",
     "Settings",
     "Skill",
     "TacitError",
+    "Verdict",
+    "acting_as",
     "lint",
+    "make_change",
     "parse_skill",
     "read_skill",
 ]
@@ -34,6 +46,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tacit.base.errors import TacitError
     from tacit.base.settings import Settings
+    from tacit.changes.actor import acting_as
+    from tacit.changes.change import Change, Verdict, make_change
+    from tacit.changes.gate import Gate
+    from tacit.changes.place import Place
     from tacit.skills.library import Entry, Library
     from tacit.skills.lint import lint
     from tacit.skills.reading import parse_skill, read_skill

@@ -371,7 +371,7 @@ class TestDamage:
         assert names(root, str(home / "file")) == ["one", "three", "two"]
         code = """
 import os, sys
-import tacit.base.files, tacit.skills.indexing
+import array, tacit.base.files, tacit.skills.indexing
 from tacit.skills.index import load, NAME
 if os.geteuid() == 0:
     os.setegid(65534); os.seteuid(65534)

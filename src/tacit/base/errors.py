@@ -71,3 +71,9 @@ class Unwritable(TacitError):
     """The system refused a read or a write: permissions, a full disk, a read-only mount."""
 
     exit_code = 9
+
+
+class Newer(TacitError):
+    """Stored data was written by a newer version of Tacit."""
+
+    exit_code = 10

@@ -31,6 +31,16 @@ class Order(msgspec.Struct, frozen=True):
     """How the reader finds the rest: the name of a tool, or a command."""
 
 
+class Offer(msgspec.Struct, frozen=True, gc=False):
+    """What a catalogue looks at; an `Entry` has all of it too."""
+
+    name: str
+    description: str
+    scope: str
+    model_invocable: bool = True
+    paths: tuple[str, ...] = ()
+
+
 class Catalogue(msgspec.Struct, frozen=True):
     """The block, the names in it, and how many more there are."""
 
@@ -40,7 +50,10 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 
 def catalogue(
-    entries: Iterable[Entry], budget: int, order: Order | None = None, touched: tuple[str, ...] = ()
+    entries: Iterable[Entry | Offer],
+    budget: int,
+    order: Order | None = None,
+    touched: tuple[str, ...] = (),
 ) -> Catalogue:
     """The block for `entries` in at most `budget` characters.
 
@@ -88,7 +101,7 @@ class _Key:
         self._pinned = pinned
         self._recent = recent
 
-    def __call__(self, entry: Entry) -> tuple[int, int, int, bool, str]:
+    def __call__(self, entry: Entry | Offer) -> tuple[int, int, int, bool, str]:
         name = entry.name
         never = len(self._recent)
         return (
@@ -100,5 +113,5 @@ class _Key:
         )
 
 
-def _is_near(entry: Entry, touched: tuple[str, ...]) -> bool:
+def _is_near(entry: Entry | Offer, touched: tuple[str, ...]) -> bool:
     return not entry.paths or any(matches(path, p) for p in entry.paths for path in touched)

@@ -2,8 +2,9 @@
 
 One file a root in the cache folder, written whole and swapped in, so any number of processes may
 read and write it; it is only ever a shortcut. A warm load costs a stat a skill and a stat a
-category, and imports nothing: rows are plain tuples in Python's own marshal format, behind a
-checksum and the interpreter's version. A file that fails either is built again.
+category, and imports nothing: plain values in Python's own marshal format, behind a checksum and
+the interpreter's version. A file that fails either is built again. The values stand in columns,
+and those that a list of skills does without stay packed until somebody asks for whole rows.
 
 An edit within the same tick of the clock as our look would go unnoticed by time stamps. So what
 changed less than two seconds before we looked is not believed the next time, and read again.
@@ -15,7 +16,7 @@ import sys
 import time
 from binascii import crc32
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC = f"tacit-index {FORMAT} {sys.implementation.cache_tag}\n".encode()
 _RACY_NS = 2_000_000_000
 _NEVER = (0, 0, 0, 0)
@@ -23,6 +24,8 @@ _NEVER = (0, 0, 0, 0)
 # The fields of a row.
 FOLDER, FILE, NAME, DESCRIPTION, SOURCE, FLAGS, PATHS, REAL = range(8)
 VERSION, WORST, STAMP, DIGEST = range(8, 12)
+_PACKED = (SOURCE, VERSION, DIGEST)
+_BITS = (1 << 64) - 1
 # Bits of FLAGS.
 NO_MODEL, NO_USER = 1, 2
 
@@ -34,24 +37,109 @@ Stamp = tuple[int, int, int, int]
 Row = tuple["Any", ...]
 
 
+class Columns:
+    """The fields of many rows, a list each, in the order of the rows."""
+
+    __slots__ = (
+        "content", "descriptions", "files", "flags", "links", "names", "packed", "paths", "stamps",
+        "worst",
+    )  # fmt: skip
+
+    files: list[str]
+    """Folder and file in one."""
+    names: list[str]
+    descriptions: list[str]
+    worst: list[str]
+    links: dict[int, str]
+    """The real path, by number, of rows that were reached through a link."""
+    flags: dict[int, int]
+    """By number, like `paths`; most rows have neither."""
+    paths: dict[int, tuple[str, ...]]
+    stamps: bytes
+    """Four numbers a row, 64 bits each: an object a number would take longer than the stat."""
+    packed: bytes
+    """The other fields."""
+
+    def __init__(self, content: "tuple[Any, ...]") -> None:
+        self.content = content
+        (
+            self.files, self.names, self.descriptions, self.worst, self.links, self.flags,
+            self.paths, self.stamps, self.packed,
+        ) = content  # fmt: skip
+
+    @classmethod
+    def of(cls, rows: "list[Row]") -> "Columns":
+        """The columns of `rows`."""
+        from array import array
+
+        # A number that takes more bits, or is negative, is not equal to what is kept of it: that
+        # file is then read again each time.
+        numbers = [number & _BITS for row in rows for number in row[STAMP]]
+        content = (
+            [f"{row[FOLDER]}/{row[FILE]}" for row in rows],
+            [row[NAME] for row in rows],
+            [row[DESCRIPTION] for row in rows],
+            [row[WORST] for row in rows],
+            {number: row[REAL] for number, row in enumerate(rows) if row[REAL]},
+            {number: row[FLAGS] for number, row in enumerate(rows) if row[FLAGS]},
+            {number: row[PATHS] for number, row in enumerate(rows) if row[PATHS]},
+            array("Q", numbers).tobytes(),
+            marshal.dumps([[row[field] for row in rows] for field in _PACKED]),
+        )
+        return cls(content)
+
+    def rows(self) -> "list[Row]":
+        """The rows that these are the columns of."""
+        folders, files = [], []
+        for path in self.files:
+            folder, _, file = path.rpartition("/")
+            folders.append(folder)
+            files.append(file)
+        numbers = range(len(folders))
+        reals = [self.links.get(number, "") for number in numbers]
+        flags = [self.flags.get(number, 0) for number in numbers]
+        paths = [self.paths.get(number, ()) for number in numbers]
+        stamps = zip(*self.stamp_columns(), strict=True)
+        # These bytes were inside those whose checksum held.
+        sources, versions, digests = marshal.loads(self.packed)  # noqa: S302
+        columns = (
+            folders, files, self.names, self.descriptions, sources, flags, paths, reals, versions,
+            self.worst, stamps, digests,
+        )  # fmt: skip
+        return list(zip(*columns, strict=True))
+
+    def stamp_columns(self) -> "list[memoryview[int]]":
+        """Times of modification and change, sizes, inodes."""
+        numbers = memoryview(self.stamps).cast("Q")
+        return [numbers[field::4] for field in range(4)]
+
+
 class Snapshot:
     """What stands below one root."""
 
-    __slots__ = ("broken", "categories", "root", "rows", "twice")
+    __slots__ = ("_rows", "broken", "categories", "columns", "root", "twice")
 
     def __init__(
         self,
         root: str,
-        rows: list[Row],
+        content: "list[Row] | Columns",
         categories: list[tuple[str, Stamp]],
         twice: dict[str, str],
         broken: list[str],
     ) -> None:
         self.root = root
-        self.rows = rows
+        self.columns = content if isinstance(content, Columns) else Columns.of(content)
         self.categories = categories
         self.twice = twice
         self.broken = broken
+        self._rows = None if isinstance(content, Columns) else content
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every skill with all its fields, in the order of the names."""
+        if self._rows is None:
+            self._rows = self.columns.rows()
+        return self._rows
 
 
 def load(root: str, cache: str) -> Snapshot:
@@ -83,7 +171,8 @@ def save(snapshot: Snapshot, path: str) -> None:
     from tacit.base.files import write_atomic
 
     content = (
-        snapshot.root, snapshot.rows, snapshot.categories, snapshot.twice, snapshot.broken,
+        snapshot.root, snapshot.columns.content, snapshot.categories, snapshot.twice,
+        snapshot.broken,
     )  # fmt: skip
     payload = marshal.dumps(content)
     try:
@@ -127,10 +216,10 @@ def _read(path: str, root: str | None) -> Snapshot | None:
         return None
     try:
         # The checksum held, so these are bytes that this program wrote for this interpreter.
-        snapshot = Snapshot(*marshal.loads(payload))  # noqa: S302
+        of, columns, *others = marshal.loads(payload)  # noqa: S302
+        return Snapshot(of, Columns(columns), *others) if root in (None, of) else None
     except (ValueError, TypeError, EOFError):
         return None
-    return snapshot if root in (None, snapshot.root) else None
 
 
 def _same_categories(known: Snapshot) -> bool:
@@ -149,17 +238,19 @@ def _same_categories(known: Snapshot) -> bool:
 
 def _stale_rows(known: Snapshot) -> list[int] | None:
     """The numbers of the rows whose file changed; None when one is gone."""
-    stale = []
+    stale: set[str] = set()
     look = os.stat
     try:
         # Relative to an open folder the system has less of a path to resolve, 11,000 times.
         root = os.open(known.root, os.O_RDONLY)
     except OSError:
         return None
+    columns = known.columns
     try:
-        for number, row in enumerate(known.rows):
-            status = look(f"{row[0]}/{row[1]}", dir_fd=root)
-            modified, changed, size, inode = row[10]
+        for file, modified, changed, size, inode in zip(
+            columns.files, *columns.stamp_columns(), strict=True
+        ):
+            status = look(file, dir_fd=root)
             if (
                 status.st_mtime_ns != modified
                 or status.st_ctime_ns != changed
@@ -168,9 +259,9 @@ def _stale_rows(known: Snapshot) -> list[int] | None:
             ):
                 if status.st_mode & 0o170000 != 0o100000:
                     return None  # a folder or a pipe by now, so perhaps no skill any more
-                stale.append(number)
+                stale.add(file)
     except OSError:
         return None
     finally:
         os.close(root)
-    return stale
+    return [number for number, file in enumerate(columns.files) if file in stale] if stale else []

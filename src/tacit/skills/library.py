@@ -3,9 +3,9 @@
 Reads only. It leaves changing skills to the gate, and ranking by words to `search.py`.
 """
 
-import difflib
 import os
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,20 +18,19 @@ from tacit.base.settings import load as load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.naming import normal
-from tacit.skills.precedence import rank
-from tacit.skills.reading import FILE_NAMES, read_skill
+from tacit.skills.precedence import ACTIVE, rank, states
 from tacit.skills.scopes import Root, roots
 from tacit.skills.skill import LEARNED_SOURCE, Origin, Severity, Skill
 
 if TYPE_CHECKING:
-    from tacit.skills.catalogue import Catalogue
+    from tacit.skills.catalogue import Catalogue, Offer
     from tacit.skills.search import Hit
 
 Scope = Literal["project", "user", "extra", "bundled"]
 State = Literal["active", "shadowed", "untrusted"]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A skill as the library lists it, by its head alone."""
 
     name: str
@@ -78,16 +77,27 @@ class Library:
         self.snapshots: list[tuple[Root, Snapshot]] = [
             (root, index.load(root.path, self.cache)) for root in self.roots
         ]
+        for made in ("entries", "_meanings"):
+            self.__dict__.pop(made, None)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Every skill once, in order of precedence."""
         ranked, also = rank(self.snapshots)
-        self.entries: list[Entry] = [
+        return [
             _entry(root, row, state, real, also.get(real, ())) for root, row, state, real in ranked
         ]
-        self._names: dict[str, Entry] = {}
-        self._aliases: dict[str, Entry] = {}
+
+    @cached_property
+    def _meanings(self) -> tuple[dict[str, Entry], dict[str, Entry]]:
+        """What each name and each alias means."""
+        names: dict[str, Entry] = {}
+        aliases: dict[str, Entry] = {}
         for entry in sorted(self.entries, key=lambda entry: entry.state == "untrusted"):
-            self._names.setdefault(entry.name, entry)
+            names.setdefault(entry.name, entry)
             for alias in entry.aliases:
-                self._aliases.setdefault(alias, entry)
+                aliases.setdefault(alias, entry)
+        return names, aliases
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -111,8 +121,9 @@ class Library:
             return entry
         wanted = normal(name)
         folded = wanted.casefold()
-        places = ((self._names, wanted), (self._aliases, name), (self._aliases, wanted))
-        more = ((self._names, folded), (self._aliases, folded))
+        names, aliases = self._meanings
+        places = ((names, wanted), (aliases, name), (aliases, wanted))
+        more = ((names, folded), (aliases, folded))
         found = [entry for known, key in (*places, *more) if (entry := known.get(key))]
         # Not even an alias of a trusted skill yields to the name of one that is not.
         trusted = (entry for entry in found if entry.state != "untrusted")
@@ -120,12 +131,14 @@ class Library:
 
     def read(self, name: str) -> Skill:
         """The whole skill that `name` means."""
+        from tacit.skills.reading import read_skill
+
         entry = self.get(name)
         return read_skill(Path(entry.folder) / entry.file)
 
     def shadowing(self, entry: Entry) -> Entry | None:
         """The skill that wins over `entry`, if one does."""
-        winner = self._names.get(entry.name)
+        winner = self._meanings[0].get(entry.name)
         return winner if winner is not None and winner is not entry else None
 
     def shadowed(self, entry: Entry) -> list[Entry]:
@@ -136,7 +149,10 @@ class Library:
 
     def suggest(self, name: str, most: int = 3) -> list[str]:
         """Names near to `name`."""
-        known = sorted({*self._names, *self._aliases})
+        import difflib
+
+        names, aliases = self._meanings
+        known = sorted({*names, *aliases})
         return difflib.get_close_matches(normal(name).lower(), known, most)
 
     def search(self, query: str, limit: int = 10) -> "list[Hit]":
@@ -158,9 +174,28 @@ class Library:
 
         most = self.settings.catalogue.budget if budget is None else budget
         order = Order(pinned=tuple(pinned), recent=tuple(recent))
-        return catalogue(self.active(), most, order, tuple(touched))
+        return catalogue(self._offers(), most, order, tuple(touched))
+
+    def _offers(self) -> "list[Offer]":
+        """What the catalogue needs of the active skills, without making an entry of each."""
+        from tacit.skills.catalogue import Offer
+
+        offers = []
+        for (root, snapshot), marks in zip(self.snapshots, states(self.snapshots), strict=True):
+            known, scope = snapshot.columns, root.scope
+            hidden = {n for n, flags in known.flags.items() if flags & index.NO_MODEL}
+            offers += [
+                Offer(name, description, scope, number not in hidden, known.paths.get(number, ()))
+                for number, (name, description, state) in enumerate(
+                    zip(known.names, known.descriptions, marks, strict=True)
+                )
+                if state == ACTIVE
+            ]
+        return offers
 
     def _at(self, path: str) -> Entry | None:
+        from tacit.skills.reading import FILE_NAMES
+
         path = os.path.expanduser(path)
         if os.path.basename(path) in FILE_NAMES:
             path = os.path.dirname(path)

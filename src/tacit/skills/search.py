@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 META_WEIGHT = 0.4
 RARITY = 0.5
 MOST_TERMS = 80
+LEAD = 1.0
+LEAD_WORDS = 200
 CANDIDATES = 50
 NAME_COVER = 0.4
 DESCRIPTION_COVER = 0.5
@@ -77,10 +79,12 @@ class Search:
         return self._find(query, limit)
 
     def _find(self, query: str, limit: int) -> list[Hit]:
-        plain = words.without_stops(Counter(words.EXACT.analyze(words.fold(query))))
-        analyzed = words.STEMMED.analyze(words.fold(words.with_parts(query)))
-        stems = words.without_stops(Counter(analyzed), stemmed=True)
-        clauses = self._clauses("text", plain, 1.0) + self._clauses("meta", stems, META_WEIGHT)
+        exact = words.EXACT.analyze(words.fold(query))
+        stemmed = words.STEMMED.analyze(words.fold(words.with_parts(query)))
+        plain = words.without_stops(Counter(exact))
+        stems = words.without_stops(Counter(stemmed), stemmed=True)
+        clauses = self._clauses("text", _stress(exact, plain), 1.0)
+        clauses += self._clauses("meta", _stress(stemmed, stems), META_WEIGHT)
         if not clauses or limit < 1:
             return []
         wanted = tantivy.Query.boolean_query(clauses)
@@ -115,13 +119,13 @@ class Search:
             most *= 4
 
     def _clauses(
-        self, field: str, counts: "Counter[str]", weight: float
+        self, field: str, stress: dict[str, float], weight: float
     ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
         rated = []
-        for word, count in counts.items():
+        for word, loud in stress.items():
             rarity = self._idf(field, word)
             if rarity > 0:
-                rated.append(((1 + log(count)) * rarity, word, count, rarity))
+                rated.append((loud * rarity, word, loud * rarity**RARITY))
         if len(rated) > MOST_TERMS:
             rated = nlargest(MOST_TERMS, rated)
         query, should = tantivy.Query, tantivy.Occur.Should
@@ -129,11 +133,10 @@ class Search:
             (
                 should,
                 query.boost_query(
-                    query.term_query(self._schema, field, word, "freq"),
-                    weight * (1 + log(count)) * rarity**RARITY,
+                    query.term_query(self._schema, field, word, "freq"), weight * boost
                 ),
             )
-            for _, word, count, rarity in rated
+            for _, word, boost in rated
         ]
 
     def _idf(self, field: str, word: str) -> float:
@@ -158,6 +161,17 @@ class Search:
         terms = [(should, query.term_query(self._schema, "root", key, "basic")) for key in keys]
         any_root = query.boolean_query(terms)
         return query.const_score_query(any_root, 0.0)
+
+
+def _stress(analyzed: list[str], counts: "Counter[str]") -> dict[str, float]:
+    """How much the query stresses each word: what it repeats, and what it begins with."""
+    first: dict[str, int] = {}
+    for place, word in enumerate(analyzed):
+        first.setdefault(word, place)
+    return {
+        word: (1 + log(count)) * (1 + LEAD * max(0.0, 1 - first[word] / LEAD_WORDS))
+        for word, count in counts.items()
+    }
 
 
 def _in_order(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:

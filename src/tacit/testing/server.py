@@ -219,8 +219,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (TacitError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(server.url, flush=True)
     try:
+        print(server.url, flush=True)
         threading.Event().wait()
     except KeyboardInterrupt:
         server.close()

@@ -1,1 +1,4 @@
-"""What agents did in their sessions, in one form, whatever the host."""
+"""The agents whose sessions Tacit reads, one file each behind one Protocol.
+
+Kept empty on purpose: `places` is on the way of every command, and must cost nothing to import.
+"""

@@ -21,7 +21,7 @@ class Place:
 
     def user_folders(self, home: str) -> list[str]:
         """The user's folders as absolute paths; a host's own variable moves its home."""
-        return [_moved(folder, home) for folder in self.user]
+        return [moved(folder, home) for folder in self.user]
 
 
 # A variable that moves a host's home, and the prefix that it stands for.
@@ -32,10 +32,12 @@ _MOVES = (
     (".copilot/", "COPILOT_HOME"),
     (".pi/agent/", "PI_CODING_AGENT_DIR"),
     (".config/", "XDG_CONFIG_HOME"),
+    (".local/share/", "XDG_DATA_HOME"),
 )
 
 
-def _moved(folder: str, home: str) -> str:
+def moved(folder: str, home: str) -> str:
+    """A host's `folder` below `home`, or where a variable of the host has moved it."""
     for prefix, variable in _MOVES:
         if folder.startswith(prefix) and (base := os.environ.get(variable)):
             return os.path.join(os.path.expanduser(base), folder[len(prefix) :])

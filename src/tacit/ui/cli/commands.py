@@ -12,8 +12,14 @@ class Known:
         self.about = about
 
 
-FIND, KEEP = "Find and read skills", "Set up and look after"
-SECTIONS = (FIND, KEEP)
+FIND = "Find and read skills"
+CHANGE = "Change skills"
+BACK = "History and inbox"
+SESSIONS = "Sessions of your agents"
+CONNECT = "Connect your agents"
+LEARN = "Learn"
+KEEP = "Set up and look after"
+SECTIONS = (FIND, LEARN, CHANGE, BACK, SESSIONS, CONNECT, KEEP)
 
 # Other words for a command.
 ALIASES = {"ls": "list"}
@@ -26,6 +32,32 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
+    "why": Known("why", LEARN, "Say what came of a session, and why."),
+    "new": Known("new", CHANGE, "Make a skill."),
+    "edit": Known("edit", CHANGE, "Change a skill: its text, a support file, or its name."),
+    "archive": Known("archive", CHANGE, "Take a skill out of use; it can be brought back."),
+    "restore": Known("restore", CHANGE, "Bring an archived skill back."),
+    "rm": Known("rm", CHANGE, "Delete a skill."),
+    "pin": Known("pin", CHANGE, "Let nobody but you change a skill."),
+    "unpin": Known("unpin", CHANGE, "Let the usual rules hold for a skill again."),
+    "share": Known("share", CHANGE, "Let git see a learned skill of this project."),
+    "log": Known("log", BACK, "Show the history of skills, the newest change first."),
+    "diff": Known("diff", BACK, "Show what a change did, or how a skill differs."),
+    "undo": Known("undo", BACK, "Take one change back, and nothing else."),
+    "rollback": Known("rollback", BACK, "Make one skill what it was in an earlier version."),
+    "inbox": Known("inbox", BACK, "Show the changes that wait for you."),
+    "accept": Known("accept", BACK, "Let changes from the inbox happen."),
+    "reject": Known("reject", BACK, "Turn a change from the inbox down."),
+    "import": Known("import_", SESSIONS, "Take sessions in: of all agents, of one, from a file."),
+    "sessions": Known("sessions", SESSIONS, "List the sessions that are in the store."),
+    "session": Known("session", SESSIONS, "Show one session as a timeline."),
+    "forget": Known("forget", SESSIONS, "Forget sessions for good."),
+    "watch": Known("watch", SESSIONS, "Follow the agents' folders, without hooks."),
+    "worker": Known("worker", SESSIONS, "Take in the sessions that hooks reported."),
+    "connect": Known("connect", CONNECT, "Have your agents tell Tacit when a session ends."),
+    "disconnect": Known("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
+    "plugin": Known("plugin", CONNECT, "Write the folder that agents can install as a plugin."),
     "trust": Known("trust", KEEP, "Allow a project's own skills and settings to count."),
     "config": Known("config", KEEP, "Show the settings and where each comes from."),
     "doctor": Known("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),

@@ -1,4 +1,4 @@
-"""Everyday calls answered at once: no command-line library, no structs, a handful of imports.
+"""Everyday calls answered at once: no command-line library, a handful of imports.
 
 Only what needs no arguments and no settings is done here, with the same code that the full
 commands use; for everything else `answer` steps aside.
@@ -8,6 +8,10 @@ import gc
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 def answer(arguments: list[str]) -> int | None:
     """Do what `arguments` ask for and return the exit code, or None if that is not for here."""
@@ -16,7 +20,7 @@ def answer(arguments: list[str]) -> int | None:
 
         sys.stdout.write(f"tacit {__version__}\n")
         return 0
-    if arguments in (["list"], ["ls"]) and not _completing():
+    if arguments in (["list"], ["ls"], ["catalogue"]) and not _completing():
         from tacit.base import paths
 
         try:
@@ -25,10 +29,14 @@ def answer(arguments: list[str]) -> int | None:
             return None
         if paths.config_variables() or paths.config_files(cwd):
             return None
+        gc.disable()  # what is printed once leaves no garbage worth looking for
         try:
-            return _list(cwd)
+            code = _catalogue(cwd) if arguments == ["catalogue"] else _list(cwd)
         except OSError:
+            gc.enable()
             return None  # the full command says what is wrong
+        # Nothing is left to do, so leave without taking a large heap apart first.
+        os._exit(code)
     return None
 
 
@@ -37,21 +45,26 @@ def _completing() -> bool:
 
 
 def _list(cwd: str) -> int:
-    gc.disable()  # a list that is printed once leaves no garbage worth looking for
+    from itertools import chain, repeat
+
     from tacit.base import paths
     from tacit.skills import index
-    from tacit.skills.precedence import rank
+    from tacit.skills.precedence import AGAIN, states
     from tacit.skills.scopes import roots
     from tacit.ui.cli import listing
 
     cache = paths.folders().cache
-    ranked, _ = rank([(root, index.load(root.path, cache)) for root in roots(cwd)])
-    name, description, worst = index.NAME, index.DESCRIPTION, index.WORST
-    code = listing.write(
-        [
-            (row[name], root.scope, row[description], state, row[worst])
-            for root, row, state, _ in ranked
-        ]
-    )
-    # Nothing is left to do, so leave without taking a large heap apart first.
-    os._exit(code)
+    snapshots = [(root, index.load(root.path, cache)) for root in roots(cwd)]
+    lines: list[Iterable[listing.Line]] = []
+    for (root, snapshot), marks in zip(snapshots, states(snapshots), strict=True):
+        known, scopes = snapshot.columns, repeat(root.scope)
+        some = zip(known.names, scopes, known.descriptions, marks, known.worst, strict=False)
+        lines.append([line for line in some if line[3] != AGAIN] if AGAIN in marks else some)
+    return listing.write(chain.from_iterable(lines))
+
+
+def _catalogue(cwd: str) -> int:
+    from tacit.skills.library import Library
+    from tacit.ui.cli.listing import put
+
+    return put([Library(cwd).catalogue().text])

@@ -2,36 +2,51 @@
 
 import os
 import sys
+from itertools import islice
 
-from tacit.base.terminal import can_colour, columns, fit, pad, width
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Line = tuple[str, str, str, str, str]
 """Name, scope, description, state, gravest problem."""
 
+_PART = 200
 _DIM, _BOLD, _RED, _YELLOW, _END = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
 
 
-def write(rows: list[Line]) -> int:
+def write(rows: "Iterable[Line]") -> int:
     """Print `rows`; the exit code is 0 also when there are none."""
+    if sys.stdout.isatty():
+        from tacit.base.terminal import can_colour, columns
+
+        return put([table(list(rows), columns(), can_colour())])
+    # In parts: one text of all lines is as wide as its widest character, and slow to fill.
+    rows = iter(rows)
+    return put(iter(lambda: separated(islice(rows, _PART)), ""))
+
+
+def put(parts: "Iterable[str]") -> int:
+    """Write to standard output. A reader that goes away early, as `head` does, is no error."""
     try:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        if sys.stdout.isatty():
-            sys.stdout.write(table(rows, columns(), can_colour()))
-        else:
-            sys.stdout.write(separated(rows))
+        for part in parts:
+            sys.stdout.write(part)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def separated(rows: list[Line]) -> str:
+def separated(rows: "Iterable[Line]") -> str:
     """A line a skill: name, scope, state, description, with tabs between."""
     return "".join([f"{name}\t{scope}\t{state}\t{text}\n" for name, scope, text, state, _ in rows])
 
 
 def table(rows: list[Line], space: int, colour: bool) -> str:
     """The same for people, with a line at the end that counts them."""
+    from tacit.base.terminal import fit, pad, width
+
     if not rows:
         return "No skills yet. Put a folder with a SKILL.md into ~/.agents/skills\n"
     names = min(max(width(row[0]) for row in rows), max(space // 3, 16), 44)

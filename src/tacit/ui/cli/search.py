@@ -20,6 +20,7 @@ Examples:
   tacit search 数据库 迁移
   tacit search -n 3 --json "deploy to kubernetes"
   tacit search - < task.md           a whole task description
+  tacit search --sessions KeyError   what agents did
 
 Exit code 1 when nothing fits.
 """
@@ -44,8 +45,9 @@ class Results(msgspec.Struct, frozen=True):
 @click.command(epilog=_EPILOG)
 @click.argument("words", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results.")
+@click.option("--sessions", is_flag=True, help="Search what agents did, not skills.")
 @output.json_option
-def command(words: tuple[str, ...], limit: int | None, as_json: bool) -> int:
+def command(words: tuple[str, ...], limit: int | None, sessions: bool, as_json: bool) -> int:
     """Find the skill that fits a task.
 
     WORDS may be a few words or a whole description; '-' reads it from standard input. Names,
@@ -54,6 +56,8 @@ def command(words: tuple[str, ...], limit: int | None, as_json: bool) -> int:
     query = sys.stdin.read() if words == ("-",) else " ".join(words)
     if not query.strip():
         raise Usage("nothing to search for", 'say what the task is: tacit search "…"')
+    if sessions:
+        return _search_sessions(query, limit or 10, as_json)
     library = Library()
     limit = limit or library.settings.search.limit
     with indexing_progress() as progress:
@@ -77,6 +81,30 @@ def command(words: tuple[str, ...], limit: int | None, as_json: bool) -> int:
             click.echo(
                 f"    {place} {fit(plain(hit.text).strip(), space - 12 - len(str(hit.line)))}"
             )
+    return 0
+
+
+def _search_sessions(query: str, limit: int, as_json: bool) -> int:
+    from tacit.base.moments import ago
+    from tacit.base.paths import shorten
+    from tacit.traces.store import Store
+
+    hits = Store.open().search(query, limit=limit)
+    if as_json:
+        output.write_json({"query": query, "turns": hits})
+        return 0 if hits else 1
+    if not hits:
+        click.echo("No session holds all of these words. Take in more: tacit import", err=True)
+        return 1
+    for hit in hits:
+        place = click.style(f"{shorten(hit.project)}, {ago(hit.at)}", dim=True)
+        click.echo(f"{click.style(hit.id, bold=True)} turn {hit.turn}  {place}")
+        text, at = "", 0
+        for start, end in hit.snippet.marks:
+            text += plain(hit.snippet.text[at:start])
+            text += click.style(plain(hit.snippet.text[start:end]), fg="yellow")
+            at = end
+        click.echo(f"    {' '.join((text + plain(hit.snippet.text[at:])).split())}")
     return 0
 
 

@@ -1,0 +1,94 @@
+"""Search: how long it takes, and how often it is right beside plain BM25."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from bench.bm25 import Bm25
+from bench.measure import Figure, Shell, Timing, alternate, compare
+from bench.runs import BARE, TACIT, Bench, note, probe
+
+
+def measure_search(bench: Bench) -> Iterator[Figure]:
+    """The index, a whole process, single queries, and hit rates."""
+    home = bench.home()
+    shell = Shell(home.folder)
+    shell.time([TACIT, "list"])
+    built = []
+    for _ in range(2):
+        shutil.rmtree(os.path.join(home.cache, "search"), ignore_errors=True)
+        built.append(float(shell.ask(probe("open-search"))["seconds"]))
+    label = f"first search builds the index, {home.count:,} skills"
+    yield compare("search", label, Timing(tuple(built)))
+    rounds = bench.options.rounds
+    opened = [float(shell.ask(probe("open-search"))["seconds"]) for _ in range(rounds)]
+    yield compare("search", "open the index, nothing changed", Timing(tuple(opened)))
+    question = bench.pool.queries[0].query if bench.pool.queries else "review a report"
+    command = [TACIT, "search", sentence(question)]
+    jobs = {"bare": partial(shell.time, BARE), "search": partial(shell.time, command, (0, 1))}
+    took = alternate(jobs, rounds)
+    label = "tacit search, process"
+    yield compare("search", label, took["search"], took["bare"], against="python -c pass")
+    if bench.pool.queries:
+        yield from _answers(bench, shell)
+
+
+def _answers(bench: Bench, shell: Shell) -> Iterator[Figure]:
+    queries = bench.pool.queries
+    number = {skill.id: str(n) for n, skill in enumerate(bench.pool.skills, 1)}
+    wanted = [{number[w] for w in query.want if w in number} for query in queries]
+    note(f"asking {len(queries)} queries, as sentences and as pages")
+    sentences = _ask(bench, shell, [sentence(query.query) for query in queries])
+    pages = _ask(bench, shell, [query.query for query in queries])
+    yield _latency("a sentence, warm process", sentences["seconds"], 0.010)
+    yield _latency("a page, warm process", pages["seconds"], 0.030)
+    note("building plain BM25")
+    baseline = Bm25(skill.text for skill in bench.pool.skills)
+    plain = [[str(n + 1) for n in baseline.find(query.query)] for query in queries]
+    yield _hits("plain BM25, whole files", plain, wanted)
+    yield _hits("Tacit, as a user sees it", pages["found"], wanted)
+    yield _hits("Tacit, skills of one name told apart", pages["by_score"], wanted)
+
+
+def _latency(name: str, seconds: list[float], limit: float) -> Figure:
+    """Best and median over the queries; the ratio is that of the 95th in a hundred to the aim."""
+    high = sorted(seconds)[int(len(seconds) * 0.95)]
+    return Figure(
+        group="search",
+        name=name,
+        ours=Timing(tuple(seconds)),
+        values=(f"p95 {high * 1000:.1f} ms",),
+        against=f"{limit * 1000:.0f} ms",
+        ratio=high / limit,
+        aim=1.0,
+    )
+
+
+def _hits(name: str, found: list[list[str]], wanted: list[set[str]]) -> Figure:
+    def rate(depth: int) -> float:
+        right = sum(bool(want & set(ids[:depth])) for ids, want in zip(found, wanted, strict=True))
+        return right / len(wanted)
+
+    return Figure(
+        group="hits", name=name, values=(f"Hit@1 {rate(1):.3f}", f"Hit@10 {rate(10):.3f}")
+    )
+
+
+def _ask(bench: Bench, shell: Shell, texts: list[str]) -> dict[str, list[Any]]:
+    path = os.path.join(bench.folder, "queries.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(texts, file)
+    answer: dict[str, list[Any]] = shell.ask(probe("search", path))
+    return answer
+
+
+def sentence(text: str) -> str:
+    """The first line of a task that says something, as somebody would type it."""
+    for line in text.splitlines():
+        words = line.strip("#*- \t").split()
+        if len(words) >= 4:
+            return " ".join(words[:20])
+    return " ".join(text.split()[:20])

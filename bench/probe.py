@@ -1,0 +1,122 @@
+"""What is measured inside a process, with imports done: probe.py WHAT [ARGUMENT]
+
+Runs in the home that is being measured and prints one line of JSON.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+now = time.perf_counter
+
+
+def catalogue() -> dict[str, object]:
+    """The block for a prompt, from a library that was not loaded before."""
+    import tacit.skills.catalogue  # noqa: F401  not part of the figure
+    from tacit.skills.library import Library
+
+    began = now()
+    text = Library().catalogue().text
+    return {"seconds": now() - began, "characters": len(text)}
+
+
+def load() -> dict[str, object]:
+    """The index of all roots, brought up to date."""
+    from tacit.base import paths
+    from tacit.skills import index, indexing  # noqa: F401
+    from tacit.skills.scopes import roots
+
+    began = now()
+    for root in roots(os.getcwd()):
+        index.load(root.path, paths.folders().cache)
+    return {"seconds": now() - began}
+
+
+def open_search() -> dict[str, object]:
+    """The search index, brought up to date; the library itself is not part of the figure."""
+    from tacit.skills.library import Library
+    from tacit.skills.search import Search
+
+    library = Library()
+    len(library)  # makes its entries
+    began = now()
+    Search(library)
+    return {"seconds": now() - began}
+
+
+def search(file: str) -> dict[str, object]:
+    """Each query of a file: the folders found, and the least of three times.
+
+    The file holds a JSON list of texts. Also where each skill would stand by score alone, with
+    the skills that share a name told apart.
+    """
+    from tacit.skills.library import Library
+    from tacit.skills.search import Search
+
+    with open(file, encoding="utf-8") as lines:
+        queries = json.load(lines)
+    ready = Search(Library())
+    seconds, found, by_score = [], [], []
+    for query in queries:
+        took = []
+        for _ in range(3):
+            began = now()
+            hits = ready.find(query, 10)
+            took.append(now() - began)
+        seconds.append(min(took))
+        found.append([os.path.basename(hit.entry.folder) for hit in hits])
+        more = sorted(ready.find(query, 50), key=lambda hit: -hit.score)
+        by_score.append([os.path.basename(hit.entry.folder) for hit in more[:10]])
+    return {"seconds": seconds, "found": found, "by_score": by_score}
+
+
+def lint(folder: str) -> dict[str, object]:
+    """Each skill below a folder by `lint(strict=True)` and by the standard's own validator."""
+    from skills_ref import validate  # type: ignore[import-untyped]
+
+    from tacit.skills.lint import lint as check
+
+    def ours(path: str) -> bool:
+        return not any(found.severity == "error" for found in check(path, strict=True))
+
+    def theirs(path: str) -> bool:
+        return not validate(Path(path))
+
+    spent = {"ours": 0.0, "theirs": 0.0}
+    counts = {"checked": 0, "valid": 0, "crashed": 0}
+    differ = []
+    for skill in sorted(Path(folder).glob("*/*"), key=str):
+        counts["checked"] += 1
+        mine = _timed(ours, str(skill), spent, "ours")
+        try:
+            other = _timed(theirs, str(skill), spent, "theirs")
+        except Exception:  # it has no error class of its own for every file that it cannot read
+            counts["crashed"] += 1
+            continue
+        counts["valid"] += other
+        if mine != other:
+            differ.append(str(skill.relative_to(folder)))
+    return {**spent, **counts, "differ": differ}
+
+
+def _timed(job: Callable[[str], bool], path: str, spent: dict[str, float], who: str) -> bool:
+    began = now()
+    try:
+        return job(path)
+    finally:
+        spent[who] += now() - began
+
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:]
+    known: dict[str, Callable[..., dict[str, object]]] = {
+        "catalogue": catalogue,
+        "load": load,
+        "open-search": open_search,
+        "search": search,
+        "lint": lint,
+    }
+    print(json.dumps(known[what](*rest)))

@@ -1,0 +1,88 @@
+"""How long commands take to start and to list, and what one edit costs."""
+
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from bench.measure import Figure, Shell, Timing, alternate, compare
+from bench.pool import Home
+from bench.runs import BARE, PYTHON, SIZES, TACIT, Bench, probe
+
+_BARE = "python -c pass"
+
+
+def measure_start(bench: Bench) -> Iterator[Figure]:
+    """The calls that everybody makes, against a bare interpreter."""
+    shell = Shell(bench.home(min(100, len(bench.pool.skills))).folder)
+    commands = {
+        "import tacit": [PYTHON, "-c", "import tacit"],
+        "tacit --version": [TACIT, "--version"],
+        "tacit --help": [TACIT, "--help"],
+        # What the script that pip writes costs before it reaches us.
+        "python -c 'import re'": [PYTHON, "-c", "import re"],
+    }
+    jobs = {name: partial(shell.time, command) for name, command in commands.items()}
+    took = alternate({"": partial(shell.time, BARE), **jobs}, bench.options.rounds * 3)
+    for name in commands:
+        yield compare("start", name, took[name], took[""], against=_BARE)
+
+
+def measure_list(bench: Bench) -> Iterator[Figure]:
+    """`tacit list`, warm, from few skills to many."""
+    commands = {
+        "tacit list": [TACIT, "list"],
+        "python -m tacit list": [PYTHON, "-m", "tacit", "list"],
+    }
+    for size in SIZES:
+        if size > bench.options.largest:
+            break
+        shell = Shell(bench.home(size).folder)
+        shell.time([TACIT, "list"])
+        jobs = {name: partial(shell.time, command) for name, command in commands.items()}
+        rounds = bench.options.rounds * (3 if size <= 10_000 else 1)
+        took = alternate({"": partial(shell.time, BARE), **jobs}, rounds)
+        aim = 5.0 if size <= 10_000 else None
+        for name in commands:
+            label = f"{name}, {size:,} skills"
+            yield compare("list", label, took[name], took[""], against=_BARE, aim=aim)
+
+
+def measure_refresh(bench: Bench) -> Iterator[Figure]:
+    """What it costs to notice one edit, against noticing none."""
+    rounds = max(bench.options.rounds // 2, 3)
+    for size in sorted({len(bench.pool.skills), bench.options.largest}):
+        home = bench.home(size)
+        shell = Shell(home.folder)
+        shell.time([TACIT, "list"])
+        jobs = {"same": partial(_unchanged, shell, home), "edited": partial(_edited, shell, home)}
+        took = alternate(jobs, rounds)
+        label = f"index after one edit, {size:,} skills"
+        yield compare("refresh", label, took["edited"], took["same"], against="no edit")
+    home = bench.home()
+    shell = Shell(home.folder)
+    shell.ask(probe("open-search"))
+    seconds = []
+    for _ in range(rounds):
+        _edit(home)
+        seconds.append(float(shell.ask(probe("open-search"))["seconds"]))
+    label = f"search index after one edit, {home.count:,} skills"
+    yield compare("refresh", label, Timing(tuple(seconds)))
+
+
+def _edit(home: Home) -> None:
+    with open(home.file(home.count // 2), "ab") as file:
+        file.write(b"\nOne more line.\n")
+
+
+def _edited(shell: Shell, home: Home) -> float:
+    _edit(home)
+    return float(shell.ask(probe("load"))["seconds"])
+
+
+def _unchanged(shell: Shell, home: Home) -> float:
+    # What was edited in the last round is not believed for two seconds, and read again till then.
+    edited = os.stat(home.file(home.count // 2)).st_mtime
+    time.sleep(max(0.0, edited + 2.5 - time.time()))
+    shell.ask(probe("load"))
+    return float(shell.ask(probe("load"))["seconds"])

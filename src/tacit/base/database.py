@@ -1,0 +1,175 @@
+"""Opening tacit.db, and bringing its tables up to date.
+
+Owns how a connection behaves (WAL, foreign keys, a wait when another process writes) and the
+table `migrations`. Each layer owns its own tables and hands its numbered steps to `migrate`; a
+step, once released, is never edited: a change is a further step.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tacit.base import paths
+from tacit.base.errors import Busy, Damaged, Newer, TacitError, Unwritable
+
+FILE_NAME = "tacit.db"
+WAIT_SECONDS = 10.0
+
+_TABLE = """CREATE TABLE IF NOT EXISTS migrations (
+  layer TEXT NOT NULL, number INTEGER NOT NULL, applied TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  PRIMARY KEY (layer, number)) STRICT"""
+
+
+def default_path() -> str:
+    """Where tacit.db lies for this user."""
+    return os.path.join(paths.folders().data, FILE_NAME)
+
+
+def connect(path: str | None = None, *, wait: float = WAIT_SECONDS) -> sqlite3.Connection:
+    """Open the database at `path`, else the user's tacit.db, making it when it is not there.
+
+    The connection is in autocommit mode (use `transaction`), belongs to the thread that opened it
+    and gives rows that can be read by name. Raises `Damaged`, `Busy` or `Unwritable`.
+    """
+    path = path or default_path()
+    with explained(path):
+        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+        # SQLite would make it readable by all; sessions are nobody else's business. What it
+        # keeps beside the database (-wal, -shm) takes over these permissions.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        connection = sqlite3.connect(path, timeout=wait, isolation_level=None)
+        try:
+            connection.row_factory = sqlite3.Row
+            _use_wal(connection, wait)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def migrate(connection: sqlite3.Connection, layer: str, steps: Sequence[str]) -> None:
+    """Apply those of `steps` that `layer` has not seen yet; step 1 is `steps[0]`.
+
+    Each step and its record land together or not at all. Two processes may do this at once: one
+    applies a step, the other waits and then finds it done. A step may hold several statements,
+    but no BEGIN or COMMIT. Raises `Newer` when the database knows more steps than are given.
+    """
+    with explained(_path_of(connection)):
+        if _applied(connection, layer, missing_table=True) == len(steps):
+            return  # the usual case: no write lock is taken
+        while True:
+            with transaction(connection):
+                connection.execute(_TABLE)
+                done = _applied(connection, layer)
+                if done > len(steps):
+                    raise Newer(
+                        f"{_path_of(connection)} was written by a newer tacit: its {layer} tables"
+                        f" are at step {done}, this tacit knows {len(steps)}",
+                        "upgrade: pip install --upgrade tacit",
+                    )
+                if done == len(steps):
+                    return
+                for statement in _statements(steps[done]):
+                    connection.execute(statement)
+                connection.execute(
+                    "INSERT INTO migrations (layer, number) VALUES (?, ?)", (layer, done + 1)
+                )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A write transaction for a `with` block: all of it lands, or, on any exception, nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Turn what SQLite or the system raises in a `with` block into an error a person can use."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise _explain(error, path) from error
+
+
+def _explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
+    if isinstance(error, OSError):
+        return Unwritable(
+            f"cannot open {path}: {error.strerror or error}", "check the permissions of its folder"
+        )
+    # The low byte is the primary code; the rest says which kind of it.
+    match (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return Busy(f"another process has been writing {path} for too long", "try again")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return Damaged(
+                f"{path} is damaged: {error}",
+                f"run: tacit doctor; or move it away and import again: mv {path} {path}.broken",
+            )
+        case (
+            sqlite3.SQLITE_CANTOPEN
+            | sqlite3.SQLITE_READONLY
+            | sqlite3.SQLITE_FULL
+            | sqlite3.SQLITE_IOERR
+            | sqlite3.SQLITE_PERM
+        ):
+            return Unwritable(
+                f"cannot use {path}: {error}", "check the free space and the permissions there"
+            )
+    return Damaged(f"{path} does not hold what it should: {error}", "run: tacit doctor")
+
+
+def _use_wal(connection: sqlite3.Connection, wait: float) -> None:
+    """Switch to WAL. Two processes that do so at once can both be told "busy" without a wait."""
+    until = time.monotonic() + wait
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            busy = (error.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+
+
+def _applied(connection: sqlite3.Connection, layer: str, *, missing_table: bool = False) -> int:
+    if (
+        missing_table
+        and not connection.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = 'migrations'"
+        ).fetchone()
+    ):
+        return -1
+    row = connection.execute(
+        "SELECT coalesce(max(number), 0) FROM migrations WHERE layer = ?", (layer,)
+    ).fetchone()
+    return int(row[0])
+
+
+def _statements(step: str) -> Iterator[str]:
+    """The statements of `step`. (`executescript` would commit the open transaction.)"""
+    statement = ""
+    for part in step.split(";"):
+        statement += part + ";"
+        if sqlite3.complete_statement(statement):
+            if statement.strip("; \n\t"):
+                yield statement
+            statement = ""
+    if statement.strip("; \n\t"):
+        raise ValueError(f"a migration step ends in the middle of a statement: {statement[-80:]}")
+
+
+def _path_of(connection: sqlite3.Connection) -> str:
+    return connection.execute("PRAGMA database_list").fetchone()[2] or "the database in memory"

@@ -1,0 +1,1 @@
+"""From what agents did to proposed changes: Trace and Library in, Change out."""

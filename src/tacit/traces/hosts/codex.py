@@ -1,0 +1,157 @@
+"""Codex: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`.
+
+Prompts are taken from events, not from the messages with role user: those also carry what the
+program itself tells the model. Whether a command failed stands in an event before its output, or
+in the words of the output.
+"""
+
+import hashlib
+import re
+from typing import Any
+
+import msgspec
+
+from tacit.traces import values
+from tacit.traces.assemble import Assembler
+from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.trace import Usage
+
+_QUIET = ("world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+_ENVELOPE = re.compile(r"\A(?P<head>(?:[A-Z][^\n]{0,200}\n){1,12}?)Output:\n", re.DOTALL)
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: Any = None
+    timestamp: Any = None
+    payload: Any = None
+
+
+class Codex(JsonlHost):
+    name = "codex"
+    title = "Codex"
+    hooks = Hooks(("Stop",), ("SessionEnd",))
+    folder = ".codex/sessions"
+    files = r"(?:.+/)?rollout-[^/]*\.jsonl"
+    form = _Line
+
+    def recognises(self, line: dict[str, Any]) -> bool:
+        return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)
+
+    def tell(self, line: _Line, into: Assembler) -> None:
+        payload = values.mapping(line.payload)
+        at = values.when(line.timestamp)
+        if line.type == "response_item":
+            self._item(payload, at, into)
+        elif line.type == "event_msg":
+            self._event(payload, at, into)
+        elif line.type == "session_meta":
+            self._meta(payload, into)
+        elif line.type == "turn_context":
+            into.about(
+                model=values.string(payload.get("model")), project=values.string(payload.get("cwd"))
+            )
+        elif line.type == "compacted":
+            into.compacted(values.text(payload.get("message")), at)
+        elif line.type not in _QUIET:
+            into.passed("unknown-record")
+
+    def _meta(self, payload: dict[str, Any], into: Assembler) -> None:
+        spawned = values.mapping(values.mapping(payload.get("source")).get("subagent"))
+        parent = values.mapping(spawned.get("thread_spawn")).get("parent_thread_id")
+        into.about(
+            session=values.string(payload.get("id")),
+            version=values.string(payload.get("cli_version")),
+            project=values.string(payload.get("cwd")),
+            branch=values.string(values.mapping(payload.get("git")).get("branch")),
+            parent=values.string(parent) or values.string(payload.get("forked_from_id")),
+        )
+
+    def _event(self, payload: dict[str, Any], at: Any, into: Assembler) -> None:
+        kind = payload.get("type")
+        if kind == "token_count":
+            total = values.mapping(values.mapping(payload.get("info")).get("total_token_usage"))
+            if total:
+                into.used_in_all(_usage(total))
+        elif kind == "user_message":
+            self._prompt(values.text(payload.get("message")), at, into)
+        elif kind == "item_completed":
+            item = values.mapping(payload.get("item"))
+            if item.get("type") == "UserMessage":
+                self._prompt(values.text(item.get("content")), at, into)
+            elif "status" in item:
+                self._outcome(item, at, into)
+
+    def _prompt(self, text: str, at: Any, into: Assembler) -> None:
+        # Some versions write both kinds of event for one prompt.
+        asked = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        if into.state.get("asked") != asked:
+            into.prompt(text, at)
+            into.state["asked"] = asked  # not the text itself: bookmarks are stored as they are
+
+    def _outcome(self, item: dict[str, Any], at: Any, into: Assembler) -> None:
+        code = item.get("exit_code")
+        failed = item.get("status") in ("failed", "declined") or (
+            isinstance(code, int) and code != 0
+        )
+        result = values.text(item.get("aggregated_output"))
+        error = values.text(item.get("error")) if failed else ""
+        if result or failed:
+            into.returned(
+                values.string(item.get("id")),
+                result,
+                failed=failed,
+                error=error,
+                at=at,
+            )
+
+    def _item(self, payload: dict[str, Any], at: Any, into: Assembler) -> None:
+        kind = payload.get("type")
+        call = values.string(payload.get("call_id")) or values.string(payload.get("id"))
+        if kind == "message":
+            if payload.get("role") == "assistant":
+                into.state.pop("asked", None)
+                into.said(values.text(payload.get("content")), at, values.string(payload.get("id")))
+        elif kind in _CALLS:
+            into.state.pop("asked", None)
+            name = values.string(payload.get("name")) or str(kind)
+            given = payload.get("arguments", payload.get("input", payload.get("action")))
+            into.called(call, name, given, at)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            result, failed = _output(payload.get("output"))
+            into.returned(call, result, failed=failed, at=at)
+        elif kind == "web_search_call":
+            into.called(call, "web_search", payload.get("action"), at)
+            into.returned(call, at=at)
+        elif kind not in ("reasoning", "ghost_snapshot", "compaction", "tool_search_output"):
+            into.passed("unknown-record")
+
+
+def _output(output: Any) -> tuple[str, bool]:
+    """The result and whether it failed, from the forms that versions have given it."""
+    if isinstance(output, dict):
+        return values.text(output.get("content")), output.get("success") is False
+    result = values.text(output)
+    if result.startswith('{"'):
+        inner = values.mapping(values.decoded_json(result))
+        if "output" in inner:
+            code = values.mapping(inner.get("metadata")).get("exit_code")
+            return values.text(inner["output"]), isinstance(code, int) and code != 0
+    if envelope := _ENVELOPE.match(result):
+        code = values.exit_code(envelope["head"])
+        return result[envelope.end() :], code not in (None, 0)
+    return result, False
+
+
+def _usage(total: dict[str, Any]) -> Usage:
+    cached = values.count(total.get("cached_input_tokens"))
+    return Usage(
+        max(0, values.count(total.get("input_tokens")) - cached),
+        values.count(total.get("output_tokens")),
+        cached,
+        values.count(total.get("cache_write_input_tokens")),
+        values.count(total.get("reasoning_output_tokens")),
+    )
+
+
+host = Codex()

@@ -1,0 +1,116 @@
+"""Copilot CLI: `~/.copilot/session-state/<session>/events.jsonl`.
+
+A tool's end says `success` also when the command's exit code was not 0; the code tells.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+from tacit.traces import values
+from tacit.traces.assemble import Assembler
+from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.trace import Usage
+
+_QUIET = (
+    "abort", "assistant.", "commands.", "elicitation.", "exit_plan_mode.", "external_tool.",
+    "hook.", "mcp.", "pending_messages.", "permission.", "sampling.", "session.", "subagent.",
+    "system.", "tool.", "user_input.",
+)  # fmt: skip
+_ENDING = re.compile(r"\n?<(?:shellId: [^>]*|exited) (?:completed )?with exit code -?\d+>\s*\Z")
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: Any = None
+    data: Any = None
+    timestamp: Any = None
+
+
+class Copilot(JsonlHost):
+    name = "copilot"
+    title = "Copilot CLI"
+    hooks = Hooks(("agentStop",), ("sessionEnd",))
+    folder = ".copilot/session-state"
+    files = r"(?:[^/]+/events|[^/]+)\.jsonl"
+    form = _Line
+
+    def recognises(self, line: dict[str, Any]) -> bool:
+        return line.get("type") == "session.start" and "sessionId" in values.mapping(
+            line.get("data")
+        )
+
+    def tell(self, line: _Line, into: Assembler) -> None:
+        data, kind = values.mapping(line.data), line.type
+        at = values.when(line.timestamp)
+        if data.get("parentToolCallId"):  # a subagent's own doings
+            return
+        if kind in ("session.start", "session.resume"):
+            self._session(data, into)
+        elif kind == "user.message":
+            if not values.string(data.get("source")).startswith(("skill-", "system")):
+                into.prompt(values.text(data.get("content")), at)
+        elif kind == "assistant.message":
+            self._assistant(data, at, into)
+        elif kind == "tool.execution_start":
+            name = values.string(data.get("toolName"))
+            into.called(values.string(data.get("toolCallId")), name, data.get("arguments"), at)
+        elif kind == "tool.execution_complete":
+            self._result(data, at, into)
+        elif kind == "session.usage_record":
+            self._usage(values.mapping(data.get("usage")), into)
+        elif kind == "session.model_change":
+            into.about(model=values.string(data.get("newModel")))
+        elif kind == "session.compaction_complete":
+            into.compacted(values.text(data.get("summaryContent")), at)
+        elif kind == "skill.invoked":
+            into.activated(values.string(data.get("name")), at)
+        elif not isinstance(kind, str) or not kind.startswith(_QUIET):
+            into.passed("unknown-record")
+
+    def _session(self, data: dict[str, Any], into: Assembler) -> None:
+        context = values.mapping(data.get("context"))
+        into.about(
+            session=values.string(data.get("sessionId")),
+            version=values.string(data.get("copilotVersion")),
+            model=values.string(data.get("selectedModel")),
+            project=values.string(context.get("cwd")),
+            branch=values.string(context.get("branch")),
+        )
+
+    def _assistant(self, data: dict[str, Any], at: Any, into: Assembler) -> None:
+        into.about(model=values.string(data.get("model")))
+        into.said(values.text(data.get("content")), at, values.string(data.get("messageId")))
+        for call in values.objects(data.get("toolRequests")):
+            name = values.string(call.get("name"))
+            into.called(values.string(call.get("toolCallId")), name, call.get("arguments"), at)
+        if "outputTokens" in data:  # older versions: no records of usage
+            key = values.string(data.get("apiCallId")) or values.string(data.get("messageId"))
+            into.used(Usage(output=values.count(data.get("outputTokens"))), key)
+
+    def _usage(self, usage: dict[str, Any], into: Assembler) -> None:
+        into.used(
+            Usage(
+                values.count(usage.get("inputTokens")),
+                values.count(usage.get("outputTokens")),
+                values.count(usage.get("cacheReadTokens")),
+                values.count(usage.get("cacheWriteTokens")),
+                values.count(usage.get("reasoningTokens")),
+            ),
+            values.string(usage.get("apiCallId")),
+        )
+
+    def _result(self, data: dict[str, Any], at: Any, into: Assembler) -> None:
+        code = values.mapping(data.get("shellExecution")).get("exitCode")
+        result = values.text(values.mapping(data.get("result")).get("content"))
+        error = values.mapping(data.get("error"))
+        into.returned(
+            values.string(data.get("toolCallId")),
+            _ENDING.sub("", result),
+            failed=data.get("success") is False or (isinstance(code, int | float) and code != 0),
+            error=values.text(error.get("message")),
+            at=at,
+        )
+
+
+host = Copilot()

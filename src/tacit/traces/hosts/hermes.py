@@ -1,0 +1,143 @@
+"""Hermes Agent: SQLite at `$HERMES_HOME/state.db`, tables sessions and messages.
+
+Rows that the user took back (inactive, not compacted) are left out. A compaction keeps the old
+rows, marked, and writes those that stay once more behind a summary: the copies are left out.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tacit.traces import values
+from tacit.traces.assemble import Assembler
+from tacit.traces.databases import MAX_VALUE, columns
+from tacit.traces.hosts.host import Hooks
+from tacit.traces.hosts.outcomes import outcome
+from tacit.traces.hosts.sqlite import SqliteHost
+from tacit.traces.trace import Usage
+
+_SUMMARY = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
+_FIRST = 3  # a compaction leaves this many rows at the beginning as they are
+
+
+class Hermes(SqliteHost):
+    name = "hermes"
+    title = "Hermes"
+    hooks = Hooks(("on_session_end",), ("on_session_finalize",))
+    file = ".hermes/state.db"
+    listing = """
+      SELECT s.id, coalesce((SELECT max(timestamp) FROM messages WHERE session_id = s.id),
+        s.started_at) AS changed FROM sessions s ORDER BY changed
+    """
+    version = """
+      SELECT count(*), max(id), sum(active), (SELECT output_tokens FROM sessions
+        WHERE id = :session) FROM messages WHERE session_id = :session
+    """
+
+    def rows(self, connection: sqlite3.Connection, session: str, into: Assembler) -> Iterator[None]:
+        found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
+        if found is None:
+            return
+        self._session(dict(found), into)
+        kept = "active = 1 OR compacted = 1"
+        if "compacted" not in columns(connection, "messages"):
+            kept = "active = 1"
+        query = f"""
+          SELECT role, tool_call_id, tool_calls, timestamp,
+            CASE WHEN length(content) <= {MAX_VALUE} THEN content END AS content, length(content)
+          FROM messages WHERE session_id = ? AND ({kept}) ORDER BY id
+        """  # noqa: S608
+        rows = connection.execute(query, (session,))
+        for number, row in enumerate(_without_copies(rows)):
+            into.begin(number)
+            if row["content"] is None and row["length(content)"]:
+                into.passed("too-long")
+            self._message(row, into)
+            yield
+
+    def _session(self, row: dict[str, Any], into: Assembler) -> None:
+        into.about(
+            session=values.string(row.get("id")),
+            model=values.string(row.get("model")),
+            project=values.string(row.get("cwd")),
+            branch=values.string(row.get("git_branch")),
+            title=values.string(row.get("title")),
+            parent=values.string(row.get("parent_session_id")),
+        )
+        into.at(values.when(row.get("started_at")))
+        known = row.get("cost_status") not in (None, "unknown")
+        cost = row.get("actual_cost_usd") or (row.get("estimated_cost_usd") if known else None)
+        into.used_in_all(
+            Usage(
+                values.count(row.get("input_tokens")),
+                values.count(row.get("output_tokens")),
+                values.count(row.get("cache_read_tokens")),
+                values.count(row.get("cache_write_tokens")),
+                values.count(row.get("reasoning_tokens")),
+                values.amount(cost),
+            )
+        )
+
+    def _message(self, row: sqlite3.Row, into: Assembler) -> None:
+        at, content = values.when(row["timestamp"]), values.string(row["content"])
+        if content.startswith(_SUMMARY):
+            into.compacted(content, at)
+        elif row["role"] == "user":
+            into.prompt(content, at)
+        elif row["role"] == "assistant":
+            into.said(content, at)
+            for call in _calls(row):
+                function = values.mapping(call.get("function"))
+                name = values.string(function.get("name"))
+                into.called(values.string(call.get("id")), name, function.get("arguments"), at)
+        elif row["role"] == "tool":
+            result, failed, error = outcome(content)
+            call_id = values.string(row["tool_call_id"])
+            into.returned(call_id, result, failed=failed, error=error, at=at)
+        elif row["role"] not in ("system", "session_meta"):
+            into.passed("unknown-record")
+
+
+def _without_copies(rows: Iterable[sqlite3.Row]) -> Iterator[sqlite3.Row]:
+    """`rows` without those that a compaction wrote again.
+
+    It writes the first few rows, a summary, and the last rows in their order. The same words said
+    again later by the user are no copy: they do not continue that order.
+    """
+    told: list[int] = []
+    held: list[
+        tuple[int, sqlite3.Row]
+    ] = []  # like the session's first rows: copies, if a summary follows
+    places: list[int] = []  # where among `told` the row before may have been copied from
+    behind_summary = False
+    for row in rows:
+        key = hash(row["tool_call_id"] or row["tool_calls"] or (row["role"], row["content"]))
+        if str(row["content"]).startswith(_SUMMARY):
+            held, places, behind_summary = [], [], True
+            yield row
+            continue
+        if behind_summary:
+            places = [place for place, other in enumerate(told) if other == key]
+            behind_summary = False
+        else:
+            places = [at + 1 for at in places if at + 1 < len(told) and told[at + 1] == key]
+        if places:
+            continue
+        if len(told) >= _FIRST and len(held) < _FIRST and key == told[len(held)]:
+            held.append((key, row))
+            continue
+        for _, before in held:
+            yield before
+        told += (*(other for other, _ in held), key)
+        held = []
+        yield row
+    for _, before in held:
+        yield before
+
+
+def _calls(row: sqlite3.Row) -> list[dict[str, Any]]:
+    decoded = values.items(values.decoded_json(row["tool_calls"]))
+    return [call for call in decoded if isinstance(call, dict)]
+
+
+host = Hermes()

@@ -1,0 +1,134 @@
+"""opencode: SQLite at `~/.local/share/opencode/opencode.db`; messages and parts hold JSON."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from tacit.traces import values
+from tacit.traces.assemble import Assembler
+from tacit.traces.databases import MAX_VALUE
+from tacit.traces.hosts.host import Hooks
+from tacit.traces.hosts.sqlite import SqliteHost
+from tacit.traces.trace import Usage
+
+_QUIET = (
+    "step-start", "step-finish", "snapshot", "patch", "reasoning", "file", "agent", "retry",
+)  # fmt: skip
+_ROWS = f"""
+  SELECT m.id AS message, m.time_created AS created,
+    CASE WHEN length(m.data) <= {MAX_VALUE} THEN m.data END AS said,
+    p.id AS part, CASE WHEN length(p.data) <= {MAX_VALUE} THEN p.data END AS data
+  FROM message m LEFT JOIN part p ON p.message_id = m.id
+  WHERE m.session_id = :session ORDER BY m.time_created, m.id, p.id
+"""  # noqa: S608
+
+
+class Opencode(SqliteHost):
+    name = "opencode"
+    title = "opencode"
+    hooks = Hooks(("session.idle",), ())
+    file = ".local/share/opencode/opencode.db"
+    listing = "SELECT id, time_updated / 1000.0 FROM session ORDER BY time_updated"
+    version = """
+      SELECT time_updated, (SELECT count(*) FROM message WHERE session_id = :session),
+        (SELECT max(time_updated) FROM part WHERE session_id = :session)
+      FROM session WHERE id = :session
+    """
+
+    def rows(self, connection: sqlite3.Connection, session: str, into: Assembler) -> Iterator[None]:
+        found = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
+        if found is None:
+            return
+        about = dict(found)
+        into.about(
+            session=session,
+            version=values.string(about.get("version")),
+            project=values.string(about.get("directory")),
+            title=values.string(about.get("title")),
+            parent=values.string(about.get("parent_id")),
+        )
+        current, message = "", {}
+        for number, row in enumerate(connection.execute(_ROWS, {"session": session})):
+            into.begin(number)
+            if row["message"] != current:
+                current = row["message"]
+                message = self._message(row, into)
+            if row["part"] is not None:
+                self._part(row, message, into)
+            yield
+
+    def _message(self, row: sqlite3.Row, into: Assembler) -> dict[str, Any]:
+        message = values.mapping(values.decoded_json(row["said"]))
+        if not message:
+            into.passed("too-long" if row["said"] is None else "bad-record")
+        if message.get("role") == "assistant":
+            tokens = values.mapping(message.get("tokens"))
+            cache = values.mapping(tokens.get("cache"))
+            into.about(model=values.string(message.get("modelID")))
+            into.used(
+                Usage(
+                    values.count(tokens.get("input")),
+                    values.count(tokens.get("output")),
+                    values.count(cache.get("read")),
+                    values.count(cache.get("write")),
+                    values.count(tokens.get("reasoning")),
+                    values.amount(message.get("cost")),
+                ),
+                row["message"],
+            )
+        return message
+
+    def _part(self, row: sqlite3.Row, message: dict[str, Any], into: Assembler) -> None:
+        part = values.mapping(values.decoded_json(row["data"]))
+        kind = part.get("type")
+        at = values.when(row["created"])
+        if kind == "text":
+            if part.get("synthetic") or part.get("ignored"):
+                return
+            self._text(values.string(part.get("text")), message, part, at, into)
+        elif kind == "tool":
+            self._tool(part, at, into)
+        elif kind == "compaction":
+            into.compacted("", at)
+        elif kind == "subtask":
+            who = values.string(part.get("agent"))
+            into.delegated(who, values.string(part.get("prompt")), at=at)
+        elif not part:
+            into.passed("too-long" if row["data"] is None else "bad-record")
+        elif kind not in _QUIET:
+            into.passed("unknown-record")
+
+    def _text(
+        self, text: str, message: dict[str, Any], part: dict[str, Any], at: Any, into: Assembler
+    ) -> None:
+        if message.get("role") == "user":
+            # `opencode run` puts a prompt with spaces in quotes.
+            if len(text) > 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
+                text = text[1:-1]
+            into.prompt(text, at)
+        elif message.get("role") == "assistant":
+            if message.get("summary") is True:
+                into.compacted(text, at)
+            else:
+                into.said(text, values.when(values.mapping(part.get("time")).get("start")) or at)
+
+    def _tool(self, part: dict[str, Any], at: Any, into: Assembler) -> None:
+        call_id, state = values.string(part.get("callID")), values.mapping(part.get("state"))
+        time = values.mapping(state.get("time"))
+        begun = values.when(time.get("start")) or at
+        into.called(call_id, values.string(part.get("tool")), state.get("input"), begun)
+        status = state.get("status")
+        if status not in ("completed", "error"):
+            return
+        code = values.mapping(state.get("metadata")).get("exit")
+        error = values.text(state.get("error")) if status == "error" else ""
+        into.returned(
+            call_id,
+            values.text(state.get("output")) or error,
+            failed=status == "error" or (isinstance(code, int) and code != 0),
+            error=error,
+            at=values.when(time.get("end")),
+        )
+
+
+host = Opencode()

@@ -1,0 +1,114 @@
+"""pi: `~/.pi/agent/sessions/--<folder>--/*.jsonl`, one entry a line, a tree by id and parentId.
+
+Entries are read in the order of the file; the links are not followed.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+from tacit.traces import values
+from tacit.traces.assemble import Assembler
+from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.trace import Usage
+
+_QUIET = (
+    "thinking_level_change", "custom", "custom_message", "label", "leaf", "active_tools_change",
+)  # fmt: skip
+# What `/skill:name` in the user's text is replaced by.
+_SKILL = re.compile(r'\A<skill name="([^"]{1,200})"[^>]*>.*?</skill>\s*', re.DOTALL)
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: Any = None
+    id: Any = None
+    timestamp: Any = None
+    cwd: Any = None
+    message: Any = None
+    modelId: Any = None  # noqa: N815
+    summary: Any = None
+    name: Any = None
+    parentSession: Any = None  # noqa: N815
+
+
+class Pi(JsonlHost):
+    name = "pi"
+    title = "pi"
+    hooks = Hooks(("agent_end",), ("session_shutdown",))
+    folder = ".pi/agent/sessions"
+    files = r"[^/]+/[^/]+\.jsonl"
+    form = _Line
+
+    def recognises(self, line: dict[str, Any]) -> bool:
+        return line.get("type") == "session" and "cwd" in line and "id" in line
+
+    def tell(self, line: _Line, into: Assembler) -> None:
+        at = values.when(line.timestamp)
+        if line.type == "message":
+            self._message(values.mapping(line.message), at, into)
+        elif line.type == "session":
+            into.about(
+                session=values.string(line.id),
+                project=values.string(line.cwd),
+                parent=values.string(line.parentSession).rpartition("_")[2].removesuffix(".jsonl"),
+            )
+        elif line.type == "model_change":
+            into.about(model=values.string(line.modelId))
+        elif line.type == "session_info":
+            into.about(title=values.string(line.name))
+        elif line.type in ("compaction", "branch_summary"):
+            into.compacted(values.text(line.summary), at)
+        elif line.type not in _QUIET:
+            into.passed("unknown-record")
+
+    def _message(self, message: dict[str, Any], at: Any, into: Assembler) -> None:
+        role = message.get("role")
+        if role == "user":
+            self._prompt(values.text(message.get("content")), at, into)
+        elif role == "assistant":
+            self._assistant(message, at, into)
+        elif role == "toolResult":
+            into.returned(
+                values.string(message.get("toolCallId")),
+                values.text(message.get("content")),
+                failed=message.get("isError") is True,
+                at=at,
+            )
+        elif role == "compactionSummary":
+            into.compacted(values.text(message.get("summary")), at)
+        elif role not in ("system", "bashExecution", "custom", "hookMessage", "branchSummary"):
+            into.passed("unknown-record")
+
+    def _prompt(self, text: str, at: Any, into: Assembler) -> None:
+        if skill := _SKILL.match(text):
+            into.prompt(f"/skill:{skill.group(1)} {text[skill.end() :]}", at)
+            into.activated(skill.group(1), at)
+        else:
+            into.prompt(text, at)
+
+    def _assistant(self, message: dict[str, Any], at: Any, into: Assembler) -> None:
+        into.about(model=values.string(message.get("model")))
+        content = message.get("content")
+        if isinstance(content, str):
+            into.said(content, at)
+        for block in values.objects(content):
+            if block.get("type") == "text":
+                into.said(values.string(block.get("text")), at)
+            elif block.get("type") == "toolCall":
+                name = values.string(block.get("name"))
+                into.called(values.string(block.get("id")), name, block.get("arguments"), at)
+        if usage := values.mapping(message.get("usage")):
+            into.used(
+                Usage(
+                    values.count(usage.get("input")),
+                    values.count(usage.get("output")),
+                    values.count(usage.get("cacheRead")),
+                    values.count(usage.get("cacheWrite")),
+                    values.count(usage.get("reasoning")),
+                    values.amount(values.mapping(usage.get("cost")).get("total")),
+                )
+            )
+
+
+host = Pi()

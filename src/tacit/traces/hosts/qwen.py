@@ -1,0 +1,109 @@
+"""Qwen Code: `~/.qwen/projects/<folder>/chats/<session>.jsonl`.
+
+The envelope is like Claude Code's, the messages like Gemini CLI's. What the user typed has the
+provenance `real_user`; older versions do not say.
+"""
+
+from typing import Any
+
+import msgspec
+
+from tacit.traces import values
+from tacit.traces.assemble import Assembler
+from tacit.traces.hosts import parts
+from tacit.traces.hosts.host import Hooks, JsonlHost
+
+_TOKENS = (
+    "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount",
+)  # fmt: skip
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: Any = None
+    subtype: Any = None
+    provenance: Any = None
+    uuid: Any = None
+    timestamp: Any = None
+    sessionId: Any = None  # noqa: N815
+    cwd: Any = None
+    version: Any = None
+    gitBranch: Any = None  # noqa: N815
+    model: Any = None
+    message: Any = None
+    usageMetadata: Any = None  # noqa: N815
+    toolCallResult: Any = None  # noqa: N815
+    systemPayload: Any = None  # noqa: N815
+    isSidechain: Any = None  # noqa: N815
+
+
+class Qwen(JsonlHost):
+    name = "qwen"
+    title = "Qwen Code"
+    hooks = Hooks(("Stop",), ("SessionEnd",))
+    folder = ".qwen/projects"
+    files = r"[^/]+/chats/[^/]+\.jsonl"
+    form = _Line
+
+    def recognises(self, line: dict[str, Any]) -> bool:
+        message = line.get("message")
+        return "sessionId" in line and (
+            "provenance" in line or (isinstance(message, dict) and "parts" in message)
+        )
+
+    def tell(self, line: _Line, into: Assembler) -> None:
+        if line.isSidechain:
+            return
+        at = values.when(line.timestamp)
+        into.about(
+            session=values.string(line.sessionId),
+            version=values.string(line.version),
+            project=values.string(line.cwd),
+            branch=values.string(line.gitBranch),
+        )
+        said = values.mapping(line.message).get("parts")
+        if line.type == "user":
+            if line.provenance in (None, "real_user"):
+                into.prompt(parts.said(said), at)
+        elif line.type == "assistant":
+            into.about(model=values.string(line.model))
+            into.said(parts.said(said), at)
+            for call in parts.calls(said):
+                name = values.string(call.get("name"))
+                into.called(values.string(call.get("id")), name, call.get("args"), at)
+            if tokens := values.mapping(line.usageMetadata):
+                into.used(parts.usage(tokens, _TOKENS), values.string(line.uuid))
+        elif line.type == "tool_result":
+            self._result(line, said, at, into)
+        elif line.type == "system":
+            self._system(line, at, into)
+        else:
+            into.passed("unknown-record")
+
+    def _result(self, line: _Line, said: Any, at: Any, into: Assembler) -> None:
+        told = values.mapping(line.toolCallResult)
+        shown = values.mapping(told.get("resultDisplay"))
+        code = shown.get("exitCode")
+        wrong = told.get("status") in ("error", "cancelled") or (
+            isinstance(code, int) and code != 0
+        )
+        for response in parts.responses(said):
+            result, failed = parts.outcome(response)
+            call_id = values.string(response.get("id")) or values.string(told.get("callId"))
+            into.returned(call_id, result, failed=failed or wrong, at=at)
+
+    def _system(self, line: _Line, at: Any, into: Assembler) -> None:
+        payload = values.mapping(line.systemPayload)
+        event = values.mapping(payload.get("uiEvent"))
+        if str(event.get("event.name", "")).endswith(".tool_call") and event.get("call_id"):
+            took = values.amount(event.get("duration_ms"))
+            into.returned(
+                values.string(event.get("call_id")),
+                failed=event.get("success") is False,
+                error=values.text(event.get("error")),
+                duration=None if took is None else took / 1000,
+            )
+        elif line.subtype == "chat_compression":
+            into.compacted(values.text(values.mapping(payload.get("info")).get("summary")), at)
+
+
+host = Qwen()

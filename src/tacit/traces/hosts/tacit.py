@@ -1,0 +1,182 @@
+"""Tacit's own sessions: `sessions/<session>.jsonl` in the data folder, one event a line.
+
+Owns the format, which docs/traces.md describes, on both sides: reading, and `SessionWriter`, which
+the agent writes with.
+"""
+
+import os
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tacit.base.errors import Unwritable
+from tacit.base.paths import folders
+from tacit.traces import values
+from tacit.traces.assemble import Assembler
+from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.hosts.places import SHARED, Place
+from tacit.traces.trace import Usage
+
+FORMAT = 1
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: Any = None
+    at: Any = None
+    id: Any = None
+    name: Any = None
+    text: Any = None
+    arguments: Any = None
+    result: Any = None
+    failed: Any = None
+    error: Any = None
+    duration: Any = None
+    session: Any = None
+    version: Any = None
+    model: Any = None
+    project: Any = None
+    branch: Any = None
+    title: Any = None
+    parent: Any = None
+    usage: Any = None
+
+
+class Tacit(JsonlHost):
+    name = "tacit"
+    title = "Tacit"
+    hooks = Hooks()
+    files = r"[^/]+\.jsonl"
+    form = _Line
+
+    @property
+    def place(self) -> Place | None:
+        return SHARED
+
+    def homes(self) -> list[str]:
+        return [self._root()] if os.path.isdir(self._root()) else []
+
+    def recognises(self, line: dict[str, Any]) -> bool:
+        return line.get("type") == "session" and "session" in line and "format" in line
+
+    def tell(self, line: _Line, into: Assembler) -> None:
+        at, call_id, text = values.when(line.at), values.string(line.id), values.string(line.text)
+        kind, name = line.type, values.string(line.name)
+        if kind == "session":
+            into.at(at)
+            into.about(**{fact: values.string(getattr(line, fact)) for fact in _FACTS})
+        elif kind == "prompt":
+            into.prompt(text, at)
+        elif kind == "text":
+            into.said(text, at, call_id)
+        elif kind == "call":
+            into.called(call_id, name, line.arguments, at)
+        elif kind == "result":
+            into.returned(
+                call_id,
+                values.text(line.result),
+                failed=line.failed is True,
+                error=values.string(line.error),
+                at=at,
+                duration=values.amount(line.duration),
+            )
+        elif kind == "usage":
+            into.used(_usage(values.mapping(line.usage)), call_id)
+        elif kind == "skill":
+            into.activated(name, at)
+        elif kind == "compaction":
+            into.compacted(text, at)
+        elif kind == "subagent":
+            into.delegated(name, text, values.string(line.session), at)
+        else:
+            into.passed("unknown-record")
+
+    def _root(self) -> str:
+        return os.path.join(folders().data, "sessions")
+
+
+_FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
+
+
+def _usage(told: dict[str, Any]) -> Usage:
+    counts = {name: values.count(told.get(name)) for name in Usage.__struct_fields__[:-1]}
+    return Usage(**counts, cost=values.amount(told.get("cost")))
+
+
+class SessionWriter:
+    """Appends the events of one session to its file. One write a line: a kill cuts at most one.
+
+    Raises `Unwritable`. One thread at a time.
+    """
+
+    def __init__(self, session: str, *, folder: str = "", **about: str) -> None:
+        if not _SAFE.fullmatch(session):
+            raise ValueError(f"{session!r} cannot name a file")
+        folder = folder or host._root()
+        self.path = os.path.join(folder, f"{session}.jsonl")
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            self._file = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            raise Unwritable(f"cannot write {self.path}: {error.strerror}", "check it") from error
+        if os.fstat(self._file).st_size == 0:
+            self._write({"type": "session", "format": FORMAT, "session": session, **about})
+        elif not self._ends_whole():
+            os.write(self._file, b"\n")  # a line that a kill cut off ends here
+
+    def prompt(self, text: str) -> None:
+        self._write({"type": "prompt", "text": text})
+
+    def said(self, text: str) -> None:
+        self._write({"type": "text", "text": text})
+
+    def called(self, call_id: str, name: str, arguments: dict[str, Any]) -> None:
+        self._write({"type": "call", "id": call_id, "name": name, "arguments": arguments})
+
+    def returned(
+        self,
+        call_id: str,
+        result: str,
+        *,
+        failed: bool = False,
+        error: str = "",
+        seconds: float = 0.0,
+    ) -> None:
+        event = {"type": "result", "id": call_id, "result": result, "duration": seconds}
+        self._write(event | ({"failed": True, "error": error} if failed else {}))
+
+    def used(self, usage: Usage, call_id: str = "") -> None:
+        self._write({"type": "usage", "id": call_id, "usage": usage})
+
+    def activated(self, name: str) -> None:
+        self._write({"type": "skill", "name": name})
+
+    def compacted(self, summary: str) -> None:
+        self._write({"type": "compaction", "text": summary})
+
+    def delegated(self, name: str, task: str, session: str) -> None:
+        self._write({"type": "subagent", "name": name, "text": task, "session": session})
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _write(self, event: dict[str, Any]) -> None:
+        line = msgspec.json.encode(event | {"at": datetime.now(UTC)}) + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError as error:
+            raise Unwritable(
+                f"cannot write {self.path}: {error.strerror}", "check the free space there"
+            ) from error
+
+    def _ends_whole(self) -> bool:
+        with open(self.path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+
+
+host = Tacit()

@@ -1,0 +1,226 @@
+"""The Trace: what one agent session did, whatever the host. Frozen structs, no behaviour but views.
+
+Owns the shape. How a host's records become a Trace is `assemble.py`'s; what can be concluded from
+one (corrections, commands, files touched) is `derived.py`'s.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+Kind = Literal["read", "write", "edit", "shell", "search", "web", "ask", "skill", "other"]
+
+REFUSED = "the user refused this call"
+"""The reason of a failure that was the user's own decision."""
+
+# Why something was passed over, and what a person is told about it.
+REASONS = {
+    "not-json": "lines that are not JSON",
+    "cut-off": "a last line that was not written to its end",
+    "too-long": "lines longer than the limit",
+    "mended": "lines with characters that are not valid; read with those replaced",
+    "unknown-record": "records of a kind that this version does not know",
+    "bad-record": "records that do not have the form of their kind",
+    "host-error": "records on which the reader for this host failed",
+    "lone-result": "tool results without a call",
+    "clock": "times earlier than the one before",
+    "shortened": "long texts of which the middle was left out",
+    "locked": "a database that its owner held locked; a copy was read",
+    "unreadable": "files that could not be read",
+}
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens as the provider reported them; `cost` in US dollars where the host knows it."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage.sum((self, other))
+
+    @staticmethod
+    def sum(parts: Iterable["Usage"]) -> "Usage":
+        """All of `parts` together; the cost is of those whose cost is known."""
+        parts = tuple(parts)
+        costs = [part.cost for part in parts if part.cost is not None]
+        return Usage(
+            sum([part.input for part in parts]),
+            sum([part.output for part in parts]),
+            sum([part.cache_read for part in parts]),
+            sum([part.cache_write for part in parts]),
+            sum([part.reasoning for part in parts]),
+            sum(costs) if costs else None,
+        )
+
+
+class Text(msgspec.Struct, frozen=True, tag="text"):
+    """Something the assistant said."""
+
+    text: str
+    at: datetime | None = None
+
+
+class ToolCall(msgspec.Struct, frozen=True, tag="call"):
+    """One use of a tool: `name` as the host says it, `kind` from the common table."""
+
+    id: str
+    name: str
+    kind: Kind
+    arguments: dict[str, Any] = {}
+    result: str = ""
+    failed: bool = False
+    error: str = ""
+    """Why it failed, in one line; empty when it did not."""
+    finished: bool = True
+    """False when no result was recorded: the session ended first, or is not over."""
+    at: datetime | None = None
+    duration: float | None = None
+    """Seconds, where known."""
+
+
+class Activation(msgspec.Struct, frozen=True, tag="skill"):
+    """A skill was loaded, by a tool, by the user, or by reading its SKILL.md."""
+
+    name: str
+    at: datetime | None = None
+
+
+class Compaction(msgspec.Struct, frozen=True, tag="compaction"):
+    """The host replaced the history by a summary."""
+
+    summary: str = ""
+    at: datetime | None = None
+
+
+class Subagent(msgspec.Struct, frozen=True, tag="subagent"):
+    """Work was handed to another agent; `session` is its own session, where known."""
+
+    name: str = ""
+    task: str = ""
+    session: str = ""
+    at: datetime | None = None
+
+
+Step = Text | ToolCall | Activation | Compaction | Subagent
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A prompt and all that followed it, in order, up to the next prompt.
+
+    `prompt` is empty where a session begins without one, and where a very long turn goes on: a
+    turn holds a bounded number of steps, so that reading needs bounded memory.
+    """
+
+    number: int
+    prompt: str = ""
+    steps: tuple[Step, ...] = ()
+    started: datetime | None = None
+    ended: datetime | None = None
+    usage: Usage = Usage()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(step.text for step in self.steps if isinstance(step, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(step for step in self.steps if isinstance(step, ToolCall))
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        return tuple(step.name for step in self.steps if isinstance(step, Activation))
+
+    @property
+    def subagents(self) -> tuple[Subagent, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Subagent))
+
+    @property
+    def compactions(self) -> tuple[Compaction, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Compaction))
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A session without its turns: who, where, when, and what was passed over while reading."""
+
+    host: str
+    session: str = ""
+    version: str = ""
+    """The host's own version, as its records say."""
+    model: str = ""
+    project: str = ""
+    """The folder in which the session began."""
+    branch: str = ""
+    title: str = ""
+    parent: str = ""
+    """The session that started this one, for a subagent's own session."""
+    source: str = ""
+    """The file, folder or database that it was read from."""
+    started: datetime | None = None
+    ended: datetime | None = None
+    usage: Usage = Usage()
+    skipped: dict[str, int] = {}
+    """What was passed over, by reason (see `REASONS`)."""
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """One whole session."""
+
+    head: Head
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Host and session, which name a session everywhere."""
+        return f"{self.head.host}:{self.head.session}"
+
+    @property
+    def host(self) -> str:
+        return self.head.host
+
+    @property
+    def session(self) -> str:
+        return self.head.session
+
+    @property
+    def project(self) -> str:
+        return self.head.project
+
+    @property
+    def usage(self) -> Usage:
+        return self.head.usage
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        return self.head.skipped
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        return tuple(turn.prompt for turn in self.turns if turn.prompt)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(self.each_call())
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(text for turn in self.turns for text in turn.texts)
+
+    @property
+    def failures(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call in self.each_call() if call.failed)
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """The skills that were activated, each once, in order."""
+        return tuple(dict.fromkeys(name for turn in self.turns for name in turn.skills))
+
+    def each_call(self) -> Iterator[ToolCall]:
+        for turn in self.turns:
+            yield from turn.calls

@@ -1,0 +1,142 @@
+"""Reading values whose type nobody promised. Nothing here raises, whatever it is given."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from math import isnan
+from typing import Any
+
+import msgspec
+
+_EXIT = re.compile(
+    r"(?:exit(?:ed with)?(?: with)?(?: exit)?[ _]?code|exit status)[:= ]+(-?\d{1,9})", re.IGNORECASE
+)
+_MOST = 2**53
+_MS = 1e11  # seconds beyond this would be the year 5138: so it is milliseconds
+
+
+def text(value: Any) -> str:
+    """`value` as text: a string, the texts of content blocks, or its JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "\n".join(part for block in value if (part := _block(block)))
+    if isinstance(value, dict):
+        return _block(value)
+    return str(value)
+
+
+def _block(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    if isinstance(block, dict):
+        for key in ("text", "output_text", "content", "output", "value"):
+            if isinstance(inner := block.get(key), str):
+                return inner
+        kind = block.get("type")
+        if isinstance(kind, str) and "image" in kind.lower():
+            return "[image]"
+        try:
+            return msgspec.json.encode(block).decode()
+        except (ValueError, TypeError, RecursionError):
+            return "[something that cannot be shown]"
+    if isinstance(block, list):
+        return "" if len(block) == 0 else _block({"content": None, "items": block})
+    return "" if block is None else str(block)
+
+
+def string(value: Any) -> str:
+    """`value` when it is a string, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """`value` when it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """`value` when it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in `value` when it is a list, else none."""
+    return [item for item in items(value) if isinstance(item, dict)]
+
+
+def arguments(value: Any) -> dict[str, Any]:
+    """The arguments of a call: an object, or the JSON of one; other text under `input`."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str) and value:
+        if value.lstrip().startswith("{"):
+            decoded = decoded_json(value)
+            if isinstance(decoded, dict):
+                return decoded
+        return {"input": value}
+    return {} if value in (None, "") else {"input": value}
+
+
+def decoded_json(value: Any) -> Any:
+    """What the JSON text `value` holds; None when it is none."""
+    if not isinstance(value, str | bytes):
+        return None
+    try:
+        return msgspec.json.decode(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def count(value: Any) -> int:
+    """`value` as a number of things: never negative, never past what a database holds."""
+    if type(value) is int and 0 <= value <= _MOST:  # the usual case
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value):
+        return 0
+    return int(min(max(value, 0), _MOST))
+
+
+def amount(value: Any) -> float | None:
+    """`value` as a sum of money or of seconds; None when it is not one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e12 else None
+
+
+def when(value: Any) -> datetime | None:
+    """A moment, from ISO text, seconds or milliseconds; None when it is none of these."""
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is UTC:
+                return moment
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value / 1000 if value > _MS else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def exit_code(value: str) -> int | None:
+    """The exit code that a shell result states in words, e.g. "Exit Code: 1"; the last one."""
+    found = None
+    for match in _EXIT.finditer(value):
+        found = match
+    return int(found.group(1)) if found else None
+
+
+def why(result: str, code: int | None = None) -> str:
+    """One line that says why a call failed: the last that tells something, as tracebacks end."""
+    for line in map(str.strip, reversed(result.splitlines())):
+        if line and not _EXIT.search(line) and not line.startswith("<"):
+            return line[:300]
+    return f"exit code {code}" if code else "failed"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The parts that hold something, a blank line between them."""
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,43 @@
+"""`tacit accept`."""
+
+import click
+
+from tacit.changes.actor import acting_as
+from tacit.ui.cli import gating, output
+
+_EPILOG = """\b
+Examples:
+  tacit accept 7be0
+  tacit accept 7be0 91aa
+  tacit accept --all
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("proposals", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All that wait.")
+@output.json_option
+def command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """Let changes from the inbox happen.
+
+    Each is checked again against what stands there now, and keeps who made it and why.
+    """
+    gate, _ = gating.open_gate()
+    chosen = gate.inbox.waiting() if everything else [gate.inbox.get(start) for start in proposals]
+    if not chosen:
+        click.echo("Nothing to accept: name a proposal (tacit inbox), or --all", err=True)
+        return 2
+    worst = 0
+    verdicts = []
+    for proposal in chosen:
+        with acting_as("user"):
+            verdict = gate.accept(proposal)
+        verdicts.append(verdict)
+        if not as_json:
+            skill = proposal.change.skill
+            worst = max(worst, gating.tell(verdict, f"Accepted: {skill}", as_json))
+        elif verdict.refused:
+            worst = gating.REFUSED
+    if as_json:
+        output.write_json({"verdicts": verdicts})
+    return worst

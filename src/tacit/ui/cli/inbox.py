@@ -1,0 +1,97 @@
+"""`tacit inbox`: changes that wait for a person."""
+
+import click
+
+from tacit.base.paths import shorten
+from tacit.base.terminal import one_line, plain
+from tacit.changes.case import build
+from tacit.changes.contain import open_root
+from tacit.changes.gate import Gate
+from tacit.changes.inbox import Proposal
+from tacit.ui.cli import gating, output
+
+_EPILOG = """\b
+Examples:
+  tacit inbox                        what waits
+  tacit inbox 7be0                   one of them, with its diff
+  tacit accept 7be0
+  tacit reject 7be0 --reason "too special"
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("proposal", required=False)
+@click.option("--all", "everything", is_flag=True, help="Answered ones too.")
+@output.json_option
+def command(proposal: str | None, everything: bool, as_json: bool) -> int:
+    """Show the changes that wait for you, or one of them with its diff."""
+    gate, _ = gating.open_gate()
+    if proposal:
+        return _one(gate, gate.inbox.get(proposal), as_json)
+    found = gate.inbox.all() if everything else gate.inbox.waiting()
+    if as_json:
+        output.write_json({"proposals": found})
+        return 0
+    if not found:
+        click.echo("The inbox is empty.")
+        return 0
+    rows = [
+        (
+            p.id[-8:],
+            p.state,
+            one_line(p.change.skill),
+            p.change.actor,
+            one_line(p.change.reason or p.why.reason),
+        )
+        for p in found
+    ]
+    click.echo(output.table(("id", "state", "skill", "by", "why"), rows))
+    if any(p.state == "waiting" for p in found):
+        click.echo("\nSee one: tacit inbox ID · then: tacit accept ID, tacit reject ID")
+    return 0
+
+
+def _one(gate: Gate, proposal: Proposal, as_json: bool) -> int:
+    text = diff_of(gate, proposal)
+    if as_json:
+        output.write_json({"proposal": proposal, "diff": text})
+        return 0
+    change = proposal.change
+    click.echo(click.style(plain(change.skill), bold=True))
+    facts = {
+        "id": proposal.id,
+        "state": proposal.state,
+        "where": shorten(change.root),
+        "by": change.actor,
+        "why": one_line(change.reason),
+        "waits": one_line(proposal.why.reason),
+        "evidence": ", ".join(change.evidence),
+        "answer": one_line(proposal.answer),
+    }
+    for label, value in facts.items():
+        if value:
+            click.echo(f"{click.style(f'{label:<10}', dim=True)} {value}")
+    click.echo()
+    gating.write_diff(text)
+    if proposal.state == "waiting":
+        click.echo(f"\ntacit accept {proposal.id[-8:]} · tacit reject {proposal.id[-8:]}")
+    return 0
+
+
+def diff_of(gate: Gate, proposal: Proposal) -> str:
+    """What accepting would change, against what stands there now."""
+    from tacit.changes.contain import Escape
+    from tacit.changes.edits import Unfit
+
+    site = gate.site(proposal.change.root)
+    try:
+        with open_root(site.place) as root:
+            case = build(site.place, root, site.history, proposal.change)
+    except (Unfit, Escape) as unfit:
+        return f"(it no longer fits: {unfit.refusal.reason})\n"
+    except FileNotFoundError:
+        with site.imagined() as root:
+            case = build(site.place, root, site.history, proposal.change)
+    standing = case.actions[0].standing
+    before = standing.contents.files if standing.is_live else {}
+    return gating.diff(before, case.new)

@@ -1,0 +1,109 @@
+"""`tacit sessions`: what agents did here, a line a session."""
+
+from datetime import UTC, datetime
+
+import click
+import msgspec
+
+from tacit.base.moments import ago, parse_since
+from tacit.base.paths import shorten
+from tacit.traces.store import Store, Stored
+from tacit.ui.cli import output
+
+_EPILOG = """\b
+Examples:
+  tacit sessions
+  tacit sessions --host codex --since 7d
+  tacit sessions --project . --json
+
+Take in what is new first: tacit import. Read one: tacit session ID.
+"""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One session in `--json`."""
+
+    id: str
+    host: str
+    session: str
+    project: str
+    model: str
+    title: str
+    started: datetime | None
+    ended: datetime | None
+    turns: int
+    prompts: int
+    calls: int
+    failures: int
+    skills: tuple[str, ...]
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    redacted: dict[str, int]
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--host", default="", help="Only this agent's, e.g. claude-code.")
+@click.option("--project", default="", help="Only those in this folder and below it.")
+@click.option("--since", help="Only those since: 7d, 12h, a date.")
+@click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
+@output.json_option
+def command(host: str, project: str, since: str | None, limit: int, as_json: bool) -> int:
+    """List the sessions that are in the store, the latest first."""
+    import os
+
+    store = Store.open()
+    folder = os.path.abspath(os.path.expanduser(project)) if project else ""
+    moment = parse_since(since) if since else None
+    found = store.sessions(host=host, project=folder, since=moment, limit=limit)
+    if as_json:
+        output.write_json({"sessions": [row_of(stored) for stored in found]})
+        return 0
+    if not found:
+        click.echo("No sessions yet. Take in those of your agents: tacit import")
+        return 0
+    now = datetime.now(UTC)
+    head = ("when", "id", "agent", "project", "turns", "calls", "failed", "cost", "skills")
+    rows = [
+        (
+            ago(s.head.ended or s.head.started, now),
+            s.head.session[:12],
+            s.head.host,
+            shorten(s.head.project)[-28:],
+            str(s.prompts),
+            str(s.calls),
+            str(s.failures or ""),
+            _cost(s.head.usage.cost),
+            ", ".join(s.skills),
+        )
+        for s in found
+    ]
+    click.echo(output.table(head, rows))
+    return 0
+
+
+def row_of(stored: Stored) -> Row:
+    head = stored.head
+    return Row(
+        stored.id,
+        head.host,
+        head.session,
+        head.project,
+        head.model,
+        head.title,
+        head.started,
+        head.ended,
+        stored.turns,
+        stored.prompts,
+        stored.calls,
+        stored.failures,
+        stored.skills,
+        head.usage.input,
+        head.usage.output,
+        head.usage.cost,
+        stored.redacted,
+    )
+
+
+def _cost(cost: float | None) -> str:
+    return "" if cost is None else f"${cost:.2f}"

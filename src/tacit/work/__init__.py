@@ -1,0 +1,1 @@
+"""When things run: taking sessions in, watching for their end, the worker in the background."""

@@ -1,0 +1,116 @@
+"""Taking sessions in from the hosts: which there are, what became of each, and what was heard.
+
+Reads transcripts and writes the store; says so by an event, for whoever wants to learn from them.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+
+import msgspec
+
+from tacit.base.errors import NotFound
+from tacit.base.events import bus
+from tacit.traces.hosts import registry
+from tacit.traces.hosts.host import Source
+from tacit.traces.store import Store
+
+
+class SessionStored(msgspec.Struct, frozen=True):
+    """Event: a session is in the store, new or grown."""
+
+    id: str
+    status: str
+    ended: bool = False
+    """The host said that it is over, or it has been quiet for long enough."""
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What became of the sessions of one host."""
+
+    host: str
+    title: str
+    found: int = 0
+    counts: dict[str, int] = {}
+    """By status: new, grown, unchanged, empty, forgotten, poorer."""
+    redacted: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+
+
+def sources(what: str = "", since: datetime | None = None) -> list[Source]:
+    """The sessions to take in: of all hosts, of one, or in a file or folder; newest first."""
+    if what and (os.sep in what or os.path.exists(what)) and what not in registry.names():
+        found = registry.recognise(os.path.abspath(os.path.expanduser(what)))
+        if not found:
+            raise NotFound(
+                f"no session that is known by its form in {what}", "see: tacit import --help"
+            )
+    elif what:
+        found = list(registry.get(what).find())
+    else:
+        found = [source for host in registry.each() for source in host.find()]
+    if since is not None:
+        found = [source for source in found if source.modified >= since.timestamp()]
+    return sorted(found, key=lambda source: source.modified, reverse=True)
+
+
+def take_in(
+    store: Store, chosen: Iterable[Source], tell: Callable[[Source], None] | None = None
+) -> list[Taken]:
+    """Store what is new in `chosen`; one result a host, in the order in which they came."""
+    counts: dict[str, Counter[str]] = {}
+    redacted: dict[str, Counter[str]] = {}
+    skipped: dict[str, Counter[str]] = {}
+    for source in chosen:
+        written = store.take_in(registry.get(source.host), source)
+        counts.setdefault(source.host, Counter())[written.status] += 1
+        redacted.setdefault(source.host, Counter()).update(written.redacted)
+        if written.status in ("new", "grown"):
+            skipped.setdefault(source.host, Counter()).update(store.find(written.id).head.skipped)
+            bus.publish(SessionStored(written.id, written.status))
+        if tell is not None:
+            tell(source)
+    return [
+        Taken(
+            host,
+            registry.get(host).title,
+            sum(count.values()),
+            dict(count),
+            dict(redacted.get(host, {})),
+            dict(skipped.get(host, {})),
+        )
+        for host, count in counts.items()
+    ]
+
+
+def find_source(host: str, session: str, transcript: str = "") -> Source | None:
+    """Where the session that a hook spoke of lies."""
+    try:
+        reader = registry.get(host)
+    except NotFound:
+        return None
+    if transcript and os.path.exists(transcript):
+        found = next(iter(reader.inside(transcript)), None)
+        if found is not None:
+            return found
+    known = _newest(reader.find())
+    exact = next((s for s in known if session in (s.key, _stem(s.path))), None)
+    if exact is not None or len(session) < 8:
+        return exact
+    # Some name the file by the beginning of the id only.
+    return next((s for s in known if session[:8] in os.path.basename(s.path)), None)
+
+
+def _newest(found: Iterator[Source]) -> list[Source]:
+    return sorted(found, key=lambda source: source.modified, reverse=True)
+
+
+def _stem(path: str) -> str:
+    """The session's id, where a file or its folder is named for it."""
+    name = os.path.basename(path)
+    stem = name.rpartition(".")[0] or name
+    if stem in ("events", "state"):
+        return os.path.basename(os.path.dirname(path))
+    # rollout-2026-11-15T06-43-32-<uuid>, session-…-<id>
+    return stem[-36:] if len(stem) > 36 and stem[-36:].count("-") == 4 else stem

@@ -1,0 +1,70 @@
+"""Secrets are taken out of every text of a struct, and nothing else is changed."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.traces.redaction import redacted
+from tacit.traces.trace import Head, Text, ToolCall, Turn
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def nothing(text: str) -> tuple[str, dict[str, int]]:
+    return text, {}
+
+
+def marks(text: str) -> tuple[str, dict[str, int]]:
+    found = text.count("SECRET-1")
+    return text.replace("SECRET-1", "[gone]"), {"one": found} if found else {}
+
+
+@given(arguments=st.dictionaries(st.text(max_size=5), ANY, max_size=4), prompt=st.text())
+def test_what_holds_no_secret_is_the_same(arguments: dict, prompt: str) -> None:
+    """A turn without secrets comes back equal, whatever its arguments are."""
+    turn = Turn(3, prompt, (Text(prompt), ToolCall("1", "X", "other", arguments)))
+    assert redacted(turn, nothing) == (turn, {})
+
+
+@given(path=st.lists(st.sampled_from(["key", 0]), max_size=6))
+def test_a_secret_at_any_depth_is_found(path: list) -> None:
+    """However deep in lists and objects, once found and once counted."""
+    value: object = "has SECRET-1 in it"
+    for step in path:
+        value = {"key": value} if step == "key" else [value]
+    turn = Turn(0, "", (ToolCall("1", "X", "other", {"a": value}),))
+    made, counts = redacted(turn, marks)
+    assert "SECRET-1" not in repr(made)
+    assert counts == {"one": 1}
+
+
+def test_a_secret_in_a_key_is_found() -> None:
+    """The names in arguments are texts too."""
+    turn = Turn(0, "", (ToolCall("1", "X", "other", {"SECRET-1": 1}),))
+    assert "SECRET-1" not in repr(redacted(turn, marks)[0])
+
+
+def test_the_name_of_a_value_may_tell_that_it_is_a_secret() -> None:
+    """A rule that needs the name before the value sees it."""
+
+    def by_name(text: str) -> tuple[str, dict[str, int]]:
+        if text.startswith("password="):
+            return "password=[gone]", {"named": 1}
+        return text, {}
+
+    turn = Turn(0, "", (ToolCall("1", "X", "other", {"password": "hunter22", "x": "hunter22"}),))
+    made, counts = redacted(turn, by_name)
+    assert made.calls[0].arguments == {"password": "[gone]", "x": "hunter22"}
+    assert counts == {"named": 1}
+
+
+def test_fields_to_keep_are_kept() -> None:
+    """What names a session is not changed."""
+    head = Head("h", "SECRET-1", title="SECRET-1")
+    made, _ = redacted(head, marks, frozenset({"session"}))
+    assert (made.session, made.title) == ("SECRET-1", "[gone]")

@@ -1,0 +1,92 @@
+"""Taking sessions in from every host on the machine, and from files."""
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tacit.base.errors import NotFound
+from tacit.base.events import bus
+from tacit.traces.store import Store
+from tacit.work.intake import SessionStored, find_source, sources, take_in
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts"
+HOSTS = {
+    "claude": "claude-code", "codex": "codex", "copilot": "copilot", "gemini": "gemini",
+    "hermes": "hermes", "opencode": "opencode", "pi": "pi", "qwen": "qwen",
+}  # fmt: skip
+
+
+@pytest.fixture
+def agents(home: Path) -> Path:
+    """A home in which all eight agents were used once."""
+    for name in HOSTS:
+        shutil.copytree(FIXTURES / name / "home", home, dirs_exist_ok=True)
+    return home
+
+
+def test_every_agent_is_found_and_read(agents: Path) -> None:
+    """Without a name, the sessions of all eight agents are taken in, each with its figures."""
+    store = Store.open()
+    taken = take_in(store, sources())
+    assert {t.host for t in taken} == set(HOSTS.values())
+    assert all(t.counts == {"new": 1} for t in taken)
+    assert {(s.prompts, s.calls, s.failures) for s in store.sessions()} == {(2, 4, 1)}
+
+
+def test_reading_again_finds_nothing_new(agents: Path) -> None:
+    """A second import says unchanged, and no event is published."""
+    store = Store.open()
+    take_in(store, sources())
+    heard: list[SessionStored] = []
+    with bus.listening(SessionStored, heard.append):
+        taken = take_in(store, sources())
+    assert all(t.counts == {"unchanged": 1} for t in taken)
+    assert not heard
+
+
+def test_one_host_or_one_file(agents: Path) -> None:
+    """A host's name or a path narrows what is taken in."""
+    assert {s.host for s in sources("codex")} == {"codex"}
+    file = next(agents.glob(".claude/projects/*/*.jsonl"))
+    assert [s.host for s in sources(str(file))] == ["claude-code"]
+
+
+def test_since_leaves_old_ones_out(agents: Path) -> None:
+    """Only sources changed since the moment are chosen."""
+    assert sources(since=datetime.now(UTC) + timedelta(hours=1)) == []
+
+
+def test_unknown_names_are_errors(agents: Path, tmp_path: Path) -> None:
+    """A host that does not exist, and a file of no known form, are named in the error."""
+    with pytest.raises(NotFound, match="no host 'clode'"):
+        sources("clode")
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"a": 1}\n')
+    with pytest.raises(NotFound, match=r"notes\.jsonl"):
+        sources(str(file))
+
+
+@pytest.mark.parametrize("host", HOSTS.values())
+def test_a_session_is_found_by_its_id(agents: Path, host: str) -> None:
+    """What a hook says (host and session id, without a path) leads to the transcript."""
+    store = Store.open()
+    take_in(store, sources(host))
+    session = store.sessions()[0].head.session
+    found = find_source(host, session)
+    assert found is not None
+    assert found.host == host
+
+
+def test_secrets_are_counted_and_not_stored(agents: Path) -> None:
+    """A key in a transcript is taken out before anything is written, and counted by rule."""
+    file = next(agents.glob(".pi/agent/sessions/*/*.jsonl"))
+    key = "ghp_" + "kR8vQ2mZx7Lw4TnB9cYs3HdJf6GpV1aEuN5o"
+    file.write_text(
+        file.read_text().replace("Build the package", f"Use {key} to build the package")
+    )
+    store = Store.open()
+    taken = take_in(store, sources("pi"))
+    assert sum(taken[0].redacted.values()) >= 1
+    assert key not in "".join(store.trace(store.sessions()[0].id).prompts)
