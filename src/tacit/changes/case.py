@@ -232,14 +232,10 @@ class _Builder:
         return self._moved(standing, "restore", "restore", "live")
 
     def _delete(self) -> Case:
-        standing = self._look(self.change.skill)
-        if not standing.is_live and (
-            found := find_archived(self.root, self.history, self.change.skill)
-        ):
-            standing = found
-        else:
-            standing = self._live(self.change.skill)
-        return self._moved(standing, "delete", "delete", "gone")
+        skill, archived = self.change.skill, None
+        if not self._look(skill).is_live:
+            archived = find_archived(self.root, self.history, skill)
+        return self._moved(archived or self._live(skill), "delete", "delete", "gone")
 
     def _moved(self, standing: Standing, act: Act, kind: Kind, state: str) -> Case:
         files = {} if state == "gone" else standing.contents.files

@@ -5,11 +5,10 @@ that can be done without asking.
 """
 
 import os
-from collections.abc import Callable, Iterator
-
-import msgspec
+from collections.abc import Iterator
 
 from tacit.base.errors import Damaged
+from tacit.base.health import Finding
 from tacit.changes import private
 from tacit.changes.contain import Escape, open_root
 from tacit.changes.gate import Gate
@@ -18,15 +17,6 @@ from tacit.changes.objects import EMPTY_TREE
 from tacit.changes.site import Site
 from tacit.changes.stage import ARCHIVE, STAGE
 from tacit.changes.standing import look, look_archived
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """Something that is not as it should be."""
-
-    code: str
-    what: str
-    fix: str
-    mend: Callable[[], None] | None = None
 
 
 def check(gate: Gate) -> list[Finding]:

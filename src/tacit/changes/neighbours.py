@@ -4,7 +4,7 @@ The library answers both from its index, so a change costs the same in a library
 """
 
 import os
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -13,6 +13,9 @@ from tacit.base.errors import TacitError
 from tacit.skills.library import Library
 from tacit.skills.reading import read_skill
 from tacit.skills.skill import Origin, Skill
+
+if TYPE_CHECKING:
+    from tacit.skills.search import Search
 
 STALE_SECONDS = 30.0
 MOST_CHANGED = 100
@@ -67,6 +70,7 @@ class LibraryNeighbours:
         self._cwd = cwd
         self._clock = clock or SystemClock()
         self._library: Library | None = None
+        self._search: Search | None = None
         self._read_at = 0.0
         self._changed: dict[str, tuple[str, str]] = {}
 
@@ -96,7 +100,12 @@ class LibraryNeighbours:
 
     def alike(self, skill: Skill) -> list[Skill]:
         text = f"{skill.name} {skill.description}\n{skill.body[:4000]}"
-        hits = self._get().search(text, 8)
+        library = self._get()
+        if self._search is None:
+            from tacit.skills.search import Search
+
+            self._search = Search(library)
+        hits = self._search.find(text, 8)
         listed = {hit.entry.folder: (hit.entry.root, hit.entry.folder) for hit in hits}
         for root, folder in self._changed.values():
             listed.setdefault(os.path.join(root, folder), (root, folder))
@@ -119,6 +128,6 @@ class LibraryNeighbours:
     def _get(self) -> Library:
         now = self._clock.monotonic()
         if self._library is None or now - self._read_at > STALE_SECONDS:
-            self._library, self._read_at = Library(self._cwd), now
+            self._library, self._search, self._read_at = Library(self._cwd), None, now
             self._changed.clear()
         return self._library

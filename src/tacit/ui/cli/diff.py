@@ -5,9 +5,10 @@ import click
 from tacit.base.errors import NotFound
 from tacit.changes.change import is_id
 from tacit.changes.contain import open_root
+from tacit.changes.diff import diff
 from tacit.changes.files import File
 from tacit.changes.gate import Gate
-from tacit.changes.plan import look
+from tacit.changes.standing import look
 from tacit.ui.cli import gating, output
 
 _EPILOG = """\b
@@ -50,7 +51,7 @@ def _of_change(gate: Gate, start: str) -> str | None:
             before = site.history.version(made.parent) if made.parent else None
             old = gating.files_of(site, before) if made.record.was == "live" else {}
             new = gating.files_of(site, made) if made.record.state == "live" else {}
-            parts.append(gating.diff(old, new))
+            parts.append(diff(old, new))
         return "".join(parts)
     if is_id(start):
         raise NotFound(f"there is no change '{start}'", "see them: tacit log")
@@ -66,11 +67,11 @@ def _of_skill(name: str, start: str | None) -> str:
         with open_root(target.site.place) as root:
             now = dict(look(root, history, target.skill).contents.files)
     if start:
-        return gating.diff(history.files(history.find_version(target.skill, start)), now)
+        return diff(history.files(history.find_version(target.skill, start)), now)
     head = history.head(target.skill)
     if head is None:
         raise NotFound(f"'{name}' has no history yet", "it begins with the first change")
-    by_hand = gating.diff(history.files(head), now) if target.entry is not None else ""
+    by_hand = diff(history.files(head), now) if target.entry is not None else ""
     if by_hand or not head.parent:
         return by_hand
-    return gating.diff(history.files(history.version(head.parent)), history.files(head))
+    return diff(history.files(history.version(head.parent)), history.files(head))

@@ -3,6 +3,7 @@
 import click
 
 from tacit.base import health
+from tacit.base.errors import BadConfig
 from tacit.base.health import Check, Finding
 from tacit.base.terminal import plain
 from tacit.skills import health as skills_health
@@ -16,7 +17,19 @@ Examples:
 Exit code 6 while something is wrong.
 """
 
-CHECKS: tuple[Check, ...] = (*health.CHECKS, *skills_health.CHECKS)
+
+def check_changes() -> list[Finding]:
+    """Journal, history, inbox and what is hidden from git, of every skills folder here."""
+    from tacit.changes.checks import check
+    from tacit.changes.gate import Gate
+
+    try:
+        return check(Gate())
+    except BadConfig:
+        return []  # said by its own check
+
+
+CHECKS: tuple[Check, ...] = (*health.CHECKS, *skills_health.CHECKS, check_changes)
 
 
 @click.command(epilog=_EPILOG)
@@ -25,8 +38,8 @@ CHECKS: tuple[Check, ...] = (*health.CHECKS, *skills_health.CHECKS)
 def command(fix: bool, as_json: bool) -> int:
     """Find damage to Tacit's own data, and mend it.
 
-    Nothing is changed without --fix. Your skills are never touched: only indexes and Tacit's own
-    files, which can be made again.
+    Nothing is changed without --fix. Indexes are made again; a change that a kill interrupted is
+    finished or taken back. What you wrote yourself is never touched.
     """
     findings = [finding for check in CHECKS for finding in check()]
     mended = [finding for finding in findings if fix and _mend(finding)]

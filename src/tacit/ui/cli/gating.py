@@ -1,9 +1,7 @@
 """What the commands that change skills share: the gate of this place, finding a skill, verdicts."""
 
-import difflib
 import os
 import sys
-from collections.abc import Mapping
 
 import click
 
@@ -16,8 +14,7 @@ from tacit.changes.change import Change, Operation, Verdict, make_change
 from tacit.changes.files import File
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
-from tacit.changes.neighbours import LibraryNeighbours, places
-from tacit.changes.place import Place, project_place, user_place
+from tacit.changes.place import Place, places_here, project_place, user_place
 from tacit.changes.site import Site
 from tacit.skills.library import Entry, Library
 from tacit.ui.cli import output
@@ -41,10 +38,7 @@ class Target:
 def open_gate(library: Library | None = None) -> tuple[Gate, Library]:
     """The gate over every skills folder that can be reached from here."""
     library = library or Library()
-    known = {place.real: place for place in (project_place(library.cwd), user_place())}
-    for place in places(library):
-        known.setdefault(place.real, place)
-    return Gate(list(known.values()), neighbours=LibraryNeighbours(library=library)), library
+    return Gate(places_here(library.cwd)), library
 
 
 def find(gate: Gate, library: Library, name: str) -> Target:
@@ -112,30 +106,6 @@ def tell(verdict: Verdict, done: str, as_json: bool, *, undoable: bool = True) -
     return REFUSED
 
 
-def diff(before: Mapping[str, File], after: Mapping[str, File]) -> str:
-    """What changed between two versions, as a unified diff over all files."""
-    parts = []
-    for path in sorted({*before, *after}):
-        old, new = before.get(path), after.get(path)
-        if old == new:
-            continue
-        if any(file is not None and b"\x00" in file.data for file in (old, new)):
-            parts.append(f"binary file {path} differs\n")
-            continue
-        lines = difflib.unified_diff(
-            _lines(old),
-            _lines(new),
-            f"a/{path}" if old else "/dev/null",
-            f"b/{path}" if new else "/dev/null",
-        )
-        parts += [
-            line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines
-        ]
-        if old and new and old.kind != new.kind:
-            parts.append(f"{path}: {old.kind} becomes {new.kind}\n")
-    return "".join(parts)
-
-
 def write_diff(text: str) -> None:
     """A diff in colour."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
@@ -183,7 +153,3 @@ def keep_text(text: str, name: str) -> str:
 
 def shown_place(site: Site) -> str:
     return shorten(site.place.root)
-
-
-def _lines(file: File | None) -> list[str]:
-    return file.data.decode("utf-8", "replace").splitlines(keepends=True) if file else []

@@ -4,8 +4,6 @@ import click
 
 from tacit.base.paths import shorten
 from tacit.base.terminal import one_line, plain
-from tacit.changes.case import build
-from tacit.changes.contain import open_root
 from tacit.changes.gate import Gate
 from tacit.changes.inbox import Proposal
 from tacit.ui.cli import gating, output
@@ -80,18 +78,7 @@ def _one(gate: Gate, proposal: Proposal, as_json: bool) -> int:
 
 def diff_of(gate: Gate, proposal: Proposal) -> str:
     """What accepting would change, against what stands there now."""
-    from tacit.changes.contain import Escape
-    from tacit.changes.edits import Unfit
-
-    site = gate.site(proposal.change.root)
-    try:
-        with open_root(site.place) as root:
-            case = build(site.place, root, site.history, proposal.change)
-    except (Unfit, Escape) as unfit:
-        return f"(it no longer fits: {unfit.refusal.reason})\n"
-    except FileNotFoundError:
-        with site.imagined() as root:
-            case = build(site.place, root, site.history, proposal.change)
-    standing = case.actions[0].standing
-    before = standing.contents.files if standing.is_live else {}
-    return gating.diff(before, case.new)
+    preview = gate.preview(proposal.change)
+    if preview.diff or preview.refusal is None:
+        return preview.diff
+    return f"(it no longer fits: {preview.refusal.reason})\n"

@@ -16,9 +16,8 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("name", shell_complete=complete_skill)
 @click.argument("version", required=False, default="")
-@click.option("--reason", default="", help="Why, for the history.")
 @output.json_option
-def command(name: str, version: str, reason: str, as_json: bool) -> int:
+def command(name: str, version: str, as_json: bool) -> int:
     """Make one skill what it was in an earlier version. No other skill is touched.
 
     What stands there now is recorded first, so that the rollback can be undone.
@@ -26,5 +25,5 @@ def command(name: str, version: str, reason: str, as_json: bool) -> int:
     gate, library = gating.open_gate()
     target = gating.find(gate, library, name)
     with acting_as("user"):
-        verdict = gate.rollback(target.skill, version, root=target.root, reason=reason)
+        verdict = gate.rollback(target.skill, version, root=target.root)
     return gating.tell(verdict, f"Rolled {name} back", as_json)
