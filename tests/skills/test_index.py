@@ -492,5 +492,5 @@ class Operations(RuleBasedStateMachine):
         assert content(warm) == content(indexing.build(str(self.root)))
 
 
-Operations.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+Operations.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
 TestOperations = Operations.TestCase

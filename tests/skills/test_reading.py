@@ -375,7 +375,7 @@ class TestAnything:
     @example("---\n---")
     @example("---\nname: [\n")
     @example("---\r---")
-    @settings(max_examples=600, deadline=None)
+    @settings(max_examples=400, deadline=None)
     def test_problems_lie_within_the_file(self, text: str) -> None:
         """Every problem has a line that an editor can go to, a message and a mend."""
         text = text.encode("utf-8", "replace").decode()

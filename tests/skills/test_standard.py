@@ -216,7 +216,7 @@ SHAPES = st.sampled_from(
 
 
 @given(SHAPES, st.lists(WORDS, max_size=7).map("".join))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_generated_heads(place: Path, shape: str, text: str) -> None:
     """Whatever is put together from pieces of YAML has one verdict."""
     compare(place, f"---\n{shape.replace('{}', text)}---\nbody\n")

@@ -34,7 +34,8 @@ def read_skill(folder: str | os.PathLike[str]) -> Skill:
     """The skill in `folder`, or the one whose SKILL.md is named; `NotFound` if there is none."""
     path = os.fspath(folder)
     names: tuple[str, ...] = FILE_NAMES
-    if os.path.basename(path) in FILE_NAMES and os.path.isfile(path):
+    is_file = os.path.lexists(path) and not os.path.isdir(path)
+    if os.path.basename(path) in FILE_NAMES and is_file:
         path, names = os.path.dirname(path) or ".", (os.path.basename(path),)
     for name in names:
         file = os.path.join(path, name)

@@ -4,6 +4,7 @@ Commands are modules that are imported when they are called; `--help` needs none
 """
 
 import difflib
+import errno
 import os
 import sys
 from importlib import import_module
@@ -11,8 +12,9 @@ from importlib import import_module
 import click
 
 from tacit import __version__
-from tacit.base.errors import TacitError
-from tacit.ui.cli.commands import COMMANDS, SECTIONS
+from tacit.base.errors import NotFound, TacitError, Unwritable
+from tacit.base.terminal import can_colour, plain
+from tacit.ui.cli.commands import ALIASES, COMMANDS, SECTIONS
 
 _EPILOG = """\b
 Examples:
@@ -25,8 +27,18 @@ Every command takes --json and --help.
 """
 
 
+class _ReaderGone(Exception):
+    """The other end of the pipe was closed. Click would end the program with 1."""
+
+
 class Commands(click.Group):
     """The commands by name, loaded late, listed by section."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _ReaderGone from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -42,6 +54,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        args = [ALIASES.get(args[0], args[0]), *args[1:]]
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             near = difflib.get_close_matches(name, COMMANDS, 3)
@@ -77,7 +90,7 @@ def run(arguments: list[str] | None = None) -> int:
         if reconfigure:
             reconfigure(errors="backslashreplace")
     try:
-        result = tacit.main(arguments, prog_name="tacit", standalone_mode=False)
+        result = tacit.main(arguments, prog_name="tacit", standalone_mode=False, color=can_colour())
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
@@ -88,8 +101,8 @@ def run(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nstopped", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader went away, as `head` does. Nothing may be written at exit either.
+    except (BrokenPipeError, _ReaderGone):
+        # As with `head`: no fault of anybody. Nothing may be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except TacitError as error:
@@ -97,9 +110,26 @@ def run(arguments: list[str] | None = None) -> int:
     except Exception as error:  # the last line of defence
         if os.environ.get("TACIT_DEBUG"):
             raise
+        if isinstance(error, OSError):
+            return _report_system(error, arguments)
         what = f"{type(error).__name__}: {error}"
         hint = "this is a fault in tacit; run it again with TACIT_DEBUG=1 and report what it prints"
         return _report(what, hint, 70, arguments, "internal")
+
+
+def _report_system(error: OSError, arguments: list[str]) -> int:
+    """The system refused something: a full disk, a folder that was deleted, no permission."""
+    try:
+        os.getcwd()
+    except OSError:
+        what, hint = "the working directory does not exist any more", "go to another: cd ~"
+        return _report(what, hint, NotFound.exit_code, arguments, "not-found")
+    if error.errno in (errno.ENOSPC, errno.EIO):  # nothing may be written at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    place = f" {os.fsdecode(error.filename)}" if error.filename else ""
+    what = f"the system refused{place}: {error.strerror or error}"
+    hint = "check the free space and the permissions there"
+    return _report(what, hint, Unwritable.exit_code, arguments, "unwritable")
 
 
 def _usage_hint(error: click.ClickException) -> str:
@@ -114,9 +144,10 @@ def _report(
         import json
 
         report = {"error": {"code": code, "message": message, "hint": hint}}
-        click.echo(json.dumps(report, ensure_ascii=False), err=True)
+        click.echo(json.dumps(report), err=True)
         return exit_code
-    click.echo(f"{click.style('tacit:', fg='red')} {message}", err=True)
+    colour = can_colour(sys.stderr)
+    click.echo(f"{click.style('tacit:', fg='red')} {plain(message)}", err=True, color=colour)
     if hint:
-        click.echo(f"       {hint}", err=True)
+        click.echo(f"       {plain(hint)}", err=True)
     return exit_code

@@ -21,6 +21,9 @@ LEARN = "Learn"
 KEEP = "Set up and look after"
 SECTIONS = (FIND, LEARN, CHANGE, BACK, SESSIONS, CONNECT, KEEP)
 
+# Other words for a command.
+ALIASES = {"ls": "list"}
+
 COMMANDS: dict[str, Known] = {
     "list": Known("list", FIND, "List the skills that can be used here."),
     "search": Known("search", FIND, "Find the skill that fits a task."),

@@ -1,5 +1,6 @@
 """`tacit config`: the settings as they stand."""
 
+import difflib
 import os
 from typing import Any
 
@@ -7,6 +8,7 @@ import click
 
 from tacit.base import paths, settings
 from tacit.base.errors import NotFound
+from tacit.base.terminal import one_line
 from tacit.ui.cli import output
 
 _EPILOG = """\b
@@ -38,7 +40,9 @@ def command(key: str | None, only_path: bool, as_json: bool) -> int:
     if key is not None:
         chosen = [value for value in values if value.key == key]
         if not chosen:
-            raise NotFound(f"there is no setting '{key}'", "see all of them: tacit config")
+            near = difflib.get_close_matches(key, [value.key for value in values], 1)
+            hint = f"did you mean '{near[0]}'?" if near else "see all of them: tacit config"
+            raise NotFound(f"there is no setting '{key}'", hint)
         if as_json:
             output.write_json(chosen[0])
         else:
@@ -47,11 +51,15 @@ def command(key: str | None, only_path: bool, as_json: bool) -> int:
     if as_json:
         output.write_json({"settings": values, "ignored": loaded.ignored})
         return 0
-    rows = [(v.key, _shown(v.value), paths.shorten(v.source), v.about) for v in values]
+    rows = [
+        (v.key, one_line(_shown(v.value)), one_line(paths.shorten(v.source)), v.about)
+        for v in values
+    ]
     click.echo(output.table(("setting", "value", "from", "what it is"), rows))
     click.echo()
     for path in loaded.ignored:
-        click.echo(f"Not used, as the project is not trusted: {paths.shorten(path)} (tacit trust)")
+        shown = one_line(paths.shorten(path))
+        click.echo(f"Not used, as the project is not trusted: {shown} (tacit trust)")
     state = "" if os.path.exists(file) else " (does not exist yet)"
     click.echo(f"Your file: {paths.shorten(file)}{state}")
     return 0

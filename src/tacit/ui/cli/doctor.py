@@ -5,6 +5,7 @@ import click
 from tacit.base import health
 from tacit.base.errors import BadConfig
 from tacit.base.health import Check, Finding
+from tacit.base.terminal import plain
 from tacit.skills import health as skills_health
 from tacit.ui.cli import output
 
@@ -54,10 +55,10 @@ def command(fix: bool, as_json: bool) -> int:
     for finding in findings:
         done = finding in mended
         mark = click.style("mended", fg="green") if done else click.style("wrong ", fg="red")
-        click.echo(f"{mark}  {finding.what}")
+        click.echo(f"{mark}  {plain(finding.what)}")
         if not done:
             would = "would be mended: " if finding.mend else "please "
-            click.echo(f"        {would}{finding.fix}")
+            click.echo(f"        {would}{plain(finding.fix)}")
     if not findings:
         click.echo(f"{output.counted(len(CHECKS), 'check')}, nothing wrong")
     elif not fix and any(finding.mend for finding in left):
@@ -71,6 +72,6 @@ def _mend(finding: Finding) -> bool:
     try:
         finding.mend()
     except OSError as error:
-        click.echo(f"tacit: could not mend: {finding.what}: {error.strerror}", err=True)
+        click.echo(f"tacit: could not mend: {plain(finding.what)}: {error.strerror}", err=True)
         return False
     return True

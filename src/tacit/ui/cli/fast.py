@@ -30,7 +30,11 @@ def answer(arguments: list[str]) -> int | None:
         if paths.config_variables() or paths.config_files(cwd):
             return None
         gc.disable()  # what is printed once leaves no garbage worth looking for
-        code = _catalogue(cwd) if arguments == ["catalogue"] else _list(cwd)
+        try:
+            code = _catalogue(cwd) if arguments == ["catalogue"] else _list(cwd)
+        except OSError:
+            gc.enable()
+            return None  # the full command says what is wrong
         # Nothing is left to do, so leave without taking a large heap apart first.
         os._exit(code)
     return None

@@ -1,5 +1,6 @@
 """What commands share for writing: JSON, tables, and the `--json` option."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# What JSON may hold as it is, and a terminal would obey.
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
@@ -39,7 +42,8 @@ def write_json(value: Any) -> None:
     except UnicodeEncodeError:  # a path with bytes that are not UTF-8
         data = msgspec.json.encode(_printable(msgspec.to_builtins(value)))
     if sys.stdout.isatty():
-        data = msgspec.json.format(data, indent=2)
+        text = msgspec.json.format(data, indent=2).decode()
+        data = _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
     click.echo(data)
 
 
@@ -57,7 +61,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def write_problem(found: Problem) -> None:
     """A problem of a skill with its line, and under it how to mend it."""
-    place = f"{found.line}" if found.file == "SKILL.md" else f"{found.file}:{found.line}"
+    place = f"{found.line}" if found.file == "SKILL.md" else plain(f"{found.file}:{found.line}")
     mark = click.style(f"{found.severity:<8}", fg=SEVERITY_COLOUR[found.severity])
     code = click.style(f"[{found.code}]", dim=True)
     click.echo(_wrapped(f"  {place:>5}  {mark} ", f"{plain(found.message)} {code}", 18))

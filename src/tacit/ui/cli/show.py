@@ -44,9 +44,10 @@ def command(name: str, raw: bool, as_json: bool) -> int:
         skill = read_skill(os.path.join(entry.folder, entry.file))
     folder = str(skill.folder)
     if raw:
-        with open(os.path.join(folder, skill.file), encoding="utf-8", errors="replace") as file:
-            text = file.read()
-        click.echo(plain(text) if sys.stdout.isatty() else text, nl=False)
+        with open(os.path.join(folder, skill.file), "rb") as file:
+            data = file.read()
+        on_terminal = sys.stdout.isatty()
+        click.echo(plain(data.decode("utf-8", "replace")) if on_terminal else data, nl=False)
         return 0
     problems = lint(folder)
     files = _files(folder)
@@ -81,7 +82,10 @@ def _write(
     version = f" {plain(skill.version)}" if skill.version else ""
     click.echo(f"{click.style(name, bold=True)}{click.style(version, dim=True)}")
     for label, value in _facts(library, entry, skill):
-        click.echo(f"{click.style(f'{label:<12}', dim=True)} {value}")
+        shown = plain(value)
+        if label == "state":
+            shown = click.style(shown, fg="yellow")
+        click.echo(f"{click.style(f'{label:<12}', dim=True)} {shown}")
     click.echo()
     click.echo(plain(skill.description) or click.style("(no description)", dim=True))
     click.echo()
@@ -91,7 +95,7 @@ def _write(
         for file in files[:_MOST_FILES]:
             click.echo(f"  {plain(file)}")
         if len(files) > _MOST_FILES:
-            click.echo(f"  … and {len(files) - _MOST_FILES:,} more in {skill.folder}")
+            click.echo(f"  … and {len(files) - _MOST_FILES:,} more in {plain(str(skill.folder))}")
     if problems:
         click.echo(f"\n{click.style('Problems', bold=True)}")
         for found in problems:
@@ -110,12 +114,10 @@ def _facts(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[st
         if entry.also:
             facts.append(("also", ", ".join(shorten(path) for path in entry.also)))
         if entry.state == "untrusted":
-            facts.append(
-                ("state", click.style("not trusted, not loaded: tacit trust", fg="yellow"))
-            )
+            facts.append(("state", "not trusted, not loaded: tacit trust"))
         if winner := (library.shadowing(entry) if entry.state == "shadowed" else None):
             place = shorten(winner.folder)
-            facts.append(("state", click.style(f"shadowed by {place}", fg="yellow")))
+            facts.append(("state", f"shadowed by {place}"))
         facts.extend(("shadows", shorten(other.folder)) for other in library.shadowed(entry))
     optional = {
         "alias": ", ".join(skill.aliases),
@@ -128,7 +130,7 @@ def _facts(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[st
         "model": "may not call it" if skill.disable_model_invocation else "",
         "user": "" if skill.user_invocable else "may not call it",
     }
-    facts.extend((label, plain(value)) for label, value in optional.items() if value)
+    facts.extend((label, value) for label, value in optional.items() if value)
     return facts
 
 

@@ -6,6 +6,7 @@ import click
 
 from tacit.base import paths, trust
 from tacit.base.errors import NotFound, Usage
+from tacit.base.terminal import plain
 from tacit.ui.cli import output
 
 _EPILOG = """\b
@@ -50,15 +51,16 @@ def command(folder: str | None, listing: bool, remove: bool, as_json: bool) -> i
             {"folder": target, "trusted": trust.is_trusted(target), "changed": changed}
         )
         return 0
+    shown = plain(paths.shorten(target))
     if remove:
         still = trust.is_trusted(target)
         tail = " It is still trusted by a folder above it." if still else ""
-        click.echo(f"No longer trusted: {paths.shorten(target)}.{tail}")
+        click.echo(f"No longer trusted: {shown}.{tail}")
     elif changed:
-        click.echo(f"Trusted: {paths.shorten(target)}")
-        click.echo(f"Undo with: tacit trust --remove {paths.shorten(target)}")
+        click.echo(f"Trusted: {shown}")
+        click.echo(f"Undo with: tacit trust --remove {shown}")
     else:
-        click.echo(f"Already trusted: {paths.shorten(target)}")
+        click.echo(f"Already trusted: {shown}")
     return 0
 
 
@@ -69,7 +71,7 @@ def _list(as_json: bool) -> int:
     elif known:
         for path in known:
             gone = "" if os.path.isdir(path) else click.style("  (does not exist)", dim=True)
-            click.echo(f"{paths.shorten(path)}{gone}")
+            click.echo(f"{plain(paths.shorten(path))}{gone}")
     else:
         click.echo("No folder is trusted yet. Trust the project you are in: tacit trust")
     return 0
