@@ -154,3 +154,28 @@ def test_odd_names(root: Path, put) -> None:
     for name in names:
         put(root / name, name="x")
     assert sorted(walk(str(root)).skills) == sorted(names)
+
+
+def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path) -> None:
+    """A link to `/`, or to any folder that holds the root, ends at once and is noticed."""
+    root = tmp_path / "project" / "skills"
+    root.mkdir(parents=True)
+    (root / "everything").symlink_to("/")
+    (root / "up").symlink_to(tmp_path)
+    found = walk(str(root))
+    assert found.skills == {}
+    assert set(found.twice) == {"everything", "up"}
+    assert found.categories == [""]
+
+
+def test_a_link_to_a_large_tree_has_an_end(tmp_path: Path) -> None:
+    """Behind links, at most so many categories are listed; skills in the root are found all the same."""
+    root = tmp_path / "skills"
+    (root / "own").mkdir(parents=True)
+    (root / "own" / "SKILL.md").write_text("---\nname: own\ndescription: d\n---\n")
+    for number in range(2100):
+        (tmp_path / "large" / f"f{number}").mkdir(parents=True)
+    (root / "large").symlink_to(tmp_path / "large")
+    found = walk(str(root))
+    assert list(found.skills) == ["own"]
+    assert len(found.categories) < 2110

@@ -17,7 +17,8 @@ import time
 from binascii import crc32
 
 FORMAT = 2
-_MAGIC = f"tacit-index {FORMAT} {sys.implementation.cache_tag}\n".encode()
+_TAG = sys.implementation.cache_tag
+_MAGIC = f"tacit-index {FORMAT} {_TAG}\n".encode()
 _RACY_NS = 2_000_000_000
 _NEVER = (0, 0, 0, 0)
 
@@ -162,7 +163,7 @@ def load(root: str, cache: str) -> Snapshot:
 def index_file(root: str, cache: str) -> str:
     """The index file of `root`. Two roots that share a name by chance only rebuild each other's."""
     data = os.fsencode(root)
-    return os.path.join(cache, "index", f"{crc32(data):08x}{crc32(data[::-1]):08x}.idx")
+    return os.path.join(cache, "index", f"{crc32(data):08x}{crc32(data[::-1]):08x}.{_TAG}.idx")
 
 
 def save(snapshot: Snapshot, path: str) -> None:

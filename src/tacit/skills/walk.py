@@ -10,6 +10,8 @@ import os
 from tacit.skills.reading import FILE_NAMES
 
 MAX_DEPTH = 4
+# A link can lead to a disk full of folders; a library behind one has fewer categories than this.
+_MOST_LINKED = 2000
 # Never categories: version control, environments, and whatever begins with a dot.
 _PASSED_OVER = {"node_modules", "__pycache__", "venv"}
 
@@ -17,9 +19,12 @@ _PASSED_OVER = {"node_modules", "__pycache__", "venv"}
 class Walk:
     """What a walk found, by path relative to the root ('' is the root itself)."""
 
-    __slots__ = ("broken", "categories", "links", "skills", "twice")
+    __slots__ = ("broken", "categories", "linked", "links", "real", "skills", "twice")
 
-    def __init__(self) -> None:
+    def __init__(self, real: str) -> None:
+        self.real = real
+        self.linked = 0
+        """How many categories were listed behind links."""
         self.skills: dict[str, str] = {}
         """Skill folder -> the name of its file."""
         self.categories: list[str] = []
@@ -34,8 +39,8 @@ class Walk:
 
 def walk(root: str) -> Walk:
     """Walk `root`. Folders that cannot be listed are passed over."""
-    found = Walk()
     real = os.path.realpath(root)
+    found = Walk(real)
     _visit(root, "", 0, found, {real}, real, linked=False)
     return found
 
@@ -62,6 +67,9 @@ def _visit(
                 found.broken.append(path)
             continue
         target = os.path.realpath(entry.path) if through_link else f"{real}/{name}"
+        if through_link and _holds(target, found.real):
+            found.twice[path] = target  # what it leads to holds this very folder
+            continue
         if target in seen:
             found.twice[path] = target
             continue
@@ -71,10 +79,15 @@ def _visit(
             found.skills[path] = file
             if linked or through_link:
                 found.links[path] = target
-        elif depth < MAX_DEPTH:
+        elif depth < MAX_DEPTH and (found.linked < _MOST_LINKED or not (linked or through_link)):
+            found.linked += linked or through_link
             _visit(root, path, depth + 1, found, seen, target, linked=linked or through_link)
         else:
             found.categories.append(path)
+
+
+def _holds(folder: str, other: str) -> bool:
+    return other == folder or other.startswith(folder.rstrip("/") + "/")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

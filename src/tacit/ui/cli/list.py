@@ -5,6 +5,7 @@ import msgspec
 
 from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import SCOPES
+from tacit.traces.hosts.places import PLACES
 from tacit.ui.cli import listing, output
 
 _EPILOG = """\b
@@ -32,7 +33,9 @@ class Listing(msgspec.Struct, frozen=True):
     type=click.Choice(["user", "learned", "bundled", "installed"]),
     help="Only skills of this origin.",
 )
-@click.option("--host", help="Only the folder of this agent, e.g. claude-code.")
+@click.option(
+    "--host", type=click.Choice([p.host for p in PLACES]), help="Only the folder of this agent."
+)
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
 @output.json_option
 def command(
