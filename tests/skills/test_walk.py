@@ -169,7 +169,7 @@ def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_link_to_a_large_tree_has_an_end(tmp_path: Path) -> None:
-    """Behind links, at most so many categories are listed; skills in the root are found all the same."""
+    """Behind links at most so many categories are listed; the root's own skills are found."""
     root = tmp_path / "skills"
     (root / "own").mkdir(parents=True)
     (root / "own" / "SKILL.md").write_text("---\nname: own\ndescription: d\n---\n")

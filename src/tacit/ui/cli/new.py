@@ -10,7 +10,9 @@ from tacit.base.errors import Usage
 from tacit.base.paths import shorten
 from tacit.changes.change import Create
 from tacit.skills.naming import suggest
+from tacit.skills.search import Search
 from tacit.ui.cli import gating, output
+from tacit.ui.cli.search import indexing_progress
 
 _EPILOG = """\b
 Examples:
@@ -56,12 +58,15 @@ def command(
     every change: the open standard, a scan for secrets and planted instructions, size, and whether
     it repeats a skill that is there.
     """
-    gate, _ = gating.open_gate()
+    gate, library = gating.open_gate()
     place = gating.place_for(project)
     files = _files(name, description, body, source)
     if files is None:
         click.echo("Nothing was written, so nothing was made.", err=True)
         return 1
+    with indexing_progress() as progress:
+        if progress is not None:  # a new skill is compared with all others: the first time takes
+            Search(library, progress)
     verdict = gating.propose(
         gate, place.root, name, Create(files), reason=reason, overrides=override
     )
