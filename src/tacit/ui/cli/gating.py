@@ -73,7 +73,7 @@ def propose(
         return gate.propose(change)
 
 
-def tell(verdict: Verdict, done: str, as_json: bool, *, undoable: bool = True) -> int:
+def tell(verdict: Verdict, done: str, as_json: bool, *, back: str = "undo") -> int:
     """Print what became of a change; the exit code."""
     if as_json:
         output.write_json(verdict)
@@ -82,8 +82,8 @@ def tell(verdict: Verdict, done: str, as_json: bool, *, undoable: bool = True) -
         click.echo(done)
         for note in verdict.notes:
             click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
-        if undoable:
-            click.echo(click.style(f"undo: tacit undo {verdict.change[-8:]}", dim=True))
+        if back:
+            click.echo(click.style(f"{back}: tacit undo {verdict.change[-8:]}", dim=True))
         return 0
     refusal = verdict.refusal
     assert refusal is not None

@@ -73,6 +73,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def wrapped(text: str) -> str:
+    """`text` in lines that fit a terminal; in a pipe it stays as it is."""
+    return _wrapped("", text, 0) if sys.stdout.isatty() else text
+
+
 def _wrapped(begin: str, text: str, indent: int) -> str:
     """`text` in lines that fit the terminal, under each other; `begin` has `indent` columns."""
     import textwrap

@@ -87,7 +87,7 @@ def _write(
             shown = click.style(shown, fg="yellow")
         click.echo(f"{click.style(f'{label:<12}', dim=True)} {shown}")
     click.echo()
-    click.echo(plain(skill.description) or click.style("(no description)", dim=True))
+    click.echo(output.wrapped(plain(skill.description)) or click.style("(none)", dim=True))
     click.echo()
     _write_body(skill.body)
     if len(files) > 1:

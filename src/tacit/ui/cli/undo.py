@@ -32,7 +32,7 @@ def command(change: str, reason: str, as_json: bool) -> int:
         verdict = gate.undo(change, reason=reason)
     if verdict.offer and not as_json:
         tell_offer(verdict)
-    return gating.tell(verdict, f"Undone, in {verdict.skill}", as_json)
+    return gating.tell(verdict, f"Undone, in {verdict.skill}", as_json, back="redo")
 
 
 def tell_offer(verdict: Verdict) -> None:
