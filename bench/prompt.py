@@ -82,7 +82,8 @@ def _hermes(bench: Bench) -> Block | None:
         return None
     note("unpacking the same skills for Hermes")
     home = os.path.join(bench.folder, "hermes")
-    unpack(bench.pool, len(bench.pool.skills), os.path.join(home, "skills"))
+    # In one category, as its own skills lie: on the top level it takes each folder for one.
+    unpack(bench.pool, len(bench.pool.skills), os.path.join(home, "skills", "pool"))
     command = [peer.python, os.path.join(HERE, "hermes_prompt.py")]
     snapshot = os.path.join(home, ".skills_prompt_snapshot.json")
     return Block(Shell(home, HERMES_HOME=home), command, command, snapshot)

