@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base import health, paths, trust
+from tacit.base import database, health, paths, trust
 from tacit.base.health import check_config, check_folders, check_leftovers, check_trust
 
 
@@ -103,3 +103,22 @@ def test_trust_that_now_leads_through_a_link_can_be_mended(home: Path) -> None:
     assert found.mend is not None
     found.mend()
     assert check_trust() == []
+
+
+def test_a_damaged_database_is_put_aside(home: Path) -> None:
+    """A broken tacit.db is found, --fix puts it aside with nothing deleted, and a new one works."""
+    connection = database.connect()
+    connection.execute("CREATE TABLE t (x TEXT)")
+    connection.executemany("INSERT INTO t VALUES (?)", [("a" * 500,)] * 200)
+    connection.close()
+    assert health.check_database() == []
+    path = Path(database.default_path())
+    data = bytearray(path.read_bytes())
+    data[4096:20000] = b"\xff" * (20000 - 4096)
+    path.write_bytes(data)
+    found = health.check_database()
+    assert [finding.code for finding in found] == ["database"]
+    assert found[0].mend is not None
+    found[0].mend()
+    assert health.check_database() == []
+    assert list(path.parent.glob("tacit.db.damaged-*"))

@@ -8,8 +8,16 @@ import pytest
 
 from tacit.base.errors import NotFound
 from tacit.base.events import bus
+from tacit.base.settings import TraceSettings
 from tacit.traces.store import Store
-from tacit.work.intake import SessionStored, find_source, sources, take_in
+from tacit.work.intake import (
+    SessionStored,
+    find_source,
+    keep_to_limits,
+    open_store,
+    sources,
+    take_in,
+)
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts"
 HOSTS = {
@@ -90,3 +98,24 @@ def test_secrets_are_counted_and_not_stored(agents: Path) -> None:
     taken = take_in(store, sources("pi"))
     assert sum(taken[0].redacted.values()) >= 1
     assert key not in "".join(store.trace(store.sessions()[0].id).prompts)
+
+
+def test_old_sessions_are_dropped_by_setting(agents: Path) -> None:
+    """With keep_days, sessions that ended longer ago leave the store; with 0 they stay."""
+    settings = TraceSettings(keep_days=1)
+    store = open_store(settings)
+    take_in(store, sources("codex"))
+    assert keep_to_limits(store, TraceSettings()).sessions == 0
+    store.connection.execute("UPDATE sessions SET ended = ended - 200000")
+    assert keep_to_limits(store, settings).sessions == 1
+    assert store.sessions() == []
+
+
+def test_redaction_can_be_turned_off(agents: Path) -> None:
+    """With redact = false the text is stored as it is."""
+    file = next(agents.glob(".pi/agent/sessions/*/*.jsonl"))
+    key = "ghp_" + "kR8vQ2mZx7Lw4TnB9cYs3HdJf6GpV1aEuN5o"
+    file.write_text(file.read_text().replace("Build the package", f"Use {key} to build"))
+    store = open_store(TraceSettings(redact=False))
+    take_in(store, sources("pi"))
+    assert key in "".join(store.trace(store.sessions()[0].id).prompts)

@@ -4,14 +4,16 @@ A layer offers checks as functions without arguments; each returns its findings 
 nothing. Mending is a second step, and doing it twice is the same as doing it once.
 """
 
+import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Callable
 
 import msgspec
 
-from tacit.base import paths, settings, trust
-from tacit.base.errors import BadConfig
+from tacit.base import database, paths, settings, trust
+from tacit.base.errors import BadConfig, Busy, Damaged, Unwritable
 from tacit.base.files import TEMPORARY
 
 
@@ -88,12 +90,43 @@ def check_trust() -> list[Finding]:
     return findings
 
 
-CHECKS: tuple[Check, ...] = (check_config, check_folders, check_leftovers, check_trust)
+def check_database() -> list[Finding]:
+    """tacit.db is whole."""
+    import sqlite3
+
+    path = database.default_path()
+    if not os.path.exists(path):
+        return []
+    try:
+        with contextlib.closing(database.connect(path)) as connection:
+            said = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
+        if said == ["ok"]:
+            return []
+        why = "; ".join(said)
+    except Damaged as error:
+        why = error.message
+    except (Busy, Unwritable) as error:
+        return [Finding("database", error.message, error.hint)]
+    except sqlite3.DatabaseError as error:
+        why = str(error)
+    aside = f"{path}.damaged-{int(time.time())}"
+    fix = (
+        f"put it aside as {os.path.basename(aside)} and begin a new one; sessions come back with"
+        " 'tacit import', what waited in the inbox does not"
+    )
+    return [Finding("database", f"{path} is damaged: {why}", fix, _put_aside(path, aside))]
+
+
+CHECKS: tuple[Check, ...] = (
+    check_config,
+    check_folders,
+    check_leftovers,
+    check_trust,
+    check_database,
+)
 
 
 def _is_recent(path: str) -> bool:
-    import time
-
     try:
         return time.time() - os.stat(path).st_mtime < 60
     except OSError:
@@ -110,6 +143,15 @@ def _remove(path: str) -> Callable[[], None]:
 
 def _chmod(path: str, mode: int) -> Callable[[], None]:
     return lambda: os.chmod(path, mode)
+
+
+def _put_aside(path: str, aside: str) -> Callable[[], None]:
+    def mend() -> None:
+        for ending in ("", "-wal", "-shm"):
+            if os.path.exists(path + ending):
+                os.replace(path + ending, aside + ending)
+
+    return mend
 
 
 def _distrust(folder: str) -> Callable[[], None]:

@@ -41,12 +41,24 @@ class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many results `tacit search` shows."""
 
 
+class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of sessions."""
+
+    redact: bool = True
+    """Take secrets out before a session is stored."""
+    keep_days: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Drop sessions that ended longer ago; 0 keeps them all."""
+    keep_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Drop the oldest sessions when the store is larger; 0 is no limit."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
     skills: SkillSettings = SkillSettings()
     catalogue: CatalogueSettings = CatalogueSettings()
     search: SearchSettings = SearchSettings()
+    traces: TraceSettings = TraceSettings()
 
 
 class Value(msgspec.Struct, frozen=True):

@@ -6,12 +6,14 @@ Reads transcripts and writes the store; says so by an event, for whoever wants t
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from tacit.base.errors import NotFound
 from tacit.base.events import bus
+from tacit.base.settings import TraceSettings
+from tacit.traces.forgetting import Forgotten, prune
 from tacit.traces.hosts import registry
 from tacit.traces.hosts.host import Source
 from tacit.traces.store import Store
@@ -36,6 +38,18 @@ class Taken(msgspec.Struct, frozen=True):
     """By status: new, grown, unchanged, empty, forgotten, poorer."""
     redacted: dict[str, int] = {}
     skipped: dict[str, int] = {}
+
+
+def open_store(settings: TraceSettings) -> Store:
+    """The store, with redaction as it is set."""
+    return Store.open(redact=None if settings.redact else _as_it_is)
+
+
+def keep_to_limits(store: Store, settings: TraceSettings) -> Forgotten:
+    """Drop what is older, or more, than the settings keep."""
+    older = timedelta(days=settings.keep_days) if settings.keep_days else None
+    most = settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else None
+    return prune(store, older=older, most=most)
 
 
 def sources(what: str = "", since: datetime | None = None) -> list[Source]:
@@ -100,6 +114,10 @@ def find_source(host: str, session: str, transcript: str = "") -> Source | None:
         return exact
     # Some name the file by the beginning of the id only.
     return next((s for s in known if session[:8] in os.path.basename(s.path)), None)
+
+
+def _as_it_is(text: str) -> tuple[str, dict[str, int]]:
+    return text, {}
 
 
 def _newest(found: Iterator[Source]) -> list[Source]:

@@ -4,12 +4,12 @@ import sys
 
 import click
 
+from tacit.base import settings
 from tacit.base.moments import parse_since
 from tacit.traces.hosts import registry
-from tacit.traces.store import Store
 from tacit.traces.trace import REASONS
 from tacit.ui.cli import output
-from tacit.work.intake import Taken, sources, take_in
+from tacit.work.intake import Taken, keep_to_limits, open_store, sources, take_in
 
 _EPILOG = """\b
 Examples:
@@ -33,12 +33,14 @@ def command(what: str, since: str | None, as_json: bool) -> int:
     read. The agents' own files are never changed.
     """
     chosen = sources(what, parse_since(since) if since else None)
-    store = Store.open()
+    chosen_settings = settings.load().settings.traces
+    store = open_store(chosen_settings)
     hidden = as_json or not sys.stderr.isatty()
     with click.progressbar(
         length=len(chosen), label="reading sessions", file=sys.stderr, hidden=hidden
     ) as bar:
         taken = take_in(store, chosen, lambda source: bar.update(1))
+    keep_to_limits(store, chosen_settings)
     if as_json:
         output.write_json({"hosts": taken})
         return 0
