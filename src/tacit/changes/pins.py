@@ -3,8 +3,6 @@
 import os
 
 from tacit.base import paths
-from tacit.changes.history import History
-from tacit.changes.place import places_here
 
 
 def pinned_skills(cwd: str | None = None) -> tuple[str, ...]:
@@ -12,6 +10,9 @@ def pinned_skills(cwd: str | None = None) -> tuple[str, ...]:
     data = paths.folders().data
     if not os.path.isdir(os.path.join(data, "history")):
         return ()
+    from tacit.changes.history import History
+    from tacit.changes.place import places_here
+
     names: set[str] = set()
     for place in places_here(cwd):
         history = History(place, data)

@@ -111,13 +111,13 @@ def run(arguments: list[str] | None = None) -> int:
         if os.environ.get("TACIT_DEBUG"):
             raise
         if isinstance(error, OSError):
-            return _report_system(error, arguments)
+            return report_system(error, arguments)
         what = f"{type(error).__name__}: {error}"
         hint = "this is a fault in tacit; run it again with TACIT_DEBUG=1 and report what it prints"
         return _report(what, hint, 70, arguments, "internal")
 
 
-def _report_system(error: OSError, arguments: list[str]) -> int:
+def report_system(error: OSError, arguments: list[str]) -> int:
     """The system refused something: a full disk, a folder that was deleted, no permission."""
     try:
         os.getcwd()

@@ -32,9 +32,10 @@ def answer(arguments: list[str]) -> int | None:
         gc.disable()  # what is printed once leaves no garbage worth looking for
         try:
             code = _catalogue(cwd) if arguments == ["catalogue"] else _list(cwd)
-        except OSError:
-            gc.enable()
-            return None  # the full command says what is wrong
+        except OSError as error:
+            from tacit.ui.cli.app import report_system
+
+            code = report_system(error, arguments)
         # Nothing is left to do, so leave without taking a large heap apart first.
         os._exit(code)
     return None
@@ -64,7 +65,8 @@ def _list(cwd: str) -> int:
 
 
 def _catalogue(cwd: str) -> int:
+    from tacit.changes.pins import pinned_skills
     from tacit.skills.library import Library
     from tacit.ui.cli.listing import put
 
-    return put([Library(cwd).catalogue().text])
+    return put([Library(cwd).catalogue(pinned=pinned_skills(cwd)).text])
