@@ -90,13 +90,15 @@ class Tacit(JsonlHost):
             into.compacted(text, at)
         elif kind == "subagent":
             into.delegated(name, text, values.string(line.session), at)
-        else:
+        elif kind not in _NOTES:
             into.passed("unknown-record")
 
     def _root(self) -> str:
         return os.path.join(folders().data, "sessions")
 
 
+# What the agent keeps for resuming; no events.
+_NOTES = ("instructions", "message", "return", "active", "ended")
 _FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
 
 
@@ -159,6 +161,10 @@ class SessionWriter:
 
     def delegated(self, name: str, task: str, session: str) -> None:
         self._write({"type": "subagent", "name": name, "text": task, "session": session})
+
+    def note(self, line: dict[str, Any]) -> None:
+        """A line that is not an event: what the agent needs to resume."""
+        self._write(line)
 
     def close(self) -> None:
         os.close(self._file)

@@ -1,0 +1,259 @@
+"""Tools for files: reading, writing, editing, listing, finding.
+
+Reading outside the project, and files of secrets, is refused; writing is held to the project.
+A skill folder is never written by this road: that is the gate's.
+"""
+
+import asyncio
+import difflib
+import os
+import re
+
+import msgspec
+
+from tacit.agent.masking import is_secret_path
+from tacit.agent.tools.tool import Context, Failed, Result, Tool, numbered, text_of
+from tacit.base import paths
+from tacit.base.files import write_atomic
+from tacit.skills.globs import matches
+from tacit.traces.hosts.places import PLACES
+
+_PASSED_OVER = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache"}
+_MOST_BYTES = 20_000_000
+_MOST_FOUND = 500
+
+
+class ReadFile(msgspec.Struct, frozen=True):
+    path: str
+    offset: int = 1
+    limit: int = 2000
+
+
+class WriteFile(msgspec.Struct, frozen=True):
+    path: str
+    content: str
+
+
+class EditFile(msgspec.Struct, frozen=True):
+    path: str
+    old: str
+    new: str
+    all: bool = False
+
+
+class ListFiles(msgspec.Struct, frozen=True):
+    path: str = "."
+
+
+class GlobFiles(msgspec.Struct, frozen=True):
+    pattern: str
+    path: str = "."
+
+
+class SearchFiles(msgspec.Struct, frozen=True):
+    pattern: str
+    path: str = "."
+    glob: str = "**"
+    ignore_case: bool = False
+
+
+async def read_file(call: ReadFile, context: Context) -> Result:
+    path = readable(call.path, context)
+    text = text_of(_read(path))
+    lines = text.splitlines()
+    first = max(call.offset, 1)
+    chosen = lines[first - 1 : first - 1 + max(call.limit, 1)]
+    if not chosen:
+        return Result(f"(nothing there: the file has {len(lines)} lines)" if lines else "(empty)")
+    rest = len(lines) - (first - 1 + len(chosen))
+    more = f"\n({rest} more lines; go on with offset={first + len(chosen)})" if rest > 0 else ""
+    return Result(context.shorten(numbered(chosen, first)) + more)
+
+
+async def write_file(call: WriteFile, context: Context) -> Result:
+    path = writable(call.path, context)
+    before = text_of(_read(path)) if os.path.exists(path) else ""
+    _save(path, call.content)
+    verb = "wrote" if before else "created"
+    shown = os.path.relpath(path, context.project)
+    count = len(call.content.splitlines())
+    return Result(f"{verb} {shown} ({count} lines)", diff=diff(before, call.content, shown))
+
+
+async def edit_file(call: EditFile, context: Context) -> Result:
+    path = writable(call.path, context)
+    if not os.path.exists(path):
+        raise Failed(f"there is no file {call.path}; write_file makes one")
+    before = text_of(_read(path))
+    found = before.count(call.old) if call.old else 0
+    if found == 0:
+        raise Failed(f"`old` does not stand in {call.path}{_nearest(before, call.old)}")
+    if found > 1 and not call.all:
+        raise Failed(f"`old` stands {found} times in {call.path}; take more lines, or set all")
+    after = before.replace(call.old, call.new)
+    _save(path, after)
+    shown = os.path.relpath(path, context.project)
+    return Result(f"edited {shown} ({found} places)", diff=diff(before, after, shown))
+
+
+async def list_files(call: ListFiles, context: Context) -> Result:
+    folder = readable(call.path, context)
+    if not os.path.isdir(folder):
+        raise Failed(f"{call.path} is not a folder")
+    entries = sorted(os.scandir(folder), key=lambda e: (not e.is_dir(), e.name))
+    rows = [
+        f"{e.name}/" if e.is_dir() else f"{e.name}  {e.stat(follow_symlinks=False).st_size:,}"
+        for e in entries
+    ]
+    return Result(context.shorten("\n".join(rows)) or "(empty)")
+
+
+async def glob_files(call: GlobFiles, context: Context) -> Result:
+    folder = readable(call.path, context)
+    found = await asyncio.to_thread(
+        lambda: [p for p in _walk(folder) if matches(p, call.pattern)][: _MOST_FOUND + 1]
+    )
+    more = f"\n(more than {_MOST_FOUND}; narrow the pattern)" if len(found) > _MOST_FOUND else ""
+    return Result("\n".join(found[:_MOST_FOUND]) + more if found else "(no file fits)")
+
+
+async def search_files(call: SearchFiles, context: Context) -> Result:
+    try:
+        pattern = re.compile(call.pattern, re.I if call.ignore_case else 0)
+    except re.error as error:
+        raise Failed(f"the pattern is not a regular expression: {error}") from None
+    folder = readable(call.path, context)
+    rows = await asyncio.to_thread(_search, folder, pattern, call.glob, context)
+    more = f"\n(more than {_MOST_FOUND}; narrow the search)" if len(rows) > _MOST_FOUND else ""
+    found = "\n".join(rows[:_MOST_FOUND])
+    return Result(context.shorten(found) + more if rows else "(nothing found)")
+
+
+def readable(path: str, context: Context) -> str:
+    """The real path, if the agent may read it."""
+    real = _resolve(path, context)
+    if not context.options.show_secrets and is_secret_path(real, paths.user_home()):
+        raise Failed(f"{path} may hold secrets and is masked; ask the user for what is needed")
+    allowed = [context.project, context.temporary]
+    allowed += [entry.real for entry in context.library.active()]
+    if not any(real == place or real.startswith(place + os.sep) for place in allowed):
+        raise Failed(f"{path} is outside the project; the user can start in a folder above it")
+    if not os.path.exists(real):
+        raise Failed(f"there is no {path}")
+    return real
+
+
+def writable(path: str, context: Context) -> str:
+    """The real path, if the agent may write it."""
+    real = _resolve(path, context)
+    inside = any(real.startswith(p + os.sep) for p in (context.project, context.temporary))
+    if not inside or context.options.read_only_project:
+        raise Failed(f"{path} is outside the project and cannot be written")
+    if not context.options.show_secrets and is_secret_path(real, paths.user_home()):
+        raise Failed(f"{path} may hold secrets and is masked")
+    below = os.path.relpath(real, context.project)
+    for place in PLACES:
+        if any(below == f or below.startswith(f + os.sep) for f in place.project):
+            raise Failed(f"{path} lies in a skill folder; use manage_skill")
+    if below.startswith((".git" + os.sep, ".tacit" + os.sep)) or below in (".git", ".tacit"):
+        raise Failed(f"{path} is not a file of the project's own work")
+    return real
+
+
+def diff(before: str, after: str, name: str) -> str:
+    """A unified diff for people."""
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), name, name
+    )
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+
+def _resolve(path: str, context: Context) -> str:
+    if "\x00" in path:
+        raise Failed("a path cannot hold a NUL character")
+    return os.path.realpath(os.path.join(context.project, os.path.expanduser(path)))
+
+
+def _read(path: str) -> bytes:
+    from tacit.skills.reading import read_bytes
+
+    if os.path.isdir(path):
+        raise Failed(f"{path} is a folder; use list_files")
+    if os.path.getsize(path) > _MOST_BYTES:
+        raise Failed(
+            f"the file has {os.path.getsize(path):,} bytes; use run_command with head or grep"
+        )
+    try:
+        return read_bytes(path)[0]
+    except OSError as error:
+        raise Failed(f"cannot read {path}: {error.strerror}") from None
+
+
+def _save(path: str, text: str) -> None:
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o644
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write_atomic(path, text.encode("utf-8", "replace"), mode=mode)
+
+
+def _nearest(text: str, wanted: str) -> str:
+    """The line that comes nearest to the first line of `wanted`."""
+    first = next((line.strip() for line in wanted.splitlines() if line.strip()), "")
+    lines = text.splitlines()
+    near = difflib.get_close_matches(first, [line.strip() for line in lines], 1, 0.5)
+    if not near:
+        return ""
+    number = next(n for n, line in enumerate(lines, 1) if line.strip() == near[0])
+    return f"; the nearest is line {number}: {lines[number - 1]}"
+
+
+def _walk(folder: str) -> "list[str]":
+    found = []
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f not in _PASSED_OVER)
+        found.extend(os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))
+        if len(found) > 100_000:
+            break
+    return found
+
+
+def _search(folder: str, pattern: re.Pattern[str], glob: str, context: Context) -> list[str]:
+    rows: list[str] = []
+    base = folder if os.path.isdir(folder) else os.path.dirname(folder)
+    names = _walk(folder) if os.path.isdir(folder) else [os.path.basename(folder)]
+    for name in names:
+        path = os.path.join(base, name)
+        if not matches(name, glob) or is_secret_path(path, paths.user_home()):
+            continue
+        try:
+            text = text_of(_read(path))
+        except (Failed, OSError):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if pattern.search(line):
+                rows.append(f"{name}:{number}: {line.strip()[:300]}")
+                if len(rows) > _MOST_FOUND:
+                    return rows
+    return rows
+
+
+TOOLS = (
+    Tool("read_file", "Read a text file, with line numbers.", ReadFile, read_file),
+    Tool(
+        "write_file", "Create a file or replace its whole content.", WriteFile, write_file, "write"
+    ),
+    Tool(
+        "edit_file",
+        "Replace exact text in a file. `old` must stand there once, unless `all` is set.",
+        EditFile,
+        edit_file,
+        "write",
+    ),
+    Tool("list_files", "List a folder.", ListFiles, list_files),
+    Tool("glob_files", "Find files by pattern, such as src/**/*.py.", GlobFiles, glob_files),
+    Tool(
+        "search_files",
+        "Search file contents by regular expression; gives file, line and text.",
+        SearchFiles,
+        search_files,
+    ),
+)

@@ -1,0 +1,186 @@
+"""OpenAI Responses, as Codex and the newer OpenAI clients speak it."""
+
+from typing import Any
+
+from tacit.testing.replies import Part, Status, Text, ToolUse, Usage
+from tacit.testing.request import Message, Request, ToolResult, WireName
+from tacit.testing.wires.openai_chat import OpenAIChat
+from tacit.testing.wires.wire import (
+    Answer,
+    Bad,
+    Envelope,
+    arguments_of,
+    arguments_text,
+    decode,
+    event,
+    pieces,
+    request,
+    system_and_rest,
+    texts,
+    tool,
+)
+
+
+class OpenAIResponses:
+    """POST …/responses"""
+
+    name: WireName = "openai-responses"
+
+    def fits(self, route: str) -> bool:
+        return route.endswith("/responses")
+
+    def read(self, envelope: Envelope) -> Request:
+        body = decode(envelope.body)
+        given = body.get("input", [])
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        if not isinstance(given, list):
+            raise Bad("'input' is neither a string nor a list")
+        messages = [message for entry in given if (message := _message(entry))]
+        system, rest = system_and_rest(
+            [Message("system", str(body.get("instructions") or "")), *messages]
+        )
+        return request(
+            envelope,
+            self.name,
+            model=str(body.get("model", "")),
+            stream=bool(body.get("stream")),
+            system=system,
+            messages=rest,
+            tools=tuple(tool(entry, "parameters") for entry in body.get("tools") or ()),
+        )
+
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        items = [_item(part, answer, index) for index, part in enumerate(answer.reply.parts)]
+        cut = answer.reply.finish
+        status = "incomplete" if cut else "completed"
+        reason = {"length": "max_output_tokens", "filtered": "content_filter"}.get(cut)
+        return {
+            **_head(answer, status),
+            "incomplete_details": {"reason": reason} if reason else None,
+            "output": items,
+            "usage": _usage(answer.reply.usage),
+        }
+
+    def stream(self, answer: Answer) -> list[bytes]:
+        started = {**_head(answer, "in_progress"), "output": [], "usage": None}
+        steps: list[dict[str, Any]] = [
+            {"type": "response.created", "response": started},
+            {"type": "response.in_progress", "response": started},
+        ]
+        for index, part in enumerate(answer.reply.parts):
+            item = _item(part, answer, index)
+            steps += _text_steps(part, item, index) if isinstance(part, Text) else []
+            steps += _call_steps(part, item, index) if isinstance(part, ToolUse) else []
+        whole = self.whole(answer)
+        steps.append({"type": f"response.{whole['status']}", "response": whole})
+        return [
+            event({**step, "sequence_number": number}, step["type"])
+            for number, step in enumerate(steps)
+        ]
+
+    def error(self, status: Status) -> dict[str, Any]:
+        return OpenAIChat().error(status)
+
+
+def _message(entry: dict[str, Any]) -> Message | None:
+    kind = entry.get("type", "message")
+    if kind == "message":
+        role = entry.get("role")
+        if role in ("system", "developer"):
+            return Message("system", texts(entry.get("content")))
+        if role not in ("user", "assistant"):
+            raise Bad(f"a message has the role {role!r}")
+        return Message(role, texts(entry.get("content")))
+    call_id = str(entry.get("call_id", ""))
+    if kind == "function_call":
+        arguments, raw = arguments_of(entry.get("arguments", ""))
+        use = ToolUse(str(entry.get("name", "")), arguments, call_id, raw)
+        return Message("assistant", tool_uses=(use,))
+    if kind == "custom_tool_call":
+        use = ToolUse(str(entry.get("name", "")), {"input": entry.get("input", "")}, call_id)
+        return Message("assistant", tool_uses=(use,))
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        return Message("tool", tool_results=(ToolResult(call_id, texts(entry.get("output"))),))
+    return None  # reasoning, and items that a script has no use for
+
+
+def _item(part: Part, answer: Answer, index: int) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {
+            "id": f"msg_{answer.number}_{index}",
+            "type": "message",
+            "status": "completed",
+            "role": "assistant",
+            "content": [_content(part.text)],
+        }
+    return {
+        "id": f"fc_{answer.number}_{index}",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": part.id,
+        "name": part.name,
+        "arguments": arguments_text(part),
+    }
+
+
+def _content(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _text_steps(part: Text, item: dict[str, Any], index: int) -> list[dict[str, Any]]:
+    place = {"item_id": item["id"], "output_index": index, "content_index": 0}
+    open_item = {**item, "status": "in_progress", "content": []}
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": open_item},
+        {"type": "response.content_part.added", **place, "part": _content("")},
+        *(
+            {"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
+            for piece in pieces(part.text)
+        ),
+        {"type": "response.output_text.done", **place, "text": part.text, "logprobs": []},
+        {"type": "response.content_part.done", **place, "part": _content(part.text)},
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+def _call_steps(part: ToolUse, item: dict[str, Any], index: int) -> list[dict[str, Any]]:
+    place = {"item_id": item["id"], "output_index": index}
+    kind = "response.function_call_arguments"
+    text = arguments_text(part)
+    open_item = {**item, "status": "in_progress", "arguments": ""}
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": open_item},
+        *({"type": f"{kind}.delta", **place, "delta": piece} for piece in pieces(text)),
+        {"type": f"{kind}.done", **place, "name": part.name, "arguments": text},
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+def _head(answer: Answer, status: str) -> dict[str, Any]:
+    return {
+        "id": f"resp_{answer.number}",
+        "object": "response",
+        "created_at": answer.created,
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": answer.model,
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
