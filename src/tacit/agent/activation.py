@@ -109,7 +109,7 @@ def _uses_arguments(body: str) -> bool:
 
 
 def _files(folder: str) -> list[str]:
-    found = []
+    found: list[str] = []
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         found.extend(os.path.relpath(os.path.join(here, n), folder) for n in sorted(names))

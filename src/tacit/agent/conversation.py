@@ -153,7 +153,9 @@ def resume(session: str) -> Conversation:
     from pydantic_ai.messages import ModelRequest
 
     path = session_file(session)
-    instructions, messages, active = "", [], {}
+    instructions = ""
+    messages: list[ModelMessage] = []
+    active: dict[str, Active] = {}
     returns: list[ToolReturnPart] = []
 
     def flush() -> None:

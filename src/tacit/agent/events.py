@@ -1,4 +1,4 @@
-"""What a running agent tells its faces. Print, JSON lines and the terminal render the same events."""
+"""What a running agent tells its faces: print, JSON lines and the terminal render the same."""
 
 from typing import Any, Literal
 
@@ -53,7 +53,7 @@ class Skill(Event, frozen=True):
 
 
 class Usage(Event, frozen=True):
-    """What one request took, as the provider reports it; `cost` in dollars where the price is known."""
+    """What one request took, as reported; `cost` in dollars where the price is known."""
 
     input_tokens: int
     output_tokens: int

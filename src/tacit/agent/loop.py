@@ -1,8 +1,8 @@
 """The loop: ask the model, run the tools it calls, ask again, until it answers.
 
 Everything that happens is an event. What was done is in the conversation as soon as it is done, so
-an interrupt or a crash loses nothing. pydantic-ai speaks to the providers; the loop is ours, because
-reviews, repairs and scheduled runs are the same loop with other tools and limits.
+an interrupt or a crash loses nothing. pydantic-ai speaks to the providers; the loop is ours:
+reviews, repairs and scheduled runs are the same with other tools and limits.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ import msgspec
 from tacit.agent import events
 from tacit.agent.approval import Approver, Request, subject_of
 from tacit.agent.conversation import Conversation
+from tacit.agent.foreign import serve
 from tacit.agent.limits import Limits, Meter
 from tacit.agent.retry import Faults
 from tacit.agent.tools.tool import Context, Failed, Result, Tool
@@ -39,7 +40,6 @@ class Agent:
         approver: Approver,
         *,
         limits: Limits | None = None,
-        aliases: dict[str, str] | None = None,
     ) -> None:
         self.model = model
         self.conversation = conversation
@@ -47,7 +47,6 @@ class Agent:
         self.limits = limits or Limits()
         self._tools = {tool.name: tool for tool in tools}
         self._approver = approver
-        self._aliases = aliases or {}
 
     async def respond(self, message: str) -> AsyncIterator[events.AnyEvent]:
         """Answer `message`. The last event is an `End`, whatever happened before it."""
@@ -138,11 +137,11 @@ class Agent:
                 await asyncio.sleep(pause)
 
     async def _call(self, part: "ToolCallPart") -> AsyncIterator[events.AnyEvent]:
-        name = self._aliases.get(part.tool_name, part.tool_name)
         arguments = _arguments(part)
+        name, served = serve(part.tool_name, arguments, set(self._tools))
         yield events.Call(part.tool_call_id, part.tool_name, arguments)
         began = time.monotonic()
-        result = await self._execute(name, arguments)
+        result = await self._execute(name, served)
         seconds = time.monotonic() - began
         self.conversation.add_return(part, result, seconds)
         if result.skill:
@@ -194,7 +193,7 @@ def _text(event: Any) -> str:
 
 
 def _arguments(part: "ToolCallPart") -> dict[str, Any]:
-    """The arguments of a call; what is no JSON object is handed on under one name, to be refused."""
+    """The arguments of a call; what is no JSON object is handed on, to be refused."""
     given = part.args
     if isinstance(given, str):
         try:

@@ -5,11 +5,11 @@ import re
 from fnmatch import fnmatch
 
 _NAMES = (
-    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*",
-    "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc",
-    "credentials", "credentials.json", "credentials.toml", "credentials.y*ml", "secrets.json",
-    "secrets.toml", "secrets.y*ml", "service-account*.json", "*.tfvars", "*.tfstate", ".git-credentials",
-    "auth.json", "oauth_creds.json", "kubeconfig",
+    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".pgpass", ".htpasswd", ".npmrc",
+    ".pypirc", "credentials", "credentials.json", "credentials.toml", "credentials.y*ml",
+    "secrets.json", "secrets.toml", "secrets.y*ml", "service-account*.json", "*.tfvars",
+    "*.tfstate", ".git-credentials", "auth.json", "oauth_creds.json", "kubeconfig",
 )  # fmt: skip
 # Made to be shown.
 _HARMLESS = re.compile(r"(?i)(^|[._-])(example|sample|template|dist|defaults?|test|pub)$|\.pub$")

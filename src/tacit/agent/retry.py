@@ -30,8 +30,11 @@ class Faults(Exception):
         if isinstance(error, e.ModelQuotaExceededError):
             return cls(f"the quota is used up: {_said(error)}", "see the provider's account page")
         passing = (
-            e.ModelRateLimitError, e.ModelUnavailableError, e.ModelServerError, e.ModelConnectionError,
-        )  # fmt: skip
+            e.ModelRateLimitError,
+            e.ModelUnavailableError,
+            e.ModelServerError,
+            e.ModelConnectionError,
+        )
         if isinstance(error, passing):
             after = float(getattr(error, "retry_after", 0) or 0)
             return cls(_said(error), "try again later", passing=True, retry_after=min(after, _MOST))

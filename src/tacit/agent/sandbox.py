@@ -178,15 +178,12 @@ def hidden(rules: Rules) -> list[str]:
 def _project_secrets(project: str) -> list[str]:
     from tacit.agent.masking import is_secret_file
 
-    found = []
     try:
         entries = list(os.scandir(project))
     except OSError:
         return []
-    for entry in entries:
-        if is_secret_file(entry.name) and entry.is_file(follow_symlinks=False):
-            found.append(entry.path)
-    return found
+    files = (entry for entry in entries if entry.is_file(follow_symlinks=False))
+    return [entry.path for entry in files if is_secret_file(entry.name)]
 
 
 def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:

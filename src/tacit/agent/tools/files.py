@@ -206,8 +206,8 @@ def _nearest(text: str, wanted: str) -> str:
     return f"; the nearest is line {number}: {lines[number - 1]}"
 
 
-def _walk(folder: str) -> "list[str]":
-    found = []
+def _walk(folder: str) -> list[str]:
+    found: list[str] = []
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if f not in _PASSED_OVER)
         found.extend(os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))

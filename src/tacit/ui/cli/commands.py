@@ -13,7 +13,8 @@ class Known:
 
 
 FIND, KEEP = "Find and read skills", "Set up and look after"
-SECTIONS = (FIND, KEEP)
+TALK = "Work with the agent"
+SECTIONS = (FIND, TALK, KEEP)
 
 COMMANDS: dict[str, Known] = {
     "list": Known("list", FIND, "List the skills that can be used here."),
@@ -23,6 +24,7 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "run": Known("run", TALK, "Let the agent do one task, and print its answer."),
     "trust": Known("trust", KEEP, "Allow a project's own skills and settings to count."),
     "config": Known("config", KEEP, "Show the settings and where each comes from."),
     "doctor": Known("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
