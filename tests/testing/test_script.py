@@ -1,6 +1,7 @@
 """Which reply a request gets."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from tacit.testing import (
     Reply,
     Request,
     Rules,
+    Stall,
     Status,
     Text,
     ToolUse,
@@ -175,6 +177,18 @@ def test_scripts_from_files(tmp_path) -> None:
     python = tmp_path / "s.py"
     python.write_text("script = lambda request: str(len(request.messages))\n")
     assert as_reply(load_script(str(python))(request(USER))).text == "1"
+
+
+def test_the_example_in_the_docs_is_a_script(tmp_path) -> None:
+    """The JSON in docs/testing.md loads, and its replies come by turn."""
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+    file = tmp_path / "example.json"
+    file.write_text(page.split("```json\n")[1].split("```")[0])
+    script, asked = load_script(str(file)), Message("user", "SESSION-A")
+    first = as_reply(script(request(asked)))
+    assert (first.text, first.usage) == ("I look.", Usage(900, 40, 600))
+    assert as_reply(script(request(asked, SPOKEN))).fault == Stall(30, 2)
+    assert as_reply(script(request(USER))).text == "Nothing to add."
 
 
 @pytest.mark.parametrize(

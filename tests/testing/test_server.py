@@ -145,18 +145,18 @@ def test_stall_in_the_middle(wire) -> None:
     path, body = EVERY_WIRE[wire]
     with ModelServer(reply("Hello there", fault=Stall(0.4, after_chunks=1))) as server:
         connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=5)
-        started = time.monotonic()
         connection.request("POST", path, json.dumps(body))
         response = connection.getresponse()
         first = response.read1()
-        early = time.monotonic() - started
+        early = time.monotonic()
         rest = response.read()
-        late = time.monotonic() - started
+        gap = time.monotonic() - early
         connection.close()
         ended = server.wait_ended()[0]
-    assert first.count(b"\n\n") == 1
+    assert first.startswith((b"data: ", b"event: "))
     assert rest
-    assert early < 0.3 < late
+    assert gap > 0.1
+    assert ended.seconds >= 0.4
     assert ended.outcome == "answered"
 
 

@@ -18,6 +18,7 @@ _QUIET = {
     "NO_UPDATE_NOTIFIER": "1",
     "TERM": "dumb",
     "LANG": "C.UTF-8",
+    "NODE_USE_ENV_PROXY": "1",  # Node's own fetch passes over the proxy variables without it
 }
 
 
