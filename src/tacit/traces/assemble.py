@@ -4,14 +4,14 @@ Owns order, pairing of calls with results, limits and counting. Never raises on 
 and needs memory for one turn, not for a session.
 """
 
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
 
-from tacit.traces import kinds, values
+from tacit.traces import kinds, limits, values
+from tacit.traces.loading import skills_loaded
 from tacit.traces.trace import (
     Activation,
     Compaction,
@@ -24,17 +24,9 @@ from tacit.traces.trace import (
     Usage,
 )
 
-MAX_TEXT = 24_000
-"""Characters kept of one text, result or argument: its beginning and its end."""
 MAX_STEPS = 2_000
 """Steps in one turn; what follows goes into a next turn without a prompt."""
-_MAX_DEPTH = 8
 _BACKWARDS = timedelta(seconds=1)  # hosts write a few records out of order by milliseconds
-
-_SKILL_FILE = re.compile(r"([^\s/\\\"'`=:;|&<>()]+)[/\\]SKILL\.md", re.IGNORECASE)
-# A command that shows a file; one that writes or lists a SKILL.md does not load the skill.
-_SHOWS = re.compile(r"^\s*(?:cat|sed|head|tail|less|more|bat|nl|type|get-content)\b[^>]*$", re.I)
-_COMMAND_END = re.compile(r"&&|\|\||[;|\n]")
 
 
 class Mark(NamedTuple):
@@ -83,6 +75,7 @@ class Assembler:
     ) -> None:
         self.state: dict[str, Any] = dict(state or {})
         self._position = position
+        self._resuming = position > 0
         self._number = number
         self._facts = {name: getattr(head, name) for name in _FACTS}
         self._span = (head.started, head.ended)
@@ -110,7 +103,7 @@ class Assembler:
         if len(self._steps) >= MAX_STEPS:
             waiting = any(not call.finished for call in self._calls.values())
             if not waiting or len(self._steps) >= 2 * MAX_STEPS:
-                self._next_turn("", None)
+                self._next_turn()
 
     def about(self, **facts: str) -> None:
         """Facts about the session, by the names of `Head`'s fields. Empty ones tell nothing.
@@ -137,8 +130,10 @@ class Assembler:
 
     def prompt(self, text: str, at: datetime | None = None) -> None:
         """The user said `text`: a new turn begins here."""
-        if text := self._short(text.strip()):
-            self._next_turn(text, at)
+        if text := text.strip():
+            self._next_turn()
+            self._prompt = self._short(text)
+            self.at(at)
 
     def said(self, text: str, at: datetime | None = None, key: str = "") -> None:
         """The assistant said `text`. The same `key` again replaces what was said before."""
@@ -182,7 +177,9 @@ class Assembler:
         """
         call = self._calls.get(call_id) if call_id else self._unpaired
         if call is None:
-            self.passed("lone-result")
+            # The record that a reading goes on from may also end the turn before: told already.
+            if not self._resuming:
+                self.passed("lone-result")
             return
         moment = self.at(at)
         call.finished = True
@@ -260,11 +257,10 @@ class Assembler:
         self._usage = {}
         self._started = self._ended = None
 
-    def _next_turn(self, prompt: str, at: datetime | None) -> None:
+    def _next_turn(self) -> None:
         self._close()
+        self._resuming = False
         self.mark = self._mark()
-        self._prompt = prompt
-        self.at(at)
 
     def _mark(self) -> Mark:
         return Mark(self._position, self._number, self.head(), dict(self.state))
@@ -313,50 +309,25 @@ class Assembler:
             )
             if kinds.hands_over(step.name):
                 yield _handed_over(step)
-            for name in () if step.failed else _skills_of(kind, step.arguments):
+            for name in () if step.failed else skills_loaded(kind, step.arguments):
                 if name not in loaded:
                     loaded.add(name)
                     yield Activation(name, step.at)
 
     def _short(self, text: str) -> str:
-        short = shorten(text)
+        short = limits.shorten(text)
         if short is not text:
             self.passed("shortened")
         return short
 
-    def _trim(self, value: Any, depth: int = 0) -> Any:
-        """`value` with its texts shortened, for any depth of nesting."""
-        if isinstance(value, str):
-            return self._short(value)
-        if isinstance(value, dict):
-            if depth >= _MAX_DEPTH:
-                return self._short(values.text(value))
-            return {str(k)[:200]: self._trim(v, depth + 1) for k, v in list(value.items())[:1000]}
-        if isinstance(value, list | tuple):
-            if depth >= _MAX_DEPTH:
-                return self._short(values.text(list(value)))
-            return [self._trim(v, depth + 1) for v in value[:1000]]
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        return self._short(str(value))
+    def _trim(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        trimmed, cuts = limits.trim(arguments)
+        if cuts:
+            self.passed("shortened", cuts)
+        return trimmed
 
 
 _FACTS = ("host", "session", "version", "model", "project", "branch", "title", "parent", "source")
-
-
-def shorten(text: str, most: int = MAX_TEXT) -> str:
-    """`text`, or when it is long its beginning and end, cut where a word ends.
-
-    A word is never cut in two: half of a key would no longer look like one to the redaction.
-    """
-    if len(text) <= most:
-        return text
-    start, end = most * 3 // 4, len(text) - most // 4
-    cut = max(text.rfind(space, start - 2000, start) for space in " \n\t")
-    start = cut if cut > 0 else start
-    cuts = [at for space in " \n\t" if (at := text.find(space, end, end + 2000)) > 0]
-    end = min(cuts, default=end)
-    return f"{text[:start]}\n[… {end - start:,} characters left out …]\n{text[end:]}"
 
 
 def _handed_over(call: _Open) -> Subagent:
@@ -367,21 +338,3 @@ def _handed_over(call: _Open) -> Subagent:
 
 
 _TASKS = ("prompt", "task", "goal", "message", "description")
-
-
-def _skills_of(kind: str, arguments: dict[str, Any]) -> Iterator[str]:
-    """The skills that a call loaded: by a skill tool, or by showing a SKILL.md."""
-    if kind == "skill":
-        for key in ("skill", "name", "skill_name", "command"):
-            if name := values.string(arguments.get(key)).strip().strip("/"):
-                yield name[:200]
-                return
-    elif kind == "read":
-        for value in arguments.values():
-            if isinstance(value, str) and len(value) < 4000 and (m := _SKILL_FILE.search(value)):
-                yield m.group(1)
-    elif kind == "shell":
-        for key in ("command", "cmd", "input"):
-            for part in _COMMAND_END.split(values.text(arguments.get(key))[:4000]):
-                if _SHOWS.match(part):
-                    yield from _SKILL_FILE.findall(part)

@@ -88,8 +88,9 @@ def decode_lines(path: str, start: int, form: type[L], passed: Passed) -> Iterat
                 except (msgspec.MsgspecError, RecursionError):
                     passed("not-json" if ended else "cut-off")
                 else:
-                    passed("mended")
                     yield position, value
+                    # Counted once the line was dealt with: it may be where a later reading begins.
+                    passed("mended")
 
 
 def mend(line: bytes) -> Any:

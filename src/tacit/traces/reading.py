@@ -52,6 +52,11 @@ class Reading:
         state = bookmark.state if bookmark else None
         self._into = Assembler(head, self.first, state, self._start)
 
+    @property
+    def gone(self) -> bool:
+        """Whether there is nothing to read any more."""
+        return not self._stamp
+
     def _same_file(self, bookmark: Bookmark) -> bool:
         found = self._host.fingerprint(self.source, bookmark.position)
         return bool(found) and found == bookmark.fingerprint

@@ -40,7 +40,9 @@ def _block(block: Any) -> str:
         try:
             return msgspec.json.encode(block).decode()
         except (ValueError, TypeError, RecursionError):
-            return str(block)[:2000]
+            return "[something that cannot be shown]"
+    if isinstance(block, list):
+        return "" if len(block) == 0 else _block({"content": None, "items": block})
     return "" if block is None else str(block)
 
 

@@ -5,6 +5,7 @@ program itself tells the model. Whether a command failed stands in an event befo
 in the words of the output.
 """
 
+import hashlib
 import re
 from typing import Any
 
@@ -83,9 +84,10 @@ class Codex(JsonlHost):
 
     def _prompt(self, text: str, at: Any, into: Assembler) -> None:
         # Some versions write both kinds of event for one prompt.
-        if into.state.get("asked") != text[:500]:
+        asked = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        if into.state.get("asked") != asked:
             into.prompt(text, at)
-            into.state["asked"] = text[:500]
+            into.state["asked"] = asked  # not the text itself: bookmarks are stored as they are
 
     def _outcome(self, item: dict[str, Any], at: Any, into: Assembler) -> None:
         code = item.get("exit_code")

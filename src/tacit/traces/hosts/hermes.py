@@ -101,33 +101,38 @@ class Hermes(SqliteHost):
 def _without_copies(rows: Iterable[sqlite3.Row]) -> Iterator[sqlite3.Row]:
     """`rows` without those that a compaction wrote again.
 
-    It writes the first few rows, a summary, and the last rows. Copies end at the first row that
-    is new: the same words said again later by the user are no copy.
+    It writes the first few rows, a summary, and the last rows in their order. The same words said
+    again later by the user are no copy: they do not continue that order.
     """
-    seen: set[int] = set()
-    first: list[int] = []
-    held: list[sqlite3.Row] = []  # like the session's first rows: copies, if a summary follows
-    copying = False
+    told: list[int] = []
+    held: list[
+        tuple[int, sqlite3.Row]
+    ] = []  # like the session's first rows: copies, if a summary follows
+    places: list[int] = []  # where among `told` the row before may have been copied from
+    behind_summary = False
     for row in rows:
         key = hash(row["tool_call_id"] or row["tool_calls"] or (row["role"], row["content"]))
         if str(row["content"]).startswith(_SUMMARY):
-            held, copying = [], True
+            held, places, behind_summary = [], [], True
             yield row
             continue
-        copying = copying and key in seen
-        if copying:
+        if behind_summary:
+            places = [place for place, other in enumerate(told) if other == key]
+            behind_summary = False
+        else:
+            places = [at + 1 for at in places if at + 1 < len(told) and told[at + 1] == key]
+        if places:
             continue
-        if held or len(first) == _FIRST:
-            if len(held) < _FIRST and key == first[len(held)]:
-                held.append(row)
-                continue
-            yield from held
-            held = []
-        if len(first) < _FIRST:
-            first.append(key)
-        seen.add(key)
+        if len(told) >= _FIRST and len(held) < _FIRST and key == told[len(held)]:
+            held.append((key, row))
+            continue
+        for _, before in held:
+            yield before
+        told += (*(other for other, _ in held), key)
+        held = []
         yield row
-    yield from held
+    for _, before in held:
+        yield before
 
 
 def _calls(row: sqlite3.Row) -> list[dict[str, Any]]:

@@ -1,0 +1,270 @@
+"""Sessions in tacit.db: written once each, redacted first, searched, forgotten for good.
+
+Owns the tables of `schema.py`. Turns are kept whole as JSON beside what is asked for often. A
+session is named by its host and its own id; read twice, by whatever road, it counts once.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import msgspec
+
+from tacit.base import database
+from tacit.base.errors import NotFound
+from tacit.base.errors import Usage as WrongUse
+from tacit.traces import redaction, schema, words
+from tacit.traces.hosts.host import Host, Source
+from tacit.traces.reading import Reading
+from tacit.traces.redaction import Redact
+from tacit.traces.shelf import Shelf, Written, name_of, total, turn_of
+from tacit.traces.trace import Head, Trace, Turn
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A session as a list shows it."""
+
+    head: Head
+    turns: int
+    prompts: int
+    calls: int
+    failures: int
+    skills: tuple[str, ...]
+    redacted: dict[str, int]
+    """Secrets that were taken out, by rule."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.head.host}:{self.head.session}"
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A turn in which the words were found."""
+
+    id: str
+    turn: int
+    project: str
+    at: datetime | None
+    snippet: words.Snippet
+
+
+class Store:
+    """The sessions of this user. One thread at a time; many processes may have one each."""
+
+    def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
+        self._connection = connection
+        self._shelf = Shelf(connection, redact or redaction.standard())
+        database.migrate(connection, "traces", schema.STEPS)
+
+    @classmethod
+    def open(cls, path: str | None = None, redact: Redact | None = None) -> "Store":
+        """The store in the user's tacit.db, or in the one at `path`."""
+        return cls(database.connect(path), redact)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For those that keep the store in order; see `forgetting.py`."""
+        return self._connection
+
+    # Writing.
+
+    def take_in(self, host: Host, source: Source) -> Written:
+        """Read what is new in `source` and store it, all or nothing. Twice is the same as once."""
+        reading = Reading(host, source, self._shelf.bookmark(source))
+        if reading.gone:
+            return Written("empty")
+        if reading.unchanged:
+            return Written("unchanged")
+        with self._writing():
+            written = self._write(reading)
+            if written.status == "forgotten" and not self._shelf.is_forgotten(reading.head):
+                return self._write(Reading(host, source))  # it went on since: taken in whole
+            return written
+
+    def write(self, trace: Trace) -> Written:
+        """Store a whole session, in place of what was stored of it."""
+        with self._writing():
+            if self._shelf.is_forgotten(trace.head):
+                return Written("forgotten", trace.id)
+            session, new = self._shelf.session(trace.head)
+            self._shelf.drop_turns(session, 0)
+            for turn in trace.turns:
+                self._shelf.add_turn(session, turn)
+            return self._shelf.summed(session, trace.head, new)
+
+    def _write(self, reading: Reading) -> Written:
+        turns = iter(reading)
+        first = next(turns, None)
+        if first is None:
+            return self._shelf.marked(reading, None, Written("empty"))
+        if self._shelf.is_forgotten(reading.head):
+            for _ in turns:  # to the end: then the bookmark is known
+                pass
+            return self._shelf.marked(reading, None, Written("forgotten", name_of(reading.head)))
+        session, new = self._shelf.session(reading.head)
+        before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
+        self._connection.execute("SAVEPOINT before")
+        self._shelf.drop_turns(session, reading.first)
+        self._shelf.add_turn(session, first)
+        for turn in turns:
+            self._shelf.add_turn(session, turn)
+        written = self._shelf.summed(session, reading.head, new)
+        elsewhere = before["source"] != reading.source.path and os.path.exists(before["source"])
+        if elsewhere and written.turns < before["turns"]:
+            self._connection.execute("ROLLBACK TO before")
+            written = Written("poorer", written.id)
+        self._connection.execute("RELEASE before")
+        return self._shelf.marked(reading, session, written)
+
+    # Asking.
+
+    def sessions(
+        self,
+        *,
+        host: str = "",
+        project: str = "",
+        since: datetime | None = None,
+        limit: int = 100,
+    ) -> list[Stored]:
+        """The sessions, the latest first; those below `project` count as its own."""
+        rows = self._connection.execute(
+            """
+            SELECT * FROM sessions
+            WHERE (:host = '' OR host = :host) AND coalesce(ended, stored) >= :since
+              AND (:project = '' OR project = :project
+                OR substr(project, 1, length(:project) + 1) = :project || '/')
+            ORDER BY coalesce(ended, stored) DESC, id DESC LIMIT :limit
+            """,
+            {
+                "host": host,
+                "project": project.rstrip("/"),
+                "since": since.timestamp() if since else 0.0,
+                "limit": limit,
+            },
+        )
+        return [self._stored(row) for row in rows.fetchall()]
+
+    def find(self, name: str) -> Stored:
+        """The session called `name`: `host:session`, or enough of the session's id to be sure."""
+        host, _, session = name.rpartition(":")
+        rows = self._connection.execute(
+            """
+            SELECT * FROM sessions WHERE (host = :host AND session = :session)
+              OR session = :name OR (length(:name) >= 4
+                AND substr(session, 1, length(:name)) = :name)
+            ORDER BY session = :name DESC LIMIT 6
+            """,
+            {"host": host, "session": session, "name": name},
+        ).fetchall()
+        exact = [row for row in rows if name in (row["session"], f"{row['host']}:{row['session']}")]
+        if len(exact or rows) > 1:
+            known = ", ".join(f"{row['host']}:{row['session']}" for row in exact or rows)
+            raise WrongUse(f"several sessions are called '{name}': {known}", "name it in full")
+        if not rows:
+            raise NotFound(f"there is no session '{name}'", "see what there is: tacit sessions")
+        return self._stored((exact or rows)[0])
+
+    def turns(self, name: str) -> Iterator[Turn]:
+        """The turns of a session, one by one."""
+        head = self.find(name).head
+        rows = self._connection.execute(
+            """
+            SELECT body FROM turns JOIN sessions ON session_id = sessions.id
+            WHERE host = ? AND session = ? ORDER BY number
+            """,
+            (head.host, head.session),
+        )
+        for row in rows:
+            yield turn_of(row["body"])
+
+    def trace(self, name: str) -> Trace:
+        """A whole session."""
+        return Trace(self.find(name).head, tuple(self.turns(name)))
+
+    def search(self, query: str, *, project: str = "", limit: int = 20) -> list[Hit]:
+        """The turns in which all words of `query` stand, the best first."""
+        wanted = words.match_query(query)
+        if not wanted:
+            return []
+        rows = self._connection.execute(
+            """
+            SELECT host, session, project, number, body FROM turns_text
+              JOIN turns ON turns.id = turns_text.rowid JOIN sessions ON session_id = sessions.id
+            WHERE turns_text MATCH :wanted AND (:project = '' OR project = :project
+              OR substr(project, 1, length(:project) + 1) = :project || '/')
+            ORDER BY bm25(turns_text, 3.0, 2.0, 1.0), ended DESC LIMIT :limit
+            """,
+            {"wanted": wanted, "project": project.rstrip("/"), "limit": limit},
+        )
+        return [_hit(row, query) for row in rows.fetchall()]
+
+    # Forgetting; how it is made to last is `forgetting.py`'s.
+
+    def remove(self, names: Iterable[str], *, by_user: bool) -> int:
+        """Take sessions out, and remember not to take them in again; how many there were.
+
+        One that the user forgot stays forgotten. One that was only too old comes back when it
+        goes on.
+        """
+        removed = 0
+        with self._writing():
+            for name in names:
+                host, _, session = name.partition(":")
+                row = self._connection.execute(
+                    "SELECT id, head FROM sessions WHERE host = ? AND session = ?", (host, session)
+                ).fetchone()
+                if row is None:
+                    continue
+                self._shelf.drop_turns(row["id"], 0)
+                self._connection.execute(
+                    "UPDATE sources SET bookmark = NULL WHERE session_id = ?", (row["id"],)
+                )
+                self._connection.execute("DELETE FROM sessions WHERE id = ?", (row["id"],))
+                self._shelf.forget(_head(row["head"], session), by_user=by_user)
+                removed += 1
+        return removed
+
+    # How it is done.
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        path = self._connection.execute("PRAGMA database_list").fetchone()[2]
+        with database.explained(path), database.transaction(self._connection):
+            yield
+
+    def _one(self, query: str, *values: object) -> sqlite3.Row:
+        row: sqlite3.Row = self._connection.execute(query, values).fetchone()
+        return row
+
+    def _stored(self, row: sqlite3.Row) -> Stored:
+        of_turns = self._shelf.of_turns(row["id"])
+        return Stored(
+            _head(row["head"], row["session"]),
+            row["turns"],
+            row["prompts"],
+            row["calls"],
+            row["failures"],
+            tuple(dict.fromkeys(name for skills, _ in of_turns for name in skills)),
+            total(taken for _, taken in of_turns),
+        )
+
+
+def _head(data: bytes, session: str) -> Head:
+    """A stored head, under the name by which its session is known."""
+    return msgspec.structs.replace(msgspec.json.decode(data, type=Head), session=session)
+
+
+def _hit(row: sqlite3.Row, query: str) -> Hit:
+    turn = turn_of(row["body"])
+    return Hit(
+        f"{row['host']}:{row['session']}",
+        row["number"],
+        row["project"],
+        turn.started,
+        words.snippet(turn, query),
+    )
