@@ -6,6 +6,7 @@ activation of an unchanged one says so instead of repeating it.
 
 import os
 import re
+from html import escape
 
 import msgspec
 
@@ -13,6 +14,7 @@ from tacit.skills.library import Library
 from tacit.skills.reading import read_skill
 
 _SLASH = re.compile(r"/([^\s/]+)(?:\s+|$)")
+_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
 _MOST_FILES = 100
 
 
@@ -44,17 +46,13 @@ def parse_slash(message: str, library: Library) -> Slash | Unknown | None:
             if names:
                 break  # `/a /etc/hosts …`: a path after the skill belongs to the text
             return Unknown(match[1], tuple(library.suggest(match[1])))
-        names.append(entry.name)
+        if entry.name not in names:
+            names.append(entry.name)
         at = match.end()
     if not names:
         return None  # `/` alone, or a path
     rest = message[at:].strip()
     return Slash(tuple(names), rest or message.strip(), rest)
-
-
-def call_id(session: str, number: int) -> str:
-    """The id of an activation's call: the same for the same place in the same session."""
-    return f"skill_{session[:12]}_{number}"
 
 
 class Active(msgspec.Struct, frozen=True):
@@ -67,51 +65,53 @@ class Active(msgspec.Struct, frozen=True):
 
 def render(
     library: Library, name: str, arguments: str, active: dict[str, Active]
-) -> "tuple[str, Active]":
-    """What a call of `run_skill` returns, and what to remember. Raises `NotFound`."""
+) -> tuple[str, Active]:
+    """What a call of `run_skill` returns, and what to remember.
+
+    Raises `NotFound`, and OSError when the skill went away meanwhile.
+    """
     entry = library.get(name)
     now = Active(entry.name, entry.digest, entry.folder)
-    known = active.get(entry.name)
-    if known is not None and known.digest == entry.digest and not arguments:
-        return (
-            f'The skill "{entry.name}" is active already and has not changed. Go on with it.',
-            now,
-        )
+    told = f"\n\nArguments: {arguments}" if arguments else ""
+    if active.get(entry.name) == now:
+        text = f'The skill "{entry.name}" is active already and has not changed. Go on with it.'
+        return text + told, now
     skill = read_skill(os.path.join(entry.folder, entry.file))
-    body = substitute(skill.body.strip("\n"), arguments)
-    files = _files(entry.folder)
-    parts = [f'<skill name="{entry.name}" folder="{entry.folder}">', body]
-    if files:
+    parts = [substitute(skill.body.strip("\n"), arguments)]
+    if files := _files(entry.folder):
         parts.append("\nFiles in the folder (read them when the text above refers to them):")
         parts += [f"- {file}" for file in files]
-    if arguments and not _uses_arguments(skill.body):
-        parts.append(f"\nArguments: {arguments}")
-    parts.append("</skill>")
-    return "\n".join(parts), now
+    if told and "$ARGUMENTS" not in skill.body:
+        parts.append(told[1:])
+    return wrap(now, "\n".join(parts)), now
+
+
+def wrap(skill: Active, text: str) -> str:
+    """`text` between two marks. The digest in the last one is what no body can foresee."""
+    name, folder = (escape(value, quote=True) for value in (skill.name, skill.folder))
+    return f'<skill name="{name}" folder="{folder}">\n{text}\n</skill {skill.digest}>'
 
 
 def substitute(body: str, arguments: str) -> str:
-    """`$ARGUMENTS` is all of them, `$1` to `$9` the single words."""
-    if not _uses_arguments(body):
-        return body
+    """`$ARGUMENTS` is all of them, `$1` to `$9` the single words; what was put in is left alone."""
     words = arguments.split()
-    body = body.replace("$ARGUMENTS", arguments)
 
-    def word(match: re.Match[str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "ARGUMENTS":
+            return arguments
         number = int(match[1])
         return words[number - 1] if number <= len(words) else match[0]
 
-    return re.sub(r"\$([1-9])(?!\d)", word, body) if words else body
-
-
-def _uses_arguments(body: str) -> bool:
-    return "$ARGUMENTS" in body or re.search(r"\$[1-9](?!\d)", body) is not None
+    return _PLACE.sub(value, body)
 
 
 def _files(folder: str) -> list[str]:
+    """Files beside SKILL.md, by name alone, not more than a reader can use."""
     found: list[str] = []
     for here, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        found.extend(os.path.relpath(os.path.join(here, n), folder) for n in sorted(names))
-    found = [path for path in found if path.lower() != "skill.md"]
-    return found[:_MOST_FILES]
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "node_modules")
+        below = (os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))
+        found += [path for path in below if path.lower() != "skill.md"]
+        if len(found) > _MOST_FILES:
+            return [*found[:_MOST_FILES], "… and more"]
+    return found

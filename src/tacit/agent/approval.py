@@ -54,6 +54,13 @@ class Approver:
         self._ask = ask
         self._remember = remember
 
+    @property
+    def refusal(self) -> str:
+        """What the model is told when the answer is no."""
+        if self._ask is None:
+            return "Nobody is there to allow this call, so it was not made. Do without it."
+        return "The user did not allow this call. Do not repeat it; ask what they want instead."
+
     async def allows(self, request: Request) -> bool:
         if request.power in ("read", "ask") or self._yes or self._is_listed(request):
             return True

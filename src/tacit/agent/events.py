@@ -52,6 +52,20 @@ class Skill(Event, frozen=True):
     digest: str
 
 
+class Notice(Event, frozen=True):
+    """Something that the user should know and that ends nothing."""
+
+    text: str
+
+
+class Compacted(Event, frozen=True):
+    """The conversation grew near to what the model can read, and goes on from a summary."""
+
+    summary: str
+    tokens: int
+    """How long it was before, as reported."""
+
+
 class Usage(Event, frozen=True):
     """What one request took, as reported; `cost` in dollars where the price is known."""
 
@@ -77,7 +91,7 @@ class End(Event, frozen=True):
     turns: int
 
 
-AnyEvent = Text | Restarted | Call | Return | Skill | Usage | Error | End
+AnyEvent = Text | Restarted | Call | Return | Skill | Notice | Compacted | Usage | Error | End
 
 
 def encode(event: Event) -> bytes:

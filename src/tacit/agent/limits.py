@@ -19,6 +19,8 @@ class Limits(msgspec.Struct, frozen=True):
     """Input and output together."""
     money: float = 0.0
     """In dollars; counts what has a known price."""
+    retries: int = 4
+    """How often a request that failed on its way is made again."""
 
 
 class Meter:
@@ -45,6 +47,10 @@ class Meter:
         if not self.limits.seconds:
             return None
         return max(self.limits.seconds - (self._clock() - self._began), 0.0)
+
+    def tokens_left(self) -> int | None:
+        """Tokens left, or None without a limit."""
+        return max(self.limits.tokens - self.tokens, 0) if self.limits.tokens else None
 
     def over(self) -> Reason | None:
         """The limit that is reached, if one is."""

@@ -1,31 +1,36 @@
 """The loop: ask the model, run the tools it calls, ask again, until it answers.
 
 Everything that happens is an event. What was done is in the conversation as soon as it is done, so
-an interrupt or a crash loses nothing. pydantic-ai speaks to the providers; the loop is ours:
-reviews, repairs and scheduled runs are the same with other tools and limits.
+an interrupt or a crash loses nothing. `asking.py` makes the requests; reviews, repairs and
+scheduled runs are this same loop with other tools and limits.
 """
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacit.agent import events
 from tacit.agent.approval import Approver, Request, subject_of
+from tacit.agent.asking import Asking
+from tacit.agent.compaction import compact
 from tacit.agent.conversation import Conversation
+from tacit.agent.detached import detached
 from tacit.agent.foreign import serve
 from tacit.agent.limits import Limits, Meter
-from tacit.agent.retry import Faults
+from tacit.agent.retry import Faults, TooLong
 from tacit.agent.tools.tool import Context, Failed, Result, Tool
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse, ToolCallPart
+    from pydantic_ai.messages import ToolCallPart
     from pydantic_ai.models import Model
 
-_INTERRUPTED = "[interrupted by the user before it ran]"
+_NOT_RUN = "[not run: interrupted by the user]"
+_HALF_RUN = "[interrupted by the user while it ran; it may be done in part]"
+_CUT = "[interrupted]"
 
 
 class Agent:
@@ -33,37 +38,43 @@ class Agent:
 
     def __init__(
         self,
-        model: "Model",
+        models: "Model | Sequence[Model]",
         conversation: Conversation,
-        tools: tuple[Tool, ...],
+        tools: Sequence[Tool],
         context: Context,
         approver: Approver,
         *,
         limits: Limits | None = None,
+        window: int = 0,
     ) -> None:
-        self.model = model
+        """`models` are tried in order; `window` is what the model can read, 0 for what is known."""
         self.conversation = conversation
         self.context = context
         self.limits = limits or Limits()
         self._tools = {tool.name: tool for tool in tools}
         self._approver = approver
+        several = list(models) if isinstance(models, Sequence) else [models]
+        self._asking = Asking(several, conversation, tools, retries=self.limits.retries)
+        self._window = window
+        self._running = ""
 
-    async def respond(self, message: str) -> AsyncIterator[events.AnyEvent]:
+    async def respond(
+        self, message: str, *, note: str = "", known: Sequence[str] = ()
+    ) -> AsyncGenerator[events.AnyEvent, None]:
         """Answer `message`. The last event is an `End`, whatever happened before it."""
-        meter = Meter(self.limits)
-        self.conversation.add_user(message)
-        async for event in self._run(meter):
+        self.conversation.add_user(message, note=note, known=known)
+        async for event in self.resume():
             yield event
 
-    async def resume(self) -> AsyncIterator[events.AnyEvent]:
+    async def resume(self) -> AsyncGenerator[events.AnyEvent, None]:
         """Go on from a conversation that ends with something the model has not answered."""
-        async for event in self._run(Meter(self.limits)):
+        async for event in detached(self._run(Meter(self.limits))):
             yield event
 
     async def _run(self, meter: Meter) -> AsyncIterator[events.AnyEvent]:
         reason: events.Reason = "done"
         try:
-            async with asyncio.timeout(meter.left()):
+            async with asyncio.timeout(meter.left()), self._asking:
                 while True:
                     if over := meter.over():
                         reason = over
@@ -74,79 +85,53 @@ class Agent:
                         break
         except TimeoutError:
             reason = "seconds"
-        except (asyncio.CancelledError, GeneratorExit):
-            self.conversation.close_open_calls(_INTERRUPTED)
+        except asyncio.CancelledError:
+            self._leave_whole(_CUT, _NOT_RUN, _HALF_RUN)
             self.conversation.end("interrupted")
             raise
         except Faults as fault:
             reason = "error"
             yield events.Error(str(fault), fault.hint)
+        why = f"the limit on {reason} was reached" if reason != "error" else "the request failed"
         if reason != "done":
-            self.conversation.close_open_calls(f"[not run: the limit on {reason} was reached]")
+            self._leave_whole(f"[{why}]", f"[not run: {why}]", f"[stopped while it ran: {why}]")
         self.conversation.end(reason)
         yield events.End(reason, self.conversation.last_text(), meter.turns)
 
     async def _turn(self, meter: Meter) -> AsyncIterator[events.AnyEvent]:
         """One request, and the tools that it calls."""
+        if self._is_long():
+            async for event in self._compact(meter):
+                yield event
+            if meter.over():
+                return
         meter.turns += 1
-        response: ModelResponse | None = None
-        async for item in self._request():
-            if isinstance(item, events.Event):
-                yield item
-            else:
-                response = item
-        assert response is not None
-        usage = _usage(response)
-        meter.count(usage)
-        self.conversation.add_response(response, usage)
-        yield usage
-        for part in response.parts:
-            if part.part_kind == "tool-call":
-                async for event in self._call(part):
-                    yield event
+        try:
+            async for event in self._asking.ask(meter):
+                yield event
+        except TooLong:
+            # The window is smaller than was thought; with a summary it may do.
+            async for event in self._compact(meter):
+                yield event
+            async for event in self._asking.ask(meter):
+                yield event
+        for part in self.conversation.open_calls():
+            async for event in self._call(part):
+                yield event
         self.conversation.flush_returns()
-
-    async def _request(self) -> "AsyncIterator[events.AnyEvent | ModelResponse]":
-        """The model's response, streamed; made again while that is safe."""
-        from pydantic_ai.direct import model_request_stream
-
-        from tacit.agent.retry import waits
-
-        for wait in waits():
-            try:
-                async with model_request_stream(
-                    self.model,
-                    self.conversation.messages,
-                    model_settings=self.conversation.model_settings(),
-                    model_request_parameters=self._parameters(),
-                ) as stream:
-                    async for event in stream:
-                        delta = _text(event)
-                        if delta:
-                            yield events.Text(delta)
-                    yield stream.get()
-                    return
-            except Exception as error:
-                fault = Faults.of(error)
-                if fault is None:
-                    raise
-                if not fault.passing or wait is None:
-                    raise fault from error
-                pause = fault.retry_after or wait
-                yield events.Restarted(str(fault), pause)
-                await asyncio.sleep(pause)
 
     async def _call(self, part: "ToolCallPart") -> AsyncIterator[events.AnyEvent]:
         arguments = _arguments(part)
         name, served = serve(part.tool_name, arguments, set(self._tools))
         yield events.Call(part.tool_call_id, part.tool_name, arguments)
+        self._running = part.tool_call_id
         began = time.monotonic()
         result = await self._execute(name, served)
         seconds = time.monotonic() - began
         self.conversation.add_return(part, result, seconds)
-        if result.skill:
-            active = self.conversation.active[result.skill]
-            yield events.Skill(active.name, "model", active.digest)
+        self._running = ""
+        if result.activated is not None:
+            yield events.Skill(result.activated.name, "model", result.activated.digest)
         yield events.Return(
             part.tool_call_id, name, result.text, result.failed, seconds, result.diff
         )
@@ -160,36 +145,35 @@ class Agent:
             call = tool.check(arguments)
             request = Request(tool.name, tool.power, subject_of(arguments), arguments)
             if not await self._approver.allows(request):
-                return Result("The user did not allow this call.", failed=True)
+                return Result(self._approver.refusal, failed=True)
             return await tool.run(call, self.context)
         except Failed as failed:
             return Result(str(failed), failed=True)
-        except asyncio.CancelledError:
-            raise
         except Exception as error:  # a tool's fault is an answer to the model, not our end
             return Result(f"{name} failed: {type(error).__name__}: {error}", failed=True)
 
-    def _parameters(self) -> Any:
-        from pydantic_ai.models import ModelRequestParameters
-        from pydantic_ai.tools import ToolDefinition
+    async def _compact(self, meter: Meter) -> AsyncIterator[events.AnyEvent]:
+        before = self._asking.used
+        meter.turns += 1
+        summary = ""
+        async for item in compact(self.conversation, self._asking, meter):
+            if isinstance(item, str):
+                summary = item
+            else:
+                yield item
+        if summary:
+            yield events.Compacted(summary, before)
 
-        tools = [
-            ToolDefinition(
-                name=tool.name, description=tool.description, parameters_json_schema=tool.schema()
-            )
-            for tool in self._tools.values()
-        ]
-        return ModelRequestParameters(function_tools=tools)
+    def _is_long(self) -> bool:
+        window = self._window or self._asking.window
+        return self._asking.used > 0.8 * window
 
-
-def _text(event: Any) -> str:
-    """The text in a stream event, if it has any."""
-    kind = getattr(event, "event_kind", "")
-    if kind == "part_start" and event.part.part_kind == "text":
-        return str(event.part.content)
-    if kind == "part_delta" and event.delta.part_delta_kind == "text":
-        return str(event.delta.content_delta)
-    return ""
+    def _leave_whole(self, cut: str, not_run: str, half_run: str) -> None:
+        """Leave a history that providers accept: what was half said kept, every call answered."""
+        if said := self._asking.take_half_said():
+            self.conversation.add_cut_text(said, cut)
+        self.conversation.close_open_calls(not_run, running=self._running, instead=half_run)
+        self._running = ""
 
 
 def _arguments(part: "ToolCallPart") -> dict[str, Any]:
@@ -200,19 +184,6 @@ def _arguments(part: "ToolCallPart") -> dict[str, Any]:
             given = json.loads(given or "{}")
         except ValueError:
             return {"unreadable": part.args}
+    if given is None:
+        return {}
     return given if isinstance(given, dict) else {"unreadable": msgspec.to_builtins(given)}
-
-
-def _usage(response: "ModelResponse") -> events.Usage:
-    usage = response.usage
-    try:
-        cost: float | None = float(response.cost().total_price)
-    except Exception:  # no price is known for this model
-        cost = None
-    return events.Usage(
-        usage.input_tokens or 0,
-        usage.output_tokens or 0,
-        usage.cache_read_tokens or 0,
-        cost,
-        response.model_name or "",
-    )

@@ -82,16 +82,18 @@ def models_of(base_url: str) -> list[str]:
         return []
 
 
-def build(choice: Choice, fallbacks: tuple[Choice, ...] = ()) -> "Model":
+def build(choice: Choice) -> "Model":
     """The model itself. Importing a provider's library takes about a second."""
     try:
-        from pydantic_ai.models.fallback import FallbackModel
+        import pydantic_ai  # noqa: F401
     except ImportError:
         raise MissingExtra("agent", "talking to a model") from None
-    main = _one(choice)
-    if not fallbacks:
-        return main
-    return FallbackModel(main, *(_one(other) for other in fallbacks))
+    model = _one(choice)
+    # The libraries' own retries would hide what happens; `asking.py` has the one rule for all.
+    client: Any = getattr(model, "client", None)
+    if client is not None and hasattr(client, "max_retries"):
+        client.max_retries = 0
+    return model
 
 
 def _one(choice: Choice) -> "Model":

@@ -93,8 +93,8 @@ class Bubblewrap:
 
     def call(self, command: str, rules: Rules) -> list[str]:
         words = [
-            self._program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-            "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+            self._program, "--unshare-all", "--die-with-parent", "--new-session",
+            "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
             "--tmpfs", "/run", "--bind", rules.temporary, "/tmp",  # noqa: S108
         ]  # fmt: skip
         if rules.network:

@@ -1,34 +1,32 @@
-"""Putting an agent together from the settings: model, prompt, tools, approval, limits."""
+"""A session: the agent put together from the settings, in conversation with one user."""
 
 import os
-import platform
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import date
-from importlib.resources import files
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from tacit.agent import events, foreign, models, sandbox
-from tacit.agent.activation import Slash, Unknown, call_id, parse_slash
+from tacit.agent import events, models, sandbox
+from tacit.agent.activation import Slash, Unknown, parse_slash
+from tacit.agent.allowing import allow_always
+from tacit.agent.announcing import News, news, offered
 from tacit.agent.approval import Approver, Ask
 from tacit.agent.conversation import Conversation, resume
+from tacit.agent.instructions import instructions, untold
 from tacit.agent.limits import Limits
 from tacit.agent.loop import Agent
-from tacit.agent.tools import files as file_tools
-from tacit.agent.tools import shell as shell_tools
-from tacit.agent.tools import skills as skill_tools
+from tacit.agent.tools import TOOLS
 from tacit.agent.tools.skills import RunSkill, activate
-from tacit.agent.tools.tool import Asked, Context, Options, Result, Tool
+from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.base import paths
-from tacit.base.errors import BadConfig, NotFound
+from tacit.base.errors import BadConfig, TacitError
 from tacit.base.settings import AgentSettings, Settings
 from tacit.skills.library import Library
 
-TOOLS: tuple[Tool, ...] = (*file_tools.TOOLS, *shell_tools.TOOLS, *skill_tools.TOOLS)
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ToolCallPart
 
 AskUser = Callable[[Asked], Awaitable[str | None]]
-_INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
-_MOST_INSTRUCTIONS = 32_000
 
 
 class Session:
@@ -46,36 +44,44 @@ class Session:
         ask: AskUser | None = None,
     ) -> None:
         cwd = cwd or os.getcwd()
+        chosen = settings.agent
         self.settings = settings
         self.project = paths.project_root(cwd)
         self.library = Library(cwd, settings)
-        chosen = settings.agent
         self.choice = choose(chosen, model)
+        self.conversation = resume(resuming) if resuming else self._start()
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
-        options = Options(
-            network=chosen.network,
-            seconds=chosen.command_seconds,
-            show_secrets=chosen.show_secrets,
-        )
         self.context = Context(
             self.project,
             self.temporary,
             library=self.library,
             sandbox=lambda: sandbox.find(allow_none=chosen.sandbox == "none"),
             ask=ask or _nobody,
-            options=options,
+            options=Options(
+                network=chosen.network,
+                seconds=chosen.command_seconds,
+                show_secrets=chosen.show_secrets,
+            ),
         )
-        self.conversation = resume(resuming) if resuming else self._start()
         self.context.active = self.conversation.active
-        self.context.on_activated = self.conversation.activate
-        self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=_remember)
+        self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
         self._agent: Agent | None = None
+        self._notices: list[str] = []
+        if left_out := untold(self.project):
+            names = " and ".join(left_out)
+            self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
 
     def close(self) -> None:
+        """Let go of the session's file and folder. Twice is the same as once."""
+        self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
 
-    async def say(self, message: str) -> AsyncIterator[events.AnyEvent]:
-        """Answer a message of the user's; `/name` activates skills first."""
+    async def say(self, message: str) -> AsyncGenerator[events.AnyEvent, None]:
+        """Answer a message of the user's; `/name` activates skills first.
+
+        The last event is an `End`. Cancelling the reader interrupts the agent; what was done stays.
+        """
+        self.library.refresh()
         slash = parse_slash(message, self.library)
         if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
@@ -83,78 +89,78 @@ class Session:
             yield events.End("error", "", 0)
             return
         agent = self._loaded()
+        fresh = news(self.library, self.conversation)
+        answer = self._answer(agent, message, slash, fresh)
+        async for event in answer:
+            while self._notices:
+                yield events.Notice(self._notices.pop(0))
+            yield event
+
+    async def _answer(
+        self, agent: Agent, message: str, slash: Slash | None, fresh: News
+    ) -> AsyncGenerator[events.AnyEvent, None]:
         if slash is None:
-            async for event in agent.respond(message):
+            async for event in agent.respond(message, note=fresh.note, known=fresh.names):
                 yield event
             return
-        self.conversation.add_user(slash.text)
-        for event in self._activate(slash):
-            yield event
+        try:
+            calls = self._activate(slash)
+        except Failed as failed:
+            yield events.Error(str(failed), "nothing was sent")
+            yield events.End("error", "", 0)
+            return
+        self.conversation.add_user(slash.text, note=fresh.note, known=fresh.names)
+        self.conversation.add_user_calls(calls)
+        for _, result in calls:
+            if (active := result.activated) is not None:
+                yield events.Skill(active.name, "user", active.digest)
         async for event in agent.resume():
             yield event
 
-    def _activate(self, slash: Slash) -> "list[events.AnyEvent]":
+    def _activate(self, slash: Slash) -> "list[tuple[ToolCallPart, Result]]":
+        """The calls that the model itself would have made, with their results. Raises `Failed`."""
         from pydantic_ai.messages import ToolCallPart
 
-        calls: list[tuple[ToolCallPart, Result]] = []
-        told: list[events.AnyEvent] = []
-        for name in slash.skills:
+        calls = []
+        ids = self.conversation.next_call_ids(len(slash.skills))
+        for name, call_id in zip(slash.skills, ids, strict=True):
             arguments = {"name": name} | ({"arguments": slash.arguments} if slash.arguments else {})
-            number = len(self.conversation.messages) + len(calls)
-            part = ToolCallPart("run_skill", arguments, call_id(self.conversation.session, number))
-            result, active = activate(RunSkill(**arguments), self.context)
-            calls.append((part, result))
-            told.append(events.Skill(active.name, "user", active.digest))
-        self.conversation.add_user_calls(calls)
-        return told
+            result = activate(RunSkill(**arguments), self.context)
+            calls.append((ToolCallPart("run_skill", arguments, call_id), result))
+        return calls
 
     def _loaded(self) -> Agent:
         """The agent; the provider's library is imported at the first message."""
         if self._agent is None:
             chosen = self.settings.agent
-            others = tuple(models.Choice(name, chosen.base_url) for name in chosen.fallback)
-            limits = Limits(chosen.turns, chosen.seconds, chosen.tokens, chosen.money)
-            model = models.build(self.choice, others)
+            several = [self.choice, *(models.Choice(name) for name in chosen.fallback)]
+            limits = Limits(
+                chosen.turns, chosen.seconds, chosen.tokens, chosen.money, chosen.retries
+            )
             self._agent = Agent(
-                model, self.conversation, TOOLS, self.context, self._approver, limits=limits
+                [models.build(choice) for choice in several],
+                self.conversation,
+                TOOLS,
+                self.context,
+                self._approver,
+                limits=limits,
+                window=chosen.window,
             )
         return self._agent
 
     def _start(self) -> Conversation:
-        return Conversation.new(self._instructions(), project=self.project, model=self.choice.name)
-
-    def _instructions(self) -> str:
-        """The system prompt. It is made once: what changes later is said in later messages."""
-        network = "a network" if self.settings.agent.network else "no network"
-        parts = [
-            prompt("system").format(
-                project=self.project,
-                network=network,
-                date=date.today().isoformat(),
-                system=platform.platform(terse=True),
-            ),
-            prompt("skill_execution").format(mapping=foreign.mapping({t.name for t in TOOLS})),
-            self.library.catalogue().text,
-            self._project_instructions(),
-        ]
-        return "\n".join(part.strip() + "\n" for part in parts if part.strip())
-
-    def _project_instructions(self) -> str:
-        """AGENTS.md and CLAUDE.md of the project; one that only repeats the other is left out."""
-        found: dict[str, str] = {}
-        for name in _INSTRUCTION_FILES:
-            try:
-                with open(
-                    os.path.join(self.project, name), encoding="utf-8", errors="replace"
-                ) as f:
-                    text = f.read(_MOST_INSTRUCTIONS).strip()
-            except OSError:
-                continue
-            if text and text not in found.values():
-                found[name] = text
-        return "\n\n".join(
-            f"## From the project's {name}\n\n{text}" for name, text in found.items()
+        text = instructions(self.project, self.library, TOOLS, network=self.settings.agent.network)
+        return Conversation.new(
+            text, project=self.project, model=self.choice.name, known=offered(self.library)
         )
+
+    def _remember(self, pattern: str) -> None:
+        try:
+            path = allow_always(pattern)
+        except TacitError as error:
+            self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
+        else:
+            self._notices.append(f"'{pattern}' is allowed from now on: {paths.shorten(path)}")
 
 
 def choose(settings: AgentSettings, model: str = "") -> models.Choice:
@@ -168,15 +174,5 @@ def choose(settings: AgentSettings, model: str = "") -> models.Choice:
     return choice
 
 
-def prompt(name: str) -> str:
-    """A prompt of ours, by its file's stem."""
-    return (files("tacit.agent") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
-
-
 async def _nobody(asked: Asked) -> str | None:
     return None
-
-
-def _remember(pattern: str) -> None:
-    """Keep a pattern in the user's settings."""
-    raise NotFound(f"cannot keep {pattern}", "add it to agent.allow")

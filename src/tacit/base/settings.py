@@ -70,6 +70,10 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens for one message; 0 is no limit."""
     money: float = 0.0
     """Dollars for one message; 0 is no limit."""
+    retries: int = 4
+    """How often a request that failed on its way is made again."""
+    window: int = 0
+    """Tokens that the model can read; 0 takes what is known of it, else 128,000."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

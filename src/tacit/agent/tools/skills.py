@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tacit.agent.activation import Active, render
+from tacit.agent.activation import render
 from tacit.agent.tools.tool import Context, Failed, Result, Tool
 from tacit.base.errors import NotFound
 
@@ -18,11 +18,13 @@ class SearchSkills(msgspec.Struct, frozen=True):
 
 
 async def run_skill(call: RunSkill, context: Context) -> Result:
-    result, _ = activate(call, context)
-    return result
+    entry = context.library.find(call.name)
+    if entry is not None and not entry.model_invocable and entry.name not in context.active:
+        raise Failed(f"The skill '{entry.name}' is for the user to start, by /{entry.name}.")
+    return activate(call, context)
 
 
-def activate(call: RunSkill, context: Context) -> tuple[Result, Active]:
+def activate(call: RunSkill, context: Context) -> Result:
     """Load a skill into the conversation. The same for a model's call and for `/name`."""
     entry = context.library.find(call.name)
     if entry is None:
@@ -35,8 +37,9 @@ def activate(call: RunSkill, context: Context) -> tuple[Result, Active]:
         text, active = render(context.library, entry.name, call.arguments, context.active)
     except NotFound as error:
         raise Failed(error.message) from None
-    context.activated(active)
-    return Result(text, skill=active.name), active
+    except OSError as error:
+        raise Failed(f"The skill '{entry.name}' cannot be read: {error.strerror}.") from None
+    return Result(text, activated=active)
 
 
 async def search_skills(call: SearchSkills, context: Context) -> Result:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from tacit.agent.activation import Active
+
 if TYPE_CHECKING:
-    from tacit.agent.activation import Active
     from tacit.agent.sandbox import Sandbox
     from tacit.skills.library import Library
 
@@ -26,8 +27,8 @@ class Result(msgspec.Struct, frozen=True):
     failed: bool = False
     diff: str = ""
     """For people: what was changed."""
-    skill: str = ""
-    """The skill that this call activated."""
+    activated: Active | None = None
+    """The skill that this call loaded, in the version that was read."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -57,13 +58,8 @@ class Context:
         self.ask = ask
         self.options = options
         self.active: dict[str, Active] = {}
-        self.on_activated: Callable[[Active], None] = lambda active: None
+        """The conversation's own table; the conversation writes it."""
         self._kept = 0
-
-    def activated(self, skill: "Active") -> None:
-        """A skill was loaded into the conversation."""
-        self.active[skill.name] = skill
-        self.on_activated(skill)
 
     def shorten(self, text: str) -> str:
         """`text` cut in the middle if it is long, with how to see the rest."""
