@@ -1,0 +1,396 @@
+"""What a change would do: how its skills stand, what the files would be, which actions it takes.
+
+Reads, computes and writes nothing; the gate builds a case once to judge it and, when a person had
+to be asked in between, a second time to make sure. `Unfit` and `Escape` say why there is no case.
+"""
+
+import msgspec
+
+from tacit.changes.change import (
+    SKILL_FILE,
+    Archive,
+    Change,
+    Create,
+    Delete,
+    FileOperation,
+    MergeInto,
+    Pin,
+    Refusal,
+    RemoveFile,
+    Rename,
+    Restore,
+    Rewrite,
+    Unpin,
+    WriteFile,
+)
+from tacit.changes.contain import Escape, Folder
+from tacit.changes.edits import Unfit, perform, rename
+from tacit.changes.files import File
+from tacit.changes.history import History, Kind
+from tacit.changes.merge import Merged, merge
+from tacit.changes.pathnames import check_name
+from tacit.changes.place import Place
+from tacit.changes.plan import Action, Standing, live_name, look, look_archived
+from tacit.changes.policy import Act, decide, refusal
+from tacit.changes.stage import ARCHIVE
+from tacit.skills.reading import FILE_NAMES, parse_skill
+from tacit.skills.skill import Origin, Skill
+
+KEY = "archived:?"
+"""Stands for a free folder in the archive, which is chosen when the change is made."""
+
+
+class Touch(msgspec.Struct, frozen=True):
+    """One skill that a change touches: what is done to it, whose it is, whether it is pinned."""
+
+    act: Act
+    origin: Origin
+    skill: str
+    pinned: bool
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A change, worked out against what stands on the disk."""
+
+    change: Change
+    touches: tuple[Touch, ...]
+    actions: tuple[Action, ...]
+    before: Skill | None = None
+    after: Skill | None = None
+    """The skill whose files change, as it was and as it would be; None when none do."""
+    old: dict[str, File] = {}
+    new: dict[str, File] = {}
+    merged: Merged | None = None
+    """Set when later edits had to be merged in; with conflicts the change cannot land."""
+    shared: tuple[str, ...] = ()
+    absorbs: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+
+
+def build(place: Place, root: Folder, history: History, change: Change) -> Case:
+    """Work out `change`. Raises `Unfit` or `Escape`.
+
+    Policy comes first: what the actor may not do is refused before it is looked at any closer.
+    """
+    return _Builder(place, root, history, change).build()
+
+
+class _Builder:
+    def __init__(self, place: Place, root: Folder, history: History, change: Change) -> None:
+        self.place = place
+        self.root = root
+        self.history = history
+        self.change = change
+
+    def build(self) -> Case:
+        operations = self.change.operations
+        if not operations:
+            raise _unfit("no-operations", "the change holds no operation", "say what to do")
+        _check_folder(self.change.skill)
+        files = [op for op in operations if isinstance(op, FileOperation)]
+        if len(files) == len(operations):
+            return self._edit(files)
+        if len(operations) > 1:
+            raise _unfit(
+                "mixed-operations",
+                "only edits of files can be put together in one change",
+                "make the others changes of their own",
+            )
+        match operations[0]:
+            case Create() as create:
+                return self._create(create)
+            case Rename() as renaming:
+                return self._rename(renaming)
+            case Archive():
+                return self._archive()
+            case Restore():
+                return self._restore()
+            case MergeInto() as merging:
+                return self._merge_into(merging)
+            case Delete():
+                return self._delete()
+            case Pin():
+                return self._pin("pin")
+            case Unpin():
+                return self._pin("unpin")
+        raise AssertionError(operations)
+
+    def _create(self, create: Create) -> Case:
+        name = self.change.skill
+        if found := check_name(name):
+            raise Unfit(found)
+        standing = self._look(name)
+        if standing.is_live:
+            raise _unfit(
+                "exists",
+                f"there is already something called '{name}' in {self.place.root}",
+                f"edit '{name}' instead, or choose another name",
+                (name,),
+            )
+        after = parse_skill(create.files.get(SKILL_FILE, b""), name)
+        touch = self._permit("create", standing, after)
+        files = perform({}, [create])
+        action = Action(standing=standing, kind="create", state="live", files=files)
+        return Case(
+            change=self.change,
+            touches=(touch,),
+            actions=(action,),
+            after=after,
+            new=files,
+            absorbs=create.absorbs,
+        )
+
+    def _edit(self, operations: list[FileOperation]) -> Case:
+        standing = self._live(self.change.skill)
+        touch = self._permit("edit", standing)
+        merged = self._result(standing, operations, self.change.base)
+        return self._edited(standing, merged, (touch,))
+
+    def _edited(self, standing: Standing, merged: Merged, touches: tuple[Touch, ...]) -> Case:
+        new = merged.files
+        if new == standing.contents.files:
+            raise _unfit("no-change", f"'{standing.skill}' already says that", "nothing to do")
+        after = parse_files(new, standing.skill)
+        return Case(
+            change=self.change,
+            touches=touches,
+            actions=(Action(standing=standing, kind="edit", state="live", files=new),),
+            before=_skill_of(standing),
+            after=after,
+            old=standing.contents.files,
+            new=new,
+            merged=merged,
+            shared=standing.contents.shared,
+        )
+
+    def _rename(self, renaming: Rename) -> Case:
+        standing = self._live(self.change.skill)
+        touch = self._permit("rename", standing)
+        parent = self.change.skill.rpartition("/")[0]
+        if found := check_name(renaming.to):
+            raise Unfit(found)
+        to = f"{parent}/{renaming.to}" if parent else renaming.to
+        target = self._look(to)
+        if target.is_live:
+            raise _unfit("exists", f"there is already a skill '{to}'", "choose another name", (to,))
+        new = rename(standing.contents.files, renaming.to)
+        away = Action(standing=standing, kind="renamed", state="gone", partner=to)
+        arrive = Action(
+            standing=target,
+            kind="rename",
+            state="live",
+            files=new,
+            partner=standing.skill,
+            like=standing.skill,
+            also_after=(standing.skill,),
+        )
+        return Case(
+            change=self.change,
+            touches=(touch,),
+            actions=(away, arrive),
+            before=_skill_of(standing),
+            after=parse_files(new, to),
+            old=standing.contents.files,
+            new=new,
+            shared=standing.contents.shared,
+        )
+
+    def _archive(self) -> Case:
+        standing = self._live(self.change.skill)
+        return self._moved(standing, "archive", "archive", KEY)
+
+    def _restore(self) -> Case:
+        standing = self._archived(self.change.skill)
+        self._permit("restore", standing)
+        if self._look(standing.skill).is_live:
+            raise _unfit(
+                "exists",
+                f"a skill '{standing.skill}' is there again",
+                f"rename or archive that one first: tacit archive {standing.skill}",
+                (standing.skill,),
+            )
+        return self._moved(standing, "restore", "restore", "live")
+
+    def _delete(self) -> Case:
+        standing = self._look(self.change.skill)
+        if not standing.is_live and (found := self._find_archived(self.change.skill)):
+            standing = found
+        else:
+            standing = self._live(self.change.skill)
+        return self._moved(standing, "delete", "delete", "gone")
+
+    def _moved(self, standing: Standing, act: Act, kind: Kind, state: str) -> Case:
+        files = {} if state == "gone" else standing.contents.files
+        touch = self._permit(act, standing)
+        return Case(
+            change=self.change,
+            touches=(touch,),
+            actions=(Action(standing=standing, kind=kind, state=state, files=files),),
+            carried=standing.contents.carried if state == "gone" else (),
+        )
+
+    def _merge_into(self, merging: MergeInto) -> Case:
+        _check_folder(merging.into)
+        if merging.into == self.change.skill:
+            raise _unfit("itself", "a skill cannot be merged into itself", "name another skill")
+        source = self._live(self.change.skill)
+        target = self._live(merging.into)
+        touch = self._permit("merge", source)
+        away = Action(
+            standing=source,
+            kind="archive",
+            state=KEY,
+            files=source.contents.files,
+            partner=target.skill,
+        )
+        if not merging.operations:
+            return Case(change=self.change, touches=(touch,), actions=(away,))
+        into = self._permit("edit", target)
+        if decide(self.change.actor, "edit", into.origin) == "copy":
+            raise Unfit(
+                Refusal(
+                    "policy",
+                    "not-yours",
+                    f"'{target.skill}' is not the user's own, so nothing is merged into it",
+                    f"make a copy first, by editing it: tacit edit {target.skill}",
+                )
+            )
+        merged = self._result(target, list(merging.operations), "")
+        case = self._edited(target, merged, (touch, into))
+        edit = msgspec.structs.replace(case.actions[0], partner=source.skill)
+        return msgspec.structs.replace(case, actions=(edit, away))
+
+    def _pin(self, kind: Kind) -> Case:
+        standing = self._live(self.change.skill)
+        self._permit("pin", standing)
+        if standing.pinned == (kind == "pin"):
+            raise _unfit(
+                "no-change",
+                f"'{standing.skill}' is {'already' if standing.pinned else 'not'} pinned",
+                "nothing to do",
+            )
+        return self._moved(standing, "pin", kind, "live")
+
+    def _permit(self, act: Act, standing: Standing, skill: Skill | None = None) -> Touch:
+        """What is done to whom. Raises `Unfit` where the table says no."""
+        origin = self.place.origin(skill or _skill_of(standing))
+        actor, pinned = self.change.actor, standing.pinned
+        if decide(actor, act, origin, pinned=pinned) == "refuse":
+            raise Unfit(refusal(actor, act, origin, standing.skill, pinned=pinned))
+        return Touch(act, origin, standing.skill, pinned)
+
+    def _result(self, standing: Standing, operations: list[FileOperation], base: str) -> Merged:
+        """The files after `operations`, merged with what happened since `base`."""
+        now = standing.contents.files
+        if not base:
+            self._check_blind(now, operations)
+            return Merged(perform(now, operations))
+        seen = self._version_files(standing, base)
+        wanted = perform(seen, operations)
+        if seen == now:
+            return Merged(wanted)
+        return merge(seen, now, wanted, labels=("as it is now", f"the {self.change.actor}'s edit"))
+
+    def _version_files(self, standing: Standing, base: str) -> dict[str, File]:
+        for version in self.history.log(standing.skill):
+            if version.id == base:
+                return self.history.files(version)
+        raise _unfit(
+            "unknown-version",
+            f"'{standing.skill}' has no version {base[:12]}",
+            "read the skill again and make the change on that",
+        )
+
+    def _check_blind(self, now: dict[str, File], operations: list[FileOperation]) -> None:
+        """A machine that overwrites must say what it looked at, else it could undo a person."""
+        if self.change.actor == "user":
+            return
+        blind = [
+            op
+            for op in operations
+            if isinstance(op, Rewrite)
+            or (isinstance(op, WriteFile | RemoveFile) and op.path in now)
+        ]
+        if blind:
+            raise _unfit(
+                "no-base",
+                "a whole file is replaced without saying which version was read",
+                "give the version as 'base', or edit the lines that change",
+            )
+
+    def _live(self, skill: str) -> Standing:
+        standing = self._look(skill)
+        if not standing.is_live:
+            if archived := self._find_archived(skill):
+                key = archived.state.partition(":")[2]
+                raise _unfit(
+                    "archived", f"'{skill}' is archived", f"restore it first: tacit restore {key}"
+                )
+            raise _unfit(
+                "no-such-skill",
+                f"there is no skill '{skill}' in {self.place.root}",
+                "see what there is: tacit list",
+            )
+        if not any(name in standing.contents.files for name in FILE_NAMES):
+            raise _unfit(
+                "not-a-skill", f"the folder '{skill}' has no SKILL.md", "name a skill in it"
+            )
+        return standing
+
+    def _archived(self, skill: str) -> Standing:
+        if found := self._find_archived(skill):
+            return found
+        raise _unfit(
+            "not-archived", f"no archived skill is called '{skill}'", "see: tacit list --archived"
+        )
+
+    def _find_archived(self, skill: str) -> Standing | None:
+        """By name, the one that was archived last; `notes~1` means the first `notes`."""
+        try:
+            with self.root.open(ARCHIVE) as folder:
+                names = folder.names()
+        except (FileNotFoundError, Escape):
+            return None
+        exact = skill.removesuffix("~1")
+        keys = [
+            name for name in names if (name == exact if "~" in skill else live_name(name) == skill)
+        ]
+        if not keys:
+            return None
+        key = max(keys, key=lambda name: (len(name), name))
+        return look_archived(self.root, self.history, key)
+
+    def _look(self, skill: str) -> Standing:
+        return look(self.root, self.history, skill)
+
+
+def _skill_of(standing: Standing) -> Skill:
+    return parse_files(standing.contents.files, standing.skill)
+
+
+def parse_files(files: dict[str, File], skill: str) -> Skill:
+    """The skill in `files`. A SKILL.md that is a link counts as the user's, and is not read."""
+    name = skill.rsplit("/", 1)[-1]
+    for file_name in FILE_NAMES:
+        file = files.get(file_name)
+        if file is not None and file.kind != "link":
+            return parse_skill(file.data, name, file=file_name)
+    return Skill(name=name, description="")
+
+
+def _check_folder(skill: str) -> None:
+    """The folder that is named must lie in the skills folder and not be one of Tacit's own."""
+    for part in skill.split("/"):
+        if part in ("", ".", "..") or part.startswith(".") or "\0" in part or "\\" in part:
+            raise Unfit(
+                Refusal(
+                    "containment",
+                    "dots",
+                    f"{skill!r} does not name a skill's folder",
+                    "name it as 'tacit list' does",
+                )
+            )
+
+
+def _unfit(rule: str, reason: str, hint: str, alternatives: tuple[str, ...] = ()) -> Unfit:
+    return Unfit(Refusal("apply", rule, reason, hint, alternatives))

@@ -1,0 +1,234 @@
+"""The nouns of this layer: a Change is what somebody wants, a Verdict is what became of it.
+
+Everything is a frozen struct that survives a trip through JSON, because changes wait in the inbox
+and in the jobs of other processes. What an operation does is said in `edits.py` and `plan.py`.
+"""
+
+import re
+import secrets
+from datetime import UTC, datetime
+from typing import Literal
+
+import msgspec
+
+from tacit.changes.actor import Actor, acting
+
+SKILL_FILE = "SKILL.md"
+_ID = re.compile(r"\d{8}-\d{9}-[0-9a-f]{8}")
+
+
+class Create(msgspec.Struct, frozen=True, tag="create"):
+    """A new skill with these files, SKILL.md among them."""
+
+    files: dict[str, bytes]
+    executable: tuple[str, ...] = ()
+    absorbs: tuple[str, ...] = ()
+    """The skills that an umbrella takes in; a curator must name at least two."""
+
+
+class Edit(msgspec.Struct, frozen=True, tag="edit"):
+    """In one file, `old` becomes `new`. `old` must stand there exactly once."""
+
+    old: str
+    new: str
+    path: str = SKILL_FILE
+
+
+class Rewrite(msgspec.Struct, frozen=True, tag="rewrite"):
+    """The whole skill becomes these files: what an editor or a staged copy came back with."""
+
+    files: dict[str, bytes]
+    executable: tuple[str, ...] = ()
+
+
+class WriteFile(msgspec.Struct, frozen=True, tag="write-file"):
+    """A support file gets this content, new or in place of the old. Never SKILL.md."""
+
+    path: str
+    data: bytes
+    executable: bool = False
+
+
+class RemoveFile(msgspec.Struct, frozen=True, tag="remove-file"):
+    """A support file goes. Never SKILL.md."""
+
+    path: str
+
+
+class Rename(msgspec.Struct, frozen=True, tag="rename"):
+    """The skill gets another name: its folder and its frontmatter."""
+
+    to: str
+
+
+class Archive(msgspec.Struct, frozen=True, tag="archive"):
+    """The folder moves to `.archive`, where no agent looks."""
+
+
+class Restore(msgspec.Struct, frozen=True, tag="restore"):
+    """The folder comes back from `.archive`."""
+
+
+class Delete(msgspec.Struct, frozen=True, tag="delete"):
+    """The folder goes; its history stays."""
+
+
+class Pin(msgspec.Struct, frozen=True, tag="pin"):
+    """From now on nobody but the user changes it."""
+
+
+class Unpin(msgspec.Struct, frozen=True, tag="unpin"):
+    """The usual rules hold again."""
+
+
+FileOperation = Edit | WriteFile | RemoveFile | Rewrite
+
+
+class MergeInto(msgspec.Struct, frozen=True, tag="merge-into"):
+    """The skill is absorbed: `operations` are made in the skill `into`, this one is archived."""
+
+    into: str
+    operations: tuple[FileOperation, ...] = ()
+
+
+Operation = (
+    Create
+    | Edit
+    | Rewrite
+    | WriteFile
+    | RemoveFile
+    | Rename
+    | Archive
+    | Restore
+    | MergeInto
+    | Delete
+    | Pin
+    | Unpin
+)
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One proposed set of edits to one skill. All of it lands, or nothing."""
+
+    id: str
+    skill: str
+    """The skill's folder below `root`; a name that the library knows works too."""
+    operations: tuple[Operation, ...]
+    actor: Actor
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+    """Ids of the traces that show why."""
+    session: str = ""
+    root: str = ""
+    """The skills folder; the gate's first place where it is empty."""
+    base: str = ""
+    """The version that the author looked at; later edits are then merged, never overwritten."""
+    overrides: tuple[str, ...] = ()
+    """Rules that the user sets aside for their own skill, on record."""
+
+
+def make_change(
+    skill: str,
+    *operations: Operation,
+    actor: Actor | None = None,
+    reason: str = "",
+    evidence: tuple[str, ...] = (),
+    root: str = "",
+    base: str = "",
+    overrides: tuple[str, ...] = (),
+) -> Change:
+    """A change with a fresh id, made by `actor` or by whoever acts (`acting_as`)."""
+    return Change(
+        id=new_id(),
+        skill=skill,
+        operations=operations,
+        actor=actor or acting(),
+        reason=reason,
+        evidence=evidence,
+        root=root,
+        base=base,
+        overrides=overrides,
+    )
+
+
+def new_id(at: datetime | None = None) -> str:
+    """An id that sorts by time and that a person can type the beginning of."""
+    at = at or datetime.now(UTC)
+    return f"{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(4)}"
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` has the form of a change's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def time_of(change: str) -> datetime:
+    """When the change with this id was made."""
+    return datetime.strptime(change[:18] + "000", "%Y%m%d-%H%M%S%f").replace(tzinfo=UTC)
+
+
+Outcome = Literal["applied", "proposed", "refused"]
+StepName = Literal[
+    "policy", "containment", "standard", "scan", "size", "near-duplicate", "approval", "apply"
+]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why not: the step, the rule, the cause, and what to do instead."""
+
+    step: StepName
+    rule: str
+    reason: str
+    hint: str = ""
+    alternatives: tuple[str, ...] = ()
+    """Names of skills to edit instead."""
+    overridable: bool = False
+    """Whether the user may set this rule aside for their own skill."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a change."""
+
+    outcome: Outcome
+    change: str
+    """The change's id; of a proposal, also its id in the inbox."""
+    skill: str
+    version: str = ""
+    """The version that now stands, when applied."""
+    refusal: Refusal | None = None
+    """Why it was refused, or why it waits for a person."""
+    notes: tuple[str, ...] = ()
+    offer: dict[str, bytes] = {}
+    """Of a conflict: the files as a three-way merge leaves them, conflict marks and all."""
+
+    @property
+    def applied(self) -> bool:
+        return self.outcome == "applied"
+
+    @property
+    def refused(self) -> bool:
+        return self.outcome == "refused"
+
+    def explain(self) -> str:
+        """One or two sentences for a person or a model."""
+        if self.refusal is None:
+            return f"{self.outcome}: {self.skill}"
+        text = f"{self.outcome} ({self.refusal.rule}): {self.refusal.reason}"
+        return f"{text}; {self.refusal.hint}" if self.refusal.hint else text
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """Event: a change has landed."""
+
+    change: Change
+    kind: str
+    version: str
+    place: str
+    """The skills folder's real path."""
+
+
+class Proposed(msgspec.Struct, frozen=True):
+    """Event: a change waits for a person."""
+
+    change: Change
+    refusal: Refusal

@@ -1,0 +1,194 @@
+"""What the operations on files do to them: from the files as they are to the files as they will be.
+
+Pure: nothing here touches a disk. A `Refusal` is raised inside `Unfit` and turned into a value by
+the gate. Whether the outcome is a good skill is judged by the later steps.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from tacit.changes.change import (
+    SKILL_FILE,
+    Create,
+    Edit,
+    FileOperation,
+    Refusal,
+    RemoveFile,
+    Rewrite,
+    WriteFile,
+)
+from tacit.changes.files import File, Files, from_bytes
+from tacit.changes.pathnames import check_path, check_set
+
+_NAME_LINE = re.compile(r"^name[ \t]*:[^\n]*$", re.M)
+
+
+class Unfit(Exception):
+    """An operation cannot be carried out; carries the refusal to hand back."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+def perform(files: Files, operations: Iterable[FileOperation | Create]) -> dict[str, File]:
+    """The files after `operations`, in order. Raises `Unfit`."""
+    now = dict(files)
+    for operation in operations:
+        match operation:
+            case Edit():
+                now[operation.path] = edit(now, operation)
+            case WriteFile():
+                _check_support(operation.path, "written")
+                kept = now.get(operation.path)
+                runs = operation.executable or (kept is not None and kept.kind == "program")
+                _refuse_link(kept, operation.path)
+                now[operation.path] = File(operation.data, "program" if runs else "file")
+            case RemoveFile():
+                _check_support(operation.path, "removed")
+                if operation.path not in now:
+                    raise Unfit(_no_such_file(now, operation.path))
+                del now[operation.path]
+            case Create() | Rewrite():
+                now = _whole(now, operation)
+    _check_new_paths(files, now)
+    return now
+
+
+def edit(files: Files, operation: Edit) -> File:
+    """The file with `old` replaced by `new`, where `old` stands exactly once."""
+    file = files.get(operation.path)
+    if file is None:
+        raise Unfit(_no_such_file(files, operation.path))
+    _refuse_link(file, operation.path)
+    try:
+        text = file.data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unfit(
+            _refuse("not-text", f"'{operation.path}' is not UTF-8 text", "write the whole file")
+        ) from None
+    old, new = operation.old, operation.new
+    if not old:
+        raise Unfit(_refuse("empty-old", "the text to replace is empty", "quote what stands there"))
+    if "\r\n" in text and "\r" not in old:  # a file with Windows line ends keeps them
+        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
+    count = text.count(old)
+    if count == 1:
+        return File(text.replace(old, new).encode(), file.kind)
+    if count:
+        raise Unfit(_not_unique(text, old, operation.path, count))
+    raise Unfit(_not_found(text, operation.old, operation.path))
+
+
+def rename(files: Files, to: str) -> dict[str, File]:
+    """The files with the frontmatter's name set to `to`."""
+    text = files[SKILL_FILE].data.decode("utf-8", "surrogateescape")
+    head_end = text.find("\n---", 3)
+    found = _NAME_LINE.search(text, 0, head_end if head_end > 0 else len(text))
+    if found is None or not text.startswith("---"):
+        raise Unfit(
+            _refuse("no-name-line", "SKILL.md has no 'name:' line", "add one, then rename it")
+        )
+    ending = "\r" if found.group().endswith("\r") else ""
+    text = f"{text[: found.start()]}name: {to}{ending}{text[found.end() :]}"
+    changed = File(text.encode("utf-8", "surrogateescape"), files[SKILL_FILE].kind)
+    return {**files, SKILL_FILE: changed}
+
+
+def _whole(now: Files, operation: Create | Rewrite) -> dict[str, File]:
+    """The files of a create or a rewrite. Links stay as they are: bytes cannot say them."""
+    if SKILL_FILE not in operation.files:
+        raise Unfit(
+            _refuse("no-skill-file", "SKILL.md is not among the files", "a skill needs a SKILL.md")
+        )
+    programs = {path for path, file in now.items() if file.kind == "program"}
+    links = {path: file for path, file in now.items() if file.kind == "link"}
+    if clash := sorted(links.keys() & operation.files.keys()):
+        _refuse_link(links[clash[0]], clash[0])
+    return links | from_bytes(operation.files, programs | set(operation.executable))
+
+
+def _check_support(path: str, verb: str) -> None:
+    if path.casefold() == SKILL_FILE.casefold():
+        raise Unfit(
+            _refuse(
+                "skill-file",
+                f"SKILL.md cannot be {verb} as a support file",
+                "edit it instead, or archive the skill",
+            )
+        )
+    if found := check_path(path):
+        raise Unfit(found)
+
+
+def _check_new_paths(before: Files, after: Files) -> None:
+    """New paths must be sound; those that a person put there already are left alone."""
+    new = [path for path in after if path not in before]
+    for path in new:
+        if found := check_path(path):
+            raise Unfit(found)
+    if new and (found := check_set(after)):
+        raise Unfit(found)
+
+
+def _refuse_link(file: File | None, path: str) -> None:
+    if file is not None and file.kind == "link":
+        to = file.data.decode("utf-8", "replace")
+        raise Unfit(
+            Refusal(
+                "containment",
+                "linked-file",
+                f"'{path}' is a link to '{to}'; nothing is written through a link",
+                "change what it points to, or replace the link by a file",
+            )
+        )
+
+
+def _no_such_file(files: Files, path: str) -> Refusal:
+    near = difflib.get_close_matches(path, list(files), 3) or sorted(files)[:5]
+    return _refuse("no-such-file", f"there is no file '{path}'", f"there are: {', '.join(near)}")
+
+
+def _not_unique(text: str, old: str, path: str, count: int) -> Refusal:
+    lines: list[str] = []
+    at = text.find(old)
+    while at >= 0 and len(lines) < 5:
+        lines.append(str(text.count("\n", 0, at) + 1))
+        at = text.find(old, at + 1)
+    return _refuse(
+        "not-unique",
+        f"the text to replace stands {count} times in '{path}' (lines {', '.join(lines)})",
+        "quote more of the lines around it, so that it stands there once",
+    )
+
+
+def _not_found(text: str, old: str, path: str) -> Refusal:
+    """Say what is near: the stretch of as many lines that is most like `old`."""
+    lines, size = text.splitlines(), max(1, len(old.splitlines()))
+    first = next((line for line in old.splitlines() if line.strip()), "")
+    best, at = 0.0, -1
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(first.strip())
+    for number, line in enumerate(lines[:5000]):
+        matcher.set_seq1(line.strip())
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
+            ratio = matcher.ratio()
+            if ratio > best:
+                best, at = ratio, number
+    if best < 0.5:
+        return _refuse(
+            "not-found", f"the text to replace is not in '{path}'", "read the file again"
+        )
+    offset = next(i for i, line in enumerate(old.splitlines()) if line.strip())
+    start = max(0, at - offset)
+    near = "\n".join(lines[start : start + min(size, 8)])
+    return _refuse(
+        "not-found",
+        f"the text to replace is not in '{path}'; nearest is line {start + 1}:\n{near}",
+        "quote that exactly, spaces and all",
+    )
+
+
+def _refuse(rule: str, reason: str, hint: str) -> Refusal:
+    return Refusal("apply", rule, reason, hint)

@@ -1,0 +1,306 @@
+"""The gate's steps that only judge: policy, containment, standard, scan, size, near-duplicate.
+
+Each looks at a worked-out case and returns what speaks against it. People who change their own
+skills are held to not making things worse; whatever a machine writes has to be right altogether.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol
+
+import msgspec
+
+from tacit.changes import duplicates, limits, policy
+from tacit.changes.actor import BACKGROUND
+from tacit.changes.case import Case
+from tacit.changes.change import SKILL_FILE, Refusal
+from tacit.changes.files import Files, programs, to_bytes
+from tacit.changes.neighbours import Neighbours
+from tacit.changes.policy import Decision
+from tacit.skills import standard
+from tacit.skills.skill import Problem
+
+_GRAVEST: tuple[Decision, ...] = ("refuse", "copy", "propose", "ask", "allow")
+
+
+class Finding(Protocol):
+    """What the scan says of one line."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def fix(self) -> str: ...
+    @property
+    def overridable(self) -> bool: ...
+
+
+class Report(Protocol):
+    """What the scan says of a skill."""
+
+    @property
+    def findings(self) -> "Collection[Finding]": ...
+
+
+class Scanner(Protocol):
+    """Looks for secrets, hidden characters, steering and powers in a skill's files."""
+
+    def __call__(
+        self, files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
+    ) -> Report: ...
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of the judging steps."""
+
+    refusal: Refusal | None = None
+    decision: Decision = "allow"
+    asks: tuple[Refusal, ...] = ()
+    """What a person has to agree to first."""
+    notes: tuple[str, ...] = ()
+    overridden: tuple[str, ...] = ()
+    """Rules that the user set aside and that would have refused."""
+
+
+class Judge:
+    """Puts a case through the judging steps, in order."""
+
+    def __init__(self, neighbours: Neighbours, scanner: Scanner | None = None) -> None:
+        self._neighbours = neighbours
+        self._scanner = scanner
+
+    def judge(self, case: Case, *, is_copy: bool = False) -> Judgement:
+        """What the steps before the approval say. `is_copy`: it is meant to repeat a skill."""
+        decision, refusal, asks = judge_policy(case, self._neighbours)
+        if refusal is not None:
+            return Judgement(refusal=refusal, decision=decision)
+        if case.merged is not None and case.merged.conflicts:
+            return Judgement(refusal=conflict(case), decision=decision)
+        notes: list[str] = []
+        overridden: list[str] = []
+        steps: list[Callable[[], list[Refusal]]] = [
+            lambda: judge_containment(case),
+            lambda: judge_standard(case),
+            lambda: self._judge_scan(case, asks, notes),
+            lambda: judge_size(case),
+            lambda: [] if is_copy else judge_duplicate(case, self._neighbours),
+        ]
+        for step in steps:
+            for found in step():
+                if not _is_set_aside(case, found, overridden):
+                    return Judgement(refusal=found, decision=decision, notes=tuple(notes))
+        return Judgement(
+            decision=decision,
+            asks=tuple(ask for ask in asks if not _is_set_aside(case, ask, overridden)),
+            notes=tuple(notes),
+            overridden=tuple(dict.fromkeys(overridden)),
+        )
+
+    def _judge_scan(self, case: Case, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
+        if case.after is None:
+            return []
+        learned = case.after.learned or case.change.actor in BACKGROUND
+        known = set()
+        if _own_work(case):
+            known = {_key(found) for found in self._scan(case.old, learned=learned)}
+        refusals: list[Refusal] = []
+        for found in self._scan(case.new, learned=learned):
+            where = f"{found.file}, line {found.line}: {found.message}"
+            if _key(found) in known or found.severity == "note":
+                notes.append(where)
+                continue
+            refusal = Refusal("scan", found.rule, where, found.fix, overridable=found.overridable)
+            (refusals if found.severity == "block" else asks).append(refusal)
+        return refusals
+
+    def _scan(self, files: Files, *, learned: bool) -> "Collection[Finding]":
+        if self._scanner is None:
+            from tacit.changes.scan import scan
+
+            self._scanner = scan
+        return self._scanner(to_bytes(files), learned=learned, executable=programs(files)).findings
+
+
+def judge_policy(
+    case: Case, neighbours: Neighbours
+) -> tuple[Decision, Refusal | None, list[Refusal]]:
+    """The gravest decision over all the skills that are touched (a "refuse" never gets here),
+    what speaks against the change beside the table, and what a person has to agree to."""
+    actor = case.change.actor
+    worst: Decision = "allow"
+    asks: list[Refusal] = []
+    for touch in case.touches:
+        decision = policy.decide(actor, touch.act, touch.origin, pinned=touch.pinned)
+        if decision in ("ask", "propose"):
+            asks.append(policy.asked(actor, touch.act, touch.origin, touch.skill, decision))
+        worst = min(worst, decision, key=_GRAVEST.index)
+    return worst, _background_rules(case, neighbours), asks
+
+
+def _background_rules(case: Case, neighbours: Neighbours) -> Refusal | None:
+    """What the table cannot say: of names, marks and umbrellas."""
+    actor, after, name = case.change.actor, case.after, case.change.skill
+    if actor not in BACKGROUND or after is None:
+        return None
+    if case.before is None:
+        taken = neighbours.find(name)
+        if taken is not None:
+            return Refusal(
+                "policy",
+                "exists",
+                f"there is already a skill '{name}', in {taken.root}",
+                f"edit '{taken.name}' instead" if taken.origin == "learned" else "leave it",
+                (taken.name,),
+            )
+        if actor == "curator":
+            return _umbrella(case, neighbours)
+    elif case.before.learned and not after.learned:
+        return Refusal(
+            "policy",
+            "mark-removed",
+            "the edit takes out 'source: auto-skill', which says that the skill was learned",
+            "leave that line in",
+        )
+    return None
+
+
+def _umbrella(case: Case, neighbours: Neighbours) -> Refusal | None:
+    known = [neighbours.find(name) for name in case.absorbs]
+    learned = {found.name for found in known if found and found.origin == "learned"}
+    if len(learned) >= 2:
+        return None
+    return Refusal(
+        "policy",
+        "umbrella",
+        "the curator makes a skill only as an umbrella over at least two learned ones",
+        "name them in 'absorbs', or edit a learned skill instead",
+    )
+
+
+def judge_containment(case: Case) -> list[Refusal]:
+    """Paths were checked when the case was built; here, what lies in the folder already."""
+    if case.carried:
+        return [
+            Refusal(
+                "containment",
+                "unversioned",
+                f"no version is kept of {', '.join(case.carried)}: an undo would not bring it back",
+                "archive the skill instead, or remove that folder first",
+                overridable=True,
+            )
+        ]
+    if case.change.actor == "user" or not case.shared:
+        return []
+    return [
+        Refusal(
+            "containment",
+            "hard-link",
+            f"'{case.shared[0]}' has a second name elsewhere on the disk (a hard link)",
+            "replace it by a copy: the user can, by saving the file anew",
+        )
+    ]
+
+
+def judge_standard(case: Case) -> list[Refusal]:
+    """The open standard to the letter; for people, only what they made worse."""
+    if case.after is None:
+        return []
+    name = case.actions[-1].standing.skill if case.before is None else case.after.name
+    folder = _edited_folder(case) or name
+    file = case.new.get(SKILL_FILE)
+    if file is None or file.kind == "link":
+        return [] if _own_work(case) else [_no_skill_file()]
+    found = standard.check(file.data.decode("utf-8", "replace"), folder)
+    if any(problem.code == "not-utf8" for problem in case.after.problems):
+        found += [problem for problem in case.after.problems if problem.code == "not-utf8"]
+    known: set[tuple[str, str]] = set()
+    before = case.old.get(SKILL_FILE)
+    if _own_work(case) and before is not None:
+        text = before.data.decode("utf-8", "replace")
+        known = {(p.code, p.message) for p in standard.check(text, folder)}
+    return [
+        _broken(problem)
+        for problem in found
+        if problem.severity == "error" and (problem.code, problem.message) not in known
+    ]
+
+
+def judge_size(case: Case) -> list[Refusal]:
+    if case.after is None:
+        return []
+    over = limits.check(case.new, case.after)
+    if over and _own_work(case) and case.before is not None:
+        was = limits.sizes(case.old, case.before)
+        now = limits.sizes(case.new, case.after)
+        over = [found for found in over if now[found.rule] > was[found.rule]]
+    return over
+
+
+def judge_duplicate(case: Case, neighbours: Neighbours) -> list[Refusal]:
+    if case.after is None or case.before is not None:
+        return []
+    names = {case.after.name, *case.absorbs}
+    others = [skill for skill in neighbours.alike(case.after) if skill.name not in names]
+    found = duplicates.nearest(case.after, others)
+    return [duplicates.refusal(case.after, found)] if found else []
+
+
+def conflict(case: Case) -> Refusal:
+    assert case.merged is not None
+    return Refusal(
+        "apply",
+        "conflict",
+        "it changes lines that were changed meanwhile, in " + ", ".join(case.merged.conflicts),
+        "read the skill again and make the change on that",
+        (case.change.skill,),
+    )
+
+
+def _own_work(case: Case) -> bool:
+    """Whether a person changes what is theirs: then old faults are not held against the change."""
+    learned = case.before is not None and case.before.learned
+    return case.change.actor in ("user", "agent") and not (learned and case.change.actor == "agent")
+
+
+def _is_set_aside(case: Case, found: Refusal, overridden: list[str]) -> bool:
+    """Whether the user lets this pass in a skill of their own; a learned one stays under every
+    rule. What was set aside is noted."""
+    learned = case.after is not None and case.after.learned
+    if case.change.actor != "user" or learned or not found.overridable:
+        return False
+    if found.rule not in case.change.overrides:
+        return False
+    overridden.append(found.rule)
+    return True
+
+
+def _edited_folder(case: Case) -> str:
+    """The name of the folder whose SKILL.md is judged."""
+    for action in case.actions:
+        if action.state == "live" and action.files == case.new:
+            return action.standing.skill.rsplit("/", 1)[-1]
+    return ""
+
+
+def _key(found: Finding) -> tuple[str, str, str]:
+    return (found.rule, found.file, found.message)
+
+
+def _broken(problem: Problem) -> Refusal:
+    return Refusal(
+        "standard",
+        problem.code,
+        f"SKILL.md, line {problem.line}: {problem.message}",
+        problem.fix,
+        overridable=problem.code in ("unknown-key", "name-differs", "name-form"),
+    )
+
+
+def _no_skill_file() -> Refusal:
+    return Refusal("standard", "no-skill-file", "there is no SKILL.md", "a skill needs one")

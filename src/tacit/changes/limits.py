@@ -1,0 +1,77 @@
+"""How large a skill may be. Long skills are read worse, and cost every session that loads them."""
+
+from tacit.changes.change import Refusal
+from tacit.changes.files import Files
+from tacit.skills.skill import Skill
+
+MAX_LINES = 500
+MAX_TOKENS = 5_000
+MAX_TOTAL = 1024 * 1024
+MAX_FILES = 50
+MAX_DESCRIPTION = 1_024
+
+_PER_TOKEN = 4.0  # characters, of English prose and code
+_PER_TOKEN_WIDE = 1.5  # of scripts that are written without spaces
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens `text` is: by characters, so an estimate, not a count."""
+    wide = sum(1 for c in text if c >= "\u2e80") if not text.isascii() else 0
+    return round((len(text) - wide) / _PER_TOKEN + wide / _PER_TOKEN_WIDE)
+
+
+def check(files: Files, skill: Skill) -> list[Refusal]:
+    """What is over a limit, one refusal each."""
+    lines = skill.body.count("\n") + 1
+    tokens = estimate_tokens(skill.body)
+    total = sum(len(file.data) for file in files.values())
+    measured = (
+        ("long-body", lines, MAX_LINES, "the body has {n:,} lines; {most:,} are allowed", _MOVE),
+        (
+            "heavy-body",
+            tokens,
+            MAX_TOKENS,
+            "the body has about {n:,} tokens (an estimate); {most:,} are allowed",
+            _MOVE,
+        ),
+        (
+            "heavy-skill",
+            total,
+            MAX_TOTAL,
+            "the skill has {n:,} bytes; {most:,} are allowed",
+            "leave out what can be fetched or made when it is needed",
+        ),
+        (
+            "many-files",
+            len(files),
+            MAX_FILES,
+            "the skill has {n:,} files; {most:,} are allowed",
+            "put related files together, or make two skills",
+        ),
+        (
+            "long-description",
+            len(skill.description),
+            MAX_DESCRIPTION,
+            "the description has {n:,} characters; {most:,} are allowed",
+            "say what it does and when to use it, and move the rest to the body",
+        ),
+    )
+    return [
+        Refusal("size", rule, text.format(n=n, most=most), hint, overridable=True)
+        for rule, n, most, text, hint in measured
+        if n > most
+    ]
+
+
+def sizes(files: Files, skill: Skill) -> dict[str, int]:
+    """The same measures by rule, to tell whether a change made one worse."""
+    return {
+        "long-body": skill.body.count("\n") + 1,
+        "heavy-body": estimate_tokens(skill.body),
+        "heavy-skill": sum(len(file.data) for file in files.values()),
+        "many-files": len(files),
+        "long-description": len(skill.description),
+    }
+
+
+_MOVE = "move detail to files under references/ and name them in the body"

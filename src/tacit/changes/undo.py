@@ -1,0 +1,223 @@
+"""What takes a change back: for each of its commits, the action that does the opposite.
+
+Works out actions and touches nothing. What happened since is kept: contents are merged three
+ways, and where that cannot be done the refusal says so and carries the merged text. An undo is a
+change like any other, so undoing it brings the change back.
+"""
+
+from tacit.changes.case import KEY, parse_files
+from tacit.changes.change import Change, Refusal
+from tacit.changes.contain import Folder
+from tacit.changes.edits import Unfit
+from tacit.changes.files import File, to_bytes
+from tacit.changes.history import History, Version
+from tacit.changes.merge import merge
+from tacit.changes.place import Place
+from tacit.changes.plan import Action, Standing, look, look_archived
+from tacit.changes.policy import Act, decide, refusal
+
+
+class Conflict(Unfit):
+    """Later changes are in the way; `offer` is the merged text with its conflict marks."""
+
+    def __init__(self, refusal: Refusal, offer: dict[str, bytes]) -> None:
+        super().__init__(refusal)
+        self.offer = offer
+
+
+def undo_actions(root: Folder, history: History, versions: list[Version]) -> list[Action]:
+    """The actions that take back a change, given its commits. Raises `Unfit` or `Conflict`."""
+    return _Undo(root, history, versions).actions()
+
+
+def rollback_action(root: Folder, history: History, skill: str, version: Version) -> Action:
+    """The action that makes `skill` what it was in `version`. Raises `Unfit`."""
+    if version.record.state == "gone":
+        raise _unfit("gone-then", f"'{skill}' was not there in {version.id[:12]}", "choose another")
+    standing = look(root, history, skill)
+    files = history.files(version)
+    if standing.is_live and files == standing.contents.files:
+        raise _unfit("no-change", f"'{skill}' is what it was in {version.id[:12]}", "nothing to do")
+    kind = "edit" if standing.is_live else "create"
+    return Action(standing=standing, kind=kind, state="live", files=files)  # type: ignore[arg-type]
+
+
+def check_policy(place: Place, change: Change, actions: list[Action]) -> None:
+    """Taking back is changing: a machine may do it where it may edit. Raises `Unfit`."""
+    for action in actions:
+        standing = action.standing
+        act: Act = "delete" if action.kind == "delete" else "edit"
+        files = standing.contents.files or action.files
+        origin = place.origin(parse_files(files, standing.skill))
+        if decide(change.actor, act, origin, pinned=standing.pinned) in ("refuse", "propose"):
+            words = refusal(change.actor, act, origin, standing.skill, pinned=standing.pinned)
+            raise Unfit(words)
+
+
+def already_undone(history: History, versions: list[Version]) -> str:
+    """The change that undid these commits and still holds, or an empty string."""
+    change = versions[0].record.change
+    taken_back: set[str] = set()
+    for version in history.log(versions[-1].record.skill):
+        if version.record.change == change:
+            break
+        if version.record.undoes:
+            if version.record.undoes == change and version.record.change not in taken_back:
+                return version.record.change
+            taken_back.add(version.record.undoes)
+    return ""
+
+
+class _Undo:
+    def __init__(self, root: Folder, history: History, versions: list[Version]) -> None:
+        self.root = root
+        self.history = history
+        self.versions = versions
+
+    def actions(self) -> list[Action]:
+        arriving = [v for v in self.versions if v.record.kind == "rename"]
+        if arriving:
+            return self._rename_back(arriving[0])
+        # What comes back from the archive comes last, as a merge put it there last.
+        return [self._opposite(version) for version in self.versions]
+
+    def _opposite(self, version: Version) -> Action:
+        record = version.record
+        standing = look(self.root, self.history, record.skill)
+        match record.kind:
+            case "baseline":
+                raise _unfit(
+                    "baseline",
+                    f"this is what '{record.skill}' was before Tacit's first change",
+                    "there is nothing to go back to",
+                )
+            case "pin" | "unpin":
+                return self._unpin(version, standing)
+            case "archive":
+                return self._unarchive(version)
+            case "restore":
+                return self._leave(version, standing, "archive", KEY)
+        if record.state == "gone":
+            return self._bring_back(version, standing)
+        if not self._was_live(version):
+            return self._leave(version, standing, "delete", "gone")
+        return self._edit_back(version, standing)
+
+    def _was_live(self, version: Version) -> bool:
+        return bool(version.parent) and version.record.was == "live"
+
+    def _edit_back(self, version: Version, standing: Standing) -> Action:
+        self._check_live(version, standing)
+        files = self._merged(version, self._before(version), standing)
+        if files == standing.contents.files:
+            raise _unfit(
+                "no-change",
+                f"what {version.record.change} did to '{standing.skill}' is no longer there",
+                "nothing to do",
+            )
+        return Action(standing=standing, kind="edit", state="live", files=files)
+
+    def _bring_back(self, version: Version, standing: Standing) -> Action:
+        if standing.is_live:
+            raise _unfit(
+                "exists",
+                f"a skill '{standing.skill}' is there again",
+                f"rename or archive it first: tacit archive {standing.skill}",
+            )
+        files = self._before(version)
+        return Action(standing=standing, kind="create", state="live", files=files)
+
+    def _leave(self, version: Version, standing: Standing, kind: str, state: str) -> Action:
+        self._check_live(version, standing)
+        if state == "gone" and standing.tree != version.tree:
+            raise _unfit(
+                "changed-since",
+                f"'{standing.skill}' was changed after {version.record.change} made it",
+                f"undo those changes first (tacit log {standing.skill}),"
+                f" or delete it: tacit rm {standing.skill}",
+            )
+        files = {} if state == "gone" else standing.contents.files
+        return Action(standing=standing, kind=kind, state=state, files=files)  # type: ignore[arg-type]
+
+    def _unarchive(self, version: Version) -> Action:
+        key = version.record.state.partition(":")[2]
+        archived = look_archived(self.root, self.history, key)
+        if archived is None:
+            raise _unfit(
+                "not-archived",
+                f"'{key}' is no longer in the archive",
+                f"go back to a version of it: tacit rollback {version.record.skill}",
+            )
+        if look(self.root, self.history, archived.skill).is_live:
+            raise _unfit(
+                "exists",
+                f"a skill '{archived.skill}' is there again",
+                f"rename or archive it first: tacit archive {archived.skill}",
+            )
+        return Action(
+            standing=archived, kind="restore", state="live", files=archived.contents.files
+        )
+
+    def _unpin(self, version: Version, standing: Standing) -> Action:
+        self._check_live(version, standing)
+        pin = version.record.kind == "pin"
+        if standing.pinned != pin:
+            raise _unfit("no-change", f"'{standing.skill}' was changed back already", "")
+        return Action(
+            standing=standing,
+            kind="unpin" if pin else "pin",
+            state="live",
+            files=standing.contents.files,
+        )
+
+    def _rename_back(self, version: Version) -> list[Action]:
+        standing = look(self.root, self.history, version.record.skill)
+        self._check_live(version, standing)
+        old = version.record.partner
+        target = look(self.root, self.history, old)
+        if target.is_live:
+            raise _unfit("exists", f"a skill '{old}' is there again", "rename that one first")
+        leaving = next(v for v in self.versions if v.record.kind == "renamed")
+        files = self._merged(version, self._before(leaving), standing)
+        away = Action(standing=standing, kind="renamed", state="gone", partner=old)
+        arrive = Action(
+            standing=target,
+            kind="rename",
+            state="live",
+            files=files,
+            partner=standing.skill,
+            like=standing.skill,
+            also_after=(standing.skill,),
+        )
+        return [away, arrive]
+
+    def _merged(
+        self, version: Version, before: dict[str, File], standing: Standing
+    ) -> dict[str, File]:
+        labels = ("as it is now", f"without {version.record.change}")
+        merged = merge(self.history.files(version), standing.contents.files, before, labels=labels)
+        if not merged.conflicts:
+            return merged.files
+        found = Refusal(
+            "apply",
+            "conflict",
+            f"later changes to '{standing.skill}' touch the same lines,"
+            f" in {', '.join(merged.conflicts)}",
+            "undo those first, or take the merged text that comes with this and mend it",
+        )
+        raise Conflict(found, to_bytes(merged.files))
+
+    def _before(self, version: Version) -> dict[str, File]:
+        return self.history.files(self.history.version(version.parent)) if version.parent else {}
+
+    def _check_live(self, version: Version, standing: Standing) -> None:
+        if not standing.is_live:
+            raise _unfit(
+                "not-there",
+                f"'{standing.skill}' is no longer there",
+                f"undo what took it away first: tacit log {version.record.skill}",
+            )
+
+
+def _unfit(rule: str, reason: str, hint: str) -> Unfit:
+    return Unfit(Refusal("apply", rule, reason, hint))

@@ -1,0 +1,338 @@
+"""Secrets are found in their real formats, placeholders are left alone, and nothing leaks."""
+
+import itertools
+import random
+import re
+import string
+import time
+from re import _parser  # type: ignore[attr-defined]
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.base import secret_rules, secrets
+
+_SETS = {
+    "A": string.ascii_letters + string.digits,
+    "U": string.ascii_uppercase + "234567",
+    "W": string.ascii_letters + string.digits + "_-",
+    "B": string.ascii_letters + string.digits + "+/",
+    "x": "0123456789abcdef",
+    "d": string.digits,
+    "l": string.ascii_lowercase + string.digits,
+}
+
+
+def made(template: str, seed: int = 7) -> str:
+    """`template` with each `{A40}` filled with 40 random characters of that set.
+
+    The values are made at run time, so that this file holds nothing that looks like a secret.
+    """
+    rng = random.Random(f"{template}{seed}")
+
+    def fill(match: re.Match[str]) -> str:
+        chars = "".join(rng.choices(_SETS[match[1]], k=int(match[2]) - 2))
+        first, last = rng.choice("bcdf"), rng.choice("2479")  # the ends are letters and digits
+        return (
+            (first if match[1] != "d" else "7") + chars + last
+            if match[1] != "U"
+            else ("Q" + chars + "7")
+        )
+
+    return re.sub(r"\{([A-Za-z])(\d+)\}", fill, template)
+
+
+FORMATS = [
+    ("aws-access-key", "AKIA{U16}"),
+    ("aws-access-key", "ASIA{U16}"),
+    ("aws-bedrock-key", "ABSK{B110}=="),
+    ("google-api-key", "AIza{W35}"),
+    ("google-oauth-token", "ya29.a0{W120}"),
+    ("google-oauth-secret", "GOCSPX-{W28}"),
+    ("google-refresh-token", "1//0{W90}"),
+    ("azure-storage-key", "DefaultEndpointsProtocol=https;AccountKey={B86}=="),
+    ("azure-bus-key", "Endpoint=sb://x;SharedAccessKey={B43}="),
+    ("azure-sas", "https://a.blob.core.windows.net/c?sv=2022&sig={A44}%3D"),
+    ("azure-client-secret", "abc8Q~{W34}"),
+    ("digitalocean-token", "dop_v1_{x64}"),
+    ("alibaba-key", "LTAI{A20}"),
+    ("heroku-key", "HRKU-AA{W58}"),
+    ("netlify-token", "nfp_{A36}"),
+    ("supabase-key", "sbp_{x40}"),
+    ("planetscale-key", "pscale_tkn_{W43}"),
+    ("databricks-token", "dapi{x32}"),
+    ("vault-token", "hvs.{W90}"),
+    ("vault-token", "VAULT login s.{A24}"),
+    ("terraform-token", "{A14}.atlasv1.{W67}"),
+    ("pulumi-token", "pul-{x40}"),
+    ("doppler-token", "dp.pt.{A43}"),
+    ("tailscale-key", "tskey-auth-{A12}-{A32}"),
+    ("anthropic-key", "sk-ant-api03-{W93}AA"),
+    ("openai-key", "sk-proj-{W156}"),
+    ("openai-key", "sk-{A20}T3BlbkFJ{A20}"),
+    ("openrouter-key", "sk-or-v1-{x64}"),
+    ("huggingface-token", "hf_{A34}"),
+    ("groq-key", "gsk_{A52}"),
+    ("xai-key", "xai-{A80}"),
+    ("replicate-token", "r8_{A37}"),
+    ("perplexity-key", "pplx-{A48}"),
+    ("langsmith-key", "lsv2_pt_{x32}_{x10}"),
+    ("github-token", "ghp_{A36}"),
+    ("github-token", "gho_{A36}"),
+    ("github-token", "ghs_{A36}"),
+    ("github-token", "github_pat_{A22}_{A59}"),
+    ("gitlab-token", "glpat-{W20}"),
+    ("gitlab-token", "glrt-{W20}"),
+    ("bitbucket-token", "ATBB{A32}"),
+    ("atlassian-token", "ATATT3{W180}"),
+    ("npm-token", "npm_{A36}"),
+    ("pypi-token", "pypi-AgEIcHlwaS5vcmc{W120}"),
+    ("rubygems-key", "rubygems_{x48}"),
+    ("nuget-key", "oy2{l43}"),
+    ("dockerhub-token", "dckr_pat_{W27}"),
+    ("circleci-token", "CCIPAT_{A22}_{x40}"),
+    ("sentry-token", "sntryu_{x64}"),
+    ("grafana-token", "glsa_{A32}_{x8}"),
+    ("slack-token", "xoxb-{d12}-{d12}-{A24}"),
+    ("slack-token", "xapp-1-A{d10}-{d13}-{x64}"),
+    ("slack-webhook", "https://hooks.slack.com/services/T{d8}/B{d8}/{A24}"),
+    ("discord-webhook", "https://discord.com/api/webhooks/{d18}/{W68}"),
+    ("discord-token", "discord bot: M{A25}.{A6}.{A38}"),
+    ("telegram-token", "{d10}:AA{W33}"),
+    ("stripe-key", "sk_live_{A24}"),
+    ("stripe-key", "rk_live_{A99}"),
+    ("stripe-test-key", "sk_test_{A24}"),
+    ("webhook-secret", "whsec_{A32}"),
+    ("twilio-key", "twilio SK{x32}"),
+    ("sendgrid-key", "SG.{W22}.{W43}"),
+    ("mailgun-key", "key-{x32}"),
+    ("mailchimp-key", "{x32}-us21"),
+    ("square-token", "EAAA{W60}"),
+    ("square-token", "sq0atp-{W22}"),
+    ("shopify-token", "shpat_{x32}"),
+    ("linear-key", "lin_api_{A40}"),
+    ("notion-token", "ntn_{A46}"),
+    ("notion-token", "secret_{A43}"),
+    ("airtable-token", "pat{A14}.{x64}"),
+    ("figma-token", "figd_{W40}"),
+    ("age-key", "AGE-SECRET-KEY-1{U58}"),
+    ("jwt", "eyJ{W33}.eyJ{W70}.{W43}"),
+]
+
+
+@pytest.mark.parametrize(("rule", "template"), FORMATS)
+@pytest.mark.parametrize(
+    "frame", ["{}", "key: {}\n", '  "value": "{}",', "run --with={} now", "({})"]
+)
+def test_provider_formats(rule: str, template: str, frame: str) -> None:
+    """Each provider's format is found by its own rule, and not a character of it stays."""
+    value = made(template)
+    text = "first line\n" + frame.format(value)
+    found = secrets.find(text)
+    assert rule in [secret.rule for secret in found], secrets.redact(text).text
+    assert all(secret.line == 2 for secret in found)
+    tail = re.split(r"[ .:=/]", value)[-1] or value
+    assert value[-12:] not in secrets.redact(text).text
+    assert len(tail) < 20 or tail not in secrets.redact(text).text
+
+
+def test_every_format_has_a_sample() -> None:
+    """No rule of the table is untested, but for a few with the shape of a tested neighbour."""
+    tested = {rule for rule, _ in FORMATS}
+    untested = {row.rule for row in secret_rules.FORMATS} - tested
+    assert untested <= {
+        "buildkite-token", "cloudflare-origin-key", "crates-token", "dynatrace-token",
+        "elevenlabs-key", "facebook-token", "fly-token", "langfuse-key", "newrelic-key",
+        "onepassword-token", "postman-key", "tavily-key",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aws_key_id = AKIAIOSFODNN7EXAMPLE\nsecret = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "export GITHUB_TOKEN=ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "OPENAI_API_KEY=sk-your-key-here-1234567890abcdef",
+        "api_key: YOUR_API_KEY",
+        'api_key = os.environ["OPENAI_API_KEY_V2_2024"]',
+        "const token = process.env.GITHUB_TOKEN_2024_PROD",
+        "token: ${{ secrets.NPM_TOKEN_2024_11 }}",
+        "password=<your password 123 here>",
+        "secret: {{ vault.secret_2024_prod_value }}",
+        "Authorization: Bearer $TOKEN",
+        "Authorization: Bearer <access-token-1234>",
+        "Authorization: Basic dXNlcjpwYXNz",
+        "postgres://user:pass@localhost:5432/db",
+        "postgres://postgres:postgres@db/app",
+        "https://user:${PASSWORD}@example.com",
+        "mongodb+srv://app:s3cret99@db.example.com/x",
+        "max_tokens: 4096, token_count=123456789012",
+        "token_id: 8f14e45fceea167a5a36dedd4bea2543",
+        "tokenizer = AutoTokenizer.from_pretrained('bert-base-uncased-2018')",
+        "password: aaaaaaaa1111",
+        "secret_name = projects/123456/secrets/db-password-2024",
+        'token = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"',
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA...\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\n<your key>\n-----END PRIVATE KEY-----",
+        "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAu1SU1LfVLPHC",
+        "sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV",
+        "date -u +%Y-%m-%dT00:00:00Z",
+    ],
+)  # fmt: skip
+def test_placeholders_are_left(text: str) -> None:
+    """Samples of guides, variables, words, hashes and addresses are not secrets."""
+    assert secrets.find(text) == []
+    assert secrets.redact(text) == (text, {})
+
+
+@pytest.mark.parametrize(
+    ("rule", "template"),
+    [
+        ("password", 'password = "Tr0ub4dor&3x"'),
+        ("password", "DB_PASSWORD=Vw9{A12}!"),
+        ("password", "  passwd: 'Winter-in-Oslo-77'"),
+        ("assigned-secret", "client_secret: {A32}"),
+        ("assigned-secret", '"apiKey": "{x32}"'),
+        ("assigned-secret", "export MY_SERVICE_TOKEN={A40}"),
+        ("assigned-secret", "| API key | `{A40}` |".replace(" | `", ": `")),
+        ("assigned-secret", "heroku_api_key = {x8}-{x4}-4{x3}-{x4}-{x12}"),
+        ("assigned-secret", "x.secretToken => '{W40}'"),
+        ("authorization-header", "curl -H 'Authorization: Bearer {A40}' https://api.test"),
+        ("authorization-header", "Authorization: Basic YWxpY2U6VHI0dWI0ZG9yJjNY"),
+        ("password-in-url", "DATABASE_URL=postgres://app:{A16}@db.internal:5432/app"),
+        ("password-in-url", "git clone https://x-access-token:{A20}@git.internal/r.git"),
+        ("password", "curl -u alice:{A14}-Zq https://api.internal/v1"),
+        ("aws-secret-key", "AKIA{U16} and then {B40}"),
+    ],
+)
+def test_values_next_to_telling_names(rule: str, template: str) -> None:
+    """A value without a format of its own is found by the name or the header beside it."""
+    text = made(template)
+    assert rule in [secret.rule for secret in secrets.find(text)], text
+    assert secrets.redact(text).counts[rule] == 1
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", "PGP "])
+@pytest.mark.parametrize("end", [True, False])
+@pytest.mark.parametrize("newline", ["\n", "\\n", "\r\n", "\n    "])
+def test_private_keys_over_lines(kind: str, end: bool, newline: str) -> None:
+    """A private key goes whole, over lines, with line ends written out, and without its end."""
+    block = " BLOCK" if kind == "PGP " else ""
+    lines = [made("{B64}", seed) for seed in range(8)]
+    parts = [f"-----BEGIN {kind}PRIVATE KEY{block}-----", *lines]
+    if end:
+        parts.append(f"-----END {kind}PRIVATE KEY{block}-----")
+    text = "before\n" + newline.join(parts) + "\n\nafter."
+    redacted = secrets.redact(text)
+    assert redacted.counts == {"private-key": 1}
+    assert not any(line[:20] in redacted.text for line in lines)
+    assert redacted.text.startswith("before\n[redacted: private-key]")
+    assert redacted.text.endswith("after.")
+
+
+def test_a_secret_never_shows_its_value() -> None:
+    """Neither repr nor str of what is found holds the value."""
+    token = made("ghp_{A36}")
+    found = secrets.find(f"push with {token}")
+    assert token[4:] not in repr(found) + str(found[0])
+    assert found[0] == ("github-token", 1, 10, 50)
+
+
+def test_each_is_counted_once() -> None:
+    """A secret that several rules know is one secret; two of a kind are two."""
+    one, two = made("ghp_{A36}", 1), made("ghp_{A36}", 2)
+    text = f"GITHUB_TOKEN={one}\nhttps://x:{two}@github.com/a/b"
+    redacted = secrets.redact(text)
+    assert sum(redacted.counts.values()) == 2
+    assert one not in redacted.text
+    assert two not in redacted.text
+
+
+def test_words_beside_a_secret_do_not_excuse_it() -> None:
+    """Writing `example` or an ignore comment next to a real key does not hide it."""
+    text = f"example only, ignore: {made('AKIA{U16}')}  # nosec gitleaks:allow"
+    assert [secret.rule for secret in secrets.find(text)] == ["aws-access-key"]
+
+
+_FRAGMENTS = st.one_of(
+    st.sampled_from([made(template) for _, template in FORMATS]),
+    st.sampled_from(
+        ["password=", "token: ", "'", '"', "[redacted: jwt]", "discord", "vault ", "twilio", "\n",
+         " ", "://u:", "@host", "Bearer ", "sk-", "eyJ", "-----BEGIN RSA PRIVATE KEY-----",
+         "-----END RSA PRIVATE KEY-----",
+         "curl -u a:", "\x00", "İ", "\ud800", "_", "-", ".", "A1b2", "é"]
+    ),
+    st.text(max_size=12),
+    st.text(alphabet=string.ascii_letters + string.digits + "_-./+=:@", max_size=60),
+)  # fmt: skip
+
+
+@given(st.lists(_FRAGMENTS, max_size=14).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_redacting_twice_is_the_same(text: str) -> None:
+    """Whatever is glued together, a second redaction finds nothing and changes nothing."""
+    once = secrets.redact(text)
+    assert secrets.find(once.text) == []
+    assert secrets.redact(once.text) == (once.text, {})
+
+
+@given(st.lists(_FRAGMENTS, max_size=14).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_what_is_no_secret_stays(text: str) -> None:
+    """Nothing but marks is added, a text without secrets stays as it was, and lines are right."""
+    found = secrets.find(text)
+    rest = iter(text)
+    kept = re.sub(r"\[redacted: [a-z0-9-]+\]", "", secrets.redact(text).text)
+    assert all(c in rest for c in kept)  # what is left stood there, in that order
+    assert found or secrets.redact(text).text == text
+    assert all(s.line == text.count("\n", 0, s.start) + 1 for s in found)
+    assert all(a.end <= b.start for a, b in itertools.pairwise(found))
+
+
+def test_every_quantifier_has_a_bound() -> None:
+    """No pattern of the table can run on: `*`, `+` and `{n,}` are not used."""
+    patterns = [row.pattern.pattern for row in secret_rules.FORMATS]
+    patterns += [
+        value.pattern for value in vars(secret_rules).values() if isinstance(value, re.Pattern)
+    ]
+    for pattern in patterns:
+        assert all(most < _parser.MAXREPEAT for most in _most(_parser.parse(pattern))), pattern
+
+
+def _most(node: object) -> list[object]:
+    """The upper bounds of every repetition in a parsed pattern."""
+    found: list[object] = []
+    if isinstance(node, tuple) and len(node) == 2 and "REPEAT" in str(node[0]):
+        found.append(node[1][1])
+    if isinstance(node, tuple | list | _parser.SubPattern):
+        for part in node:
+            found.extend(_most(part))
+    return found
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "eyJ", "eyJa.", "sk-", "ghp_", "-----BEGIN RSA PRIVATE KEY-----\n", "password=", "://a:",
+        "token token ", "A", "a1-", "Bearer ", "secret_", "xoxb-", ":AA", "-us", "api_key=x\\",
+        "MNO discord.", "AKIAABCDEFGH", "curl -u a:", "\n", "[redacted: ", "pat", "s.vault",
+    ],
+)  # fmt: skip
+def test_time_grows_with_the_length(unit: str) -> None:
+    """Half a million hostile characters take about ten times what fifty thousand take."""
+
+    def cost(size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        best = float("inf")
+        for _ in range(2):
+            start = time.process_time()
+            secrets.find(text)
+            best = min(best, time.process_time() - start)
+        return best
+
+    small, large = cost(50_000), cost(500_000)
+    # Ten times the text; quadratic growth would be a hundred. Generous, for a busy machine.
+    assert large < 40 * max(small, 0.004), (small, large)

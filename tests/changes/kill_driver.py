@@ -1,0 +1,221 @@
+"""Kills a process at every system call of a change, and looks at what is left each time.
+
+Run as a program by test_kill.py: `kill_driver.py SCENARIO FOLDER EVERY`. It forks once a kill
+point; the child wraps the calls that change a disk and kills itself before the n-th, the parent
+then recovers and checks. Prints one JSON object. The product knows nothing of this.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tacit.changes import checks, exchange
+from tacit.changes.actor import acting_as
+from tacit.changes.change import (
+    Archive,
+    Change,
+    Create,
+    Delete,
+    Edit,
+    MergeInto,
+    Pin,
+    Rename,
+    Restore,
+    WriteFile,
+    make_change,
+)
+from tacit.changes.gate import Gate
+from tacit.changes.neighbours import Nobody
+from tacit.changes.place import Place
+
+CALLS = (
+    "open", "fsync", "rename", "replace", "unlink", "rmdir", "mkdir", "link", "symlink", "fchmod",
+    "close", "write",
+)  # fmt: skip
+
+
+class Report:
+    findings = ()
+
+
+def silent(files: Any, *, learned: bool, executable: Any = ()) -> Report:
+    return Report()
+
+
+def md(name: str, body: str) -> bytes:
+    return (
+        f"---\nname: {name}\ndescription: What {name} does.\n"
+        f"metadata:\n  source: auto-skill\n---\n\n{body}"
+    ).encode()
+
+
+class Scenario:
+    """A place in a known state, and a change to make there."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+        self.root = folder / "skills"
+
+    def gate(self) -> Gate:
+        place = Place(str(self.root))
+        return Gate([place], neighbours=Nobody(), scanner=silent, data=str(self.folder / "data"))
+
+    def prepare(self) -> Change:
+        """Set the scene and return the change, with an id that stays the same."""
+        gate = self.gate()
+        for name in ("one", "two"):
+            files = {"SKILL.md": md(name, "first\n\nsecond\n\nthird\n"), "scripts/run.sh": b"ls\n"}
+            if self.name != "create-first":
+                assert gate.propose(make_change(name, Create(files), actor="user")).applied
+        if self.name in ("edit", "edit-turns", "merge", "delete"):
+            with (self.root / "one" / "SKILL.md").open("a") as file:
+                file.write("\nby hand\n")  # so that a baseline has to be recorded as well
+        if self.name == "restore":
+            assert gate.propose(make_change("one", Archive(), actor="user")).applied
+        return make_change(*OPERATIONS[self.name], actor="user")
+
+    def act(self, change: Change) -> None:
+        gate = self.gate()
+        if self.name == "undo":
+            with acting_as("user"):
+                last = next(gate.site().history.log("one")).record.change
+                verdict = gate.undo(last)
+        else:
+            verdict = gate.propose(change)
+        assert verdict.applied, verdict
+
+    def state(self) -> dict[str, str]:
+        """Every file that a reader sees."""
+        found = {}
+        for path in sorted(self.root.rglob("*")):
+            parts = path.relative_to(self.root).parts
+            if path.is_file() and parts[0] != ".tacit-stage" and path.name != ".gitignore":
+                found["/".join(parts)] = path.read_text()
+        return found
+
+
+OPERATIONS: dict[str, tuple[Any, ...]] = {
+    "create-first": ("one", Create({"SKILL.md": md("one", "new\n"), "references/a.md": b"a\n"})),
+    "edit": ("one", Edit("second", "2nd"), WriteFile("references/b.md", b"b\n")),
+    "edit-turns": ("one", Edit("second", "2nd"), WriteFile("references/b.md", b"b\n")),
+    "rename": ("one", Rename("three")),
+    "archive": ("one", Archive()),
+    "restore": ("one", Restore()),
+    "merge": ("one", MergeInto("two", (Edit("third", "third, and one"),))),
+    "delete": ("one", Delete()),
+    "pin": ("one", Pin()),
+    "undo": ("one",),
+}
+
+
+def die_at(number: int) -> Callable[[], int]:
+    """Wrap the calls; the n-th kills. Returns what tells how many there were."""
+    count = 0
+
+    def wrap(function: Any) -> Any:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    for name in CALLS:
+        setattr(os, name, wrap(getattr(os, name)))
+    exchange._rename = wrap(exchange._rename)
+    subprocess.run = wrap(subprocess.run)
+    return lambda: count
+
+
+def in_child(scenario: Scenario, change: Change, number: int) -> tuple[bool, int]:
+    """Make the change in a child that dies at call `number`. Whether it died, and its calls."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        code = 1
+        try:
+            if scenario.name == "edit-turns":
+                exchange.exchange = lambda *_: False  # type: ignore[assignment]
+            calls = die_at(number)
+            scenario.act(change)
+            total = calls()
+            os.write(write, str(total).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True, 0
+    assert os.WEXITSTATUS(status) == 0, "the change failed in the child"
+    return False, int(text)
+
+
+def main() -> None:
+    name, folder, every = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    scene = Scenario(name, folder / "scene")
+    scene.folder.mkdir(parents=True)
+    change = scene.prepare()
+    template = folder / "template"
+    shutil.copytree(scene.folder, template, symlinks=True)
+    old = scene.state()
+    died, calls = in_child(scene, change, -1)
+    assert not died
+    new = scene.state()
+    assert (old != new) == (name != "pin")
+    seen = {"old": 0, "new": 0}
+    for number in range(1, calls + 1, every):
+        shutil.rmtree(scene.folder)
+        shutil.copytree(template, scene.folder, symlinks=True)
+        died, _ = in_child(scene, change, number)
+        if not died:  # one call less than the first time, e.g. a folder that was there already
+            assert number > calls - 10, number
+            break
+        seen[look_at_it(scene, change, old, new, number)] += 1
+    print(json.dumps({"calls": calls, "points": sum(seen.values()), **seen}))
+
+
+def look_at_it(
+    scene: Scenario, change: Change, old: dict[str, str], new: dict[str, str], number: int
+) -> str:
+    gate = scene.gate()
+    site = gate.site()
+    during = scene.state()
+    if scene.name != "edit-turns" and scene.name not in ("rename", "merge"):
+        # One folder moves in one step: even before recovery a reader sees old or new.
+        assert during in (old, new), f"call {number}: torn before recovery: {during}"
+    site.recover()
+    after = scene.state()
+    assert after in (old, new), f"call {number}: torn: {after}"
+    found = checks.check(gate)
+    assert not found, f"call {number}: doctor finds {[f.what for f in found]}"
+    skill = {"rename": "three", "merge": "one"}.get(scene.name, "one")
+    landed = site.history.knows(change.id, skill) if scene.name != "undo" else ""
+    if scene.name == "undo":
+        landed = next(site.history.log("one")).record.undoes
+    if scene.name != "pin":
+        assert bool(landed) == (after == new), f"call {number}: history and folder disagree"
+    outcome = "new" if landed else "old"
+    if scene.name != "undo":  # the same change again: it lands once, whatever happened before
+        scene.act(change)
+        assert scene.state() == new, f"call {number}: the retry made {scene.state()}"
+        ids = [v.record.change for v in site.history.log(skill) if v.record.kind != "renamed"]
+        assert ids.count(change.id) == 1, f"call {number}: landed {ids.count(change.id)} times"
+    return outcome
+
+
+if __name__ == "__main__":
+    main()

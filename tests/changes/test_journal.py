@@ -1,0 +1,189 @@
+"""The journal: what was interrupted is finished or taken back; what moved on is noticed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.base.errors import Damaged
+from tacit.changes import checks, exchange
+from tacit.changes.change import Archive, Edit, MergeInto, Rename
+from tacit.changes.contain import open_root
+from tacit.changes.journal import Entry, Journal, Move
+from tacit.changes.place import Place
+
+
+class Stop(BaseException):
+    """Ends a change in the middle as a kill would: nothing catches it to clean up."""
+
+
+def interrupt(kit: Any, monkeypatch: pytest.MonkeyPatch, *change: Any) -> None:
+    """Make a change whose folders move, and stop before its refs do."""
+    from tacit.changes import journal
+
+    def stop(*_: Any) -> None:
+        raise Stop
+
+    monkeypatch.setattr(type(kit.history.refs), "move", stop)
+    monkeypatch.setattr(journal, "clean", lambda root: None)
+    monkeypatch.setattr("tacit.changes.apply.clean", lambda root: None)
+    with pytest.raises(Stop):
+        kit.propose(*change)
+    monkeypatch.undo()
+
+
+def test_finished_when_the_folder_had_moved(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change whose folder is in place gets its history the next time anybody looks."""
+    kit.create("notes")
+    interrupt(kit, monkeypatch, "notes", Edit("step by step", "at once"))
+    assert kit.kinds("notes") == ["create"]
+    codes = [found.code for found in checks.check(kit.gate)]
+    assert codes == ["interrupted-change"]
+    assert kit.propose("notes", Edit("at once", "later")).applied
+    assert kit.kinds("notes") == ["create", "edit", "edit"]
+    assert checks.check(kit.gate) == []
+
+
+def test_doctor_mends_an_interrupted_change(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What doctor finds it can mend, and then finds nothing."""
+    kit.create("one")
+    kit.create("two")
+    interrupt(kit, monkeypatch, "one", MergeInto("two", (Edit("step by step", "x"),)))
+    (found,) = checks.check(kit.gate)
+    found.mend()
+    assert checks.check(kit.gate) == []
+    assert kit.kinds("one") == ["create", "archive"]
+    assert kit.kinds("two") == ["create", "edit"]
+
+
+def test_hand_edit_after_the_kill_is_kept(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person who edits between the kill and the recovery loses nothing."""
+    kit.create("notes")
+    interrupt(kit, monkeypatch, "notes", Edit("step by step", "at once"))
+    path = kit.root / "notes" / "SKILL.md"
+    path.write_text(path.read_text() + "by hand\n")
+    kit.site.recover()
+    assert kit.text("notes").endswith("at once.\nby hand\n")
+    assert kit.gate.look("notes").head.record.kind == "hand"
+
+
+def test_half_a_rename_is_finished(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill between the two moves of a rename leaves one skill, not none and not two."""
+    kit.create("notes")
+    original, calls = exchange.move, []
+
+    def second_fails(*args: Any) -> None:
+        calls.append(args)
+        if len(calls) == 2:
+            raise Stop
+        original(*args)
+
+    monkeypatch.setattr("tacit.changes.journal._take_back", lambda *_: None)
+    monkeypatch.setattr(Journal, "finish", lambda *_: None)
+    monkeypatch.setattr("tacit.changes.apply.clean", lambda root: None)
+    monkeypatch.setattr(exchange, "move", second_fails)
+    with pytest.raises(Stop):
+        kit.propose("notes", Rename("memo"))
+    monkeypatch.undo()
+    assert kit.names() == []
+    kit.site.recover()
+    assert kit.names() == ["memo"]
+    assert kit.kinds("memo")[-1] == "rename"
+
+
+def test_half_a_rename_whose_target_was_taken_is_reverted(
+    kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it cannot be finished any more, what was moved goes back."""
+    kit.create("notes")
+    original, calls = exchange.move, []
+
+    def second_fails(*args: Any) -> None:
+        calls.append(args)
+        if len(calls) == 2:
+            raise Stop
+        original(*args)
+
+    monkeypatch.setattr("tacit.changes.journal._take_back", lambda *_: None)
+    monkeypatch.setattr(Journal, "finish", lambda *_: None)
+    monkeypatch.setattr("tacit.changes.apply.clean", lambda root: None)
+    monkeypatch.setattr(exchange, "move", second_fails)
+    with pytest.raises(Stop):
+        kit.propose("notes", Rename("memo"))
+    monkeypatch.undo()
+    kit.by_hand("memo", "somebody else's\n")
+    kit.site.recover()
+    assert kit.names() == ["memo", "notes"]
+    assert kit.text("memo").endswith("somebody else's\n")
+    assert kit.kinds("notes") == ["create"]
+    assert checks.check(kit.gate) == []
+
+
+@pytest.mark.parametrize("operation", [Edit("step by step", "x"), Rename("memo"), Archive()])
+def test_without_the_system_call(operation: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system cannot exchange two names, plain renames do the same."""
+    monkeypatch.setattr(exchange, "_system_call", lambda: None)
+    kit.create("notes", scripts__run=b"ls\n")
+    assert kit.propose("notes", operation).applied
+    assert checks.check(kit.gate) == []
+    (kit.root / "a").mkdir()
+    (kit.root / "b").mkdir()
+    with open_root(kit.place) as root, pytest.raises(FileExistsError):
+        exchange.move(root.fd, "a", root.fd, "b")
+
+
+def test_broken_entry_is_put_aside(kit: Any) -> None:
+    """An entry that makes no sense stops changes until doctor has put it aside."""
+    kit.create("notes")
+    folder = Path(kit.site.journal.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "20260101-000000000-00000000.json").write_text("{")
+    with pytest.raises(Damaged, match="journal entry"):
+        kit.propose("notes", Edit("step by step", "x"))
+    (found,) = checks.check(kit.gate)
+    found.mend()
+    assert checks.check(kit.gate) == []
+    assert kit.propose("notes", Edit("step by step", "x")).applied
+
+
+def test_leftovers_are_found_and_removed(kit: Any) -> None:
+    """What a kill left on the stage or half written is found, and removed by the next change."""
+    kit.create("notes")
+    (kit.root / ".tacit-stage" / "x" / "0").mkdir(parents=True)
+    (Path(kit.history.folder) / "tmp" / "half").write_bytes(b"x")
+    codes = {found.code for found in checks.check(kit.gate)}
+    assert codes == {"left-on-stage", "left-temporary"}
+    assert kit.propose("notes", Edit("step by step", "x")).applied
+    assert checks.check(kit.gate) == []
+
+
+def test_damaged_history_is_found(kit: Any) -> None:
+    """A missing object is a finding that says what to do."""
+    verdict = kit.create("notes")
+    path = Path(kit.history.folder) / "objects" / verdict.version[:2] / verdict.version[2:]
+    path.unlink()
+    (found,) = checks.check(kit.gate)
+    assert found.code == "broken-history"
+    assert kit.history.folder in found.fix
+
+
+def test_entries_survive_json(tmp_path: Path) -> None:
+    """An entry is read back as it was written, and finishing twice is finishing once."""
+    journal = Journal(str(tmp_path / "journal"))
+    move = Move("swap", "a", "b", 7, "0" * 40)
+    entry = Entry("20260101-000000000-00000000", "/root", "notes", (move,), ())
+    assert journal.entries() == []
+    journal.write(entry)
+    assert journal.entries() == [entry]
+    journal.finish(entry)
+    journal.finish(entry)
+    assert journal.entries() == []
+
+
+def test_recovery_of_a_place_that_is_gone(make_kit: Callable[..., Any]) -> None:
+    """Recovering a place that was never made does not make it."""
+    kit = make_kit(place=None)
+    assert kit.site.recover() == []
+    assert not kit.root.exists()
+    assert Place(str(kit.root)).real == str(kit.root)
