@@ -1,9 +1,8 @@
 """Commands run in a sandbox: bubblewrap on Linux, Seatbelt on macOS, else not at all.
 
-Inside, the whole disk can be read but for folders of secrets; only the project and a temporary
-folder can be written, and in the project neither skill folders (the gate's) nor what git would
-run later (hooks, config). There is no network unless it is allowed. A command cannot outlive its
-time, nor its tree of processes the command.
+Inside, the disk can be read but for what `walls.py` hides; only the project and a temporary folder
+can be written, and in the project not what is guarded. There is no network unless it is allowed.
+A command cannot outlive its time, nor its tree of processes the command: `running.py`.
 """
 
 import os
@@ -12,59 +11,46 @@ import sys
 from collections.abc import Mapping
 from typing import Protocol
 
-import msgspec
-
-from tacit.base import paths
+from tacit.agent.walls import Rules, guarded, hidden, is_inside, pinned
 from tacit.base.errors import Refused
-from tacit.traces.hosts.places import PLACES
 
-# What a command has no business reading, below the user's home.
-SECRET_PLACES = (
-    ".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube",
-    ".docker", ".netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials",
-    ".config/git/credentials", ".password-store", ".local/share/keyrings", ".mozilla",
-    ".config/google-chrome", ".config/chromium", ".cargo/credentials", ".cargo/credentials.toml",
-    ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json",
-    ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".copilot/config.json",
-    ".hermes/.env", "Library/Keychains", "Library/Cookies", ".bash_history", ".zsh_history",
-)  # fmt: skip
-# What would run outside later if it were written inside.
-_GUARDED = (".git/hooks", ".git/config", ".git/info", ".githooks", ".husky", ".tacit")
+__all__ = ["Bubblewrap", "NoSandbox", "Rules", "Sandbox", "Seatbelt", "environment", "find"]
+
 _KEEP = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "HOME",
-    "VIRTUAL_ENV",
+    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "HOME", "VIRTUAL_ENV",
+)  # fmt: skip
+_TMP = "/tmp"  # noqa: S108 - inside, it is a folder of the session's own
+# The kernel's own. Root is their owner and needs no capability to write them.
+_SWITCHES = tuple(
+    f"/proc/{name}"
+    for name in (
+        "sys",
+        "sysrq-trigger",
+        "irq",
+        "bus",
+        "fs",
+        "acpi",
+        "scsi",
+        "mtrr",
+        "latency_stats",
+    )
 )
-
-
-class Rules(msgspec.Struct, frozen=True):
-    """What one command may do."""
-
-    project: str
-    temporary: str
-    """A folder of this session's own; the command sees it as /tmp."""
-    writable: tuple[str, ...] = ()
-    """More folders that may be written, e.g. a staged skill."""
-    read_only_project: bool = False
-    network: bool = False
-    hidden: tuple[str, ...] = ()
-    """More paths to hide."""
+# Processes of one command, where the system counts them by namespace.
+_SHELL = ("/bin/sh", "-c", 'ulimit -u 4096 2>/dev/null; exec /bin/sh -c "$0"')
 
 
 class Sandbox(Protocol):
     """Turns a shell command into a program call that holds it in."""
 
     name: str
+    is_namespace: bool
+    """Whether its processes end with the first of them, and it tells which that is."""
 
-    def call(self, command: str, rules: Rules) -> list[str]:
-        """The arguments to run `command` with. Raises nothing; starts nothing."""
+    def call(self, command: str, rules: Rules, told: int) -> list[str]:
+        """The arguments to run `command` with. Raises nothing; starts nothing.
+
+        A namespace writes JSON with `child-pid`, its first process, to the descriptor `told`.
+        """
         ...
 
 
@@ -87,43 +73,63 @@ class Bubblewrap:
     """Namespaces of its own, by the `bwrap` program."""
 
     name = "bubblewrap"
+    is_namespace = True
 
     def __init__(self, program: str = "bwrap") -> None:
         self._program = program
 
-    def call(self, command: str, rules: Rules) -> list[str]:
+    def call(self, command: str, rules: Rules, told: int) -> list[str]:
         words = [
-            self._program, "--unshare-all", "--die-with-parent", "--new-session",
-            "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-            "--tmpfs", "/run", "--bind", rules.temporary, "/tmp",  # noqa: S108
+            self._program, "--info-fd", str(told), "--unshare-all", "--die-with-parent",
+            "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev",
+            "--proc", "/proc", "--tmpfs", "/run", "--bind", rules.temporary, _TMP,
         ]  # fmt: skip
+        for switches in _SWITCHES:
+            if os.path.exists(switches):
+                words += ["--ro-bind", switches, switches]
         if rules.network:
-            words += [
-                "--share-net",
-                "--ro-bind-try",
-                "/run/systemd/resolve",
-                "/run/systemd/resolve",
-            ]
+            resolver = "/run/systemd/resolve"
+            words += ["--share-net", "--ro-bind-try", resolver, resolver]
         bind = "--ro-bind" if rules.read_only_project else "--bind"
         words += [bind, rules.project, rules.project]
         for path in rules.writable:
             words += ["--bind", path, path]
-        for path in guarded(rules):
-            words += ["--ro-bind", path, path]
+        if not rules.read_only_project:
+            words += _guards(rules)
+        shown = (rules.project, *rules.writable)
         for path in hidden(rules):
+            if is_inside(path, _TMP) and not any(is_inside(path, s) for s in shown):
+                continue  # not there inside: /tmp is another folder
+            if is_inside(path, "/run"):
+                continue
             words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-        return [*words, "--chdir", rules.project, "--", "/bin/sh", "-c", command]
+        return [*words, "--chdir", rules.project, "--", *_SHELL, command]
+
+
+def _guards(rules: Rules) -> list[str]:
+    """Mounts over what stays as it is. A mount cannot be renamed away, nor the folders above it."""
+    words: list[str] = []
+    done: set[str] = set()
+    for path in guarded(rules):
+        for above in pinned(path, rules.project):
+            if os.path.isdir(above) and above not in done:
+                words += ["--bind", above, above]
+                done.add(above)
+        if os.path.exists(path):
+            words += ["--ro-bind", path, path]
+    return words
 
 
 class Seatbelt:
     """A profile for macOS's `sandbox-exec`."""
 
     name = "seatbelt"
+    is_namespace = False
 
     def __init__(self, program: str = "sandbox-exec") -> None:
         self._program = program
 
-    def call(self, command: str, rules: Rules) -> list[str]:
+    def call(self, command: str, rules: Rules, told: int) -> list[str]:
         return [self._program, "-p", self.profile(rules), "/bin/sh", "-c", command]
 
     def profile(self, rules: Rules) -> str:
@@ -132,11 +138,21 @@ class Seatbelt:
         writable = [os.path.realpath(p) for p in (*own, rules.temporary, *rules.writable)]
         lines = ["(version 1)", "(allow default)", "(deny file-write*)"]
         lines += [f"(allow file-write* (subpath {_quoted(path)}))" for path in writable]
-        lines.append(
-            '(allow file-write* (literal "/dev/null") (literal "/dev/tty") (subpath "/dev/fd"))'
-        )
-        lines += [f"(deny file-write* (subpath {_quoted(path)}))" for path in guarded(rules)]
+        devices = ("null", "zero", "tty", "dtracehelper")
+        literals = " ".join(f'(literal "/dev/{name}")' for name in devices)
+        lines.append(f'(allow file-write* {literals} (subpath "/dev/fd"))')
+        for path in guarded(rules):
+            lines.append(f"(deny file-write* (subpath {_quoted(path)}))")
+            # Renaming a folder above would put a new one in its place.
+            lines += [
+                f"(deny file-write-unlink (literal {_quoted(above)}))"
+                for above in pinned(path, rules.project)
+            ]
         lines += [f"(deny file-read* file-write* (subpath {_quoted(p)}))" for p in hidden(rules)]
+        # What asks a program outside to act in its place.
+        lines.append("(deny appleevent-send)")
+        outside = ("/usr/bin/open", "/usr/bin/osascript", "/bin/launchctl")
+        lines += [f"(deny process-exec (literal {_quoted(path)}))" for path in outside]
         if not rules.network:
             lines.append("(deny network*)")
         return "\n".join(lines)
@@ -146,51 +162,23 @@ class NoSandbox:
     """No walls; only where the user's settings say so."""
 
     name = "none"
+    is_namespace = False
 
-    def call(self, command: str, rules: Rules) -> list[str]:
+    def call(self, command: str, rules: Rules, told: int) -> list[str]:
         return ["/bin/sh", "-c", command]
 
 
-def guarded(rules: Rules) -> list[str]:
-    """Paths in writable folders that stay read-only: skill folders, and what git runs by itself."""
-    places = [folder for place in PLACES for folder in place.project]
-    found = []
-    for inside in (*_GUARDED, *places):
-        path = os.path.join(rules.project, inside)
-        if os.path.lexists(path) and not os.path.islink(path) and path not in rules.writable:
-            found.append(path)
-    return found
-
-
-def hidden(rules: Rules) -> list[str]:
-    """Paths that a command must not see, by their real place; only what exists."""
-    home = paths.user_home()
-    own = paths.folders()
-    wanted = [os.path.join(home, place) for place in SECRET_PLACES]
-    wanted += [own.data, own.config, *rules.hidden]
-    wanted += _project_secrets(rules.project)
-    real = {os.path.realpath(path) for path in wanted if os.path.exists(path)}
-    kept = {os.path.realpath(p) for p in (rules.project, rules.temporary, *rules.writable)}
-    # A folder that holds what must be writable cannot be hidden whole.
-    return sorted(p for p in real if not any(k == p or k.startswith(p + os.sep) for k in kept))
-
-
-def _project_secrets(project: str) -> list[str]:
-    from tacit.agent.masking import is_secret_file
-
-    try:
-        entries = list(os.scandir(project))
-    except OSError:
-        return []
-    files = (entry for entry in entries if entry.is_file(follow_symlinks=False))
-    return [entry.path for entry in files if is_secret_file(entry.name)]
-
-
-def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(sandbox: Sandbox, rules: Rules, given: Mapping[str, str]) -> dict[str, str]:
     """The variables that a command gets: no keys, tokens or sockets."""
-    given = os.environ if given is None else given
+    temporary = _TMP if sandbox.name == "bubblewrap" else rules.temporary
     kept = {name: given[name] for name in _KEEP if name in given}
-    return kept | {"TERM": "dumb", "NO_COLOR": "1", "GIT_TERMINAL_PROMPT": "0", "TMPDIR": "/tmp"}  # noqa: S108
+    return kept | {
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "TMPDIR": temporary,
+        "XDG_CACHE_HOME": os.path.join(temporary, ".cache"),
+    }
 
 
 def _quoted(path: str) -> str:

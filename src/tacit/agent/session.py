@@ -64,6 +64,7 @@ class Session:
             ),
         )
         self.context.active = self.conversation.active
+        self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
         self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
         self._agent: Agent | None = None
         self._notices: list[str] = []

@@ -13,6 +13,7 @@ import msgspec
 
 from tacit.agent.masking import is_secret_path
 from tacit.agent.tools.tool import Context, Failed, Result, Tool, numbered, text_of
+from tacit.agent.walls import is_guarded, is_inside
 from tacit.base import paths
 from tacit.base.files import write_atomic
 from tacit.skills.globs import matches
@@ -134,13 +135,18 @@ def readable(path: str, context: Context) -> str:
     real = _resolve(path, context)
     if not context.options.show_secrets and is_secret_path(real, paths.user_home()):
         raise Failed(f"{path} may hold secrets and is masked; ask the user for what is needed")
-    allowed = [context.project, context.temporary]
-    allowed += [entry.real for entry in context.library.active()]
-    if not any(real == place or real.startswith(place + os.sep) for place in allowed):
+    if not _is_open(real, context):
         raise Failed(f"{path} is outside the project; the user can start in a folder above it")
     if not os.path.exists(real):
         raise Failed(f"there is no {path}")
     return real
+
+
+def _is_open(real: str, context: Context) -> bool:
+    """Whether the real path lies in the project, the session's own folder, or a skill."""
+    if is_inside(real, context.project) or is_inside(real, context.temporary):
+        return True
+    return any(is_inside(real, entry.real) for entry in context.library.active())
 
 
 def writable(path: str, context: Context) -> str:
@@ -151,11 +157,10 @@ def writable(path: str, context: Context) -> str:
         raise Failed(f"{path} is outside the project and cannot be written")
     if not context.options.show_secrets and is_secret_path(real, paths.user_home()):
         raise Failed(f"{path} may hold secrets and is masked")
-    below = os.path.relpath(real, context.project)
-    for place in PLACES:
-        if any(below == f or below.startswith(f + os.sep) for f in place.project):
-            raise Failed(f"{path} lies in a skill folder; use manage_skill")
-    if below.startswith((".git" + os.sep, ".tacit" + os.sep)) or below in (".git", ".tacit"):
+    below = f"/{os.path.relpath(real, context.project).casefold()}/"
+    if any(f"/{folder}/" in below for place in PLACES for folder in place.project):
+        raise Failed(f"{path} lies in a skill folder; use manage_skill")
+    if "/.git/" in below or is_guarded(real, context.rules()):
         raise Failed(f"{path} is not a file of the project's own work")
     return real
 
@@ -179,6 +184,8 @@ def _read(path: str) -> bytes:
 
     if os.path.isdir(path):
         raise Failed(f"{path} is a folder; use list_files")
+    if not os.path.isfile(path):
+        raise Failed(f"{path} is not a plain file")  # reading a pipe would wait for ever
     if os.path.getsize(path) > _MOST_BYTES:
         raise Failed(
             f"the file has {os.path.getsize(path):,} bytes; use run_command with head or grep"
@@ -222,9 +229,10 @@ def _search(folder: str, pattern: re.Pattern[str], glob: str, context: Context) 
     names = _walk(folder) if os.path.isdir(folder) else [os.path.basename(folder)]
     for name in names:
         path = os.path.join(base, name)
-        if not matches(name, glob) or is_secret_path(path, paths.user_home()):
+        if not matches(name, glob):
             continue
         try:
+            readable(path, context)  # a name in the project may be a link to anywhere
             text = text_of(_read(path))
         except (Failed, OSError):
             continue

@@ -3,7 +3,6 @@
 import msgspec
 
 from tacit.agent import running
-from tacit.agent.sandbox import Rules
 from tacit.agent.tools.tool import Asked, Context, Failed, Result, Tool
 from tacit.base.errors import Refused
 
@@ -25,15 +24,15 @@ async def run_command(call: RunCommand, context: Context) -> Result:
         sandbox = context.sandbox()
     except Refused as refused:
         raise Failed(f"{refused.message}; {refused.hint}") from None
-    rules = Rules(
-        project=context.project,
-        temporary=context.temporary,
-        network=context.options.network,
-        read_only_project=context.options.read_only_project,
-    )
+    rules = context.rules()
     seconds = min(call.seconds or context.options.seconds, _LONGEST)
     outcome = await running.run(call.command, sandbox, rules, seconds)
     text = context.shorten(outcome.output.rstrip("\n"))
+    if outcome.taken_away:
+        names = ", ".join(outcome.taken_away)
+        text += f"\n[taken away again: {names}. Skills are made by manage_skill; git's settings and"
+        text += " hooks are the user's.]"
+        return Result(text.lstrip(), failed=True)
     if outcome.timed_out:
         return Result(f"{text}\n[stopped after {seconds:g} s]".lstrip(), failed=True)
     if outcome.exit_code:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from tacit.agent.activation import Active
+from tacit.agent.walls import Rules
 
 if TYPE_CHECKING:
     from tacit.agent.sandbox import Sandbox
@@ -59,7 +60,21 @@ class Context:
         self.options = options
         self.active: dict[str, Active] = {}
         """The conversation's own table; the conversation writes it."""
+        self.below: tuple[str, ...] = ()
+        """The folders from the project down to where the user is."""
         self._kept = 0
+
+    def rules(self) -> Rules:
+        """What a command may do."""
+        options = self.options
+        return Rules(
+            project=self.project,
+            temporary=self.temporary,
+            network=options.network,
+            read_only_project=options.read_only_project,
+            show_secrets=options.show_secrets,
+            below=self.below,
+        )
 
     def shorten(self, text: str) -> str:
         """`text` cut in the middle if it is long, with how to see the rest."""
