@@ -25,7 +25,8 @@ def serve(name: str, arguments: dict[str, Any], known: set[str]) -> tuple[str, d
     ours = our_tool(name, arguments)
     if ours is None or ours not in known:
         return name, arguments
-    return ours, {_renamed(key): _value(key, value) for key, value in arguments.items()}
+    given = {_renamed(key): _value(key, value) for key, value in arguments.items()}
+    return ours, _SHAPES.get(ours, _as_it_is)(given)
 
 
 def mapping(known: set[str]) -> str:
@@ -36,6 +37,46 @@ def mapping(known: set[str]) -> str:
         if tool.ours in known and others:
             rows.append(f"- {', '.join(dict.fromkeys(others))}: {tool.ours}")
     return "\n".join(rows)
+
+
+def _as_it_is(given: dict[str, Any]) -> dict[str, Any]:
+    return given
+
+
+def _search(given: dict[str, Any]) -> dict[str, Any]:
+    if "query" in given and "pattern" not in given:
+        given["pattern"] = given.pop("query")
+    return given
+
+
+def _question(given: dict[str, Any]) -> dict[str, Any]:
+    """Several questions at once become one; options that are objects, their labels."""
+    several = given.pop("questions", None)
+    if isinstance(several, list) and several and isinstance(several[0], dict):
+        texts = [str(one.get("question", "")) for one in several if isinstance(one, dict)]
+        given["question"] = "\n".join(texts)
+        if len(several) == 1:
+            given["options"] = several[0].get("options", [])
+    if isinstance(options := given.get("options"), list):
+        given["options"] = [
+            str(one.get("label", one)) if isinstance(one, dict) else str(one) for one in options
+        ]
+    return given
+
+
+def _file(given: dict[str, Any]) -> dict[str, Any]:
+    """Tools that do several things say which in `command`; which of ours it is tells that."""
+    given.pop("command", None)
+    return given
+
+
+_SHAPES = {
+    "search_files": _search,
+    "ask_user": _question,
+    "read_file": _file,
+    "write_file": _file,
+    "edit_file": _file,
+}
 
 
 def _renamed(key: str) -> str:

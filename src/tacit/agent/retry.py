@@ -80,7 +80,8 @@ def _of_provider(error: Exception) -> Faults:
         e.ModelConnectionError,
         e.ModelRequestTimeout,
     )
-    status = getattr(error, "status_code", 0)
+    # Without a status, the answer came and could not be read.
+    status = getattr(error, "status_code", None) or 500
     passing = isinstance(error, known) or status in (408, 409, 425, 429) or status >= 500
     after = float(getattr(error, "retry_after", 0) or 0)
     if after > _LONGEST_TOLD:

@@ -6,11 +6,15 @@ A skill folder is never written by this road: that is the gate's.
 
 import asyncio
 import difflib
+import json
 import os
 import re
+import sys
+from typing import Any
 
 import msgspec
 
+from tacit.agent import searching
 from tacit.agent.masking import is_secret_path
 from tacit.agent.tools.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.agent.walls import is_guarded, is_inside
@@ -21,7 +25,7 @@ from tacit.traces.hosts.places import PLACES
 
 _PASSED_OVER = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache"}
 _MOST_BYTES = 20_000_000
-_MOST_FOUND = 500
+_MOST_FOUND = searching.MOST_FOUND
 
 
 class ReadFile(msgspec.Struct, frozen=True):
@@ -120,14 +124,38 @@ async def glob_files(call: GlobFiles, context: Context) -> Result:
 
 async def search_files(call: SearchFiles, context: Context) -> Result:
     try:
-        pattern = re.compile(call.pattern, re.I if call.ignore_case else 0)
+        re.compile(call.pattern)
     except re.error as error:
         raise Failed(f"the pattern is not a regular expression: {error}") from None
-    folder = readable(call.path, context)
-    rows = await asyncio.to_thread(_search, folder, pattern, call.glob, context)
+    paths_ = await asyncio.to_thread(_to_search, readable(call.path, context), call.glob, context)
+    asked = {"paths": paths_, "pattern": call.pattern, "ignore_case": call.ignore_case}
+    rows = await _ask_searcher(asked, context.options.search_seconds)
     more = f"\n(more than {_MOST_FOUND}; narrow the search)" if len(rows) > _MOST_FOUND else ""
     found = "\n".join(rows[:_MOST_FOUND])
     return Result(context.shorten(found) + more if rows else "(nothing found)")
+
+
+async def _ask_searcher(asked: dict[str, Any], seconds: float) -> list[str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",  # it needs nothing but the standard library, and starts faster without the rest
+        "-S",
+        searching.__file__,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            told, _ = await process.communicate(json.dumps(asked).encode())
+    except TimeoutError:
+        raise Failed(f"the search took too long (over {seconds:g} s); narrow it") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise Failed("the search failed")
+    return told.decode("utf-8", "replace").splitlines()
 
 
 def readable(path: str, context: Context) -> str:
@@ -223,25 +251,18 @@ def _walk(folder: str) -> list[str]:
     return found
 
 
-def _search(folder: str, pattern: re.Pattern[str], glob: str, context: Context) -> list[str]:
-    rows: list[str] = []
-    base = folder if os.path.isdir(folder) else os.path.dirname(folder)
-    names = _walk(folder) if os.path.isdir(folder) else [os.path.basename(folder)]
-    for name in names:
-        path = os.path.join(base, name)
-        if not matches(name, glob):
-            continue
-        try:
-            readable(path, context)  # a name in the project may be a link to anywhere
-            text = text_of(_read(path))
-        except (Failed, OSError):
-            continue
-        for number, line in enumerate(text.splitlines(), 1):
-            if pattern.search(line):
-                rows.append(f"{name}:{number}: {line.strip()[:300]}")
-                if len(rows) > _MOST_FOUND:
-                    return rows
-    return rows
+def _to_search(place: str, glob: str, context: Context) -> list[tuple[str, str]]:
+    """The files to look into, each by its name and its real path; masked ones are left out."""
+    if not os.path.isdir(place):
+        return [(os.path.basename(place), place)]
+    found = []
+    for name in _walk(place):
+        if matches(name, glob):
+            try:
+                found.append((name, readable(os.path.join(place, name), context)))
+            except Failed:
+                continue  # a name in the project may be a link to anywhere
+    return found
 
 
 TOOLS = (

@@ -99,6 +99,7 @@ class Options(msgspec.Struct, frozen=True):
     seconds: float = 120.0
     show_secrets: bool = False
     read_only_project: bool = False
+    search_seconds: float = 20.0
 
 
 class Tool(msgspec.Struct, frozen=True):
