@@ -53,6 +53,8 @@ class Approver:
         self._yes = yes
         self._ask = ask
         self._remember = remember
+        self.by_person = False
+        """Whether the last yes was said by a person to that very call."""
 
     @property
     def refusal(self) -> str:
@@ -62,6 +64,7 @@ class Approver:
         return "The user did not allow this call. Do not repeat it; ask what they want instead."
 
     async def allows(self, request: Request) -> bool:
+        self.by_person = False
         if request.power in ("read", "ask") or self._yes or self._is_listed(request):
             return True
         if self._ask is None:
@@ -71,7 +74,8 @@ class Approver:
             self._allow.append(request.pattern)
         if answer == "always" and self._remember is not None:
             self._remember(request.pattern)
-        return answer != "no"
+        self.by_person = answer != "no"
+        return self.by_person
 
     def _is_listed(self, request: Request) -> bool:
         for pattern in self._allow:

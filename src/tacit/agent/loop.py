@@ -146,6 +146,7 @@ class Agent:
             request = Request(tool.name, tool.power, subject_of(arguments), arguments)
             if not await self._approver.allows(request):
                 return Result(self._approver.refusal, failed=True)
+            self.context.agreed = self._approver.by_person
             return await tool.run(call, self.context)
         except Failed as failed:
             return Result(str(failed), failed=True)

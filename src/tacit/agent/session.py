@@ -63,6 +63,7 @@ class Session:
                 show_secrets=chosen.show_secrets,
             ),
         )
+        self.context.session = self.conversation.session
         self.context.active = self.conversation.active
         self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
         self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)

@@ -60,6 +60,9 @@ class Context:
         self.options = options
         self.active: dict[str, Active] = {}
         """The conversation's own table; the conversation writes it."""
+        self.session = ""
+        self.agreed = False
+        """Whether a person, and not a rule, has allowed the call that is being made."""
         self.below: tuple[str, ...] = ()
         """The folders from the project down to where the user is."""
         self._kept = 0
