@@ -34,7 +34,7 @@ def allow_always(pattern: str) -> str:
             return path
         allowed.append(pattern)
         after = added(before, pattern)
-        if _parsed(after, path) != wanted:
+        if not _says(after, wanted):
             raise BadConfig(f"{path} cannot be edited by rule", f"add it to agent.allow: {pattern}")
         mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
         write_atomic(os.path.realpath(path), after.encode(), mode=mode)
@@ -94,6 +94,13 @@ def _read(path: str) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise BadConfig(f"cannot read {path}: {error}", "mend it") from error
+
+
+def _says(text: str, wanted: dict[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _parsed(text: str, path: str) -> dict[str, Any]:

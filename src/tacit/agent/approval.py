@@ -25,7 +25,9 @@ class Request(msgspec.Struct, frozen=True):
         """The pattern that `always` and `session` would allow: this program, this file."""
         if self.power == "command":
             words = self.subject.split()
-            return f"{self.tool}:{words[0]} *" if words else self.tool
+            if not words or words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS:
+                return f"{self.tool}:{self.subject}"
+            return f"{self.tool}:{words[0]} *"
         return f"{self.tool}:{self.subject}"
 
 
@@ -34,6 +36,11 @@ Ask = Callable[[Request], Awaitable[Answer]]
 Remember = Callable[[str], None]
 """Keeps a pattern in the user's settings."""
 
+# Allowing these with any arguments would be allowing everything.
+_RUN_OTHERS = {
+    "sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "xargs", "find", "nohup", "time",
+    "timeout", "python", "node", "deno", "bun", "ruby", "perl", "php", "awk", "eval", "exec", "ssh",
+}  # fmt: skip
 # A pattern for one program must not let a second one through.
 _JOINERS = ("&", ";", "|", "`", "$(", "\n", ">", "<")
 

@@ -18,6 +18,7 @@ from tacit.agent.loop import Agent
 from tacit.agent.tools import TOOLS
 from tacit.agent.tools.skills import RunSkill, activate
 from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
+from tacit.agent.uses import Recorder
 from tacit.base import paths
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.settings import AgentSettings, Settings
@@ -68,6 +69,7 @@ class Session:
         self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
         self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
         self._agent: Agent | None = None
+        self._uses = Recorder(self.conversation.session, self.project)
         self._notices: list[str] = []
         if left_out := untold(self.project):
             names = " and ".join(left_out)
@@ -92,11 +94,14 @@ class Session:
             return
         agent = self._loaded()
         fresh = news(self.library, self.conversation)
-        answer = self._answer(agent, message, slash, fresh)
-        async for event in answer:
-            while self._notices:
-                yield events.Notice(self._notices.pop(0))
-            yield event
+        try:
+            async for event in self._answer(agent, message, slash, fresh):
+                self._uses.hear(event)
+                while self._notices:
+                    yield events.Notice(self._notices.pop(0))
+                yield event
+        finally:
+            self._uses.end("interrupted")
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News

@@ -6,6 +6,7 @@ import sys
 import click
 
 from tacit.agent import events
+from tacit.agent.approval import subject_of
 from tacit.agent.session import Session
 from tacit.base import settings
 from tacit.base.errors import Usage
@@ -20,10 +21,10 @@ Examples:
   git diff | tacit run "review this change" -
   tacit run --yes --json "mend the failing test" | jq -r 'select(.type=="call").name'
 
-Exit codes: 0 answered, 1 a limit was reached, 10 the model or the provider failed, 130 stopped.
+Exit codes: 0 answered, 1 a limit was reached, 11 the model or the provider failed, 130 stopped.
 """
 
-_CODES = {"done": 0, "interrupted": 130, "error": 10}
+_CODES = {"done": 0, "interrupted": 130, "error": 11}
 
 
 @click.command(epilog=_EPILOG)
@@ -58,45 +59,66 @@ def command(
     flags = {"agent.turns": max_turns, "agent.seconds": max_seconds}
     loaded = settings.load(flags={key: value for key, value in flags.items() if value})
     session = Session(loaded.settings, model=model, yes=yes)
-    message = " ".join([*(f"/{name}" for name in skill), message])
     try:
+        names = [session.library.get(name).name for name in skill]
+        message = " ".join([*(f"/{name}" for name in names), message])
         return asyncio.run(_run(session, message, as_json))
     finally:
         session.close()
 
 
 async def _run(session: Session, message: str, as_json: bool) -> int:
-    code = 0
-    fresh = True
+    shown = _Printer()
+    reason: events.Reason = "error"
     async for event in session.say(message):
         if as_json:
             click.echo(events.encode(event))
-        elif isinstance(event, events.Text):
-            click.echo(plain(event.delta), nl=False)
-            fresh = event.delta.endswith("\n")
-        elif isinstance(event, events.Call):
-            if not fresh:
-                click.echo()
-                fresh = True
-            from tacit.agent.approval import subject_of
+        else:
+            shown.show(event)
+        if isinstance(event, events.End):
+            reason = event.reason
+    shown.break_line()
+    code = _CODES.get(reason, 1)
+    if code == 1:
+        click.echo(f"tacit: stopped: the limit on {reason} was reached", err=True)
+    return code
 
+
+class _Printer:
+    """The answer on standard output, everything else on standard error."""
+
+    def __init__(self) -> None:
+        self._fresh = True
+
+    def show(self, event: events.AnyEvent) -> None:
+        if isinstance(event, events.Text):
+            click.echo(plain(event.delta), nl=False)
+            self._fresh = event.delta.endswith("\n")
+            return
+        if isinstance(event, events.Usage | events.End | events.Skill):
+            return
+        self.break_line()
+        if isinstance(event, events.Call):
             about = plain(subject_of(event.arguments)).split("\n")[0][:80]
-            click.echo(click.style(f"· {event.name} {about}", dim=True), err=True)
+            _note(f"· {plain(event.name)} {about}")
         elif isinstance(event, events.Return) and event.failed:
             last = plain(event.text.strip().rsplit("\n", 1)[-1])[:120]
             click.echo(click.style(f"  failed: {last}", fg="yellow"), err=True)
         elif isinstance(event, events.Restarted):
-            click.echo(
-                click.style(f"· {event.why}; again in {event.seconds:.0f} s", dim=True), err=True
-            )
+            _note(f"· {plain(event.why)}; again in {event.seconds:.0f} s")
+        elif isinstance(event, events.Notice):
+            _note(f"· {plain(event.text)}")
+        elif isinstance(event, events.Compacted):
+            _note(f"· summed up to make room ({event.tokens:,} tokens before)")
         elif isinstance(event, events.Error):
-            click.echo(
-                f"{click.style('tacit:', fg='red')} {event.why}\n       {event.hint}", err=True
-            )
-        if isinstance(event, events.End):
-            code = _CODES.get(event.reason, 1)
-            if code == 1:
-                click.echo(f"tacit: stopped: the limit on {event.reason} was reached", err=True)
-    if not as_json and not fresh:
-        click.echo()
-    return code
+            name = click.style("tacit:", fg="red")
+            click.echo(f"{name} {plain(event.why)}\n       {plain(event.hint)}", err=True)
+
+    def break_line(self) -> None:
+        if not self._fresh:
+            click.echo()
+            self._fresh = True
+
+
+def _note(text: str) -> None:
+    click.echo(click.style(text, dim=True), err=True)
