@@ -87,7 +87,7 @@ class Approver:
     def _is_listed(self, request: Request) -> bool:
         for pattern in self._allow:
             tool, _, subject = pattern.partition(":")
-            if tool not in (request.tool, "*"):
+            if not fnmatchcase(request.tool, tool):
                 continue
             if subject in ("", "*"):
                 return True

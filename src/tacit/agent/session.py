@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tacit.agent import events, models, sandbox
@@ -15,7 +15,8 @@ from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import instructions, untold
 from tacit.agent.limits import Limits
 from tacit.agent.loop import Agent
-from tacit.agent.tools import TOOLS
+from tacit.agent.servers import Servers
+from tacit.agent.tools import TOOLS, Tool
 from tacit.agent.tools.skills import RunSkill, activate
 from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.agent.uses import Recorder
@@ -69,6 +70,7 @@ class Session:
         self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
         self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
         self._agent: Agent | None = None
+        self._servers = Servers(settings.mcp.servers)
         self._uses = Recorder(self.conversation.session, self.project)
         self._notices: list[str] = []
         if left_out := untold(self.project):
@@ -77,6 +79,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the session's file and folder. Twice is the same as once."""
+        self._servers.close()
         self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
 
@@ -92,7 +95,9 @@ class Session:
             yield events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
             yield events.End("error", "", 0)
             return
-        agent = self._loaded()
+        agent = self._loaded(await self._servers.tools())
+        self._notices += self._servers.troubles
+        self._servers.troubles.clear()
         fresh = news(self.library, self.conversation)
         try:
             async for event in self._answer(agent, message, slash, fresh):
@@ -136,7 +141,7 @@ class Session:
             calls.append((ToolCallPart("run_skill", arguments, call_id), result))
         return calls
 
-    def _loaded(self) -> Agent:
+    def _loaded(self, more: Sequence[Tool] = ()) -> Agent:
         """The agent; the provider's library is imported at the first message."""
         if self._agent is None:
             chosen = self.settings.agent
@@ -147,7 +152,7 @@ class Session:
             self._agent = Agent(
                 [models.build(choice) for choice in several],
                 self.conversation,
-                TOOLS,
+                (*TOOLS, *more),
                 self.context,
                 self._approver,
                 limits=limits,

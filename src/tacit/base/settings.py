@@ -76,6 +76,24 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens that the model can read; 0 takes what is known of it, else 128,000."""
 
 
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One MCP server: a program to start, or an address."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str = ""
+    seconds: float = 60.0
+    """How long it may take to start, or to answer."""
+
+
+class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """MCP servers whose tools the agent gets."""
+
+    servers: dict[str, McpServer] = {}
+    """By name, each as [mcp.servers.NAME] with command and args, or url."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
@@ -83,6 +101,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     catalogue: CatalogueSettings = CatalogueSettings()
     search: SearchSettings = SearchSettings()
     agent: AgentSettings = AgentSettings()
+    mcp: McpSettings = McpSettings()
 
 
 class Value(msgspec.Struct, frozen=True):
