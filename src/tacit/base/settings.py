@@ -52,6 +52,59 @@ class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Drop the oldest sessions when the store is larger; 0 is no limit."""
 
 
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The agent of `tacit chat` and `tacit run`, and of work in the background."""
+
+    model: str = ""
+    """`provider:model`; empty takes what a key in the environment or a local server offers."""
+    background: str = ""
+    """A second, cheaper model for reviews and repairs; empty takes the provider's small one."""
+    fallback: tuple[str, ...] = ()
+    """Models to turn to when the first one fails."""
+    base_url: str = ""
+    """The address of a server of your own, e.g. http://127.0.0.1:11434/v1."""
+    sandbox: str = "auto"
+    """`auto`, or `none` to run commands bare where there is no sandbox."""
+    network: bool = False
+    """Whether commands may use the network."""
+    allow: tuple[str, ...] = ()
+    """Calls that need no approval, e.g. run_command:git *."""
+    show_secrets: bool = False
+    """Whether the agent may read .env files, keys and credentials."""
+    command_seconds: float = 120.0
+    """How long one command may take."""
+    turns: int = 100
+    """Requests to the model for one message; 0 is no limit."""
+    seconds: float = 0.0
+    """Seconds for one message; 0 is no limit."""
+    tokens: int = 0
+    """Tokens for one message; 0 is no limit."""
+    money: float = 0.0
+    """Dollars for one message; 0 is no limit."""
+    retries: int = 4
+    """How often a request that failed on its way is made again."""
+    window: int = 0
+    """Tokens that the model can read; 0 takes what is known of it, else 128,000."""
+
+
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One MCP server: a program to start, or an address."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str = ""
+    seconds: float = 60.0
+    """How long it may take to start, or to answer."""
+
+
+class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """MCP servers whose tools the agent gets."""
+
+    servers: dict[str, McpServer] = {}
+    """By name, each as [mcp.servers.NAME] with command and args, or url."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
@@ -59,6 +112,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     catalogue: CatalogueSettings = CatalogueSettings()
     search: SearchSettings = SearchSettings()
     traces: TraceSettings = TraceSettings()
+    agent: AgentSettings = AgentSettings()
+    mcp: McpSettings = McpSettings()
 
 
 class Value(msgspec.Struct, frozen=True):

@@ -43,7 +43,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool("search_files", "search", (
         "Grep", "grep", "grep_search", "grep_files", "search_file_content", "search_files", "rg",
         "codebase_search", "SemanticSearch", "codesearch", "lsp", "LSP", "search_dir",
-        "search_file", "session_search",
+        "search_file",
     )),
     Tool("glob_files", "search", (
         "Glob", "glob", "glob_files", "find", "find_file", "file_search", "glob_file_search",
@@ -65,7 +65,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool("run_skill", "skill", (
         "Skill", "skill", "activate_skill", "skill_view", "run_skill", "use_skill", "invoke_skill",
     )),
-    Tool("edit_skill", "other", ("skill_manage",)),
+    Tool("manage_skill", "other", ("skill_manage", "manage_skill")),
+    Tool("search_sessions", "search", ("session_search", "search_sessions")),
     Tool("list_skills", "other", ("skills_list", "list_skills")),
     Tool("run_agent", "other", (
         "Task", "Agent", "task", "agent", "delegate", "delegate_task", "delegate_to_agent",

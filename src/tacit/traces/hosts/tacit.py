@@ -4,14 +4,17 @@ Owns the format, which docs/traces.md describes, on both sides: reading, and `Se
 the agent writes with.
 """
 
+import fcntl
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from tacit.base.errors import Unwritable
+from tacit.base.errors import Busy, Unwritable
 from tacit.base.paths import folders
 from tacit.traces import values
 from tacit.traces.assemble import Assembler
@@ -90,13 +93,15 @@ class Tacit(JsonlHost):
             into.compacted(text, at)
         elif kind == "subagent":
             into.delegated(name, text, values.string(line.session), at)
-        else:
+        elif kind not in NOTES:
             into.passed("unknown-record")
 
     def _root(self) -> str:
         return os.path.join(folders().data, "sessions")
 
 
+# What the agent keeps for resuming; no events.
+NOTES = ("instructions", "message", "return", "ended", "known", "compacted")
 _FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
 
 
@@ -108,7 +113,8 @@ def _usage(told: dict[str, Any]) -> Usage:
 class SessionWriter:
     """Appends the events of one session to its file. One write a line: a kill cuts at most one.
 
-    Raises `Unwritable`. One thread at a time.
+    Raises `Unwritable`, and `Busy` while another process writes the same session. One thread at a
+    time.
     """
 
     def __init__(self, session: str, *, folder: str = "", **about: str) -> None:
@@ -122,6 +128,8 @@ class SessionWriter:
             self._file = os.open(self.path, flags, 0o600)
         except OSError as error:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}", "check it") from error
+        self._hold(session)
+        self._waiting: bytearray | None = None
         if os.fstat(self._file).st_size == 0:
             self._write({"type": "session", "format": FORMAT, "session": session, **about})
         elif not self._ends_whole():
@@ -160,11 +168,44 @@ class SessionWriter:
     def delegated(self, name: str, task: str, session: str) -> None:
         self._write({"type": "subagent", "name": name, "text": task, "session": session})
 
+    def note(self, line: dict[str, Any]) -> None:
+        """A line that is not an event: what the agent needs to resume."""
+        self._write(line)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Lines of a `with` block go out in one write; inside another block, with that one's."""
+        if self._waiting is not None:
+            yield
+            return
+        self._waiting = bytearray()
+        try:
+            yield
+        finally:
+            lines, self._waiting = bytes(self._waiting), None
+            self._append(lines)
+
     def close(self) -> None:
-        os.close(self._file)
+        """Twice is the same as once."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _hold(self, session: str) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise Busy(f"the session {session} is open elsewhere", "end it there first") from None
 
     def _write(self, event: dict[str, Any]) -> None:
         line = msgspec.json.encode(event | {"at": datetime.now(UTC)}) + b"\n"
+        if self._waiting is not None:
+            self._waiting += line
+        else:
+            self._append(line)
+
+    def _append(self, line: bytes) -> None:
         try:
             while line:
                 line = line[os.write(self._file, line) :]

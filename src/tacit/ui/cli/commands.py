@@ -18,8 +18,9 @@ BACK = "History and inbox"
 SESSIONS = "Sessions of your agents"
 CONNECT = "Connect your agents"
 LEARN = "Learn"
+TALK = "Work with the agent"
 KEEP = "Set up and look after"
-SECTIONS = (FIND, LEARN, CHANGE, BACK, SESSIONS, CONNECT, KEEP)
+SECTIONS = (FIND, TALK, LEARN, CHANGE, BACK, SESSIONS, CONNECT, KEEP)
 
 # Other words for a command.
 ALIASES = {"ls": "list"}
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "run": Known("run", TALK, "Let the agent do one task, and print its answer."),
     "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
     "why": Known("why", LEARN, "Say what came of a session, and why."),
     "new": Known("new", CHANGE, "Make a skill."),

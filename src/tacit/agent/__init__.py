@@ -1,0 +1,1 @@
+"""The loop, models, tools, activation of skills, and the sandbox that commands run in."""

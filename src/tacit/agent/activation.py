@@ -1,0 +1,117 @@
+"""Activating a skill: by the model's own call of `run_skill`, or by `/name` in the user's message.
+
+Both ways put the same bytes into the conversation. A skill stays active for the session; a second
+activation of an unchanged one says so instead of repeating it.
+"""
+
+import os
+import re
+from html import escape
+
+import msgspec
+
+from tacit.skills.library import Library
+from tacit.skills.reading import read_skill
+
+_SLASH = re.compile(r"/([^\s/]+)(?:\s+|$)")
+_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
+_MOST_FILES = 100
+
+
+class Slash(msgspec.Struct, frozen=True):
+    """A message that begins with `/name`: the skills in order, and what the model is told."""
+
+    skills: tuple[str, ...]
+    text: str
+    """The rest of the line; or the literal message, when nothing follows the names."""
+    arguments: str
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A `/name` that is no skill, and names near to it."""
+
+    name: str
+    near: tuple[str, ...]
+
+
+def parse_slash(message: str, library: Library) -> Slash | Unknown | None:
+    """What a message that begins with `/` asks for; None for any other message."""
+    if not message.startswith("/"):
+        return None
+    names: list[str] = []
+    at = 0
+    while match := _SLASH.match(message, at):
+        entry = library.find(match[1])
+        if entry is None or entry.state == "untrusted" or not entry.user_invocable:
+            if names:
+                break  # `/a /etc/hosts …`: a path after the skill belongs to the text
+            return Unknown(match[1], tuple(library.suggest(match[1])))
+        if entry.name not in names:
+            names.append(entry.name)
+        at = match.end()
+    if not names:
+        return None  # `/` alone, or a path
+    rest = message[at:].strip()
+    return Slash(tuple(names), rest or message.strip(), rest)
+
+
+class Active(msgspec.Struct, frozen=True):
+    """A skill that is active in a conversation, in the version that was read."""
+
+    name: str
+    digest: str
+    folder: str
+
+
+def render(
+    library: Library, name: str, arguments: str, active: dict[str, Active]
+) -> tuple[str, Active]:
+    """What a call of `run_skill` returns, and what to remember.
+
+    Raises `NotFound`, and OSError when the skill went away meanwhile.
+    """
+    entry = library.get(name)
+    now = Active(entry.name, entry.digest, entry.folder)
+    told = f"\n\nArguments: {arguments}" if arguments else ""
+    if active.get(entry.name) == now:
+        text = f'The skill "{entry.name}" is active already and has not changed. Go on with it.'
+        return text + told, now
+    skill = read_skill(os.path.join(entry.folder, entry.file))
+    parts = [substitute(skill.body.strip("\n"), arguments)]
+    if files := _files(entry.folder):
+        parts.append("\nFiles in the folder (read them when the text above refers to them):")
+        parts += [f"- {file}" for file in files]
+    if told and "$ARGUMENTS" not in skill.body:
+        parts.append(told[1:])
+    return wrap(now, "\n".join(parts)), now
+
+
+def wrap(skill: Active, text: str) -> str:
+    """`text` between two marks. The digest in the last one is what no body can foresee."""
+    name, folder = (escape(value, quote=True) for value in (skill.name, skill.folder))
+    return f'<skill name="{name}" folder="{folder}">\n{text}\n</skill {skill.digest}>'
+
+
+def substitute(body: str, arguments: str) -> str:
+    """`$ARGUMENTS` is all of them, `$1` to `$9` the single words; what was put in is left alone."""
+    words = arguments.split()
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "ARGUMENTS":
+            return arguments
+        number = int(match[1])
+        return words[number - 1] if number <= len(words) else match[0]
+
+    return _PLACE.sub(value, body)
+
+
+def _files(folder: str) -> list[str]:
+    """Files beside SKILL.md, by name alone, not more than a reader can use."""
+    found: list[str] = []
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "node_modules")
+        below = (os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))
+        found += [path for path in below if path.lower() != "skill.md"]
+        if len(found) > _MOST_FILES:
+            return [*found[:_MOST_FILES], "… and more"]
+    return found

@@ -1,0 +1,249 @@
+"""A conversation: what was said and done so far, on disk as soon as it is so.
+
+Beside the events of the trace stand the messages exactly as they went to the provider: resuming
+sends the same bytes again, and the provider's cache holds. Messages are only ever added; the one
+exception is a compaction, which begins anew with a summary. `stored.py` has the file.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tacit.agent import events, stored
+from tacit.agent.activation import Active
+from tacit.agent.stored import dump, dump_part, latest_session, load, load_part, session_file
+from tacit.agent.tools.tool import Result
+from tacit.base.errors import NotFound
+from tacit.traces.hosts.tacit import SessionWriter
+from tacit.traces.trace import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+
+__all__ = ["Conversation", "latest_session", "resume", "session_file"]
+
+_CUT_OFF = "[no result: the session ended while this ran]"
+_CALL_ID = "skill_"
+
+
+class Conversation:
+    """The messages, the skills that are active, and the file that both are kept in."""
+
+    def __init__(self, instructions: str, writer: SessionWriter, session: str) -> None:
+        self.instructions = instructions
+        self.session = session
+        self.messages: list[ModelMessage] = []
+        self.active: dict[str, Active] = {}
+        self.known: set[str] = set()
+        """Names of skills that the model has been told of, or could have found, so far."""
+        self._writer = writer
+        self._returns: list[ToolReturnPart] = []
+        self._user_calls = 0
+
+    @classmethod
+    def new(
+        cls,
+        instructions: str,
+        *,
+        project: str,
+        model: str,
+        branch: str = "",
+        known: "Iterable[str]" = (),
+    ) -> "Conversation":
+        """A conversation with a file of its own."""
+        session = stored.new_session_id()
+        writer = SessionWriter(session, project=project, model=model, branch=branch)
+        made = cls(instructions, writer, session)
+        made.known = set(known)
+        with writer.together():
+            writer.note({"type": "instructions", "text": instructions})
+            writer.note({"type": "known", "names": sorted(made.known)})
+        return made
+
+    def close(self) -> None:
+        """Let go of the file, so that another process can resume. Twice is the same as once."""
+        self._writer.close()
+
+    def model_settings(self) -> Any:
+        """Prompt caching wherever the provider has it."""
+        return {"cache": True}
+
+    def add_user(self, text: str, *, note: str = "", known: "Iterable[str]" = ()) -> None:
+        """What the user said; `note` is ours, stands before it, and told of the skills `known`."""
+        from pydantic_ai.messages import ModelRequest, UserPromptPart
+
+        self.flush_returns()
+        told = sorted(known)
+        self.known.update(told)
+        content = f"{note}\n\n{text}" if note else text
+        message = ModelRequest(
+            parts=[UserPromptPart(content=content)], instructions=self.instructions
+        )
+        with self._writer.together():
+            self._writer.prompt(text)
+            self._keep(message, {"known": told} if told else {})
+
+    def add_response(self, response: "ModelResponse", usage: events.Usage) -> None:
+        cost = usage.cost
+        told = Usage(usage.input_tokens, usage.output_tokens, usage.cached_tokens, cost=cost)
+        with self._writer.together():
+            self._tell(response)
+            self._writer.used(told)
+            self._keep(response)
+
+    def add_cut_text(self, text: str, why: str) -> None:
+        """Keep what had been said of an answer that did not come to its end."""
+        from pydantic_ai.messages import ModelResponse, TextPart
+
+        response = ModelResponse(parts=[TextPart(f"{text.rstrip()}\n{why}")])
+        with self._writer.together():
+            self._tell(response)
+            self._keep(response)
+
+    def add_return(self, part: "ToolCallPart", result: Result, seconds: float) -> None:
+        """The result of one call; it is sent with the others of its response."""
+        from pydantic_ai.messages import ToolReturnPart
+
+        error = result.text.strip().rsplit("\n", 1)[-1][:300] if result.failed else ""
+        returned = ToolReturnPart(
+            tool_name=part.tool_name, content=result.text, tool_call_id=part.tool_call_id
+        )
+        note: dict[str, Any] = {"type": "return", "part": dump_part(returned)}
+        with self._writer.together():
+            self._writer.returned(
+                part.tool_call_id, result.text, failed=result.failed, error=error, seconds=seconds
+            )
+            if result.activated is not None:
+                self.active[result.activated.name] = result.activated
+                self._writer.activated(result.activated.name)
+                note["active"] = result.activated
+            self._writer.note(note)
+        self._returns.append(returned)
+
+    def flush_returns(self) -> None:
+        """Make one request of the results so far."""
+        from pydantic_ai.messages import ModelRequest
+
+        if self._returns:
+            parts = list(self._returns)
+            self._returns.clear()
+            self.messages.append(ModelRequest(parts=parts, instructions=self.instructions))
+
+    def open_calls(self) -> "list[ToolCallPart]":
+        """Calls of the last response that have no result yet."""
+        done = {part.tool_call_id for part in self._returns}
+        response = self.messages[-1] if self.messages else None
+        if response is None or response.kind != "response":
+            return []
+        return [
+            part
+            for part in response.parts
+            if part.part_kind == "tool-call" and part.tool_call_id not in done
+        ]
+
+    def close_open_calls(self, text: str, *, running: str = "", instead: str = "") -> None:
+        """Give every call without a result this one: providers refuse a history with open calls.
+
+        The call with the id `running` gets `instead`.
+        """
+        for part in self.open_calls():
+            told = instead if running and part.tool_call_id == running else text
+            self.add_return(part, Result(told, failed=True), 0.0)
+        self.flush_returns()
+
+    def next_call_ids(self, count: int) -> list[str]:
+        """Ids for the user's own calls: the same for the same place in a conversation."""
+        return [f"{_CALL_ID}{self._user_calls + number}" for number in range(1, count + 1)]
+
+    def add_user_calls(self, calls: "list[tuple[ToolCallPart, Result]]") -> None:
+        """Calls that the user made by `/name`, as if the model had made them."""
+        from pydantic_ai.messages import ModelResponse
+
+        self._user_calls += len(calls)
+        response = ModelResponse(parts=[part for part, _ in calls])
+        with self._writer.together():
+            self._tell(response)
+            self._keep(response)
+            for part, result in calls:
+                self.add_return(part, result, 0.0)
+        self.flush_returns()
+
+    def compact(self, summary: str, messages: "list[ModelMessage]") -> None:
+        """Begin anew with `messages`, which carry the summary."""
+        with self._writer.together():
+            self._writer.compacted(summary)
+            self._writer.note({"type": "compacted", "messages": [dump(m) for m in messages]})
+        self.messages[:] = messages
+
+    def is_unanswered(self) -> bool:
+        return bool(self.messages) and self.messages[-1].kind == "request"
+
+    def last_text(self) -> str:
+        """What the model said last."""
+        for message in reversed(self.messages):
+            if message.kind == "response":
+                return "".join(p.content for p in message.parts if p.part_kind == "text")
+        return ""
+
+    def end(self, reason: str) -> None:
+        self._writer.note({"type": "ended", "name": reason})
+
+    def _tell(self, response: "ModelResponse") -> None:
+        """The events of a response."""
+        for part in response.parts:
+            if part.part_kind == "text" and part.content:
+                self._writer.said(part.content)
+            elif part.part_kind == "tool-call":
+                self._writer.called(part.tool_call_id, part.tool_name, _as_dict(part))
+
+    def _keep(self, message: "ModelMessage", more: dict[str, Any] | None = None) -> None:
+        self.messages.append(message)
+        self._writer.note({"type": "message", "message": dump(message)} | (more or {}))
+
+    def _read_back(self, line: dict[str, Any]) -> None:
+        kind = line["type"]
+        if kind == "known":
+            self.known.update(line["names"])
+        elif kind == "message":
+            self.flush_returns()
+            message = load(line["message"])
+            self.messages.append(message)
+            self.known.update(line.get("known", ()))
+            if message.kind == "response":
+                ids = [p.tool_call_id for p in message.parts if p.part_kind == "tool-call"]
+                self._user_calls += sum(call_id.startswith(_CALL_ID) for call_id in ids)
+        elif kind == "return":
+            self._returns.append(load_part(line["part"]))
+            if active := line.get("active"):
+                self.active[active["name"]] = Active(**active)
+        elif kind == "compacted":
+            self._returns.clear()
+            self.messages[:] = [load(message) for message in line["messages"]]
+
+
+def resume(session: str) -> Conversation:
+    """The conversation of an earlier session, as it was when it was last written.
+
+    `session` is the beginning of its id. Raises `NotFound`, and `Busy` while it is open elsewhere.
+    """
+    path = session_file(session)
+    session = path.rpartition("/")[2].removesuffix(".jsonl")
+    writer = SessionWriter(session)
+    stored.drop_cut_off(path)
+    lines = stored.read_whole(path)
+    instructions = next((line["text"] for line in lines if line["type"] == "instructions"), None)
+    if instructions is None:
+        writer.close()
+        raise NotFound(f"the session {session} ended before it began", "start one: tacit chat")
+    conversation = Conversation(instructions, writer, session)
+    for line in lines:
+        conversation._read_back(line)
+    conversation.close_open_calls(_CUT_OFF)
+    return conversation
+
+
+def _as_dict(part: "ToolCallPart") -> dict[str, Any]:
+    try:
+        return part.args_as_dict()
+    except Exception:  # what the model wrote is no JSON
+        return {"unreadable": str(part.args)}

@@ -1,0 +1,66 @@
+"""The system prompt: who the agent is, how skills are carried out, which there are, the project's.
+
+It is made once for a conversation and never changed: what is new later is said in later messages.
+"""
+
+import os
+import platform
+from collections.abc import Iterable
+from datetime import date
+
+from tacit.agent import foreign
+from tacit.agent.prompts import prompt
+from tacit.agent.tools.tool import Tool
+from tacit.base import trust
+from tacit.skills.library import Library
+
+_FILES = ("AGENTS.md", "CLAUDE.md")
+_MOST = 32_000
+
+
+def instructions(project: str, library: Library, tools: Iterable[Tool], *, network: bool) -> str:
+    """The whole of it, for a new conversation in `project`."""
+    parts = [
+        prompt("system").format(
+            project=project,
+            network="a network" if network else "no network",
+            date=date.today().isoformat(),
+            system=platform.platform(terse=True),
+        ),
+        prompt("skill_execution").format(mapping=foreign.mapping({tool.name for tool in tools})),
+        library.catalogue().text,
+        of_project(project),
+    ]
+    return "\n".join(part.strip() + "\n" for part in parts if part.strip())
+
+
+def of_project(project: str) -> str:
+    """AGENTS.md and CLAUDE.md; nothing where the user does not trust the project.
+
+    One that repeats the other, or only points to it, is left out.
+    """
+    if not trust.is_trusted(project):
+        return ""
+    found: dict[str, str] = {}
+    for name in _FILES:
+        text = _read(os.path.join(project, name))
+        others = [f"@{other}" for other in _FILES if other != name]
+        if text and text not in found.values() and text not in others:
+            found[name] = text
+    return "\n\n".join(f"## From the project's {name}\n\n{text}" for name, text in found.items())
+
+
+def untold(project: str) -> list[str]:
+    """Files of the project that are left out because the user does not trust it."""
+    if trust.is_trusted(project):
+        return []
+    return [name for name in _FILES if os.path.isfile(os.path.join(project, name))]
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(_MOST + 1)
+    except OSError:
+        return ""
+    return text[:_MOST].strip() + ("\n[… cut]" if len(text) > _MOST else "")

@@ -1,0 +1,190 @@
+"""A session: the agent put together from the settings, in conversation with one user."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tacit.agent import events, models, sandbox
+from tacit.agent.activation import Slash, Unknown, parse_slash
+from tacit.agent.allowing import allow_always
+from tacit.agent.announcing import News, news, offered
+from tacit.agent.approval import Approver, Ask
+from tacit.agent.conversation import Conversation, resume
+from tacit.agent.instructions import instructions, untold
+from tacit.agent.limits import Limits
+from tacit.agent.loop import Agent
+from tacit.agent.servers import Servers
+from tacit.agent.tools import TOOLS, Tool
+from tacit.agent.tools.skills import RunSkill, activate
+from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
+from tacit.agent.uses import Recorder
+from tacit.base import paths
+from tacit.base.errors import BadConfig, TacitError
+from tacit.base.settings import AgentSettings, Settings
+from tacit.skills.library import Library
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ToolCallPart
+
+AskUser = Callable[[Asked], Awaitable[str | None]]
+
+
+class Session:
+    """One conversation with a user, from the first message to the last."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        cwd: str | None = None,
+        model: str = "",
+        resuming: str = "",
+        yes: bool = False,
+        approve: Ask | None = None,
+        ask: AskUser | None = None,
+    ) -> None:
+        cwd = cwd or os.getcwd()
+        chosen = settings.agent
+        self.settings = settings
+        self.project = paths.project_root(cwd)
+        self.library = Library(cwd, settings)
+        self.choice = choose(chosen, model)
+        self.conversation = resume(resuming) if resuming else self._start()
+        self.temporary = tempfile.mkdtemp(prefix="tacit-")
+        self.context = Context(
+            self.project,
+            self.temporary,
+            library=self.library,
+            sandbox=lambda: sandbox.find(allow_none=chosen.sandbox == "none"),
+            ask=ask or _nobody,
+            options=Options(
+                network=chosen.network,
+                seconds=chosen.command_seconds,
+                show_secrets=chosen.show_secrets,
+            ),
+        )
+        self.context.session = self.conversation.session
+        self.context.active = self.conversation.active
+        self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
+        self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
+        self._agent: Agent | None = None
+        self._servers = Servers(settings.mcp.servers)
+        self._uses = Recorder(self.conversation.session, self.project)
+        self._notices: list[str] = []
+        if left_out := untold(self.project):
+            names = " and ".join(left_out)
+            self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
+
+    def close(self) -> None:
+        """Let go of the session's file and folder. Twice is the same as once."""
+        self._servers.close()
+        self.conversation.close()
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+    async def say(self, message: str) -> AsyncGenerator[events.AnyEvent, None]:
+        """Answer a message of the user's; `/name` activates skills first.
+
+        The last event is an `End`. Cancelling the reader interrupts the agent; what was done stays.
+        """
+        self.library.refresh()
+        slash = parse_slash(message, self.library)
+        if isinstance(slash, Unknown):
+            near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
+            yield events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
+            yield events.End("error", "", 0)
+            return
+        agent = self._loaded(await self._servers.tools())
+        self._notices += self._servers.troubles
+        self._servers.troubles.clear()
+        fresh = news(self.library, self.conversation)
+        try:
+            async for event in self._answer(agent, message, slash, fresh):
+                self._uses.hear(event)
+                while self._notices:
+                    yield events.Notice(self._notices.pop(0))
+                yield event
+        finally:
+            self._uses.end("interrupted")
+
+    async def _answer(
+        self, agent: Agent, message: str, slash: Slash | None, fresh: News
+    ) -> AsyncGenerator[events.AnyEvent, None]:
+        if slash is None:
+            async for event in agent.respond(message, note=fresh.note, known=fresh.names):
+                yield event
+            return
+        try:
+            calls = self._activate(slash)
+        except Failed as failed:
+            yield events.Error(str(failed), "nothing was sent")
+            yield events.End("error", "", 0)
+            return
+        self.conversation.add_user(slash.text, note=fresh.note, known=fresh.names)
+        self.conversation.add_user_calls(calls)
+        for _, result in calls:
+            if (active := result.activated) is not None:
+                yield events.Skill(active.name, "user", active.digest)
+        async for event in agent.resume():
+            yield event
+
+    def _activate(self, slash: Slash) -> "list[tuple[ToolCallPart, Result]]":
+        """The calls that the model itself would have made, with their results. Raises `Failed`."""
+        from pydantic_ai.messages import ToolCallPart
+
+        calls = []
+        ids = self.conversation.next_call_ids(len(slash.skills))
+        for name, call_id in zip(slash.skills, ids, strict=True):
+            arguments = {"name": name} | ({"arguments": slash.arguments} if slash.arguments else {})
+            result = activate(RunSkill(**arguments), self.context)
+            calls.append((ToolCallPart("run_skill", arguments, call_id), result))
+        return calls
+
+    def _loaded(self, more: Sequence[Tool] = ()) -> Agent:
+        """The agent; the provider's library is imported at the first message."""
+        if self._agent is None:
+            chosen = self.settings.agent
+            several = [self.choice, *(models.Choice(name) for name in chosen.fallback)]
+            limits = Limits(
+                chosen.turns, chosen.seconds, chosen.tokens, chosen.money, chosen.retries
+            )
+            self._agent = Agent(
+                [models.build(choice) for choice in several],
+                self.conversation,
+                (*TOOLS, *more),
+                self.context,
+                self._approver,
+                limits=limits,
+                window=chosen.window,
+            )
+        return self._agent
+
+    def _start(self) -> Conversation:
+        text = instructions(self.project, self.library, TOOLS, network=self.settings.agent.network)
+        return Conversation.new(
+            text, project=self.project, model=self.choice.name, known=offered(self.library)
+        )
+
+    def _remember(self, pattern: str) -> None:
+        try:
+            path = allow_always(pattern)
+        except TacitError as error:
+            self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
+        else:
+            self._notices.append(f"'{pattern}' is allowed from now on: {paths.shorten(path)}")
+
+
+def choose(settings: AgentSettings, model: str = "") -> models.Choice:
+    """The model for a conversation. Raises `BadConfig` with what to do when there is none."""
+    choice = models.find(model or settings.model, settings.base_url)
+    if choice is None:
+        raise BadConfig(
+            "no model: no key is set, and no local server answers",
+            "set one up: tacit setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)",
+        )
+    return choice
+
+
+async def _nobody(asked: Asked) -> str | None:
+    return None

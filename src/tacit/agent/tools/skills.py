@@ -1,0 +1,63 @@
+"""Tools for skills: loading one, and finding one."""
+
+import msgspec
+
+from tacit.agent.activation import render
+from tacit.agent.tools.tool import Context, Failed, Result, Tool
+from tacit.base.errors import NotFound
+
+
+class RunSkill(msgspec.Struct, frozen=True):
+    name: str
+    arguments: str = ""
+
+
+class SearchSkills(msgspec.Struct, frozen=True):
+    query: str
+    limit: int = 5
+
+
+async def run_skill(call: RunSkill, context: Context) -> Result:
+    entry = context.library.find(call.name)
+    if entry is not None and not entry.model_invocable and entry.name not in context.active:
+        raise Failed(f"The skill '{entry.name}' is for the user to start, by /{entry.name}.")
+    return activate(call, context)
+
+
+def activate(call: RunSkill, context: Context) -> Result:
+    """Load a skill into the conversation. The same for a model's call and for `/name`."""
+    entry = context.library.find(call.name)
+    if entry is None:
+        near = context.library.suggest(call.name)
+        tail = f" Near: {', '.join(near)}." if near else " search_skills finds the right one."
+        raise Failed(f"There is no skill '{call.name}'.{tail}")
+    if entry.state == "untrusted":
+        raise Failed(f"The skill '{entry.name}' belongs to a project that the user does not trust.")
+    try:
+        text, active = render(context.library, entry.name, call.arguments, context.active)
+    except NotFound as error:
+        raise Failed(error.message) from None
+    except OSError as error:
+        raise Failed(f"The skill '{entry.name}' cannot be read: {error.strerror}.") from None
+    return Result(text, activated=active)
+
+
+async def search_skills(call: SearchSkills, context: Context) -> Result:
+    hits = context.library.search(call.query, max(1, min(call.limit, 20)))
+    rows = [
+        f"- {hit.entry.name}: {hit.entry.description}"
+        for hit in hits
+        if hit.entry.state == "active" and hit.entry.model_invocable
+    ]
+    return Result("\n".join(rows) or "(no skill fits)")
+
+
+TOOLS = (
+    Tool(
+        "run_skill",
+        "Load a skill: its instructions come back and hold for the rest of the session.",
+        RunSkill,
+        run_skill,
+    ),
+    Tool("search_skills", "Find skills that fit a task.", SearchSkills, search_skills),
+)

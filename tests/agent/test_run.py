@@ -1,0 +1,108 @@
+"""`tacit run` as a real process: text, JSON lines, exit codes, pipes, interrupts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from talking import write_skill
+
+from tacit.testing import ModelServer, Stall, Status, ToolUse, reply
+
+TACIT = [sys.executable, "-m", "tacit"]
+
+
+def run(
+    server: ModelServer | None, *words: str, given: str | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    chosen = {"TACIT_AGENT_MODEL": "openai:mock", "TACIT_AGENT_RETRIES": "0"}
+    if server is not None:
+        chosen["TACIT_AGENT_BASE_URL"] = f"{server.url}/v1"
+    return subprocess.run(
+        [*TACIT, "run", *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        env=os.environ | chosen | variables,
+        timeout=60,
+    )
+
+
+def test_an_answer_is_printed_and_the_rest_goes_to_stderr(project: Path) -> None:
+    """Standard output is the answer alone, so that it can be piped; the exit code is 0."""
+    script = [reply("Looking. ", ToolUse("list_files", {})), "Nothing here."]
+    with ModelServer(script) as server:
+        done = run(server, "what", "is", "here?")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Looking. \nNothing here.\n"
+    assert "list_files" in done.stderr
+    assert server.requests[0].user_texts == ("what is here?",)
+
+
+def test_events_as_lines_of_json(project: Path) -> None:
+    """With --json each line is an event, the last one the end."""
+    with ModelServer([ToolUse("read_file", {"path": "x"}), "no"]) as server:
+        done = run(server, "--json", "go")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [line["type"] for line in lines]
+    assert kinds[:4] == ["usage", "call", "return", "text"]
+    assert lines[-1] == {"type": "end", "reason": "done", "text": "no", "turns": 2}
+    assert [line["failed"] for line in lines if line["type"] == "return"] == [True]
+
+
+def test_a_skill_and_standard_input(project: Path, home: Path) -> None:
+    """--skill activates it first; a last '-' adds what is piped in."""
+    write_skill(home / ".agents" / "skills", "review", "# Review")
+    with ModelServer(["fine"]) as server:
+        done = run(server, "--skill", "review", "this change", "-", given="+ a line\n")
+    assert done.returncode == 0, done.stderr
+    assert server.requests[0].user_texts == ("this change\n\n+ a line",)
+    assert "# Review" in server.requests[0].tool_results[0].text
+
+
+@pytest.mark.parametrize(
+    ("words", "script", "code", "says"),
+    [
+        (["--max-turns", "1", "go"], [ToolUse("list_files", {})], 1, "limit on turns"),
+        (["--max-seconds", "1", "go"], [reply("a", fault=Stall(30))], 1, "limit on seconds"),
+        (["go"], [Status(500)], 11, "scripted failure"),
+        (["go"], [Status(401)], 11, "key"),
+        (["--skill", "nothing", "go"], [], 3, "nothing"),
+        (["-"], [], 2, "nothing to do"),
+    ],
+)
+def test_exit_codes(project: Path, words: list[str], script: list, code: int, says: str) -> None:
+    """1 for a limit, 11 for the provider, 3 for a skill that is not there, 2 for a wrong call."""
+    with ModelServer(script) as server:
+        done = run(server, *words, given="")
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_model_the_way_to_one_is_named(project: Path) -> None:
+    """No key and no server: exit code 4, and what to set."""
+    done = run(None, "go", TACIT_AGENT_MODEL="", TACIT_AGENT_BASE_URL="http://127.0.0.1:9/v1")
+    assert done.returncode == 4
+    assert "tacit setup" in done.stderr
+
+
+def test_control_c_ends_with_130(project: Path) -> None:
+    """An interrupt ends the run at once, without a traceback."""
+    with ModelServer([reply("a b c", fault=Stall(60))]) as server:
+        child = subprocess.Popen(
+            [*TACIT, "run", "go"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ
+            | {"TACIT_AGENT_MODEL": "openai:mock", "TACIT_AGENT_BASE_URL": f"{server.url}/v1"},
+        )
+        server.wait(1, timeout=30)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert "Traceback" not in errors

@@ -1,0 +1,298 @@
+"""Commands that try to get out of the sandbox. Each asks a real shell in a real bubblewrap."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from boxes import WHY, Box
+
+from tacit.agent import running
+from tacit.agent.sandbox import Bubblewrap, Rules
+
+_PYTHON = os.path.realpath(sys.executable)
+pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
+
+
+def test_the_project_can_be_written_and_the_rest_cannot(box: Box) -> None:
+    """A file lands in the project and in /tmp; home, the disk and the skills folder refuse."""
+    skills = box.home / ".agents" / "skills" / "s"
+    skills.mkdir(parents=True)
+    done = box.run(
+        f"echo a > here && echo b > /tmp/there; for f in {box.home}/x {skills}/SKILL.md /etc/x"
+        f" /usr/x /var/tmp/x /x {box.project}/../y; do echo c > $f; done; echo end"
+    )
+    assert "end" in done.output
+    assert (box.project / "here").read_text() == "a\n"
+    assert (box.temporary / "there").read_text() == "b\n"
+    assert not (box.home / "x").exists()
+    assert not (skills / "SKILL.md").exists()
+    assert not (box.home / "y").exists()
+    assert done.output.count("Read-only file system") == 7
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo evil > .git/hooks/post-checkout",
+        "echo evil > .git/config",
+        "git config core.fsmonitor evil",
+        "rm -rf .git/hooks; mkdir -p .git/hooks; echo evil > .git/hooks/post-checkout",
+        "mv .git/hooks .git/h; mkdir .git/hooks; echo evil > .git/hooks/post-checkout",
+        "mv .git g; mkdir -p .git/hooks; echo evil > .git/hooks/post-checkout",
+        "mv .git g; cp -r g .git; echo evil > .git/config; rm -rf g",
+        "echo ../evil > .git/commondir",
+        "mkdir -p .husky; echo evil > .husky/pre-commit",
+        "mkdir -p .tacit; echo evil > .tacit/config.toml",
+        "mkdir -p .agents/skills/evil; echo evil > .agents/skills/evil/SKILL.md",
+        "mkdir -p evil/skills/evil; echo evil > evil/skills/evil/SKILL.md; ln -s evil .claude",
+        "ln -s /tmp .agents; mkdir -p /tmp/skills/evil; echo evil > /tmp/skills/evil/SKILL.md",
+    ],
+)
+def test_what_would_run_or_be_read_later_cannot_be_planted(box: Box, command: str) -> None:
+    """Neither git's hooks and settings nor skill folders hold anything new afterwards."""
+    before = (box.project / ".git" / "config").read_bytes()
+    box.run(command)
+    assert (box.project / ".git" / "config").read_bytes() == before
+    hooks = box.project / ".git" / "hooks"
+    assert not hooks.exists() or not [f for f in hooks.iterdir() if f.suffix != ".sample"]
+    assert not (box.project / ".git" / "commondir").exists()
+    for name in (".husky", ".tacit", ".agents/skills", ".claude/skills"):
+        assert not (box.project / name).exists(), name
+
+
+@pytest.mark.parametrize("kind", ["a folder", "inside a link"])
+def test_a_skill_folder_that_exists_is_read_only(box: Box, kind: str) -> None:
+    """Skills of the project can be read by commands, and not changed, moved or replaced."""
+    real = box.project / (".agents" if kind == "a folder" else "elsewhere")
+    (real / "skills" / "mine").mkdir(parents=True)
+    text = real / "skills" / "mine" / "SKILL.md"
+    text.write_text("mine")
+    if kind == "inside a link":
+        (box.project / ".agents").symlink_to("elsewhere")
+    done = box.run(
+        "cat .agents/skills/mine/SKILL.md; echo evil > .agents/skills/mine/SKILL.md;"
+        f"mv {real.name} gone; rm -rf .agents/skills/mine; mkdir .agents/skills/evil; true"
+    )
+    assert done.output.startswith("mine")
+    assert text.read_text() == "mine"
+    assert [path.name for path in (real / "skills").iterdir()] == ["mine"]
+
+
+def test_a_repository_made_by_a_command_stays_if_nothing_in_it_runs(far: Path) -> None:
+    """`git init` with a commit works; one with a hook or an alias is taken away again."""
+    as_n = "git -c user.name=n -c user.email=e"
+    made = f"git init -q . && echo a > a && git add a && {as_n} commit -qm a"
+    box = Box(far, far / "work")
+    assert not box.run(made).failed
+    assert (far / "work" / ".git" / "HEAD").exists()
+    for number, evil in enumerate(
+        ["git config alias.st '!evil'", "echo x > .git/hooks/pre-commit"]
+    ):
+        other = far / f"other{number}"
+        other.mkdir()
+        done = Box(far, other).run(f"{made} && {evil}")
+        assert done.taken_away == (".git",)
+        assert done.failed
+        assert not (other / ".git").exists()
+
+
+def test_a_commit_can_be_made(box: Box) -> None:
+    """Guarding git's settings leaves git usable."""
+    done = box.run("echo a > a && git add a && git -c user.name=n -c user.email=e commit -qm one")
+    assert done.exit_code == 0, done.output
+    log = subprocess.run(
+        ["git", "-C", str(box.project), "log", "--format=%s"], capture_output=True, text=True
+    )
+    assert log.stdout == "one\n"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [".ssh/id_ed25519", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".claude.json"],
+)
+def test_secrets_in_home_are_not_there(box: Box, place: str) -> None:
+    """A key in a usual place cannot be read by its path, by a link, or through /proc."""
+    secret = box.home / place
+    secret.parent.mkdir(parents=True, exist_ok=True)
+    secret.write_text("TOPSECRET")
+    (box.project / "link").symlink_to(secret)
+    (box.project / "up").symlink_to(box.home)
+    done = box.run(
+        f"cat {secret}; cat link; cat up/{place}; cat /proc/1/root{secret};"
+        f"cat /proc/self/root{secret};"
+        f"cat /proc/1/cwd/link; cp -r {secret} copy; tar cf - {secret} | strings;"
+        f"ln {secret} hard && cat hard; true"
+    )
+    assert "TOPSECRET" not in done.output
+
+
+def test_a_linked_folder_of_secrets_is_hidden_where_it_really_is(box: Box) -> None:
+    """~/.ssh may be a link to another folder; that one is hidden."""
+    real = box.home / "dotfiles" / "ssh"
+    real.mkdir(parents=True)
+    (real / "id_rsa").write_text("TOPSECRET")
+    (box.home / ".ssh").symlink_to(real)
+    done = box.run(f"cat ~/.ssh/id_rsa {real}/id_rsa; ls -la {real}")
+    assert "TOPSECRET" not in done.output
+
+
+def test_files_of_keys_in_the_project_are_empty_inside(box: Box) -> None:
+    """.env and keys, at any depth and through links, are empty, unless the user shows them."""
+    deep = box.project / "packages" / "app"
+    deep.mkdir(parents=True)
+    (box.project / ".env").write_text("KEY=TOPSECRET")
+    (deep / ".env.local").write_text("KEY=TOPSECRET")
+    (deep / "real.txt").write_text("TOPSECRET")
+    (box.project / ".env.prod").symlink_to("packages/app/real.txt")
+    (box.project / "innocent").symlink_to(".env")
+    (box.project / ".env.example").write_text("EXAMPLE")
+    command = "cat .env .env.prod innocent packages/app/* packages/app/.env.local .env.example;"
+    command += "mv .env x; cat x"
+    done = box.run(command)
+    assert "TOPSECRET" not in done.output
+    assert "EXAMPLE" in done.output
+    assert "TOPSECRET" in box.run(command, show_secrets=True).output
+
+
+def test_system_secrets_are_hidden_even_from_root(box: Box) -> None:
+    """/etc/shadow and host keys cannot be read, whoever runs this; nor Tacit's own data."""
+    data = box.home / ".local" / "share" / "tacit"
+    data.mkdir(parents=True)
+    (data / "tacit.db").write_text("TOPSECRET")
+    done = box.run(f"wc -c < /etc/shadow; ls /etc/ssh | wc -l; cat {data}/tacit.db; id -u")
+    assert "TOPSECRET" not in done.output
+    if os.path.exists("/etc/shadow"):
+        assert done.output.split()[0] == "0" or "denied" in done.output
+
+
+def test_the_environment_has_no_keys(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys and sockets in the user's variables reach neither the command nor bubblewrap."""
+    for name in ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "MY_PASSWORD"):
+        monkeypatch.setenv(name, "TOPSECRET")
+    done = box.run("env; cat /proc/*/environ | tr '\\0' '\\n'; set")
+    assert "PATH=" in done.output
+    assert "TOPSECRET" not in done.output
+
+
+def test_there_is_no_network_unless_it_is_allowed(box: Box) -> None:
+    """A server on loopback cannot be reached; with the setting it can."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 3); print('reached')"
+    command = f'{_PYTHON} -c "{code}"'
+    try:
+        assert "reached" not in box.run(command).output
+        assert "reached" in box.run(command, network=True).output
+    finally:
+        listener.close()
+
+
+def test_other_programs_sockets_cannot_be_called(box: Box) -> None:
+    """A socket file under home or /run, where an agent of keys may listen, is not there."""
+    path = box.home / "agent.sock"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    code = (
+        f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{path}'); print('reached')"
+    )
+    try:
+        for network in (False, True):
+            assert "reached" not in box.run(f'{_PYTHON} -c "{code}"', network=network).output
+        assert box.run("ls -A /run").output == ""
+    finally:
+        listener.close()
+
+
+def test_processes_outside_cannot_be_seen_or_signalled(box: Box) -> None:
+    """Inside, there are only the command's own processes, and no new powers to be had."""
+    outside = subprocess.Popen(["sleep", "60"])
+    try:
+        done = box.run(
+            f"kill -9 {outside.pid}; ls /proc | grep -c '^[0-9]'; cat /proc/{outside.pid}/cmdline;"
+            "mount -t tmpfs x /mnt; unshare -m true; chroot / true; mknod d b 8 0; true"
+        )
+        assert outside.poll() is None
+        assert "sleep" not in done.output
+        assert not (box.project / "d").exists()
+    finally:
+        outside.kill()
+        outside.wait()
+
+
+def test_the_kernels_switches_cannot_be_written(box: Box) -> None:
+    """Nothing in /proc but one's own processes, and nothing in /sys, is writable, even for root.
+
+    Asked by access(2), which knows of read-only mounts: trying it out would change the machine.
+    """
+    done = box.run(
+        "find /proc -maxdepth 1 -mindepth 1 -not -name '[0-9]*' -not -type l -writable;"
+        "find /proc/sys /proc/irq /proc/bus /proc/fs /sys -writable -not -type l 2>/dev/null;"
+        "find /proc/sys/kernel | wc -l"
+    )
+    assert int(done.output) > 10, done.output
+
+
+@pytest.mark.parametrize(
+    "name", ["with space", 'it\'s "quoted"', "ünï-côdé-日本", "$(touch x)", "a\nb"]
+)
+def test_odd_project_paths(far: Path, name: str) -> None:
+    """Spaces, quotes, other alphabets and shell signs in the project's path change nothing."""
+    project = far / name
+    project.mkdir()
+    done = Box(far, project).run("echo hello > file && cat file && pwd")
+    assert done.output == f"hello\n{project}\n"
+    assert (project / "file").read_text() == "hello\n"
+
+
+def test_a_project_that_is_a_link(far: Path) -> None:
+    """The real folder is written, and its neighbours are not."""
+    real = far / "real"
+    real.mkdir()
+    (far / "linked").symlink_to(real)
+    done = Box(far, far / "linked").run("echo a > a; echo b > ../b; pwd")
+    assert (real / "a").exists()
+    assert not (far / "b").exists()
+    assert str(real) in done.output
+
+
+def test_home_and_project_in_the_temporary_folder(home: Path) -> None:
+    """With all of it under /tmp, as in these tests, home stays hidden and the project works."""
+    if not str(home).startswith("/tmp/"):
+        pytest.skip("the tests' own folder lies elsewhere")
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "id_rsa").write_text("TOPSECRET")
+    box = Box(home, home / "work")
+    done = box.run(f"echo a > a; cat ~/.ssh/id_rsa; ls -A {home}; ls -A /tmp")
+    assert "TOPSECRET" not in done.output
+    assert "\nwork\n" in done.output
+    assert (home / "work" / "a").exists()
+
+
+def test_working_in_home_itself_hides_its_secrets(home: Path) -> None:
+    """When the project is the home folder, the folders of secrets in it are still hidden."""
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "id_rsa").write_text("TOPSECRET")
+    temporary = home / "t"
+    temporary.mkdir()
+    rules = Rules(str(home), str(temporary))
+    done = asyncio.run(running.run("cat .ssh/id_rsa; echo a > a", Bubblewrap(), rules, 20))
+    assert "TOPSECRET" not in done.output
+    assert (home / "a").exists()
+
+
+def test_a_read_only_project(box: Box) -> None:
+    """With that rule, the project can be read and not written, a staged folder can."""
+    staged = box.home / "staged"
+    staged.mkdir()
+    (box.project / "f").write_text("text")
+    rules = box.rules(read_only_project=True, writable=(str(staged),))
+    command = f"cat f; echo x > g; echo y > {staged}/h"
+    done = asyncio.run(running.run(command, Bubblewrap(), rules, 20))
+    assert done.output.startswith("text")
+    assert not (box.project / "g").exists()
+    assert (staged / "h").read_text() == "y\n"
