@@ -24,7 +24,9 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "chat": Known("chat", TALK, "Talk with the agent."),
     "run": Known("run", TALK, "Let the agent do one task, and print its answer."),
+    "setup": Known("setup", TALK, "Choose a model, and test it."),
     "trust": Known("trust", KEEP, "Allow a project's own skills and settings to count."),
     "config": Known("config", KEEP, "Show the settings and where each comes from."),
     "doctor": Known("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
