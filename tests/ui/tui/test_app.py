@@ -1,6 +1,7 @@
 """The chat on a whole screen: messages, approvals, questions, interrupts."""
 
 import json
+import os
 from pathlib import Path
 from threading import Event
 
@@ -305,8 +306,6 @@ def test_no_model_is_said_and_the_commands_work(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(models, "LOCAL", ())
 
     async def scenario() -> None:
-        import os
-
         async with opened(["unused"]) as chat:
             pass
         os.environ.pop("TACIT_AGENT_BASE_URL")
@@ -360,5 +359,26 @@ def test_the_model_can_be_changed_on_the_way() -> None:
                 "one",
                 "two",
             ]
+
+    play(scenario())
+
+
+def test_a_model_that_cannot_be_is_refused() -> None:
+    """/model with an unknown provider says so; the conversation goes on with the present one."""
+
+    async def scenario() -> None:
+        async with opened(Turns(["First.", "Second."])) as chat:
+            await chat.send("one")
+            await chat.until("First.")
+            await chat.idle()
+            before = chat.app.talk.id
+            os.environ.pop("TACIT_AGENT_BASE_URL")  # at an address of one's own, any name may be
+            await chat.send("/model nosuch:thing")
+            await chat.until("the model 'nosuch:thing'")
+            await chat.idle()
+            assert chat.app.talk.model == "openai:mock-model"
+            await chat.send("two")
+            await chat.until("Second.")
+            assert chat.app.talk.id == before
 
     play(scenario())

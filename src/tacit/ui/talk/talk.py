@@ -95,6 +95,8 @@ class Talk:
 
         When that cannot be done the present one stays. Blocks; raises `TacitError`.
         """
+        if model:
+            self._check(model)
         before = self.session
         same = bool(resuming) and resuming == self.id
         if same and before is not None:
@@ -130,6 +132,14 @@ class Talk:
     def close(self) -> None:
         if self.session is not None:
             self.session.close()
+
+    def _check(self, model: str) -> None:
+        """Raise what is wrong with `model` before anything is given up for it."""
+        from tacit.agent import models
+        from tacit.agent.session import choose
+        from tacit.base import settings
+
+        models.build(choose(settings.load(self.cwd).settings.agent, model))
 
     def _made(self, model: str, resuming: str) -> "Session":
         from tacit.agent.session import Session
