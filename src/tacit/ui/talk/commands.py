@@ -42,6 +42,7 @@ def _help(talk: Talk, rest: str) -> Shown:
         ("Up, Down", "what you typed before"),
         ("Tab", "complete, or move between the input and what can be opened"),
         ("PgUp, PgDn", "scroll"),
+        ("Ctrl-O", "open or close all tool calls"),
         ("Ctrl-C", "stop the answer; twice, or Ctrl-D: quit"),
     ]
     return Shown(f"{table(rows)}\n\n{table(keys)}")
