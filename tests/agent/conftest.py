@@ -1,6 +1,8 @@
 """A session with the scripted server for a model, in each wire format."""
 
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 sys.path.insert(0, str(Path(__file__).parent))
 
+from boxes import Box
 from talking import WIRES
 
 from tacit.agent import retry
@@ -60,3 +63,18 @@ def open_session(project: Path) -> Iterator[Any]:
     yield make
     for session in opened:
         session.close()
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home that is not under /tmp: there it would be out of sight without any wall."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        monkeypatch.setenv("HOME", folder)
+        (Path(folder) / "work").mkdir()
+        yield Path(folder)
+
+
+@pytest.fixture
+def box(far: Path) -> Box:
+    subprocess.run(["git", "init", "-q", str(far / "work")], check=True)
+    return Box(far, far / "work")

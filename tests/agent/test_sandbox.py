@@ -2,69 +2,19 @@
 
 import asyncio
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from boxes import WHY, Box
 
 from tacit.agent import running
-from tacit.agent.running import Outcome
 from tacit.agent.sandbox import Bubblewrap, Rules
 
-
-def _works() -> str:
-    """Why bubblewrap cannot be used here; empty when it can."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return "bubblewrap is not installed"
-    words = [program, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    return "" if done.returncode == 0 else f"bubblewrap does not work here: {done.stderr.strip()}"
-
-
-_WHY = _works()
-
-
-class Box:
-    """A project, a folder for the session, and commands run between them."""
-
-    def __init__(self, home: Path, project: Path) -> None:
-        self.home = home
-        self.project = project
-        self.temporary = home / "session-files"
-        self.temporary.mkdir(exist_ok=True)
-
-    def rules(self, **more: object) -> Rules:
-        return Rules(os.path.realpath(self.project), os.path.realpath(self.temporary), **more)
-
-    def run(self, command: str, *, seconds: float = 20.0, **more: object) -> Outcome:
-        made = running.run(command, Bubblewrap(), self.rules(**more), seconds)
-        return asyncio.run(made)
-
-
-@pytest.fixture
-def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home that is not under /tmp: there it would be out of sight without any wall."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        monkeypatch.setenv("HOME", folder)
-        (Path(folder) / "work").mkdir()
-        yield Path(folder)
-
-
-@pytest.fixture
-def box(far: Path) -> Box:
-    subprocess.run(["git", "init", "-q", str(far / "work")], check=True)
-    return Box(far, far / "work")
-
-
 _PYTHON = os.path.realpath(sys.executable)
-pytestmark = pytest.mark.skipif(bool(_WHY), reason=_WHY or "it works")
+pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
 
 
 def test_the_project_can_be_written_and_the_rest_cannot(box: Box) -> None:
@@ -287,74 +237,6 @@ def test_the_kernels_switches_cannot_be_written(box: Box) -> None:
     assert int(done.output) > 10, done.output
 
 
-def _alive(marker: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and marker in (entry / "cmdline").read_text():
-                found.append(entry.name)
-        except OSError:
-            continue
-    return found
-
-
-def test_a_daemon_does_not_outlive_its_command(box: Box) -> None:
-    """A process that forks twice and leaves its session is gone when the command has ended."""
-    began = time.monotonic()
-    done = box.run("(setsid sh -c 'sleep 61.25 & sleep 61.25' > /dev/null 2>&1 &) ; echo started")
-    assert done.output == "started\n"
-    assert time.monotonic() - began < 10
-    assert not _alive("61.25")
-
-
-def test_the_time_limit_kills_the_whole_tree(box: Box) -> None:
-    """Two hundred processes, some in sessions of their own, are gone when the time is up."""
-    spawn = (
-        "i=0; while [ $i -lt 100 ]; do (setsid sleep 62.5 &); sleep 62.5 & i=$((i+1)); done; wait"
-    )
-    began = time.monotonic()
-    done = box.run(spawn, seconds=1.5)
-    assert done.timed_out
-    assert done.failed
-    assert time.monotonic() - began < 10
-    assert not _alive("62.5")
-
-
-def test_a_command_that_ignores_signals_ends_too(box: Box) -> None:
-    """Trapping every signal buys no time."""
-    done = box.run("trap '' TERM INT HUP; while :; do sleep 63.5; done", seconds=0.5)
-    assert done.timed_out
-    assert done.seconds < 8
-    assert not _alive("63.5")
-
-
-def test_cancelling_kills_the_whole_tree(box: Box) -> None:
-    """When the user interrupts, nothing of the command is left running."""
-
-    async def interrupted() -> None:
-        command = "(setsid sleep 64.5 &); touch started; sleep 64.5"
-        task = asyncio.create_task(running.run(command, Bubblewrap(), box.rules(), 60))
-        while not (box.project / "started").exists():
-            await asyncio.sleep(0.02)
-        assert _alive("64.5")
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(interrupted())
-    assert not _alive("64.5")
-
-
-def test_huge_output_is_bounded_and_keeps_both_ends(box: Box) -> None:
-    """A hundred megabytes of output leave its beginning and its end, and how much is missing."""
-    done = box.run("echo first; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo last")
-    assert done.output.startswith("first\n")
-    assert done.output.endswith("last\n")
-    assert len(done.output) < running.MOST_OUTPUT + 1000
-    assert done.dropped > 99_000_000
-    assert f"{done.dropped:,} bytes left out" in done.output
-
-
 @pytest.mark.parametrize(
     "name", ["with space", 'it\'s "quoted"', "ünï-côdé-日本", "$(touch x)", "a\nb"]
 )
@@ -414,29 +296,3 @@ def test_a_read_only_project(box: Box) -> None:
     assert done.output.startswith("text")
     assert not (box.project / "g").exists()
     assert (staged / "h").read_text() == "y\n"
-
-
-def test_commands_side_by_side(box: Box) -> None:
-    """Several commands at once do not disturb one another."""
-
-    async def both() -> list[Outcome]:
-        made = [
-            running.run(f"sleep 0.2; echo {n} > n{n}; cat n{n}", Bubblewrap(), box.rules(), 20)
-            for n in range(4)
-        ]
-        return await asyncio.gather(*made)
-
-    assert [done.output for done in asyncio.run(both())] == ["0\n", "1\n", "2\n", "3\n"]
-
-
-def test_reading_from_the_terminal_ends_at_once(box: Box) -> None:
-    """A command that asks for input gets the end of the file, and no terminal."""
-    done = box.run("cat; read x < /dev/tty; echo end", seconds=5)
-    assert not done.timed_out
-    assert done.output.endswith("end\n")
-
-
-def test_an_exit_code_is_kept(box: Box) -> None:
-    """A non-zero exit is a failure, and its code is known."""
-    done = box.run("echo no; exit 7")
-    assert (done.exit_code, done.failed, done.output) == (7, True, "no\n")
