@@ -33,7 +33,9 @@ COMMANDS: dict[str, Known] = {
     "catalogue": Known(
         "catalogue", FIND, "Print the block that tells a model which skills there are."
     ),
+    "chat": Known("chat", TALK, "Talk with the agent."),
     "run": Known("run", TALK, "Let the agent do one task, and print its answer."),
+    "setup": Known("setup", TALK, "Choose a model, and test it."),
     "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
     "why": Known("why", LEARN, "Say what came of a session, and why."),
     "new": Known("new", CHANGE, "Make a skill."),

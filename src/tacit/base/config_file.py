@@ -1,0 +1,140 @@
+"""Setting values in the user's config.toml: the file is a person's, so all other text stays.
+
+It is edited as text, and the result must parse to exactly what was wanted, else nothing is written.
+Reading settings, and where they come from, is `settings.py`'s.
+"""
+
+import copy
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from tacit.base import paths
+from tacit.base.errors import BadConfig
+from tacit.base.files import write_atomic
+from tacit.base.locks import locked
+
+Scalar = str | bool | int | float
+
+
+def put(values: Mapping[str, Scalar | None], path: str = "") -> str:
+    """Set `section.key` values, None removing a key; the file's path.
+
+    Raises `BadConfig` where the file is broken or written in a way that cannot be edited by rule,
+    `Unwritable` and `Busy`.
+    """
+    path = path or paths.folders().config_file
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with locked(path + ".lock", what="the settings"):
+        before = _read(path)
+        wanted = _wanted(_parsed(before, path), values)
+        after = edited(before, values)
+        if _parsed_or_none(after) != wanted:
+            lines = ", ".join(f"{key} = {toml(v)}" for key, v in values.items() if v is not None)
+            raise BadConfig(f"{path} cannot be edited by rule", f"set there yourself: {lines}")
+        if after != before:
+            mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
+            write_atomic(os.path.realpath(path), after.encode(), mode=mode)
+    return path
+
+
+def edited(text: str, values: Mapping[str, Scalar | None]) -> str:
+    """`text` with these values set."""
+    for key, value in values.items():
+        section, _, field = key.rpartition(".")
+        text = _set(text, section, field, value)
+    return text
+
+
+def toml(value: Scalar) -> str:
+    """`value` as TOML writes it."""
+    # For these types JSON is TOML, but for one character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _set(text: str, section: str, field: str, value: Scalar | None) -> str:
+    lines = text.splitlines(keepends=True)
+    end = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
+    head = next((n for n, line in enumerate(lines) if _is_head(line, section)), None)
+    if head is None:
+        if value is None:
+            return text
+        gap = end if text.endswith("\n") else end * 2
+        return f"{text}{gap if text else ''}[{section}]{end}{field} = {toml(value)}{end}"
+    last = next((n for n in range(head + 1, len(lines)) if _is_any_head(lines[n])), len(lines))
+    key = re.compile(rf"[ \t]*{re.escape(field)}[ \t]*=")
+    at = next((n for n in range(head + 1, last) if key.match(lines[n])), None)
+    comment = _comment(lines[at]) if at is not None else ""
+    new = [] if value is None else [f"{field} = {toml(value)}{comment}{end}"]
+    if at is not None:
+        lines[at : at + _length(lines[at:last])] = new
+    else:
+        if not lines[head].endswith("\n"):
+            lines[head] += end
+        lines[head + 1 : head + 1] = new
+    return "".join(lines)
+
+
+def _is_head(line: str, section: str) -> bool:
+    return (
+        re.fullmatch(rf"[ \t]*\[[ \t]*{re.escape(section)}[ \t]*\][ \t]*(#.*)?\s*", line)
+        is not None
+    )
+
+
+def _is_any_head(line: str) -> bool:
+    return re.match(r"[ \t]*\[", line) is not None
+
+
+def _length(lines: list[str]) -> int:
+    """How many lines the value that begins on the first one takes."""
+    for count in range(1, len(lines) + 1):
+        if _parsed_or_none("".join(lines[:count])) is not None:
+            return count
+    return 1
+
+
+def _comment(line: str) -> str:
+    """The comment that ends a line with a whole value, with two spaces before it."""
+    for match in re.finditer("#", line):
+        if _parsed_or_none(line[: match.start()]) is not None:
+            return "  " + line[match.start() :].strip()
+    return ""
+
+
+def _wanted(data: dict[str, Any], values: Mapping[str, Scalar | None]) -> dict[str, Any]:
+    wanted = copy.deepcopy(data)
+    for key, value in values.items():
+        section, _, field = key.rpartition(".")
+        if value is not None:
+            wanted.setdefault(section, {})[field] = value
+        elif section in wanted:
+            wanted[section].pop(field, None)
+    return wanted
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadConfig(f"cannot read {path}: {error}", "mend it, or move it away") from error
+
+
+def _parsed(text: str, path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(f"{path} is not valid TOML: {error}", "mend that line") from error
+
+
+def _parsed_or_none(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None

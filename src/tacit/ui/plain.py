@@ -1,0 +1,310 @@
+"""`tacit chat --plain`: lines in, lines out. For screen readers, dumb terminals and pipes.
+
+The same conversation as on the whole screen, in words instead of marks: nothing moves, nothing is
+coloured, and a line is written once it is whole. With `as_json` every event is a line of JSON.
+"""
+
+import asyncio
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tacit.base.errors import TacitError
+from tacit.base.paths import shorten
+from tacit.base.terminal import one_line, plain
+from tacit.ui.talk import past, words
+from tacit.ui.talk.shown import Shown
+from tacit.ui.talk.talk import Options, Talk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tacit.agent import events
+    from tacit.agent.approval import Answer, Request
+    from tacit.agent.tools.tool import Asked
+
+_TURNS_BEFORE, _LINES_BEFORE = 3, 6
+_ANSWERS: "dict[str, Answer]" = {
+    "y": "once", "yes": "once", "s": "session", "a": "always", "n": "no", "no": "no", "": "no",
+}  # fmt: skip
+
+
+def run(options: Options, *, as_json: bool = False) -> int:
+    """Talk until the input ends; the exit code."""
+    return Plain(options, as_json=as_json).run()
+
+
+class Plain:
+    """The line-based face."""
+
+    def __init__(self, options: Options, *, as_json: bool = False) -> None:
+        self.talk = Talk(options, approve=self.approve, ask=self.ask_user)
+        self.as_json = as_json
+        self.code = 0
+        self._interactive = sys.stdin.isatty() and not as_json
+        self._line = ""
+        """What was said and is not a whole line yet."""
+
+    def run(self) -> int:
+        self.talk.open()
+        self._greet()
+        with asyncio.Runner() as runner:
+            while (text := self._read_message()) is not None:
+                try:
+                    if not self._do(text, runner):
+                        break
+                except TacitError as error:
+                    self._fault(error.message, error.hint)
+                except KeyboardInterrupt:
+                    self._say("Interrupted; what was done is kept.")
+            self.talk.close()
+        if self._interactive and self.talk.session and self.talk.session.conversation.messages:
+            self._say(f"Go on later: tacit chat --resume {self.talk.id}")
+        return self.code
+
+    def _do(self, text: str, runner: asyncio.Runner) -> bool:
+        """Do what a message asks for; False ends the conversation."""
+        from tacit.ui.talk import commands
+
+        command = commands.parse(text)
+        if command is None:
+            runner.run(self._answer(text))
+            return True
+        shown = command[0].run(self.talk, command[1])
+        if shown.then == "quit":
+            return False
+        if shown.then == "reopened":
+            self._recount()
+        self._show(shown)
+        return True
+
+    async def _answer(self, text: str) -> None:
+        async for event in self.talk.say(text):
+            self._tell(event)
+
+    # Events in words
+
+    def _tell(self, event: "events.AnyEvent") -> None:
+        from tacit.agent import events
+
+        if self.as_json:
+            self._write(events.encode(event).decode())
+            return
+        match event:
+            case events.Text(delta=delta):
+                self._stream(delta)
+            case events.Restarted(why=why, seconds=wait):
+                self._line = ""
+                self._say(f"{why}. What was said of this answer does not count.")
+                self._say(f"Trying again in {words.seconds(wait)}.")
+            case events.Call(name=name, arguments=arguments):
+                self._say(f"[{one_line(name)} {words.subject(arguments)}]".replace(" ]", "]"))
+            case events.Return():
+                self._returned(event)
+            case events.Skill(name=name, by=by):
+                self._say(f"[skill {name}, called by {'you' if by == 'user' else 'the model'}]")
+            case events.Notice(text=text):
+                self._say(f"[note: {one_line(text)}]")
+            case events.Compacted(tokens=tokens):
+                self._say(
+                    f"[the conversation grew to {tokens:,} tokens; it goes on from a summary]"
+                )
+            case events.Error(why=why, hint=hint):
+                self.code = 10
+                self._fault(why, hint)
+            case events.End(reason=reason):
+                self._flush()
+                if reason not in ("done", "error"):
+                    self._say(f"Stopped: the limit on {reason} was reached.")
+            case _:
+                pass
+
+    def _returned(self, event: "events.Return") -> None:
+        took = words.seconds(event.seconds)
+        if event.failed:
+            self._say(f"[failed after {took}: {words.last_line(event.text)}]")
+        elif event.diff:
+            self._say(f"[done in {took}]")
+            self._say(event.diff.rstrip("\n"))
+        elif event.name != "ask_user":
+            self._say(f"[done in {took}]")
+
+    # Questions
+
+    async def approve(self, request: "Request") -> "Answer":
+        """Ask whether a call may run."""
+        from tacit.ui.talk.preview import preview
+
+        if self.as_json:
+            asked = {"type": "approval", **msgspec.to_builtins(request)}
+            return _ANSWERS.get((self._put(asked) or "").strip().lower(), "no")
+        text, _ = preview(request, self.talk.project)
+        self._say(f"May {request.tool} do this?")
+        self._say("\n".join(f"  {line}" for line in text.splitlines()))
+        self._say(f"y: once. s: for this session ({one_line(request.pattern)}). a: always. n: no.")
+        while True:
+            answer = self._prompt("y, s, a or n> ")
+            if answer is None:
+                return "no"
+            known = _ANSWERS.get(answer.strip().lower())
+            if known is not None:
+                return known
+            self._say("Please answer y, s, a or n.")
+
+    async def ask_user(self, asked: "Asked") -> str | None:
+        """Put the model's question to the user."""
+        if self.as_json:
+            return self._put({"type": "question", **msgspec.to_builtins(asked)})
+        self._say(f"Question: {asked.question}")
+        for number, option in enumerate(asked.options, start=1):
+            self._say(f"  {number}: {one_line(option)}")
+        answer = self._prompt("your answer, or a number> " if asked.options else "your answer> ")
+        if answer is None:
+            return None
+        answer = answer.strip()
+        if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(asked.options):
+            return asked.options[int(answer) - 1]
+        return answer
+
+    def _put(self, asked: dict[str, Any]) -> str | None:
+        self._write(msgspec.json.encode(asked).decode())
+        return self._prompt("")
+
+    def _prompt(self, mark: str) -> str | None:
+        """A line from the user in the middle of an answer; None at the end of the input.
+
+        Ctrl-C here stops the whole answer: it cancels the task that asks.
+        """
+        self._flush()
+        try:
+            with _plain_interrupts():
+                return self._read(mark)
+        except KeyboardInterrupt:
+            task = asyncio.current_task()
+            if task is not None:
+                task.cancel()
+            return None
+
+    # Reading
+
+    def _read_message(self) -> str | None:
+        """What the user says next. A backslash at the end of a line goes on with the next one."""
+        stopped = False
+        while True:
+            try:
+                parts = []
+                line = self._read("you> ")
+                while line is not None and line.endswith("\\"):
+                    parts.append(line[:-1])
+                    line = self._read("...> ")
+                if line is None and not parts:
+                    return None
+                text = "\n".join([*parts, line or ""]).strip()
+                if text:
+                    return text
+                stopped = False
+            except KeyboardInterrupt:
+                if stopped or not self._interactive:
+                    return None
+                stopped = True
+                self._say("\nCtrl-C again, or Ctrl-D, quits.")
+
+    def _read(self, mark: str) -> str | None:
+        if self._interactive:
+            try:
+                return input(mark)
+            except EOFError:
+                sys.stdout.write("\n")
+                return None
+        line = sys.stdin.readline()
+        return line.rstrip("\r\n") if line else None
+
+    # Writing
+
+    def _greet(self) -> None:
+        if self.as_json:
+            self._write(msgspec.json.encode({"type": "session", "id": self.talk.id}).decode())
+            return
+        if self._interactive:
+            _comfort()
+            self._say(f"tacit in {shorten(self.talk.project)}, with {self.talk.model}.")
+            self._say("/help lists the commands. Ctrl-C stops an answer, Ctrl-D quits.")
+        self._recount()
+
+    def _recount(self) -> None:
+        """Say briefly what was said before."""
+        session = self.talk.session
+        if session is None or not session.conversation.messages or self.as_json:
+            return
+        spoken, before = past.recent(past.said(self.talk.id), _TURNS_BEFORE)
+        if before:
+            self._say(f"({before} earlier messages)")
+        for one in spoken:
+            if one.who in ("you", "agent") and one.text.strip():
+                text, left = words.cut(one.text, _LINES_BEFORE)
+                who = "You said" if one.who == "you" else "The answer was"
+                self._say(f"{who}: {text}{' …' if left else ''}")
+        active = ", ".join(map(one_line, session.conversation.active))
+        self._say(f"Resumed {self.talk.id}." + (f" Skills active: {active}." if active else ""))
+
+    def _show(self, shown: Shown) -> None:
+        if self.as_json:
+            self._write(msgspec.json.encode({"type": "shown", "text": shown.text}).decode())
+            return
+        self._say("\n".join(part for part in (shown.text, shown.diff) if part))
+
+    def _fault(self, why: str, hint: str) -> None:
+        if self.as_json:
+            self._write(msgspec.json.encode({"type": "error", "why": why, "hint": hint}).decode())
+            return
+        self._say(f"Error: {why}" + (f"\n{hint}" if hint else ""))
+
+    def _stream(self, delta: str) -> None:
+        self._line += plain(delta)
+        whole, end, rest = self._line.rpartition("\n")
+        if end:
+            self._write(whole)
+            self._line = rest
+
+    def _flush(self) -> None:
+        if self._line:
+            self._write(self._line)
+            self._line = ""
+
+    def _say(self, text: str) -> None:
+        self._flush()
+        self._write(plain(text))
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def _comfort() -> None:
+    """Editing of the line and its history, where the system has them."""
+    try:
+        import readline
+    except ImportError:
+        return
+    from tacit.ui.talk.history import History
+
+    for text in History().entries[-200:]:
+        if "\n" not in text:
+            readline.add_history(text)
+
+
+@contextmanager
+def _plain_interrupts() -> "Iterator[None]":
+    """Ctrl-C raises KeyboardInterrupt at once, as outside of asyncio, so that reading ends."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    except ValueError:  # not the main thread: nobody presses keys there
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

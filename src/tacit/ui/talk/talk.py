@@ -1,0 +1,163 @@
+"""A conversation as a face holds it: opened behind the first frame, counted, and opened anew.
+
+Owns the session's life. It leaves showing things to the faces and talking to models to `agent/`.
+Opening reads settings and skills and imports a provider's library, so it is done in a thread.
+"""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacit.base import paths
+from tacit.base.errors import TacitError
+from tacit.ui.talk.tally import Tally
+
+if TYPE_CHECKING:
+    from tacit.agent import events
+    from tacit.agent.approval import Answer, Request
+    from tacit.agent.session import Session
+    from tacit.agent.tools.tool import Asked
+    from tacit.skills.library import Library
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How a conversation begins."""
+
+    cwd: str = ""
+    model: str = ""
+    resuming: str = ""
+    """The whole id of an earlier session."""
+    yes: bool = False
+
+
+class Talk:
+    """One conversation after another, in one place."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        approve: "Callable[[Request], Awaitable[Answer]]",
+        ask: "Callable[[Asked], Awaitable[str | None]]",
+    ) -> None:
+        self.options = options
+        self.cwd = options.cwd or os.getcwd()
+        self.project = paths.project_root(self.cwd)
+        self.tally = Tally()
+        self.session: Session | None = None
+        self.ready = False
+        self._approve = approve
+        self._ask = ask
+        self._library: Library | None = None
+
+    @property
+    def model(self) -> str:
+        """`provider:model`, once it is known."""
+        return self.session.choice.name if self.session is not None else self.options.model
+
+    @property
+    def id(self) -> str:
+        return self.session.conversation.session if self.session is not None else ""
+
+    @property
+    def library(self) -> "Library":
+        """The skills; also without a session, when no model could be found."""
+        if self.session is not None:
+            return self.session.library
+        if self._library is None:
+            from tacit.skills.library import Library
+
+            self._library = Library(self.cwd)
+        return self._library
+
+    def open(self) -> None:
+        """Make the session, unless there is one. Blocks; raises `TacitError`."""
+        if self.session is None:
+            self.session = self._made(self.options.model, self.options.resuming)
+
+    def warm(self) -> None:
+        """Import the provider's library, and learn how much the model can read at once.
+
+        Blocks; raises `TacitError`.
+        """
+        if self.session is not None and not self.ready:
+            from tacit.agent import models
+
+            model = models.build(self.session.choice)
+            self.tally.window = self.session.settings.agent.window or model.context_window
+            self.ready = True
+
+    def reopen(self, *, model: str = "", resuming: str = "") -> None:
+        """Go on in another conversation, or in the same one with another model.
+
+        When that cannot be done the present one stays. Blocks; raises `TacitError`.
+        """
+        if model:
+            self._check(model)
+        before = self.session
+        same = bool(resuming) and resuming == self.id
+        if same and before is not None:
+            before.close()  # one session, one holder
+            if not before.conversation.messages:
+                resuming = ""
+        try:
+            fresh = self._made(model or self.options.model, resuming)
+        except TacitError:
+            if same:
+                self.session = self._made(self.options.model, resuming)
+            raise
+        self.close()
+        self.session, self.ready = fresh, False
+        if not same:
+            self.tally = Tally()
+        if model:
+            self.options = msgspec.structs.replace(self.options, model=model)
+        self.warm()
+
+    async def say(self, text: str) -> "AsyncIterator[events.AnyEvent]":
+        """Answer a message; usage is counted on the way."""
+        from tacit.agent import events
+
+        if self.session is None:
+            raise TacitError("there is no model to talk to", "set one up: tacit setup")
+        async with aclosing(self.session.say(text)) as heard:
+            async for event in heard:
+                if isinstance(event, events.Usage):
+                    self.tally.count(event)
+                yield event
+
+    def close(self) -> None:
+        if self.session is not None:
+            self.session.close()
+
+    def _check(self, model: str) -> None:
+        """Raise what is wrong with `model` before anything is given up for it."""
+        from tacit.agent import models
+        from tacit.agent.session import choose
+        from tacit.base import settings
+
+        models.build(choose(settings.load(self.cwd).settings.agent, model))
+
+    def _made(self, model: str, resuming: str) -> "Session":
+        from tacit.agent.session import Session
+        from tacit.base import settings
+
+        return Session(
+            settings.load(self.cwd).settings,
+            cwd=self.cwd,
+            model=model,
+            resuming=resuming,
+            yes=self.options.yes,
+            approve=self._approve,
+            ask=self._ask,
+        )
+
+
+def full_id(start: str) -> str:
+    """The whole id of the session that `start` begins. Raises `NotFound`."""
+    from tacit.agent.conversation import session_file
+
+    return os.path.basename(session_file(start)).removesuffix(".jsonl")

@@ -1,0 +1,52 @@
+"""Calls, results and times in words that fit a line. Text in, text out, free of control marks."""
+
+import json
+from typing import Any
+
+from tacit.base.terminal import fit, one_line, plain
+
+_SUBJECT = ("command", "path", "name", "pattern", "query", "question")
+
+
+def subject(arguments: dict[str, Any]) -> str:
+    """What a call is about, on one line: its command, its path, else its first word-like value."""
+    for key in _SUBJECT:
+        if isinstance(value := arguments.get(key), str) and value.strip():
+            return one_line(value)
+    for value in arguments.values():
+        if isinstance(value, str) and value.strip():
+            return one_line(value)
+    return ""
+
+
+def seconds(taken: float) -> str:
+    """`0.2 s`, `12 s`, `3 min 20 s`."""
+    if taken < 9.95:
+        return f"{taken:.1f} s"
+    whole = round(taken)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+def arguments_text(arguments: dict[str, Any]) -> str:
+    """The arguments of a call, each under its name; long texts as they are, not as JSON."""
+    lines = []
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if "\n" in text:
+            inside = "\n".join(f"  {line}" for line in text.splitlines())
+            lines.append(f"{name}:\n{inside}")
+        else:
+            lines.append(f"{name}: {text}")
+    return plain("\n".join(lines))
+
+
+def cut(text: str, most: int) -> tuple[str, int]:
+    """The first `most` lines of `text`, and how many are left."""
+    lines = plain(text).splitlines()
+    return "\n".join(lines[:most]), max(len(lines) - most, 0)
+
+
+def last_line(text: str, most: int = 120) -> str:
+    """The last line that says something: what went wrong, as a rule."""
+    lines = [line for line in plain(text).splitlines() if line.strip()]
+    return fit(one_line(lines[-1]), most) if lines else ""

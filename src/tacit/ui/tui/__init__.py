@@ -1,0 +1,1 @@
+"""`tacit chat` on a whole terminal, with Textual: the same events as `--plain`, drawn."""

@@ -1,0 +1,195 @@
+"""The scrolling middle: turns the agent's events into rows, and an earlier session into a summary.
+
+It follows the end unless the user scrolls up. What is far back is let go, so that a day's work does
+not slow the screen; the session's file has it all.
+"""
+
+from typing import TYPE_CHECKING
+
+from textual.containers import VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tacit.agent import events
+from tacit.base.terminal import one_line
+from tacit.ui.talk import past, words
+from tacit.ui.talk.shown import Shown
+from tacit.ui.talk.tally import amount
+from tacit.ui.tui.look import joined
+from tacit.ui.tui.rows import CallRow, Diff, Notice, Said
+
+if TYPE_CHECKING:
+    from tacit.ui.tui.answer import Answer
+
+_MOST_ROWS = 400
+_TURNS_BEFORE, _LINES_BEFORE = 5, 8
+_LIMITS = ("turns", "seconds", "tokens", "money")
+
+
+class Conversation(VerticalScroll, can_focus=False):
+    """Everything that was said, the newest at the bottom."""
+
+    def __init__(self) -> None:
+        super().__init__(id="conversation")
+        self._answer: Answer | None = None
+        self._calls: dict[str, CallRow] = {}
+        self._dropped: Notice | None = None
+        self.all_open = False
+
+    def on_mount(self) -> None:
+        self.anchor()
+
+    async def put(self, *rows: Widget) -> None:
+        """Add rows at the end."""
+        await self.mount(*rows)
+        await self._let_go()
+
+    async def tell(self, text: str, kind: str = "note") -> None:
+        await self.put(Notice(text, kind))
+
+    async def show_command(self, shown: Shown) -> None:
+        """What a command like `/skills` gave."""
+        if shown.text:
+            await self.put(Notice(shown.text, "told"))
+        if shown.diff:
+            await self.put(Diff(shown.diff))
+
+    async def said(self, text: str) -> None:
+        self._calls.clear()
+        await self.put(Said(text))
+        self.anchor()
+
+    async def show(self, event: events.AnyEvent) -> None:
+        """Draw one event."""
+        match event:
+            case events.Text(delta=delta):
+                await self._stream(delta)
+            case events.Call():
+                await self.end_answer()
+                row = self._calls[event.id] = CallRow(event)
+                await self.put(row)
+                row.open(self.all_open)
+            case events.Return(id=call):
+                if call in self._calls:
+                    self._calls[call].finish(event)
+            case events.Restarted():
+                await self._take_back()
+            case events.Error() | events.End() | events.Compacted():
+                await self.end_answer()
+            case _:
+                pass
+        text, kind = in_words(event)
+        if text:
+            await self.tell(text, kind)
+
+    async def _stream(self, delta: str) -> None:
+        if self._answer is None:
+            from tacit.ui.tui.answer import Answer
+
+            if not delta.strip():
+                return
+            self._answer = Answer()
+            await self.put(self._answer)
+        await self._answer.add(delta)
+
+    async def interrupted(self) -> None:
+        """The user stopped the answer; what was done stays."""
+        await self.end_answer()
+        for row in self._calls.values():
+            row.stop()
+        await self.tell("interrupted; what was done is kept", "warning")
+
+    async def end_answer(self) -> None:
+        if self._answer is not None:
+            await self._answer.finish()
+            self._answer = None
+
+    async def recount(self, session: str, active: list[str]) -> None:
+        """Say briefly what was said in an earlier session."""
+        from tacit.ui.tui.answer import Answer
+
+        spoken, before = past.recent(past.said(session), _TURNS_BEFORE)
+        if before:
+            await self.tell(f"… {before} earlier messages")
+        tools: list[past.Spoken] = []
+
+        async def flush() -> None:
+            if tools:
+                failed = sum(one.failed for one in tools)
+                also = f", {failed} failed" if failed else ""
+                names = ", ".join(dict.fromkeys(one.text.split(" ")[0] for one in tools))
+                count = "1 call" if len(tools) == 1 else f"{len(tools)} calls"
+                await self.tell(f"{count}{also}: {names}")
+                tools.clear()
+
+        for one in spoken:
+            if one.who == "tool":
+                tools.append(one)
+                continue
+            await flush()
+            if one.who == "you":
+                await self.put(Said(words.cut(one.text, _LINES_BEFORE)[0]))
+            elif one.who == "agent" and one.text.strip():
+                text, left = words.cut(one.text, _LINES_BEFORE)
+                await self.put(Answer(text + ("\n\n…" if left else "")))
+        await flush()
+        skills = f" · skills active: {', '.join(map(one_line, active))}" if active else ""
+        await self.tell(f"resumed {session}{skills}")
+
+    def toggle_all(self) -> None:
+        """Open or close every call."""
+        self.all_open = not self.all_open
+        for row in self.query(CallRow):
+            row.open(self.all_open)
+
+    async def clear(self) -> None:
+        self._answer = None
+        self._dropped = None
+        self._calls.clear()
+        await self.remove_children()
+
+    async def _take_back(self) -> None:
+        """Remove text that does not count, because the request is made again."""
+        if self._answer is not None:
+            await self._answer.finish()
+            await self._answer.remove()
+            self._answer = None
+
+    async def _let_go(self) -> None:
+        rows = list(self.children)
+        if len(rows) <= _MOST_ROWS:
+            return
+        old = rows[: len(rows) - _MOST_ROWS * 3 // 4]
+        await self.remove_children(old)
+        self._dropped = Notice("… what came before is in the session's file: /sessions", "note")
+        await self.mount(self._dropped, before=0)
+
+
+def in_words(event: events.AnyEvent) -> tuple[str, str]:
+    """The notice that an event deserves, and its kind; empty for most."""
+    match event:
+        case events.Skill(name=name, by=by):
+            return f"◆ {name}, called by {'you' if by == 'user' else 'the model'}", "skill"
+        case events.Notice(text=text):
+            return text, "warning"
+        case events.Compacted(tokens=tokens):
+            return f"at {amount(tokens)} tokens; the conversation goes on from a summary", "note"
+        case events.Restarted(why=why, seconds=wait):
+            return f"{why}; again in {words.seconds(wait)}", "warning"
+        case events.Error(why=why, hint=hint):
+            return f"{why}\n{hint}".strip(), "error"
+        case events.End(reason=reason) if reason in _LIMITS:
+            return f"stopped: the limit on {reason} was reached", "warning"
+    return "", ""
+
+
+def greeting(version: str, place: str) -> Widget:
+    """The first thing that is seen."""
+    return Static(
+        joined(
+            ("tacit ", "bold $primary"),
+            (f"{version} · {place}\n", "dim"),
+            ("/ skills and commands · @ files · /help", "dim"),
+        ),
+        classes="greeting",
+    )
