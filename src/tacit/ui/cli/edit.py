@@ -1,10 +1,11 @@
 """`tacit edit`: change a skill in an editor, through the gate."""
 
+import re
 import shlex
 
 import click
 
-from tacit.base.errors import Usage
+from tacit.base.errors import Refused, Usage
 from tacit.changes.change import SKILL_FILE, RemoveFile, Rename, Rewrite, Verdict, WriteFile
 from tacit.changes.files import Files, programs, to_bytes
 from tacit.skills.reading import FILE_NAMES
@@ -19,6 +20,9 @@ Examples:
   tacit edit db-migration --file old.txt --remove
   tacit edit db-migration --rename schema-change
 """
+
+_MARKS = re.compile(rb"^<{7} as it is now\r?$[\s\S]*^>{7} ", re.MULTILINE)
+"""A conflict as Tacit writes it; other marks may be what a skill speaks of."""
 
 
 @click.command(epilog=_EPILOG)
@@ -70,6 +74,8 @@ def command(
         else:
             click.echo("Nothing was changed.", err=True)
         return 0
+    if _MARKS.search(after):
+        raise Refused("the text still has the marks of a conflict", "choose a side, take them out")
     base = standing.head.id if standing.head else ""
     operation: Rewrite | WriteFile = WriteFile(path, after, path in programs(files))
     if path in FILE_NAMES:

@@ -18,7 +18,7 @@ Examples:
 Take one back: tacit undo CHANGE. See what it did: tacit diff CHANGE.
 """
 
-_DROP = ("by", "when", "why")
+_DROP = ("by", "when", "why", "what")
 
 
 @click.command(epilog=_EPILOG)

@@ -117,8 +117,11 @@ def scalar(text: str) -> str:
     """`text` on one line, as YAML reads it back word for word."""
     text = " ".join(text.split())
     word = text.lower() in ("yes", "no", "on", "off", "true", "false", "null", "y", "n")
-    if _SAFE.fullmatch(text) and not word:
+    if _SAFE.fullmatch(text) and not word and "---" not in text:
         return text
+    if "---" in text:  # some readers look for the end of the head before they read YAML
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + text.replace("---", "\\x2d\\x2d\\x2d") + '"'
     return "'" + text.replace("'", "''") + "'"
 
 
