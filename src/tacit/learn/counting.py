@@ -5,7 +5,6 @@ commands that recur. What it finds is a draft with its evidence, never more: it 
 and a reviewer with a model is shown it first.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -18,6 +17,11 @@ from tacit.traces.trace import ToolCall, Trace
 FEWEST = 2
 """Sessions in which a sequence must stand to count as a habit."""
 _LONGEST, _SHORTEST = 8, 3
+_MOST_HABITS = 3
+_MOST_STEPS = 2000
+"""Commands of one session that are compared with those of others."""
+_MOST_LETTERS = 2000
+"""A longer command is a program that was typed in, not a way to run one."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -49,7 +53,7 @@ class Finding(msgspec.Struct, frozen=True):
     project: str
     purpose: str
     works: str
-    """The form to use: the last one that worked after the user's last word on it."""
+    """The form to use: the last that worked, where the user put it right the last after that."""
     failures: tuple[Failure, ...] = ()
     wishes: tuple[Wish, ...] = ()
     steps: tuple[str, ...] = ()
@@ -75,7 +79,7 @@ def _of(project: str, traces: list[Trace]) -> list[Finding]:
     for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
         _count(trace, counts)
     found = [c.finding(project, key) for key, c in counts.items() if c.teaches()]
-    return [*found, *_habits(project, traces)]
+    return [*(f for f in found if f.failures or f.wishes), *_habits(project, traces)]
 
 
 class _Counted:
@@ -94,12 +98,12 @@ class _Counted:
         return bool(self.right) and bool(self.mended or self.wishes)
 
     def finding(self, project: str, key: str) -> Finding:
-        best = self.after_wish or self.right
-        works = Counter(best).most_common(1)[0][0]
+        works = (self.after_wish or self.right)[-1]
+        # What works now as it stands did not fail because of how it was called.
         failures = tuple(
             Failure(command, error, self.mended.get((command, error), ""), tuple(seen))
             for (command, error), seen in self.failures.items()
-            if (command, error) in self.mended
+            if (command, error) in self.mended and command != works
         )
         wishes = tuple(Wish(text, tuple(seen)) for text, seen in self.wishes.items())
         return Finding(project, key, works, failures, wishes, (), tuple(self.sessions))
@@ -107,16 +111,18 @@ class _Counted:
 
 def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
     corrected = {c.turn: c.text for c in derived.corrections(trace) if c.by == "prompt"}
-    mended = {id(m.failed): m for m in derived.mended(trace)}
-    wish = ""
+    mended = {id(m.failed): m for m in _by_the_command(trace)}
+    tried: set[str] = set()
     for turn in trace.turns:
-        wish = corrected.get(turn.number, wish)
+        wish = corrected.get(turn.number, "")
+        tried_before = frozenset(tried)
         for call in turn.calls:
             if call.kind != "shell" or not (command := derived.command_of(call).strip()):
                 continue
             key = purpose(command)
-            if not key:
+            if not key or len(command) > _MOST_LETTERS:
                 continue
+            tried.add(key)
             counted = counts.setdefault(key, _Counted())
             counted.sessions[trace.id] = None
             seen = Seen(trace.id, turn.number)
@@ -124,9 +130,21 @@ def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
                 _failed(counted, call, command, seen, mended.get(id(call)))
             elif call.finished:
                 counted.right.append(command)
-                if wish and turn.number in corrected:
+                if wish and key in tried_before:  # one puts right what was done
                     counted.after_wish.append(command)
                     counted.wishes.setdefault(wish, []).append(seen)
+
+
+def _by_the_command(trace: Trace) -> list[derived.Mended]:
+    """The failures that another form of the command mended, rather than an edit in between."""
+    place = {id(call): at for at, call in enumerate(trace.calls)}
+    edits = [at for at, c in enumerate(trace.calls) if c.kind in ("write", "edit") and not c.failed]
+    return [
+        m
+        for m in derived.mended(trace)
+        if m.before.split() != m.after.split()
+        and not any(place[id(m.failed)] < at < place[id(m.succeeded)] for at in edits)
+    ]
 
 
 def _failed(
@@ -140,7 +158,7 @@ def _failed(
 
 def _habits(project: str, traces: list[Trace]) -> list[Finding]:
     """Sequences of purposes that stand, in this order, in several sessions."""
-    ways = {trace.id: _way(trace) for trace in traces}
+    ways = {trace.id: _way(trace)[:_MOST_STEPS] for trace in traces}
     support: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for session, way in ways.items():
         keys = [key for key, _ in way]
@@ -151,15 +169,10 @@ def _habits(project: str, traces: list[Trace]) -> list[Finding]:
                     commands = [command for _, command in way[at : at + size]]
                     support.setdefault(part, {}).setdefault(session, commands)
     common = {part: seen for part, seen in support.items() if len(seen) >= FEWEST}
-    whole = [
-        p
-        for p in common
-        if not any(
-            p != o and _inside(p, o) and common[o].keys() >= common[p].keys() for o in common
-        )
-    ]
-    found = []
-    for part in sorted(whole, key=lambda p: (-len(common[p]), -len(p), p)):
+    found: list[Finding] = []
+    for part in sorted(_whole(common), key=lambda p: (-len(common[p]), -len(p), p)):
+        if len(found) == _MOST_HABITS:
+            break
         seen = common[part]
         steps = tuple(
             abstracted([commands[at] for commands in seen.values()]) for at in range(len(part))
@@ -167,7 +180,19 @@ def _habits(project: str, traces: list[Trace]) -> list[Finding]:
         found.append(
             Finding(project, f"{part[0]} {part[-1]}", steps[-1], (), (), steps, tuple(seen))
         )
-    return found[:3]
+    return found
+
+
+def _whole(common: dict[tuple[str, ...], dict[str, list[str]]]) -> set[tuple[str, ...]]:
+    """Those that no longer one, seen in the same sessions, holds."""
+    whole = set(common)
+    for longer, seen in common.items():
+        for size in range(_SHORTEST, len(longer)):
+            for at in range(len(longer) - size + 1):
+                part = longer[at : at + size]
+                if common[part].keys() <= seen.keys():
+                    whole.discard(part)
+    return whole
 
 
 def _way(trace: Trace) -> list[tuple[str, str]]:
@@ -178,7 +203,3 @@ def _way(trace: Trace) -> list[tuple[str, str]]:
         if not command.failed and (key := purpose(text := command.text.strip()))
     ]
     return [b for a, b in pairwise([("", ""), *done]) if a[0] != b[0]]
-
-
-def _inside(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
-    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))

@@ -1,10 +1,12 @@
 """A finding as a SKILL.md: a draft that says of itself that it was made by counting."""
 
 import os
+import re
 from datetime import date
 
 import msgspec
 
+from tacit.base.terminal import one_line, plain
 from tacit.learn.counting import Failure, Finding
 from tacit.skills.naming import suggest
 
@@ -21,7 +23,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 def draft(finding: Finding, today: date | None = None) -> Draft:
     """The draft for one finding."""
-    where = os.path.basename(finding.project.rstrip("/")) or "this project"
+    where = _project(finding.project)
     count = len(finding.sessions)
     sessions = f"{count} session{'s' if count != 1 else ''}"
     name = suggest(finding.name)
@@ -59,14 +61,14 @@ def _title(finding: Finding) -> str:
 def _body(finding: Finding) -> list[str]:
     if finding.steps:
         lines = ["Done in this order, each step having worked:", ""]
-        lines += [f"{number}. `{_code(step)}`" for number, step in enumerate(finding.steps, 1)]
+        lines += [f"{number}. {_code(step)}" for number, step in enumerate(finding.steps, 1)]
         if any("<value>" in step for step in finding.steps):
             lines += ["", "`<value>` stands for what differed from session to session."]
         return lines
-    lines = ["1. Run it as it last worked:", "", f"       {_code(finding.works)}"]
+    lines = ["1. Run it as it last worked:", "", *_block(finding.works)]
     if finding.wishes:
         lines += ["", "2. What the user asked for, in their own words:", ""]
-        lines += [f'   - "{" ".join(wish.text.split())[:400]}"' for wish in finding.wishes]
+        lines += [f'   - "{_cut(wish.text, 400)}"' for wish in finding.wishes]
     if finding.failures:
         lines += ["", "## What fails", ""]
         for failure in finding.failures:
@@ -77,10 +79,11 @@ def _body(finding: Finding) -> list[str]:
 def _failure(failure: Failure, works: str) -> list[str]:
     times = len(failure.seen)
     often = f"{times} time{'s' if times != 1 else ''}"
-    lines = [f"- `{_code(failure.command)}` failed {often} with `{_code(failure.error)}`."]
+    why = f" with {_code(failure.error)}" if failure.error else ""
+    lines = [f"- {_code(failure.command)} failed {often}{why}."]
     if failure.mended_by and failure.mended_by != works:
         first = _code(failure.mended_by)
-        lines.append(f"  At first it was mended by `{first}`; the form above came later.")
+        lines.append(f"  At first it was mended by {first}; the form above came later.")
     return lines
 
 
@@ -94,10 +97,31 @@ def _why(finding: Finding) -> str:
     return f"{finding.purpose} failed and was mended"
 
 
+def _project(folder: str) -> str:
+    """The project's name, where it is one; a folder may be called anything."""
+    name = os.path.basename(folder.rstrip("/"))
+    return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
+
+
+def _block(command: str) -> list[str]:
+    """A command as a code block inside a list item, as it was typed."""
+    return [f"       {line.rstrip()}" for line in plain(command).strip().splitlines()]
+
+
 def _code(text: str) -> str:
-    """Text fit to stand between backticks, on one line."""
-    return " ".join(text.replace("`", "'").split())[:300]
+    """Text as code on one line, whatever backticks are in it."""
+    text = _cut(text, 300)
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if text.startswith("`") or text.endswith("`") or not text else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def _cut(text: str, most: int) -> str:
+    """One line, with an ellipsis where something was left out."""
+    text = one_line(text)
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _quoted(text: str) -> str:
-    return "'" + " ".join(text.split()).replace("'", "''")[:1000] + "'"
+    return "'" + _cut(text, 1000).replace("'", "''") + "'"

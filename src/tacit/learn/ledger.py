@@ -71,10 +71,10 @@ class Ledger:
         ).fetchall()
         return [_review(row) for row in rows]
 
-    def outcomes(self) -> dict[str, str]:
-        """The latest outcome of each session that was looked at."""
+    def outcomes(self) -> dict[str, Outcome]:
+        """What came of each session that was looked at, by the last look."""
         rows = self._connection.execute("SELECT session, outcome FROM reviews ORDER BY at")
-        return {row["session"]: row["outcome"] for row in rows.fetchall()}
+        return {row["session"]: row["outcome"] for row in rows}
 
     def is_new(self, stored: Stored, method: str) -> bool:
         """Whether the session has not been looked at, or went on since."""

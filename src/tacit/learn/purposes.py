@@ -4,73 +4,151 @@ Two commands with the same purpose are tries at the same thing; that is what lea
 """
 
 import re
-import shlex
+
+from tacit.learn.shell import simple_commands
 
 # Parts of a command line that only prepare the ground for the rest.
 _PREPARES = {
-    "cd", "export", "set", "source", ".", "read", "echo", "printf", "true", "test", "[", "mkdir",
-    "pwd", "sleep", "unset", "alias", "trap", "umask", "wait",
+    "cd", "export", "set", "source", ".", "read", "echo", "printf", "true", "false", "test", "[",
+    "mkdir", "pwd", "pushd", "popd", "sleep", "unset", "alias", "trap", "umask", "wait", "exit",
+    "return", "local", "declare", "eval", "shift", "break", "continue", ":",
 }  # fmt: skip
 _LOOKS = {
-    "ls", "cat", "head", "tail", "less", "wc", "which", "type", "file", "stat", "find", "rg",
-    "grep", "sed", "awk", "sort", "uniq", "tree", "env", "date", "whoami", "id", "du", "df",
+    "ls", "cat", "head", "tail", "less", "more", "wc", "which", "type", "file", "stat", "find",
+    "rg", "grep", "egrep", "fgrep", "sed", "awk", "sort", "uniq", "cut", "tr", "jq", "tree", "date",
+    "whoami", "id", "du", "df", "ps", "top", "diff", "xxd", "strings", "man", "history", "hostname",
+    "uname", "basename", "dirname", "realpath", "readlink",
 }  # fmt: skip
+# Done to files and processes everywhere, and told by nobody how.
+_CHORES = {
+    "cp", "mv", "rm", "rmdir", "touch", "ln", "chmod", "chown", "kill", "pkill", "tee", "xargs",
+    "clear",
+}  # fmt: skip
+_ONLY_LOOK = {
+    "git": {"status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "remote"},
+    "docker": {"ps", "logs", "images", "inspect"},
+    "kubectl": {"get", "describe", "logs"},
+    "pip": {"list", "show", "freeze"},
+    "npm": {"ls", "list", "view", "outdated"},
+}
+# Wrappers, and their options that take a word.
 _WRAPPERS = {
-    "sudo", "env", "time", "nice", "nohup", "command", "exec", "timeout", "uv", "poetry", "pipenv",
-    "bundle", "npx", "pnpx", "bunx",
+    "sudo": {"-u", "-g", "-p", "-h", "-C"}, "env": {"-u", "-C"}, "nice": {"-n"}, "nohup": set(),
+    "command": set(), "exec": {"-a"}, "timeout": {"-k", "-s"}, "time": {"-f", "-o"}, "npx": {"-p"},
+    "pnpx": set(), "bunx": set(), "stdbuf": {"-i", "-o", "-e"}, "xvfb-run": set(),
 }  # fmt: skip
-_INTERPRETERS = re.compile(
-    r"(?:python|python3(?:\.\d+)?|node|bash|sh|zsh|ruby|perl|deno|bun|php|Rscript)$"
-)
-_SPLIT = re.compile(r"\s*(?:&&|\|\||[;\n|])\s*")
-_ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_:.-]*$")
+# Wrappers by their first word: `uv run pytest`.
+_RUNNERS = {
+    "uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "rye": "run", "hatch": "run",
+    "bundle": "exec",
+}  # fmt: skip
+_RUNNER_VALUES = {"--with", "--python", "-p", "--env-file", "--extra", "--group", "--directory"}
+_SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
+_INTERPRETERS = re.compile(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
+# Programs that are told what to do in words, and their options that take a word before those.
+_TOLD = {
+    "git": {"-C", "-c", "--git-dir", "--work-tree"}, "make": {"-C", "-f"}, "go": {"-C"},
+    "docker": {"-H", "--context", "-f", "-p", "--file", "--profile", "--env-file"},
+    "podman": set(), "kubectl": {"-n", "--namespace", "--context"}, "helm": {"-n"}, "cargo": set(),
+    "npm": {"--prefix", "-w", "--workspace", "-C"}, "pnpm": {"-C", "--filter", "-F", "--dir"},
+    "yarn": {"--cwd"}, "bun": {"--cwd"}, "pip": set(), "terraform": set(), "just": {"-f"},
+    "gh": {"-R", "--repo"}, "aws": {"--profile", "--region"}, "gcloud": {"--project"}, "az": set(),
+    "mvn": {"-f", "-pl"}, "mvnw": {"-f", "-pl"}, "gradle": {"-p"}, "gradlew": {"-p"},
+    "dotnet": set(), "manage.py": set(), "systemctl": set(), "apt-get": set(),
+}  # fmt: skip
+_SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
+_TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow"}
+_TWO_WORDS = {"aws", "gcloud", "az"}
+_ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
+_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
+_DEPTH = 3
 
 
-def purpose(command: str) -> str:
+def purpose(command: str, depth: int = 0) -> str:
     """E.g. `build.py`, `npm run build`, `git push`; empty where a command only looks around."""
     found = ""
-    for part in _SPLIT.split(command):
-        words = _words(part)
-        if words and words[0] not in _PREPARES and words[0] not in _LOOKS:
-            found = _name(words) or found
+    for words in simple_commands(command):
+        found = _name(_unwrapped(words), depth) or found
     return found
 
 
-def _words(part: str) -> list[str]:
-    try:
-        words = shlex.split(part, comments=True)
-    except ValueError:
-        words = part.split()
-    while words and (_ASSIGN.match(words[0]) or words[0] in _WRAPPERS or words[0] == "run"):
-        words = words[1:]
-        while words and words[0].startswith("-"):
+def _unwrapped(words: list[str]) -> list[str]:
+    """Without assignments and without what only runs another program."""
+    while words:
+        first = words[0]
+        if _ASSIGN.match(first):
             words = words[1:]
-        if words and re.fullmatch(r"[\d.]+[smh]?", words[0]):
-            words = words[1:]  # timeout 30
+        elif first in _WRAPPERS:
+            words = _options(words[1:], _WRAPPERS[first])
+            if first == "timeout":
+                words = words[1:]  # how long
+        elif first in _RUNNERS and words[1:2] == [_RUNNERS[first]]:
+            words = _options(words[2:], _RUNNER_VALUES)
+        else:
+            return words
+    return []
+
+
+def _options(words: list[str], with_value: set[str]) -> list[str]:
+    """Behind the options at the start of `words`."""
+    while words and words[0].startswith("-"):
+        words = words[2:] if words[0] in with_value else words[1:]
     return words
 
 
-def _name(words: list[str]) -> str:
-    program = words[0].rsplit("/", 1)[-1]
-    rest = words[1:]
-    if _INTERPRETERS.match(program):
-        if "-c" in rest[:1] or "-e" in rest[:1]:
+def _name(words: list[str], depth: int) -> str:
+    if not words or {"--version", "--help", "-V"} & set(words[1:3]):
+        return ""
+    program, rest = words[0].rsplit("/", 1)[-1], words[1:]
+    if program in _PREPARES or program in _LOOKS or program in _CHORES:
+        return ""
+    if program in _SHELLS or _INTERPRETERS.fullmatch(program):
+        return _interpreted(program, rest, depth)
+    if not _PROGRAM.fullmatch(program):
+        return ""
+    name = _SAME.get(program, program)
+    if "." in name and name not in _TOLD:
+        return name  # a script: what it is given are values
+    told = _told(name, rest)
+    if told and told[0] in _ONLY_LOOK.get(name, ()):
+        return ""
+    return " ".join([name, *told])
+
+
+def _interpreted(program: str, rest: list[str], depth: int) -> str:
+    """The script or the module that an interpreter runs; a shell's text is read in its turn."""
+    while rest and rest[0].startswith("-"):
+        flag = rest[0]
+        if program in _SHELLS and re.fullmatch(r"-[a-z]*c", flag):
+            return purpose(rest[1], depth + 1) if len(rest) > 1 and depth < _DEPTH else ""
+        if flag in ("-c", "-e", "-p", "-"):
             return ""
-        if rest[:1] == ["-m"] and len(rest) > 1:
-            return rest[1]
-        script = next((word for word in rest if not word.startswith("-")), "")
-        return script.rsplit("/", 1)[-1]
-    if "." in program or words[0].startswith("./"):
-        return program
-    told = []
-    for word in rest:
-        if word.startswith("-") or not _WORD.match(word) or "/" in word:
-            break
-        told.append(word)
-        if len(told) == (2 if told[0] in ("run", "exec", "compose") else 1):
-            break
-    return " ".join([program, *told])
+        if flag == "-m" and program.startswith("python"):
+            return _name(rest[1:], depth)
+        rest = rest[2:] if flag in ("-W", "-X", "-r", "--require") else rest[1:]
+    if program == "deno" and rest[:1] and rest[0] in ("run", "test", "task"):
+        return " ".join(["deno", *_told("deno", rest)])
+    script = rest[0].rsplit("/", 1)[-1] if rest else ""
+    if script in _TOLD:
+        return " ".join([script, *_told(script, rest[1:])])
+    return script if _PROGRAM.fullmatch(script) else ""
+
+
+def _told(program: str, rest: list[str]) -> list[str]:
+    """The first words that say what is to be done."""
+    told: list[str] = []
+    most = 2 if program in _TWO_WORDS else 1
+    if program in _TOLD:
+        rest = _options(rest, _TOLD[program])
+    while rest and _WORD.fullmatch(rest[0]) and len(told) < most:
+        told.append(rest[0])
+        if told[0] in _TWO:
+            most = 2
+        rest = rest[1:]
+        if program in _TOLD and told[-1] == "compose":
+            rest = _options(rest, _TOLD[program])
+    return told
 
 
 def slug(name: str) -> str:
@@ -79,19 +157,27 @@ def slug(name: str) -> str:
     return text[:40].strip("-")
 
 
+_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
+
+
 def abstracted(commands: list[str]) -> str:
     """One command for several with the same purpose: words in which they differ become `<…>`."""
-    split = [command.split() for command in commands]
-    longest = max(split, key=len)
-    if any(len(words) != len(longest) for words in split):
+    if len(set(commands)) == 1:
+        return commands[0]
+    split = [_RAW.findall(command) for command in commands]
+    if any(len(words) != len(split[0]) for words in split) or "\n" in "".join(commands):
         return commands[-1]
-    out = []
-    for at, word in enumerate(longest):
-        same = {words[at] for words in split}
-        out.append(word if len(same) == 1 else _blank(word))
-    return " ".join(out)
+    return " ".join(_common(words) for words in zip(*split, strict=True))
 
 
-def _blank(word: str) -> str:
-    name, equals, _ = word.partition("=")
-    return f"{name}=<value>" if equals else "<value>"
+def _common(words: tuple[str, ...]) -> str:
+    """The word that stands in the same place everywhere, or what stands for it."""
+    if len(set(words)) == 1:
+        return words[0]
+    names = {word.partition("=")[0] for word in words}
+    name = names.pop()
+    if not names and re.fullmatch(r"-{0,2}[A-Za-z_][\w-]*", name) and all("=" in w for w in words):
+        return f"{name}=<value>"
+    quotes = {word[0] for word in words}
+    quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
+    return f"{quote}<value>{quote}"

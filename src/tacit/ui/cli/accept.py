@@ -2,6 +2,7 @@
 
 import click
 
+from tacit.base.errors import Usage
 from tacit.changes.actor import acting_as
 from tacit.ui.cli import gating, output
 
@@ -22,11 +23,12 @@ def command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
 
     Each is checked again against what stands there now, and keeps who made it and why.
     """
-    gate, _ = gating.open_gate()
+    if bool(proposals) == everything:
+        raise Usage("say which to accept", "name proposals (see: tacit inbox), or --all")
+    gate, _ = gating.open_gate(everywhere=True)
     chosen = gate.inbox.waiting() if everything else [gate.inbox.get(start) for start in proposals]
-    if not chosen:
-        click.echo("Nothing to accept: name a proposal (tacit inbox), or --all", err=True)
-        return 2
+    if not chosen and not as_json:
+        click.echo("The inbox is empty.")
     worst = 0
     verdicts = []
     for proposal in chosen:

@@ -23,6 +23,6 @@ def command(name: str, reason: str, as_json: bool) -> int:
     The folder moves to `.archive`, where no agent looks. Its history stays.
     """
     gate, library = gating.open_gate()
-    target = gating.find(gate, library, name)
+    target = gating.find_here(gate, library, name)
     verdict = gating.propose(gate, target.root, target.skill, Archive(), reason=reason)
     return gating.tell(verdict, f"Archived {name}", as_json)

@@ -28,7 +28,7 @@ def command(what: str, version: str | None, as_json: bool) -> int:
 
     WHAT is a change (its id, or the end of it as `tacit log` shows it) or a skill.
     """
-    gate, library = gating.open_gate()
+    gate, library = gating.open_gate(everywhere=True)
     found = None if library.find(what) or version else _of_change(gate, what)
     text = found if found is not None else _of_skill(what, version)
     if as_json:
@@ -67,7 +67,7 @@ def _of_skill(name: str, start: str | None) -> str:
         with open_root(target.site.place) as root:
             now = dict(look(root, history, target.skill).contents.files)
     if start:
-        return diff(history.files(history.find_version(target.skill, start)), now)
+        return diff(history.files(gating.find_version(target, start)), now)
     head = history.head(target.skill)
     if head is None:
         raise NotFound(f"'{name}' has no history yet", "it begins with the first change")

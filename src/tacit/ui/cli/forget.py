@@ -4,9 +4,11 @@ import os
 import sys
 
 import click
+import msgspec
 
-from tacit.base.errors import Refused, Usage
+from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.moments import parse_since
+from tacit.changes.place import user_place
 from tacit.traces.forgetting import forget
 from tacit.traces.store import Store
 from tacit.ui.cli import output
@@ -32,22 +34,50 @@ def command(what: str | None, before: str | None, yes: bool, as_json: bool) -> i
     """
     if bool(what) == bool(before):
         raise Usage("say what to forget", "a session, a folder, or --before 90d")
+    moment = parse_since(before) if before else None
     store = Store.open()
-    folder = os.path.abspath(os.path.expanduser(what)) if what and os.sep in what else ""
+    folder = _folder(what) if what else ""
     about = folder or what or f"sessions before {before}"
     if not yes:
         if not sys.stdin.isatty():
             raise Refused(f"forgetting {about} needs a yes", "add --yes")
         click.confirm(f"Forget {about} for good?", abort=True)
-    done = forget(
-        store,
-        session=what if what and not folder else "",
-        project=folder,
-        before=parse_since(before) if before else None,
-    )
+    known = _names(store)
+    done = forget(store, session=what if what and not folder else "", project=folder, before=moment)
+    if folder and not done.sessions:
+        raise NotFound(f"there is no session in {folder}", "see them: tacit sessions")
+    quoted = _quoting(known - _names(store))
     if as_json:
-        output.write_json(done)
-    else:
-        freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""
-        click.echo(f"Forgot {output.counted(done.sessions, 'session')}{freed}")
+        output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
+        return 0
+    freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""
+    click.echo(f"Forgot {output.counted(done.sessions, 'session')}{freed}")
+    if done.in_log:
+        click.echo("Another process is reading: the last bytes go when it ends.")
+    if quoted:
+        click.echo(f"{output.counted(len(quoted), 'draft')} in the inbox may quote what was said:")
+    for proposal in quoted:
+        click.echo(f"  tacit reject {proposal[-8:]} --forget")
     return 0
+
+
+def _folder(what: str) -> str:
+    """The folder that is meant, or nothing where it is a session's name."""
+    if os.sep in what or what in (".", "..", "~") or os.path.isdir(what):
+        return os.path.abspath(os.path.expanduser(what))
+    return ""
+
+
+def _names(store: Store) -> set[str]:
+    return {
+        str(row[0])
+        for row in store.connection.execute("SELECT host || ':' || session FROM sessions")
+    }
+
+
+def _quoting(gone: set[str]) -> list[str]:
+    """The proposals that stand on sessions that are gone."""
+    from tacit.changes.gate import Gate
+
+    inbox = Gate([user_place()]).inbox
+    return [p.id for p in inbox.all(100_000) if gone.intersection(p.change.evidence)]

@@ -1,12 +1,13 @@
 """What the commands that change skills share: the gate of this place, finding a skill, verdicts."""
 
 import os
+import shlex
 import sys
 
 import click
 
 from tacit.base import paths
-from tacit.base.errors import NotFound
+from tacit.base.errors import NotFound, Usage
 from tacit.base.paths import shorten
 from tacit.base.terminal import plain
 from tacit.changes.actor import acting_as
@@ -14,7 +15,7 @@ from tacit.changes.change import Change, Operation, Verdict, make_change
 from tacit.changes.files import File
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
-from tacit.changes.place import Place, places_here, project_place, user_place
+from tacit.changes.place import SHARED, Place, places_here, project_place, user_place
 from tacit.changes.site import Site
 from tacit.skills.library import Entry, Library
 from tacit.ui.cli import output
@@ -35,10 +36,27 @@ class Target:
         return self.site.place.root
 
 
-def open_gate(library: Library | None = None) -> tuple[Gate, Library]:
-    """The gate over every skills folder that can be reached from here."""
-    library = library or Library()
-    return Gate(places_here(library.cwd)), library
+def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
+    """The gate over every skills folder that can be reached from here.
+
+    `everywhere` adds those that the inbox speaks of: a proposal for another project can be read
+    and answered from any folder.
+    """
+    library = Library()
+    gate = Gate(places_here(library.cwd))
+    if everywhere:
+        spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}
+        elsewhere = [place for root in sorted(spoken_of) if (place := _project_of(root))]
+        gate = Gate([*(site.place for site in gate.sites.values()), *elsewhere])
+    return gate, library
+
+
+def _project_of(root: str) -> Place | None:
+    """The place with this skills folder, where its project is still there."""
+    project = root.removesuffix(os.sep + SHARED)
+    if project == root or not os.path.isdir(project):
+        return None
+    return Place(root, "project", project)
 
 
 def find(gate: Gate, library: Library, name: str) -> Target:
@@ -52,6 +70,32 @@ def find(gate: Gate, library: Library, name: str) -> Target:
             return Target(site, name, None)
     library.get(name)  # raises, with what is near
     raise NotFound(f"there is no skill '{name}'", "see them: tacit list")
+
+
+def find_here(gate: Gate, library: Library, name: str) -> Target:
+    """The skill that `name` means, there now. Raises `NotFound`, with the way back."""
+    target = find(gate, library, name)
+    if target.entry is not None:
+        return target
+    head = target.site.history.head(target.skill)
+    record = head.record if head is not None else None
+    if record is not None and record.state.startswith("archived:"):
+        raise NotFound(f"'{name}' is archived", f"bring it back: tacit restore {name}")
+    if record is not None and record.kind == "renamed" and record.partner:
+        raise NotFound(f"'{name}' is called '{record.partner}' now", f"see: tacit log {name}")
+    raise NotFound(f"'{name}' is not there any more", f"bring it back: tacit rollback {name}")
+
+
+def find_version(target: Target, start: str) -> Version:
+    """A version of the skill: by its id, or by its change's id or the end that the log shows."""
+    history = target.site.history
+    try:
+        return history.find_version(target.skill, start)
+    except NotFound:
+        ends = [v for v in history.log(target.skill) if start and v.record.change.endswith(start)]
+        if not ends:
+            raise
+        return ends[0]  # of a rename, which is two versions, the later one
 
 
 def place_for(project: bool) -> Place:
@@ -73,8 +117,10 @@ def propose(
         return gate.propose(change)
 
 
-def tell(verdict: Verdict, done: str, as_json: bool, *, back: str = "undo") -> int:
-    """Print what became of a change; the exit code."""
+def tell(
+    verdict: Verdict, done: str, as_json: bool, *, can_override: bool = False, back: str = "undo"
+) -> int:
+    """Print what became of a change; the exit code. `can_override`: the command has --override."""
     if as_json:
         output.write_json(verdict)
         return 0 if not verdict.refused else REFUSED
@@ -82,8 +128,7 @@ def tell(verdict: Verdict, done: str, as_json: bool, *, back: str = "undo") -> i
         click.echo(done)
         for note in verdict.notes:
             click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
-        if back:
-            click.echo(click.style(f"{back}: tacit undo {verdict.change[-8:]}", dim=True))
+        click.echo(click.style(f"{back}: tacit undo {verdict.change[-8:]}", dim=True))
         return 0
     refusal = verdict.refusal
     assert refusal is not None
@@ -98,7 +143,7 @@ def tell(verdict: Verdict, done: str, as_json: bool, *, back: str = "undo") -> i
         click.echo(f"        {plain(refusal.hint)}", err=True)
     for name in refusal.alternatives:
         click.echo(f"        instead: tacit edit {plain(name)}", err=True)
-    if refusal.overridable:
+    if refusal.overridable and can_override:
         click.echo(
             f"        your own skill: --override {refusal.rule} lets it through, on record",
             err=True,
@@ -121,12 +166,18 @@ def files_of(site: Site, version: Version | None) -> dict[str, File]:
     return site.history.files(version) if version is not None else {}
 
 
-def edit_text(text: str, name: str) -> str | None:
-    """`text` as the user's editor leaves it; None when it was left as it was."""
-    changed = click.edit(text, editor=_editor(), extension=".md", require_save=False)
-    if changed is None or changed == text:
+def edit_text(text: str) -> str | None:
+    """`text` as the user's editor leaves it; None when it was left as it was.
+
+    Line ends stay as they were: the editor is given `\\n`, and what it returns is put back.
+    """
+    given = text.replace("\r\n", "\n")
+    shown = given if given.endswith("\n") or not given else given + "\n"
+    changed = click.edit(shown, editor=_editor(), extension=".md", require_save=False)
+    if changed is None or changed in (given, shown):
         return None
-    return changed
+    windows = text.count("\r\n") * 2 > text.count("\n")
+    return changed.replace("\n", "\r\n") if windows else changed
 
 
 def _editor() -> str:
@@ -141,14 +192,60 @@ def _editor() -> str:
     return found
 
 
-def keep_text(text: str, name: str) -> str:
-    """Where a text that was refused is kept, so that nothing is lost."""
-    from tacit.base.files import write_atomic
+def can_edit() -> bool:
+    """Whether an editor can be opened here."""
+    return sys.stdin.isatty() or bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
 
-    folder = os.path.join(paths.folders().data, "drafts")
-    path = os.path.join(folder, f"{os.path.basename(name)}.md")
-    write_atomic(path, text.encode("utf-8", "surrogateescape"))
-    return path
+
+def keep_text(data: bytes, name: str) -> str:
+    """Where a text that was refused is kept, so that nothing is lost; as a shell takes it."""
+    from tacit.base.files import write_atomic
+    from tacit.skills.naming import suggest
+
+    path = os.path.join(paths.folders().data, "drafts", f"{suggest(name)}.md")
+    write_atomic(path, data)
+    return for_shell(path)
+
+
+def for_shell(path: str) -> str:
+    """`path` as it can be pasted into a shell; `~` where that needs no quotes."""
+    short = shorten(path)
+    return short if shlex.quote(short[1:]) == short[1:] else shlex.quote(path)
+
+
+def read_source(source: str) -> bytes:
+    """What --from names: a file, or '-' for standard input."""
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        with open(source, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        raise Usage(f"cannot read {source}: {cause}", "name a file, or '-'") from error
+
+
+def as_text(data: bytes, what: str) -> str:
+    """`data` as text; raises `Usage` where it is not in UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Usage(
+            f"{what} is not text in UTF-8 (byte {error.start})", "save it in UTF-8"
+        ) from error
+
+
+def write_offer(verdict: Verdict) -> None:
+    """Put the merged files of a conflict where the user can take them up."""
+    from tacit.base.files import write_atomic
+    from tacit.skills.naming import suggest
+
+    folder = os.path.join(paths.folders().data, "drafts", f"{suggest(verdict.skill)}-merged")
+    for path, data in verdict.offer.items():
+        write_atomic(os.path.join(folder, path), data)
+    shown = for_shell(os.path.join(folder, "SKILL.md"))
+    click.echo(f"The merged text, with both sides marked, is in {shown}", err=True)
+    click.echo(f"Mend it, then: tacit edit {verdict.skill} --from {shown}", err=True)
 
 
 def shown_place(site: Site) -> str:

@@ -65,7 +65,10 @@ def _write(taken: list[Taken]) -> None:
         )
         for t in taken
     ]
-    click.echo(output.table(head, rows))
+    click.echo(output.table(head, rows, ("empty", "grown", "unchanged", "found")))
+    for t in taken:
+        if left := t.counts.get("forgotten"):
+            click.echo(f"{t.title}: {output.counted(left, 'session')} left out, as you forgot them")
     passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
     for title, reason, count in passed:
         click.echo(

@@ -23,7 +23,7 @@ Examples:
 @output.json_option
 def command(proposal: str | None, everything: bool, as_json: bool) -> int:
     """Show the changes that wait for you, or one of them with its diff."""
-    gate, _ = gating.open_gate()
+    gate, _ = gating.open_gate(everywhere=True)
     if proposal:
         return _one(gate, gate.inbox.get(proposal), as_json)
     found = gate.inbox.all() if everything else gate.inbox.waiting()
@@ -43,7 +43,7 @@ def command(proposal: str | None, everything: bool, as_json: bool) -> int:
         )
         for p in found
     ]
-    click.echo(output.table(("id", "state", "skill", "by", "why"), rows))
+    click.echo(output.table(("id", "state", "skill", "by", "why"), rows, ("state", "by")))
     if any(p.state == "waiting" for p in found):
         click.echo("\nSee one: tacit inbox ID · then: tacit accept ID, tacit reject ID")
     return 0

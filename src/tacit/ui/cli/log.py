@@ -18,6 +18,8 @@ Examples:
 Take one back: tacit undo CHANGE. See what it did: tacit diff CHANGE.
 """
 
+_DROP = ("by", "when", "why", "what")
+
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", required=False, shell_complete=complete_skill)
@@ -45,7 +47,7 @@ def command(name: str | None, limit: int, as_json: bool) -> int:
         click.echo("Nothing has been changed through tacit yet.")
         return 0
     rows = [_row(version) for version in found]
-    click.echo(output.table(("when", "change", "skill", "what", "by", "why"), rows))
+    click.echo(output.table(("when", "change", "skill", "what", "by", "why"), rows, _DROP))
     return 0
 
 

@@ -1,15 +1,15 @@
 """`tacit new`: make a skill."""
 
 import os
-import sys
+import re
 
 import click
 
 from tacit.base import trust
-from tacit.base.errors import Usage
+from tacit.base.errors import Refused, Usage
 from tacit.base.paths import shorten
-from tacit.changes.change import Create
-from tacit.skills.naming import suggest
+from tacit.changes.change import SKILL_FILE, Create
+from tacit.skills.naming import MAX_NAME, faults, suggest
 from tacit.skills.search import Search
 from tacit.ui.cli import gating, output
 from tacit.ui.cli.search import indexing_progress
@@ -31,6 +31,8 @@ description: {description}
 _BODY = """1. The first step, as a command to the agent.
 2. The next one.
 """
+_SAFE = re.compile(r"[A-Za-z][^:#\\\"'`&*!|>%@{}\[\],=<~]*")
+"""Texts that YAML takes for themselves; all others are put in quotes."""
 
 
 @click.command(epilog=_EPILOG)
@@ -58,64 +60,82 @@ def command(
     every change: the open standard, a scan for secrets and planted instructions, size, and whether
     it repeats a skill that is there.
     """
+    if "name-form" not in override:
+        _check_name(name)
     gate, library = gating.open_gate()
     place = gating.place_for(project)
+    folder = os.path.join(place.root, name)
+    if not (body or source) and os.path.lexists(folder):  # said before a text is written
+        raise Refused(f"there is already a '{name}' in {place.root}", f"tacit edit {name}")
     files = _files(name, description, body, source)
-    if files is None:
-        click.echo("Nothing was written, so nothing was made.", err=True)
-        return 1
     with indexing_progress() as progress:
         if progress is not None:  # a new skill is compared with all others: the first time takes
             Search(library, progress)
     verdict = gating.propose(
         gate, place.root, name, Create(files), reason=reason, overrides=override
     )
-    done = f"Made {name} in {shorten(os.path.join(place.root, name))}"
-    code = gating.tell(verdict, done, as_json)
+    code = gating.tell(verdict, f"Made {name} in {shorten(folder)}", as_json, can_override=True)
     if verdict.applied and project and not as_json and not trust.is_trusted(place.project):
         click.echo("This project is not trusted yet, so its skills are not loaded: tacit trust")
-    if verdict.refused and not as_json:
-        kept = gating.keep_text(files["SKILL.md"].decode("utf-8", "replace"), name)
-        click.echo(f"Your text is kept: tacit new {name} --from {shorten(kept)}", err=True)
+    if verdict.refused and not (source and source != "-"):  # a file is still where it was
+        kept = gating.keep_text(files[SKILL_FILE], name)
+        where = " --project" if project else ""
+        click.echo(f"Your text is kept: tacit new {name}{where} --from {kept}", err=True)
     return code
 
 
-def _files(name: str, description: str, body: str, source: str | None) -> dict[str, bytes] | None:
+def _check_name(name: str) -> None:
+    """Said at once, so that nobody writes a text for a name that cannot be."""
+    wrong = faults(name) if name else ["is empty"]
+    if len(name) > MAX_NAME:
+        wrong.append(f"has {len(name)} characters, {MAX_NAME} at most")
+    if wrong:
+        shown = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
+        raise Refused(
+            f"'{shown}' cannot name a skill [name-form]: it {', and '.join(wrong)}",
+            f"tacit new {suggest(name)}",
+        )
+
+
+def _files(name: str, description: str, body: str, source: str | None) -> dict[str, bytes]:
     if source and os.path.isdir(source):
         return _folder(source)
     if source:
-        text = _text(source)
-        whole = text.startswith("---")
-        return {"SKILL.md": (text if whole else _whole(name, description, text)).encode()}
+        text = gating.as_text(gating.read_source(source), source)
+        whole = re.match(r"---[ \t]*\r?\n", text)
+        return {SKILL_FILE: (text if whole else _whole(name, description, text)).encode()}
     if body:
-        return {"SKILL.md": _whole(name, description, body).encode()}
-    about = description or "What it does. Use when …"
-    if not sys.stdin.isatty() and not os.environ.get("EDITOR"):
-        raise Usage("a skill needs a text", f"tacit new {suggest(name)} --description … --body …")
-    edited = gating.edit_text(_TEMPLATE.format(name=name, description=about, body=_BODY), name)
-    return {"SKILL.md": edited.encode()} if edited else None
+        return {SKILL_FILE: _bytes(_whole(name, description, body))}
+    about = scalar(description or "What it does. Use when …")
+    if not gating.can_edit():
+        raise Usage("a skill needs a text", f"tacit new {name} --description … --body …")
+    edited = gating.edit_text(_TEMPLATE.format(name=name, description=about, body=_BODY))
+    if edited is None:
+        raise Usage("nothing was written, so nothing was made", "save a text in the editor")
+    return {SKILL_FILE: edited.encode()}
 
 
 def _whole(name: str, description: str, body: str) -> str:
-    if not description:
+    if not description.strip():
         raise Usage("a skill needs a description", 'say when to use it: --description "…"')
-    quoted = description
-    if (
-        any(mark in description for mark in (": ", " #", '"', "'"))
-        or description[0] in "[{&*!|>%@`-?"
-    ):
-        quoted = "'" + description.replace("'", "''") + "'"
-    return _TEMPLATE.format(name=name, description=quoted, body=body.strip("\n"))
+    return _TEMPLATE.format(name=name, description=scalar(description), body=body.strip("\n"))
 
 
-def _text(source: str) -> str:
-    if source == "-":
-        return sys.stdin.read()
-    try:
-        with open(source, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Usage(f"cannot read {source}: {error}", "name a text file in UTF-8") from error
+def scalar(text: str) -> str:
+    """`text` on one line, as YAML reads it back word for word."""
+    text = " ".join(text.split())
+    word = text.lower() in ("yes", "no", "on", "off", "true", "false", "null", "y", "n")
+    if _SAFE.fullmatch(text) and not word and "---" not in text:
+        return text
+    if "---" in text:  # some readers look for the end of the head before they read YAML
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + text.replace("---", "\\x2d\\x2d\\x2d") + '"'
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _bytes(text: str) -> bytes:
+    """What came from the command line; bytes that are no text are shown as such, not kept."""
+    return text.encode("utf-8", "replace")
 
 
 def _folder(source: str) -> dict[str, bytes]:
@@ -125,8 +145,7 @@ def _folder(source: str) -> dict[str, bytes]:
         for file in sorted(names):
             path = os.path.join(here, file)
             if os.path.isfile(path) and not os.path.islink(path):
-                with open(path, "rb") as stream:
-                    files[os.path.relpath(path, source)] = stream.read()
-    if "SKILL.md" not in files:
-        raise Usage(f"there is no SKILL.md in {source}", "name a folder with one")
+                files[os.path.relpath(path, source)] = gating.read_source(path)
+    if SKILL_FILE not in files:
+        raise Usage(f"there is no {SKILL_FILE} in {source}", "name a folder with one")
     return files

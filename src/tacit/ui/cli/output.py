@@ -47,10 +47,18 @@ def write_json(value: Any) -> None:
     click.echo(data)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns; the last one is cut to what is left of the width."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], drop: Sequence[str] = ()) -> str:
+    """Aligned columns; the last one is cut to what is left of the width.
+
+    `drop` names columns that are left out, one after the other, while a line does not fit.
+    """
     if not rows:
         return ""
+    for name in drop:
+        if _needs(head, rows) <= columns():
+            break
+        at = list(head).index(name)
+        head, *rows = [[*row[:at], *row[at + 1 :]] for row in (head, *rows)]
     sizes = [max(width(row[i]) for row in (head, *rows)) for i in range(len(head))]
     left = columns() - sum(sizes[:-1]) - 2 * (len(head) - 1)
     lines = [_line(head, sizes, left)]
@@ -85,6 +93,12 @@ def _wrapped(begin: str, text: str, indent: int) -> str:
     inside = max(columns() - indent, 30)
     lines = textwrap.wrap(text, inside, break_long_words=False, break_on_hyphens=False)
     return begin + f"\n{' ' * indent}".join(lines or [""])
+
+
+def _needs(head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Columns that every cell takes; of the last one, what it can be cut to."""
+    sizes = [max(width(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    return sum(sizes[:-1]) + 2 * (len(head) - 1) + min(sizes[-1], 20)
 
 
 def _line(row: Sequence[str], sizes: Sequence[int], left: int) -> str:

@@ -22,6 +22,6 @@ def command(name: str, reason: str, as_json: bool) -> int:
     Agents and background work leave a pinned skill alone; it also comes first in the catalogue.
     """
     gate, library = gating.open_gate()
-    target = gating.find(gate, library, name)
+    target = gating.find_here(gate, library, name)
     verdict = gating.propose(gate, target.root, target.skill, Pin(), reason=reason)
     return gating.tell(verdict, f"Pinned {name}", as_json)

@@ -24,9 +24,9 @@ To take it out of use and keep the folder: tacit archive old-release
 @click.option("--reason", default="", help="Why, for the history.")
 @output.json_option
 def command(name: str, yes: bool, reason: str, as_json: bool) -> int:
-    """Delete a skill. Its history stays, so `tacit undo` brings it back."""
+    """Delete a skill. Its history stays, so that `tacit undo` brings it back."""
     gate, library = gating.open_gate()
-    target = gating.find(gate, library, name)
+    target = gating.find_here(gate, library, name)
     if not yes:
         if not sys.stdin.isatty():
             raise Refused(f"deleting '{name}' needs a yes", f"tacit rm {name} --yes")

@@ -24,6 +24,7 @@ def command(name: str, version: str, as_json: bool) -> int:
     """
     gate, library = gating.open_gate()
     target = gating.find(gate, library, name)
+    wanted = gating.find_version(target, version).id if version else ""
     with acting_as("user"):
-        verdict = gate.rollback(target.skill, version, root=target.root)
+        verdict = gate.rollback(target.skill, wanted, root=target.root)
     return gating.tell(verdict, f"Rolled {name} back", as_json)

@@ -4,6 +4,7 @@ import click
 
 from tacit.base.paths import shorten
 from tacit.base.terminal import fit, one_line, plain
+from tacit.learn.ledger import Ledger
 from tacit.traces import derived
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
@@ -30,7 +31,7 @@ def command(name: str, full: bool, as_json: bool) -> int:
     if as_json:
         output.write_json(
             {
-                "session": row_of(stored),
+                "session": row_of(stored, Ledger(store.connection).outcomes()),
                 "turns": trace.turns,
                 "corrections": derived.corrections(trace),
                 "mended": derived.mended(trace),

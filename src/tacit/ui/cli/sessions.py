@@ -1,5 +1,6 @@
 """`tacit sessions`: what agents did here, a line a session."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import click
@@ -7,6 +8,7 @@ import msgspec
 
 from tacit.base.moments import ago, parse_since
 from tacit.base.paths import shorten
+from tacit.base.terminal import one_line
 from tacit.learn.ledger import Ledger
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
@@ -19,6 +21,8 @@ Examples:
 
 Take in what is new first: tacit import. Read one: tacit session ID.
 """
+
+_DROP = ("skills", "cost", "turns", "project", "learned", "failed", "when")
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -41,8 +45,8 @@ class Row(msgspec.Struct, frozen=True):
     output_tokens: int
     cost: float | None
     redacted: dict[str, int]
-    learned: str = ""
-    """What came of learning from it: proposed, applied, nothing, refused, failed."""
+    learned: str
+    """What learning made of it; empty where it was not looked at."""
 
 
 @click.command(epilog=_EPILOG)
@@ -61,36 +65,40 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
     outcomes = Ledger(store.connection).outcomes()
     if as_json:
-        told = [row_of(stored, outcomes.get(stored.id, "")) for stored in found]
-        output.write_json({"sessions": told})
+        output.write_json({"sessions": [row_of(s, outcomes) for s in found]})
         return 0
     if not found:
-        click.echo("No sessions yet. Take in those of your agents: tacit import")
+        some = host or project or since
+        click.echo(
+            "No session fits. All of them: tacit sessions"
+            if some
+            else "No sessions yet. Take in those of your agents: tacit import"
+        )
         return 0
     now = datetime.now(UTC)
     head = (
-        "when", "id", "agent", "project", "turns", "calls", "failed", "cost", "learned", "skills",
+        "when", "id", "agent", "project", "turns", "calls", "failed", "cost", "learned", "skills"
     )  # fmt: skip
     rows = [
         (
             ago(s.head.ended or s.head.started, now),
-            s.head.session[:12],
-            s.head.host,
-            shorten(s.head.project)[-28:],
+            one_line(s.head.session)[:12],
+            one_line(s.head.host),
+            _end(one_line(shorten(s.head.project)), 28),
             str(s.prompts),
             str(s.calls),
             str(s.failures or ""),
             _cost(s.head.usage.cost),
             outcomes.get(s.id, ""),
-            ", ".join(s.skills),
+            one_line(", ".join(s.skills)),
         )
         for s in found
     ]
-    click.echo(output.table(head, rows))
+    click.echo(output.table(head, rows, _DROP))
     return 0
 
 
-def row_of(stored: Stored, learned: str = "") -> Row:
+def row_of(stored: Stored, outcomes: Mapping[str, str]) -> Row:
     head = stored.head
     return Row(
         stored.id,
@@ -110,8 +118,13 @@ def row_of(stored: Stored, learned: str = "") -> Row:
         head.usage.output,
         head.usage.cost,
         stored.redacted,
-        learned,
+        outcomes.get(stored.id, ""),
     )
+
+
+def _end(text: str, most: int) -> str:
+    """The end of a path, which tells more than its beginning."""
+    return text if len(text) <= most else "…" + text[1 - most :]
 
 
 def _cost(cost: float | None) -> str:

@@ -25,7 +25,7 @@ def command(name: str, hide: bool, as_json: bool) -> int:
     never committed, keeps them out of `git status`. Nothing else of the repository is touched.
     """
     gate, library = gating.open_gate()
-    target = gating.find(gate, library, name)
+    target = gating.find_here(gate, library, name)
     place = target.site.place
     if place.scope != "project":
         raise Usage(f"'{name}' is not a project's skill", "only those can be shared by git")

@@ -1,13 +1,8 @@
 """`tacit undo`."""
 
-import os
-
 import click
 
-from tacit.base import paths
-from tacit.base.files import write_atomic
 from tacit.changes.actor import acting_as
-from tacit.changes.change import Verdict
 from tacit.ui.cli import gating, output
 
 _EPILOG = """\b
@@ -27,19 +22,10 @@ def command(change: str, reason: str, as_json: bool) -> int:
     What came after it is kept. Where later changes touch the same lines, nothing is done, and the
     merged text is put where you can mend it. Undoing twice brings the change back.
     """
-    gate, _ = gating.open_gate()
+    gate, _ = gating.open_gate(everywhere=True)
     with acting_as("user"):
         verdict = gate.undo(change, reason=reason)
+    code = gating.tell(verdict, f"Undone, in {verdict.skill}", as_json, back="redo")
     if verdict.offer and not as_json:
-        tell_offer(verdict)
-    return gating.tell(verdict, f"Undone, in {verdict.skill}", as_json, back="redo")
-
-
-def tell_offer(verdict: Verdict) -> None:
-    """Put the merged files of a conflict where the user can take them up."""
-    folder = os.path.join(paths.folders().data, "drafts", f"{verdict.skill}-merged")
-    for path, data in verdict.offer.items():
-        write_atomic(os.path.join(folder, path), data)
-    shown = paths.shorten(os.path.join(folder, "SKILL.md"))
-    click.echo(f"The merged text, with both sides marked, is in {shown}", err=True)
-    click.echo(f"Mend it, then: tacit edit {verdict.skill} --from {shown}", err=True)
+        gating.write_offer(verdict)
+    return code

@@ -22,6 +22,6 @@ def command(name: str, reason: str, as_json: bool) -> int:
     The opposite of `tacit pin`.
     """
     gate, library = gating.open_gate()
-    target = gating.find(gate, library, name)
+    target = gating.find_here(gate, library, name)
     verdict = gating.propose(gate, target.root, target.skill, Unpin(), reason=reason)
     return gating.tell(verdict, f"Unpinned {name}", as_json)

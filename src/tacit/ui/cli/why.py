@@ -32,4 +32,6 @@ def command(session: str, as_json: bool) -> int:
     for review in reviews:
         click.echo(f"{review.at[:16].replace('T', ' ')}  {review.method}: {review.outcome}")
         click.echo(f"    {one_line(review.reason)}")
+        for change in review.changes:
+            click.echo(f"    see it: tacit inbox {change[-8:]}")
     return 0
