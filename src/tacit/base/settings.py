@@ -41,12 +41,22 @@ class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many results `tacit search` shows."""
 
 
+class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The worker that hooks start."""
+
+    quiet: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 120.0
+    """Seconds without an event after which a session counts as over."""
+    idle: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 30.0
+    """Seconds without work after which the worker goes."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
     skills: SkillSettings = SkillSettings()
     catalogue: CatalogueSettings = CatalogueSettings()
     search: SearchSettings = SearchSettings()
+    worker: WorkerSettings = WorkerSettings()
 
 
 class Value(msgspec.Struct, frozen=True):

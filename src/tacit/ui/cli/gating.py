@@ -18,6 +18,7 @@ from tacit.changes.place import Place, places_here, project_place, user_place
 from tacit.changes.site import Site
 from tacit.skills.library import Entry, Library
 from tacit.ui.cli import output
+from tacit.work import linking
 
 REFUSED = 5
 
@@ -38,6 +39,7 @@ class Target:
 def open_gate(library: Library | None = None) -> tuple[Gate, Library]:
     """The gate over every skills folder that can be reached from here."""
     library = library or Library()
+    linking.listen()
     return Gate(places_here(library.cwd)), library
 
 
