@@ -141,14 +141,16 @@ def hold(agent: Agent, installed: Installed, base: Path, timeout: float) -> Sess
         waited, trace = _await(place, host)
         listed = msgspec.json.decode(tacit(agent, place, "sessions", "--json"))["sessions"]
         times = [(alone.seconds, connected.seconds)]
+        pair = ((elsewhere, quiet), (place, server))
         while slowed(times) and len(times) < ROUNDS:
-            again = _converse(agent, installed, elsewhere, quiet, PROMPTS, timeout)
-            joined = _converse(agent, installed, place, server, PROMPTS, timeout)
-            times.append((again.seconds, joined.seconds))
-        draft = place.home / "draft.md"
-        draft.write_text(SKILL_TEXT, encoding="utf-8")
-        tacit(agent, place, "new", SKILL, "--from", str(draft))
-        draft.unlink()
+            # By turns, so that a load that grows or wanes hits both alike.
+            order = pair if len(times) % 2 == 0 else pair[::-1]
+            took = {
+                one.home: _converse(agent, installed, one, model, PROMPTS, timeout).seconds
+                for one, model in order
+            }
+            times.append((took[alone_home], took[home]))
+        tacit(agent, place, "new", SKILL, "--from", "-", given=SKILL_TEXT)
         after = _converse(agent, installed, place, server, (NEXT_PROMPT,), timeout)
         tacit(agent, place, "disconnect", host, "--yes")
         data = _data(place)
@@ -177,16 +179,15 @@ def slowed(times: list[tuple[float, float]]) -> bool:
     return connected - alone > max(1.0, 0.15 * alone)
 
 
-def tacit(agent: Agent, place: Place, *words: str) -> str:
+def tacit(agent: Agent, place: Place, *words: str, given: str = "") -> str:
     """Run a command of this checkout's in the agent's home; what it printed."""
-    variables = environment(agent, place)
     done = subprocess.run(
         [BIN / "tacit", *words],
         capture_output=True,
         text=True,
         cwd=place.project,
-        env=variables,
-        stdin=subprocess.DEVNULL,
+        env=environment(agent, place),
+        input=given,
         timeout=60,
         check=False,
     )
