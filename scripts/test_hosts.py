@@ -1,8 +1,7 @@
-"""The program behind scripts/test-hosts: sessions of real agents, and checks on each.
+"""The program behind scripts/test-hosts: sessions of real agents, and a table of checks on each.
 
-A check is a function in CHECKS: it gets what one agent did and says whether that is right. To
-add one, write the function and put it in the list; what it needs from the session belongs in
-`Session`.
+It fetches the agents and closes the network; the sessions are in `host_sessions.py`, the checks
+in `host_checks.py`.
 """
 
 import argparse
@@ -11,170 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
+from host_checks import CHECKS
+from host_sessions import hold
 
 from tacit.base.errors import TacitError
-from tacit.testing import AGENTS, Agent, ModelServer, Request, Rules, Turns, marked, reply, toolless
-from tacit.testing.headless import Place, Run, prepare, run, transcripts
-from tacit.testing.installing import (
-    Installed,
-    InstallFailed,
-    default_cache,
-    forget,
-    install,
-    is_there,
-)
-from tacit.testing.server import Other
-
-MARKER = "TALLY-THE-HERD"
-PROMPT = f"{MARKER}: run tally.sh and read README.md"
-SHELL_SAYS = "herd-42"
-README_SAYS = "Zebras are counted at dusk."
-SKILL_SAYS = "Packs zebras for shipping by the QZX81 procedure."
-SKILL = f"""\
----
-name: zebra-packing
-description: {SKILL_SAYS}
----
-
-# Zebra packing
-
-Two crates a zebra, stripes upright.
-"""
-
-
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What one agent did with the prompt."""
-
-    agent: Agent
-    place: Place
-    run: Run
-    requests: list[Request]
-    others: list[Other]
-
-    @property
-    def turns(self) -> list[Request]:
-        """The calls of the model that belong to the conversation, not to a title or the like."""
-        return [r for r in self.requests if marked(MARKER)(r) and not toolless(r)]
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """`good` is None for a figure that nobody judges."""
-
-    good: bool | None
-    shown: str
-    why: str = ""
-
-
-def ran(session: Session) -> Verdict:
-    """The agent ended by itself, with exit code 0."""
-    if session.run.ended_well:
-        return Verdict(True, "yes")
-    code = session.run.code
-    how = "killed, time was up" if code is None else f"exit code {code}"
-    tail = (session.run.stderr or session.run.stdout).strip()[-400:]
-    return Verdict(False, "no", f"{how}: {tail}")
-
-
-def reached_the_model(session: Session) -> Verdict:
-    """Its calls arrived at the scripted server, three in the conversation."""
-    found = len(session.turns)
-    return Verdict(found == 3, str(found), "" if found == 3 else "3 calls were expected")
-
-
-def tools_ran(session: Session) -> Verdict:
-    """Both tool calls of the script were carried out, and their results came back."""
-    last = session.turns[-1] if session.turns else None
-    results = " ".join(result.text for result in last.tool_results) if last else ""
-    missing = [said for said in (SHELL_SAYS, README_SAYS) if said not in results]
-    if missing:
-        return Verdict(False, "no", f"missing in the results: {missing}; got {results[-300:]!r}")
-    return Verdict(True, "yes")
-
-
-def wrote_a_transcript(session: Session) -> Verdict:
-    """A transcript with the prompt in it lies where this agent keeps them."""
-    files = transcripts(session.agent, session.place.home)
-    if any(_holds(file, MARKER) for file in files):
-        return Verdict(True, "yes")
-    return Verdict(False, "no", f"none of {session.agent.transcripts} holds the prompt")
-
-
-def skill_reached_the_model(session: Session) -> Verdict:
-    """The description of a skill in the folder where this agent looks is in its first call."""
-    if session.turns and session.turns[0].mentions(SKILL_SAYS):
-        return Verdict(True, "yes")
-    folder = session.agent.project_skills or f"~/{session.agent.home_skills}"
-    return Verdict(False, "no", f"the skill in {folder} is in no request")
-
-
-def went_outside(session: Session) -> Verdict:
-    """The names outside loopback that it asked for, all refused: a figure, not a fault."""
-    hosts = {o.path for o in session.others if not o.path.startswith("/")}
-    return Verdict(None, str(len(hosts)), ", ".join(sorted(hosts)))
-
-
-def took(session: Session) -> Verdict:
-    return Verdict(None, f"{session.run.seconds:.1f} s")
-
-
-CHECKS: list[tuple[str, Callable[[Session], Verdict]]] = [
-    ("ran", ran),
-    ("model calls", reached_the_model),
-    ("tools ran", tools_ran),
-    ("transcript", wrote_a_transcript),
-    ("skill seen", skill_reached_the_model),
-    ("asked outside", went_outside),
-    ("time", took),
-]
-
-
-def script_for(agent: Agent, project: Path) -> Rules:
-    """A shell call, a read, a last word; a title for whoever asks for one."""
-    readme = str(project / "README.md")
-    # Where the tool for reading is the shell, the path is an argument of cat.
-    read = f"cat {readme}" if agent.read == agent.shell else readme
-    turns = Turns(
-        [
-            reply("First the tally.", agent.shell.use("sh tally.sh")),
-            reply("Now the file.", agent.read.use(read)),
-            "Forty-two, counted at dusk.",
-        ]
-    )
-    return Rules((toolless, "Tally the herd"), (marked(MARKER), turns), default="Nothing to add.")
-
-
-def furnish(agent: Agent, place: Place) -> None:
-    """A project with something to do in it, and one skill."""
-    prepare(agent, place)
-    (place.project / "README.md").write_text(f"# Herd\n\n{README_SAYS}\n", encoding="utf-8")
-    (place.project / "tally.sh").write_text("echo herd-$((40 + 2))\n", encoding="utf-8")
-    base = place.project / agent.project_skills
-    if not agent.project_skills:
-        base = place.home / agent.home_skills
-    folder = base / "zebra-packing"
-    if agent.project_skills and agent.project_skills != ".agents/skills":
-        # As skills really lie: in .agents/skills, and linked where this agent looks.
-        folder = place.project / ".agents" / "skills" / "zebra-packing"
-        base.mkdir(parents=True)
-        (base / "zebra-packing").symlink_to("../../.agents/skills/zebra-packing")
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text(SKILL, encoding="utf-8")
-
-
-def hold_session(agent: Agent, installed: Installed, base: Path, timeout: float) -> Session:
-    home = base / agent.name
-    project = home / "herd"
-    with ModelServer(script_for(agent, project), strict=False) as server:
-        place = Place(home=home, project=project, url=server.url, path=installed.path)
-        furnish(agent, place)
-        ended = run(agent, installed.program, place, PROMPT, timeout=timeout)
-        return Session(
-            agent=agent, place=place, run=ended, requests=server.requests, others=server.others
-        )
+from tacit.testing import AGENTS, Agent
+from tacit.testing.installing import InstallFailed, default_cache, forget, install, is_there
 
 
 def fetch(agents: list[Agent], chosen: argparse.Namespace) -> None:
@@ -223,9 +66,9 @@ def check_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> in
                 raise InstallFailed("it could not be fetched, for the reason said above")
             installed = install(agent, chosen.cache, version=_version(chosen))
             version = installed.version
-            session = hold_session(agent, installed, base, chosen.timeout)
+            session = hold(agent, installed, base, chosen.timeout)
             verdicts = [(name, check(session)) for name, check in CHECKS]
-        except (TacitError, OSError) as error:
+        except (TacitError, OSError, subprocess.TimeoutExpired) as error:
             failed += 1
             rows.append([agent.title, version, *("-" for _ in CHECKS)])
             reasons.append(f"{agent.title}: {error}")
@@ -252,13 +95,6 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def _holds(file: Path, text: str) -> bool:
-    """Whether a transcript, or the log beside it where it is a database, holds `text`."""
-    wanted = text.encode()
-    beside = file.with_name(f"{file.name}-wal")
-    return any(wanted in part.read_bytes() for part in (file, beside) if part.exists())
-
-
 def main() -> int:
     names = [agent.name for agent in AGENTS]
     parser = argparse.ArgumentParser(
@@ -282,7 +118,7 @@ def main() -> int:
     if not chosen.fetched:
         fetch(agents, chosen)
         close_the_network()
-    base = Path(tempfile.mkdtemp(prefix="tacit-hosts-")).resolve()
+    base = Path(tempfile.mkdtemp(prefix="herds-")).resolve()
     started = time.monotonic()
     try:
         failed = check_all(agents, base, chosen)

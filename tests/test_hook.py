@@ -257,13 +257,13 @@ def wait_for(path: Path, seconds: float = 10) -> None:
 
 
 def test_the_worker_is_started_once(home: Path) -> None:
-    """Of twenty hooks at once, one starts the worker, in a session of its own, without streams."""
+    """Of twenty hooks at once, one starts it: a session of its own, no streams, standing back."""
     data, out = home / "data", home / "out"
     out.mkdir()
     report = (
         "import os, sys; name = os.path.join(sys.argv[1], str(os.getpid()));"
         "open(name + '.new', 'w').write(f'{os.getsid(0)} {os.getpgid(0)} {os.getppid()} '"
-        "+ os.readlink('/proc/self/fd/1') + ' ' + os.environ['TACIT_WORKER']);"
+        "+ os.readlink('/proc/self/fd/1') + ' ' + os.environ['TACIT_WORKER'] + f' {os.nice(0)}');"
         "os.rename(name + '.new', name)"
     )
     script = (
@@ -281,11 +281,12 @@ def test_the_worker_is_started_once(home: Path) -> None:
         time.sleep(0.05)
     time.sleep(0.3)
     (found,) = [path for path in out.iterdir() if path.suffix != ".new"]
-    session, group, parent, stdout, mark = found.read_text().split()
+    session, group, parent, stdout, mark, niceness = found.read_text().split()
     assert session == group
     assert session not in (str(os.getsid(0)), found.name)  # its own session, and not its leader
     assert int(parent) not in {process.pid for process in running}
     assert (stdout, mark) == ("/dev/null", "1")
+    assert int(niceness) == min(os.nice(0) + hook.NICE, 19)
 
 
 def test_a_running_worker_is_left_alone(home: Path) -> None:

@@ -16,6 +16,8 @@ READING = 1.0
 """Seconds to wait for more of a payload; three times as long for all of it."""
 STARTING = 30.0
 """Seconds for which a mark says that somebody else is starting the worker."""
+NICE = 10
+"""How far the worker stands back for the agent, which the user is waiting for."""
 
 # Variables by which agents mark the programs that they run: who called, and often which session.
 SIGNS = (
@@ -222,6 +224,7 @@ def detach(command: list[str], folder: str) -> None:
         os.setsid()
         if os.fork():
             os._exit(0)
+        os.nice(NICE)
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)

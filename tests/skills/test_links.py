@@ -95,6 +95,19 @@ def test_unlinking_leaves_nothing(home: Path, project: Path) -> None:
     assert unlink_from("claude-code") == ()
 
 
+def test_folders_go_with_the_last_link(home: Path) -> None:
+    """Also when the link for which they were made went first, as with an archived skill."""
+    first = skill(home, "first")
+    link_into("claude-code")
+    skill(home, "second")
+    link_into("claude-code")
+    shutil.rmtree(first)
+    assert len(link_into("claude-code").removed) == 1
+    assert (home / ".claude/skills/second").is_symlink()
+    unlink_from("claude-code")
+    assert not (home / ".claude").exists()
+
+
 def test_a_link_that_the_user_replaced_is_theirs(home: Path) -> None:
     """After the user put a folder in its place, nothing of it is removed."""
     skill(home, "release")

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tacit import hook
 
 BIN = Path(sys.executable).parent
+TRANSCRIPTS = Path(__file__).parent.parent / "fixtures" / "transcripts"
 CLAUDE = '{\n  // mine\n  "model": "opus", // the big one\n  "env": {"TOKEN": "x"},\n}\n'
 
 
@@ -183,6 +185,28 @@ def test_status(machine: Path) -> None:
     assert lines["Qwen Code"][2:5] == ["no", "no", "never"]
     row = next(row for row in answer("connect", "--status")["agents"] if row["heard"])
     assert (row["host"], row["connected"], row["trouble"]) == ("claude-code", True, "")
+
+
+def test_status_counts_the_sessions_of_each_agent(machine: Path) -> None:
+    """As many as are in the store; looking makes no store, and a damaged one is no number."""
+    data = machine / ".local/share/tacit"
+    rows = {row["host"]: row for row in answer("connect", "--status")["agents"]}
+    assert rows["codex"]["sessions"] == 0
+    assert not (data / "tacit.db").exists()
+    shutil.copytree(TRANSCRIPTS / "codex" / "home", machine, dirs_exist_ok=True)
+    tacit("import", "codex")
+    rows = {row["host"]: row for row in answer("connect", "--status")["agents"]}
+    assert (rows["codex"]["sessions"], rows["pi"]["sessions"]) == (1, 0)
+    lines = {
+        line.split("  ")[0]: line.split()
+        for line in tacit("connect", "--status").stdout.splitlines()
+    }
+    assert lines["AGENT"][-2:] == ["SESSIONS", "FILE"]
+    assert lines["Codex"][-1] == "1"
+    for name in os.listdir(data):
+        if name.startswith("tacit.db"):
+            (data / name).write_bytes(b"not a database, but long enough to be read as one" * 20)
+    assert answer("connect", "--status", "codex")["agents"][0]["sessions"] is None
 
 
 def test_what_broke_is_said_and_mended(machine: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tacit.base.settings import WorkerSettings
 from tacit.traces import events
 from tacit.traces.store import Store
-from tacit.work.worker import sole, work
+from tacit.work.worker import patience, sole, work
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts"
 BIN = Path(sys.executable).parent
@@ -88,3 +89,25 @@ def test_a_session_without_a_transcript_is_logged(home: Path) -> None:
     while (events.pending() or not log.exists()) and time.monotonic() < until:
         time.sleep(0.1)
     assert "no transcript" in log.read_text()
+
+
+def test_the_worker_of_a_hook_is_as_patient_as_set(claude: Path) -> None:
+    """One Stop, a short quiet time in the settings, no further command: the session is stored."""
+    file = claude / ".config" / "tacit" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("[worker]\nquiet = 0.2\nidle = 0.1\n")
+    call_hook("claude-code", "Stop", payload(claude, "claude", "Stop"))
+    until = time.monotonic() + 20
+    database = claude / ".local/share/tacit/tacit.db"
+    while not (database.exists() and Store.open().sessions()) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert [(s.head.host, s.calls) for s in Store.open().sessions()] == [("claude-code", 4)]
+
+
+def test_broken_settings_stop_no_worker(home: Path) -> None:
+    """The defaults count then, and the log says why."""
+    file = home / ".config" / "tacit" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("[worker]\nquiet = 'long'\n")
+    assert patience() == WorkerSettings()
+    assert "worker.quiet" in (home / ".local/share/tacit/worker.log").read_text()

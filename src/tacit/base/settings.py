@@ -105,6 +105,15 @@ class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By name, each as [mcp.servers.NAME] with command and args, or url."""
 
 
+class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The worker that hooks start."""
+
+    quiet: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 120.0
+    """Seconds without an event after which a session counts as over."""
+    idle: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 30.0
+    """Seconds without work after which the worker goes."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
@@ -114,6 +123,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     traces: TraceSettings = TraceSettings()
     agent: AgentSettings = AgentSettings()
     mcp: McpSettings = McpSettings()
+    worker: WorkerSettings = WorkerSettings()
 
 
 class Value(msgspec.Struct, frozen=True):

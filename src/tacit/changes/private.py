@@ -26,6 +26,18 @@ def show(place: Place, skill: str, data: str) -> bool:
     return _change(place, skill, data, add=False)
 
 
+def hide_link(path: str, data: str) -> bool:
+    """Hide the link at `path`, by which an agent finds a hidden skill."""
+    folder, name = os.path.split(path)
+    return _change(Place(folder), name, data, add=True, end="")
+
+
+def show_link(path: str, data: str) -> bool:
+    """Let git see what is at `path` again."""
+    folder, name = os.path.split(path)
+    return _change(Place(folder), name, data, add=False, end="")
+
+
 def is_hidden(place: Place, skill: str) -> bool:
     found = _repository(place)
     return found is not None and _line(found[1], place, skill) in _read(found[0])
@@ -44,12 +56,12 @@ def hidden(place: Place) -> list[str]:
     ]
 
 
-def _change(place: Place, skill: str, data: str, *, add: bool) -> bool:
+def _change(place: Place, skill: str, data: str, *, add: bool, end: str = "/") -> bool:
     found = _repository(place)
     if found is None:
         return False
     file, top = found
-    wanted = _line(top, place, skill)
+    wanted = _line(top, place, skill, end)
     with locked(os.path.join(data, "locks", "exclude.lock"), what=file):
         lines = _read(file)
         if (wanted in lines) == add:
@@ -91,10 +103,10 @@ def _repository(place: Place) -> tuple[str, str] | None:
     return os.path.realpath(os.path.join(start, lines[0])), os.path.realpath(lines[1])
 
 
-def _line(top: str, place: Place, skill: str) -> str:
-    """The pattern for a skill's folder, and for nothing else."""
+def _line(top: str, place: Place, skill: str, end: str = "/") -> str:
+    """The pattern for a skill's folder, and for nothing else; a link is no folder to git."""
     path = os.path.relpath(place.real, top)
-    return f"/{_escape(path)}/{_escape(skill)}/".replace("/./", "/")
+    return f"/{_escape(path)}/{_escape(skill)}{end}".replace("/./", "/")
 
 
 def _escape(text: str) -> str:

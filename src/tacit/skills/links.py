@@ -51,6 +51,7 @@ def link_into(host: str, cwd: str | None = None) -> Linked:
         known = set(_load())
         removed = [link for link in known if link.host == host and _drop_dangling(link)]
         known = {link for link in known if link not in removed and _is_as_made(link)}
+        known = _pass_on(_remove_empty(removed), known)
         made, in_the_way = [], []
         for folder, entry in _wanted(host, cwd or os.getcwd()):
             path = os.path.join(folder, os.path.basename(entry.folder))
@@ -75,13 +76,34 @@ def unlink_from(host: str) -> tuple[str, ...]:
             if _is_as_made(link):
                 os.unlink(link.path)
                 gone.append(link.path)
-        for folder in sorted((f for link in ours for f in link.folders), reverse=True):
-            try:
-                os.rmdir(folder)
-            except OSError:  # something else came into it
-                continue
+        _remove_empty(ours)
         _save({link for link in known if link.host != host})
     return tuple(sorted(gone))
+
+
+def _remove_empty(links: list[Link]) -> list[str]:
+    """Remove the folders that were made for `links`; those that hold something now stay."""
+    stay = []
+    for folder in sorted({f for link in links for f in link.folders}, reverse=True):
+        try:
+            os.rmdir(folder)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            stay.append(folder)
+    return stay
+
+
+def _pass_on(folders: list[str], links: set[Link]) -> set[Link]:
+    """`links`, one of which in each of `folders` now answers for it."""
+    found = sorted(links)
+    for folder in folders:
+        for i, link in enumerate(found):
+            if link.path.startswith(folder + os.sep):
+                every = tuple(sorted({*link.folders, folder}))
+                found[i] = msgspec.structs.replace(link, folders=every)
+                break
+    return set(found)
 
 
 def _wanted(host: str, cwd: str) -> Iterator[tuple[str, Entry]]:

@@ -149,6 +149,11 @@ class Store:
         )
         return [self._stored(row) for row in rows.fetchall()]
 
+    def counts(self) -> dict[str, int]:
+        """How many sessions of each host there are."""
+        rows = self._connection.execute("SELECT host, count(*) FROM sessions GROUP BY host")
+        return {row[0]: row[1] for row in rows.fetchall()}
+
     def find(self, name: str) -> Stored:
         """The session called `name`: `host:session`, or enough of the session's id to be sure."""
         host, _, session = name.rpartition(":")

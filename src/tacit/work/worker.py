@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from tacit.base import paths
 from tacit.base.errors import TacitError
 from tacit.base.events import bus
+from tacit.base.settings import WorkerSettings, load
 from tacit.traces import events
 from tacit.traces.events import QuietSession
 from tacit.traces.hosts import registry
 from tacit.traces.store import Store
+from tacit.work import linking
 from tacit.work.intake import SessionStored, find_source
 from tacit.work.log import log
 
-IDLE = 30.0
-"""Seconds without an event after which the worker goes."""
 _STEP = 1.0
 _PATIENCE = 3.0
 """A hook that looks whether a worker runs holds the lock for a moment."""
@@ -50,10 +50,19 @@ def sole(patience: float = _PATIENCE) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def patience() -> WorkerSettings:
+    """How long to wait, as the user set it; settings that cannot be read stop no worker."""
+    try:
+        return load().settings.worker
+    except TacitError as error:
+        log(f"the defaults are used: {error.message}")
+        return WorkerSettings()
+
+
 def work(
     *,
     quiet: float = events.QUIET,
-    idle: float = IDLE,
+    idle: float = WorkerSettings().idle,
     pause: Callable[[float], None] = time.sleep,
 ) -> int:
     """Be the worker until nothing is left to do; how many sessions were taken in.
@@ -62,6 +71,7 @@ def work(
     report its own sessions, so hooks below it record nothing.
     """
     os.environ["TACIT_WORKER"] = "1"
+    linking.listen()
     taken = 0
     while True:
         with sole() as alone:

@@ -325,7 +325,8 @@ def test_timeouts_are_in_the_agents_own_unit() -> None:
         hooks = json.loads(Path(CONNECTORS[host].file()).read_text())["hooks"]
         return next(iter(hooks.values()))[0]["hooks"][0]["timeout"]
 
-    assert [timeout(host) for host in JSON_HOSTS] == [5, 5, 5000, 5000]
+    # Codex 0.166.0 printed "clamping SessionEnd hook timeout to 3s" into each session for more.
+    assert [timeout(host) for host in JSON_HOSTS] == [5, 3, 5000, 5000]
     copilot = json.loads(Path(CONNECTORS["copilot"].file()).read_text())
     assert copilot["version"] == 1
     assert copilot["hooks"]["agentStop"][0]["timeoutSec"] == 5

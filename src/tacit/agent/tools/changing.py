@@ -20,8 +20,7 @@ from tacit.changes.change import Archive, Create, Edit, Operation, RemoveFile, V
 from tacit.changes.change import make_change as make
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
-from tacit.changes.neighbours import LibraryNeighbours, places
-from tacit.changes.place import project_place, user_place
+from tacit.changes.place import places_here, user_place
 
 Action = Literal["create", "edit", "add_file", "remove_file", "archive"]
 
@@ -99,16 +98,9 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
 
 def open_gate(context: Context) -> Gate:
     """The gate over every skills folder that can be reached from here."""
-    library = context.library
-    known = {place.real: place for place in (user_place(), project_place(library.cwd))}
-    for place in places(library):
-        known.setdefault(place.real, place)
+    here = [user_place(), *places_here(context.library.cwd)]
     agreed = context.agreed
-    return Gate(
-        list(known.values()),
-        neighbours=LibraryNeighbours(library=library),
-        approver=lambda case, asks: "yes" if agreed else "later",
-    )
+    return Gate(here, approver=lambda case, asks: "yes" if agreed else "later")
 
 
 async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:

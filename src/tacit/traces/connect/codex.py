@@ -7,5 +7,6 @@ CONNECTOR = JsonHooks(
     Agent("codex", "Codex", ("codex",), ".codex", "CODEX_HOME"),
     "hooks.json",
     ("Stop", "SessionEnd"),
+    seconds=3,  # it cuts SessionEnd down to this, and prints a warning at every start for more
     todo="Start codex once, type /hooks and trust the two hooks: until then Codex skips them.",
 )

@@ -28,6 +28,8 @@ class JsonHooks(msgspec.Struct, frozen=True):
     hooked: tuple[str, ...]
     milliseconds: bool = False
     """Whether the agent takes a timeout in milliseconds, not in seconds."""
+    seconds: int = SECONDS
+    """How long the agent lets the hook run."""
     todo: str = ""
 
     def file(self) -> str:
@@ -70,7 +72,7 @@ class JsonHooks(msgspec.Struct, frozen=True):
         return {str(path[1]): command for path, command in _ours(value)}
 
     def _entries(self, hook: Hook) -> dict[str, Any]:
-        timeout = SECONDS * 1000 if self.milliseconds else SECONDS
+        timeout = self.seconds * 1000 if self.milliseconds else self.seconds
         return {
             event: [
                 {

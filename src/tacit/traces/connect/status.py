@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 
 import msgspec
 
@@ -28,6 +29,8 @@ class Status(msgspec.Struct, frozen=True):
     """Why it will not be heard although it is connected; mended by connecting it again."""
     heard: float | None
     """When it last called, in seconds since 1970."""
+    sessions: int | None
+    """How many of its sessions are in the store; None where the store cannot be read."""
     file: str
     todo: str
 
@@ -35,10 +38,31 @@ class Status(msgspec.Struct, frozen=True):
 def statuses() -> list[Status]:
     """Every agent that Tacit knows."""
     heard = events.heard()
-    return [_status(connector, heard.get(host)) for host, connector in CONNECTORS.items()]
+    seen = _sessions()
+    return [
+        _status(connector, heard.get(host), None if seen is None else seen.get(host, 0))
+        for host, connector in CONNECTORS.items()
+    ]
 
 
-def _status(connector: Connector, heard: float | None) -> Status:
+def _sessions() -> dict[str, int] | None:
+    """The sessions in the store, by host. A store that is not there yet is not made."""
+    from tacit.base import database
+    from tacit.traces.store import Store
+
+    if not os.path.exists(database.default_path()):
+        return {}
+    try:
+        store = Store.open()
+        try:
+            return store.counts()
+        finally:
+            store.close()
+    except (TacitError, sqlite3.Error):
+        return None
+
+
+def _status(connector: Connector, heard: float | None, sessions: int | None) -> Status:
     agent = connector.agent
     calls = connector.calls()
     return Status(
@@ -49,6 +73,7 @@ def _status(connector: Connector, heard: float | None) -> Status:
         connected=bool(calls),
         trouble=_trouble(connector, dict(calls)),
         heard=heard,
+        sessions=sessions,
         file=connector.file(),
         todo=connector.todo,
     )

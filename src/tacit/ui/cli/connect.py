@@ -110,9 +110,9 @@ def _row(plan: "Plan", dry_run: bool) -> dict[str, Any]:
 
     linked: dict[str, Any] = {"made": [], "removed": [], "in_the_way": []}
     if plan.error is None and not dry_run:
-        from tacit.skills.links import link_into
+        from tacit.work.linking import link
 
-        linked = msgspec.to_builtins(link_into(plan.host))
+        linked = msgspec.to_builtins(link(plan.host))
     backup = plan.connector.file() + BACKUP
     done = "already" if plan.change is None else "planned" if dry_run else "connected"
     return connecting.row(
@@ -164,14 +164,14 @@ def _status(hosts: tuple[str, ...], fix: bool, as_json: bool) -> int:
 
 def _fix(wanted: set[str]) -> list[str]:
     """Connect again what is connected and cannot be heard; link again what is connected."""
-    from tacit.skills.links import link_into
     from tacit.traces.connect.status import statuses
+    from tacit.work.linking import link
 
     connected = [s for s in statuses() if s.connected and (not wanted or s.host in wanted)]
     broken = tuple(status.host for status in connected if status.trouble)
     plans = [_carry_out(plan) for plan in _plans(broken)] if broken else []
     for status in connected:
-        link_into(status.host)
+        link(status.host)
     connecting.report_errors(plans)
     return [plan.host for plan in plans if plan.error is None and plan.change is not None]
 
@@ -187,10 +187,12 @@ def _show_status(found: "list[Status]", mended: list[str]) -> None:
                 version if status.installed else "no",
                 connected,
                 _ago(status.heard),
+                "?" if status.sessions is None else str(status.sessions),
                 paths.shorten(status.file) if status.connected or status.trouble else "",
             ]
         )
-    click.echo(output.table(["AGENT", "INSTALLED", "CONNECTED", "LAST HEARD", "FILE"], rows))
+    head = ["AGENT", "INSTALLED", "CONNECTED", "LAST HEARD", "SESSIONS", "FILE"]
+    click.echo(output.table(head, rows))
     for status in found:
         if status.host in mended:
             click.echo(f"\n{click.style('mended', fg='green')}  {status.title}")

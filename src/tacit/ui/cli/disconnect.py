@@ -83,6 +83,6 @@ def _carry_out(plan: "Plan") -> "tuple[Plan, bool]":
 
 
 def _unlink(host: str) -> tuple[str, ...]:
-    from tacit.skills.links import unlink_from
+    from tacit.work.linking import unlink
 
-    return unlink_from(host)
+    return unlink(host)

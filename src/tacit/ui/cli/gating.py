@@ -19,6 +19,7 @@ from tacit.changes.place import SHARED, Place, places_here, project_place, user_
 from tacit.changes.site import Site
 from tacit.skills.library import Entry, Library
 from tacit.ui.cli import output
+from tacit.work import linking
 
 REFUSED = 5
 
@@ -43,6 +44,7 @@ def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
     and answered from any folder.
     """
     library = Library()
+    linking.listen()
     gate = Gate(places_here(library.cwd))
     if everywhere:
         spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}

@@ -2,9 +2,8 @@
 
 import click
 
-from tacit.traces import events
 from tacit.ui.cli import output
-from tacit.work.worker import IDLE, work
+from tacit.work.worker import patience, work
 
 _EPILOG = """\b
 Examples:
@@ -14,17 +13,19 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.option(
-    "--quiet", type=click.FloatRange(0), default=events.QUIET, help="Seconds that end a session."
-)
-@click.option("--idle", type=click.FloatRange(0), default=IDLE, help="Seconds to wait for more.")
+@click.option("--quiet", type=click.FloatRange(0), help="Seconds that end a session.")
+@click.option("--idle", type=click.FloatRange(0), help="Seconds to wait for more.")
 @output.json_option
-def command(quiet: float, idle: float, as_json: bool) -> int:
+def command(quiet: float | None, idle: float | None, as_json: bool) -> int:
     """Take in the sessions that hooks reported, and go when nothing is left.
 
-    Hooks start it by themselves; one runs at a time.
+    Hooks start it by themselves; one runs at a time. How patient it is can be set: worker.quiet
+    and worker.idle.
     """
-    taken = work(quiet=quiet, idle=idle)
+    set_ = patience()
+    taken = work(
+        quiet=set_.quiet if quiet is None else quiet, idle=set_.idle if idle is None else idle
+    )
     if as_json:
         output.write_json({"taken": taken})
     else:

@@ -1,0 +1,65 @@
+"""Keeping the links to learned skills up with the library, for agents that need links.
+
+`skills/links.py` makes and removes them; here it is decided when: at connecting, and after each
+change that landed. A link in a project stays out of `git status` like the skill that it leads to.
+"""
+
+import os
+from collections.abc import Callable
+
+from tacit.base import paths
+from tacit.base.events import bus
+from tacit.changes import private
+from tacit.changes.change import Applied
+from tacit.changes.place import SHARED
+from tacit.skills.links import LINKED, Linked, link_into, unlink_from
+from tacit.traces.connect.registry import CONNECTORS
+
+_listening: list[Callable[[], None]] = []
+
+
+def link(host: str, cwd: str | None = None) -> Linked:
+    """Link what was learned for `host`, from the user's skills and those of the project of `cwd`.
+
+    Twice is the same as once.
+    """
+    linked = link_into(host, cwd)
+    _keep_private(linked.made, hidden=True)
+    _keep_private(linked.removed, hidden=False)
+    return linked
+
+
+def unlink(host: str) -> tuple[str, ...]:
+    """Take every link for `host` away."""
+    gone = unlink_from(host)
+    _keep_private(gone, hidden=False)
+    return gone
+
+
+def listen() -> None:
+    """From now on, links follow each change that lands in this process. Twice is once."""
+    if not _listening:
+        _listening.append(bus.subscribe(Applied, _follow))
+
+
+def _follow(applied: Applied) -> None:
+    """Look at the links again, as seen from where the change was made."""
+    above = applied.place.removesuffix(os.sep + SHARED)
+    if above == applied.place:  # not a folder of ours
+        return
+    for host in LINKED:
+        if CONNECTORS[host].calls():
+            link(host, above)
+
+
+def _keep_private(links: tuple[str, ...], *, hidden: bool) -> None:
+    folders = paths.folders()
+    for path in links:
+        if not _is_users(path):
+            (private.hide_link if hidden else private.show_link)(path, folders.data)
+
+
+def _is_users(path: str) -> bool:
+    """Whether a link lies in the user's own folder for an agent, as `~/.claude/skills`."""
+    above = os.path.dirname(os.path.dirname(os.path.dirname(path)))
+    return paths.is_home(above)
