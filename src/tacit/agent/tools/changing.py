@@ -20,7 +20,7 @@ from tacit.changes.change import Archive, Create, Edit, Operation, RemoveFile, V
 from tacit.changes.change import make_change as make
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
-from tacit.changes.place import places_here, user_place
+from tacit.changes.place import places_here, project_place, user_place
 
 Action = Literal["create", "edit", "add_file", "remove_file", "archive"]
 
