@@ -77,7 +77,7 @@ def run(arguments: list[str] | None = None) -> int:
         if reconfigure:
             reconfigure(errors="backslashreplace")
     try:
-        result = tacit.main(arguments, prog_name="tacit", standalone_mode=False)
+        result = tacit.main(arguments, prog_name="tacit", standalone_mode=False, color=_colour())
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
@@ -102,6 +102,13 @@ def run(arguments: list[str] | None = None) -> int:
         return _report(what, hint, 70, arguments, "internal")
 
 
+def _colour() -> bool | None:
+    """Whether to colour, where the environment says so; None leaves it to the terminal."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return True if os.environ.get("FORCE_COLOR") else None
+
+
 def _usage_hint(error: click.ClickException) -> str:
     ctx = getattr(error, "ctx", None)
     return f"see: {ctx.command_path} --help" if ctx is not None else ""
@@ -116,7 +123,7 @@ def _report(
         report = {"error": {"code": code, "message": message, "hint": hint}}
         click.echo(json.dumps(report, ensure_ascii=False), err=True)
         return exit_code
-    click.echo(f"{click.style('tacit:', fg='red')} {message}", err=True)
+    click.echo(f"{click.style('tacit:', fg='red')} {message}", err=True, color=_colour())
     if hint:
         click.echo(f"       {hint}", err=True)
     return exit_code
