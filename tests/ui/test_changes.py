@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import pty
+import select
 import subprocess
 import sys
 import time
@@ -520,6 +522,34 @@ def test_tables_fit_the_terminal(skills: Path, width: str) -> None:
     assert "a-skill-with-quite-a-name" in shown
     assert max(len(line) for line in shown.splitlines()) <= int(width)
     assert "\x1b[" not in shown
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+)
+def test_colours_on_a_terminal(skills: Path, environment: dict[str, str], coloured: bool) -> None:
+    """A terminal gets colours, unless NO_COLOR or a dumb terminal says no; errors likewise."""
+    make("notes")
+    for arguments in (("log",), ("edit", "nowhere")):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [BIN / "tacit", *arguments],
+            stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, **environment},
+        )  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        while select.select([ours], [], [], 60)[0]:
+            try:
+                data = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not data:
+                break
+            shown += data
+        process.wait(timeout=60)
+        os.close(ours)
+        assert (b"\x1b[" in shown) == coloured, shown
 
 
 def test_a_disk_that_refuses_is_said(home: Path) -> None:

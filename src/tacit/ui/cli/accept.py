@@ -38,6 +38,8 @@ def command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
         if not as_json:
             skill = proposal.change.skill
             worst = max(worst, gating.tell(verdict, f"Accepted: {skill}", as_json))
+            if verdict.offer:
+                gating.write_offer(verdict)
         elif verdict.refused:
             worst = gating.REFUSED
     if as_json:

@@ -79,6 +79,6 @@ def _one(gate: Gate, proposal: Proposal, as_json: bool) -> int:
 def diff_of(gate: Gate, proposal: Proposal) -> str:
     """What accepting would change, against what stands there now."""
     preview = gate.preview(proposal.change)
-    if preview.diff or preview.refusal is None:
+    if preview.refusal is None:
         return preview.diff
-    return f"(it no longer fits: {preview.refusal.reason})\n"
+    return f"(it no longer fits: {preview.refusal.reason})\n{preview.diff}"

@@ -1,0 +1,329 @@
+"""`tacit import`, `sessions`, `session`, `forget` and `why`, on real transcripts."""
+
+import io
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tacit.ui.cli.app import run
+
+BIN = Path(sys.executable).parent
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "transcripts"
+CLAUDE = "b4a27079-b3f0-4aac-a79c-04d4f81b280f"
+TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+ROW = {
+    "id", "host", "session", "project", "model", "title", "started", "ended", "turns", "prompts",
+    "calls", "failures", "skills", "input_tokens", "output_tokens", "cost", "redacted", "learned",
+}  # fmt: skip
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def tacit(*arguments: str, **environment: str) -> Done:
+    """A command line in this process."""
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(3)]
+    before = sys.stdin, sys.stdout, sys.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        sys.stdin, sys.stdout, sys.stderr = streams
+        try:
+            code = run(list(arguments))
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = before
+    for stream in streams:
+        stream.flush()
+    out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])  # type: ignore[attr-defined]
+    assert code != 70, err
+    return Done(code, out, err)
+
+
+def answer(*arguments: str) -> Any:
+    done = tacit(*arguments, "--json")
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def error(code: int, *arguments: str) -> Any:
+    done = tacit(*arguments, "--json")
+    assert (done.returncode, done.stdout) == (code, ""), done.stdout + done.stderr
+    return json.loads(done.stderr)["error"]
+
+
+def install(home: Path, *hosts: str) -> None:
+    """Put the real transcripts of `hosts` where those agents wrote them."""
+    for host in hosts or [path.name for path in FIXTURES.iterdir() if path.is_dir()]:
+        shutil.copytree(FIXTURES / host / "home", home, dirs_exist_ok=True)
+
+
+def database_bytes(home: Path) -> bytes:
+    data = home / ".local/share/tacit"
+    return b"".join(path.read_bytes() for path in data.glob("tacit.db*"))
+
+
+def chat(folder: Path, *messages: tuple[str, str], name: str = "talk.jsonl") -> Path:
+    """A session as a list of messages, which any tool can write."""
+    path = folder / name
+    rows = [{"role": role, "content": text} for role, text in messages]
+    path.write_text(json.dumps({"messages": rows}) + "\n")
+    return path
+
+
+def test_all_agents_are_found(home: Path) -> None:
+    """Eight agents in a home: the real program takes all in, says so, and reads nothing twice."""
+    install(home)
+    done = subprocess.run([BIN / "tacit", "import"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") >= 9
+    assert "See them: tacit sessions" in done.stdout
+    assert done.stderr == ""
+    hosts = answer("import")["hosts"]
+    assert {row["host"] for row in hosts} == {
+        "claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "pi", "hermes"
+    }  # fmt: skip
+    assert set(hosts[0]) == {"host", "title", "found", "counts", "redacted", "skipped"}
+    assert all(row["counts"] == {"unchanged": 1} for row in hosts)
+    rows = answer("sessions")["sessions"]
+    assert [set(row) for row in rows] == [ROW] * 8
+    for row in rows:
+        figures = (row["prompts"], row["calls"], row["failures"], row["output_tokens"])
+        assert figures == (2, 4, 1, 120)
+        assert row["project"] == "/home/dev/demo"
+    shown = tacit("sessions").stdout
+    assert shown.count("/home/dev/demo") == 8
+    assert "\x1b[" not in shown
+
+
+@pytest.mark.parametrize("width", ["100", "80", "40"])
+def test_the_table_fits(home: Path, width: str) -> None:
+    """No line of the sessions or of an import is wider than the terminal."""
+    install(home, "claude", "pi")
+    lines = tacit("import", COLUMNS=width).stdout.splitlines()
+    lines += tacit("sessions", COLUMNS=width).stdout.splitlines()
+    assert sum("claude-code" in line for line in lines) == 1
+    assert max(len(line) for line in lines) <= int(width)
+
+
+def test_choosing_sessions(home: Path) -> None:
+    """By agent, by folder and those below it, by time, by number."""
+    install(home, "claude", "codex", "pi")
+    assert len(answer("import", "codex")["hosts"]) == 1
+    assert len(answer("sessions")["sessions"]) == 1
+    answer("import")
+    assert [r["host"] for r in answer("sessions", "--host", "pi")["sessions"]] == ["pi"]
+    assert len(answer("sessions", "--project", "/home/dev")["sessions"]) == 3
+    assert answer("sessions", "--project", "/home/de")["sessions"] == []
+    assert answer("sessions", "--since", "2100-01-01")["sessions"] == []
+    assert len(answer("sessions", "-n", "2")["sessions"]) == 2
+    assert tacit("sessions", "--host", "nobody").stdout.startswith("No session fits")
+    assert answer("import", "--since", "2100-01-01") == {"hosts": []}
+
+
+def test_an_empty_home_says_so(home: Path) -> None:
+    """Without agents: what was looked for, what to do, exit 0."""
+    assert tacit("import").stdout == "No sessions were found.\n"
+    assert tacit("sessions").stdout.startswith("No sessions yet.")
+    assert answer("sessions") == {"sessions": []}
+    assert answer("import") == {"hosts": []}
+
+
+def test_wrong_names(home: Path) -> None:
+    """Unknown agents, files, sessions and times: exit 3 or 2, with what there is."""
+    assert "claude-code" in error(3, "import", "nosuch")["hint"]
+    assert "nosuch.jsonl" in error(3, "import", "./nosuch.jsonl")["message"]
+    (home / "notes.txt").write_text("no session\n")
+    assert "notes.txt" in error(3, "import", str(home / "notes.txt"))["message"]
+    for command in ("session", "why"):
+        assert error(3, command, "nope")["hint"] == "see what there is: tacit sessions"
+    error(2, "sessions", "--since", "yesterday-ish")
+    error(2, "sessions", "-n", "0")
+    error(2, "import", "--since", "soon")
+
+
+def test_one_session_as_a_timeline(home: Path) -> None:
+    """Prompts, calls, the failure and its reason, the correction, and what mended it."""
+    install(home, "claude")
+    answer("import")
+    shown = tacit("session", CLAUDE[:8]).stdout
+    for words in (
+        "Build the package of this project.",
+        "✗ Bash python3 build.py",
+        "KeyError: 'VERSION'",
+        "correction  No, do not invent a version",
+        "mended  python3 build.py",
+        "VERSION=1.2.3 python3 build.py",
+    ):
+        assert words in shown
+    value = answer("session", f"claude-code:{CLAUDE}")
+    assert set(value) == {
+        "session", "turns", "corrections", "mended", "commands", "files", "skipped"
+    }  # fmt: skip
+    assert set(value["session"]) == ROW
+    assert [c["failed"] for c in value["commands"]] == [True, False, False]
+    assert len(tacit("session", CLAUDE, "--full").stdout) > len(shown)
+    narrow = tacit("session", CLAUDE[:8], COLUMNS="60").stdout
+    assert "✗ Bash python3 build.py" in narrow
+
+
+def test_two_sessions_that_begin_alike(home: Path) -> None:
+    """A beginning that fits two sessions is no name: exit 2, and both are named."""
+    install(home, "codex", "pi")
+    answer("import")
+    found = error(2, "session", "01a1ddf2")
+    assert "codex:01a1ddf2-64a3" in found["message"]
+    assert "pi:01a1ddf2-d0b0" in found["message"]
+
+
+def test_search_in_sessions(home: Path) -> None:
+    """The words of a session find its turn; words that are nowhere end with exit 1."""
+    install(home, "claude")
+    answer("import")
+    found = answer("search", "--sessions", "invent version")
+    assert set(found) == {"query", "turns"}
+    assert set(found["turns"][0]) == {"id", "turn", "project", "at", "snippet"}
+    assert found["turns"][0]["id"] == f"claude-code:{CLAUDE}"
+    assert "KeyError" in tacit("search", "--sessions", "KeyError").stdout
+    assert tacit("search", "--sessions", "zebra").returncode == 1
+
+
+def test_secrets_are_counted_and_not_stored(home: Path) -> None:
+    """A token in a session: the import counts it by rule, and the database never holds it."""
+    path = chat(home, ("user", f"Push with {TOKEN}, please."), ("assistant", "Done."))
+    (host,) = answer("import", str(path))["hosts"]
+    assert host["counts"] == {"new": 1}
+    assert host["redacted"] == {"github-token": 1}
+    assert TOKEN.encode() not in database_bytes(home)
+    (row,) = answer("sessions")["sessions"]
+    assert row["redacted"] == {"github-token": 1}
+    assert TOKEN not in tacit("session", row["id"], "--full").stdout
+
+
+def test_a_file_that_grew_and_one_that_is_broken(home: Path) -> None:
+    """Only what is new is read; a cut-off last line is counted and said."""
+    install(home, "claude")
+    path = home / f".claude/projects/-home-dev-demo/{CLAUDE}.jsonl"
+    whole = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(whole[: len(whole) // 2]) + b'{"type": "assis')
+    first = answer("import")["hosts"][0]
+    assert first["counts"] == {"new": 1}
+    path.write_bytes(b"".join(whole))
+    assert answer("import")["hosts"][0]["counts"] == {"grown": 1}
+    assert answer("sessions")["sessions"][0]["calls"] == 4
+    with path.open("ab") as file:
+        file.write(b"not json at all\n")
+    answer("import")
+    assert answer("session", CLAUDE)["skipped"] == {"not-json": 1}
+
+
+def test_hostile_text_stays_text(home: Path) -> None:
+    """Escape sequences in a session's words are shown, not obeyed."""
+    path = chat(
+        home, ("user", "\x1b[2J\x1b]0;owned\x07 hello\r\nthere"), ("assistant", "\x9b31mHi")
+    )
+    answer("import", str(path))
+    (row,) = answer("sessions")["sessions"]
+    for arguments in (("sessions",), ("session", row["id"]), ("session", row["id"], "--full"),
+                      ("search", "--sessions", "hello")):  # fmt: skip
+        out = tacit(*arguments).stdout
+        assert out
+        assert not {"\x1b", "\x07", "\x9b", "\r"} & set(out)
+
+
+def test_forgetting_is_for_good(home: Path) -> None:
+    """It needs a yes; then no byte of the text is left, and it is not taken in again."""
+    install(home, "claude", "pi")
+    path = chat(home, ("user", "The zanzibar password is marzipan."), ("assistant", "Noted."))
+    answer("import")
+    answer("import", str(path))
+    (row,) = [r for r in answer("sessions")["sessions"] if r["host"] == "openai"]
+    assert b"marzipan" in database_bytes(home)
+    assert "--yes" in error(5, "forget", row["id"])["hint"]
+    assert b"marzipan" in database_bytes(home)
+    done = answer("forget", row["id"], "--yes")
+    assert set(done) == {"sessions", "freed", "in_log", "quoted_in"}
+    assert done["sessions"] == 1
+    assert b"marzipan" not in database_bytes(home)
+    assert b"zanzibar" not in database_bytes(home)
+    assert path.exists()
+    assert "as you forgot them" in tacit("import", str(path)).stdout
+    assert answer("import", str(path))["hosts"][0]["counts"] == {"unchanged": 1}
+    assert len(answer("sessions")["sessions"]) == 2
+    error(3, "session", row["id"])
+
+
+def test_forgetting_a_folder_and_old_ones(home: Path) -> None:
+    """All sessions of a folder and below it, or all before a time; nothing else."""
+    install(home, "claude", "codex")
+    answer("import")
+    assert answer("forget", "--before", "2020-01-01", "--yes")["sessions"] == 0
+    assert "no session in" in error(3, "forget", "/home/dev/demo2/", "--yes")["message"]
+    assert "no session in" in error(3, "forget", ".", "--yes")["message"]
+    assert len(answer("sessions")["sessions"]) == 2
+    assert answer("forget", "/home/dev/demo", "--yes")["sessions"] == 2
+    assert answer("sessions") == {"sessions": []}
+    for arguments in ((), ("x", "--before", "1d")):
+        error(2, "forget", *arguments, "--yes")
+    error(2, "forget", "--before", "whenever", "--yes")
+    error(3, "forget", "nothing-like-it", "--yes")
+
+
+def test_forgetting_names_the_drafts_that_quote(home: Path) -> None:
+    """A draft in the inbox stands on a session that is forgotten: the way to drop it is said."""
+    install(home, "claude")
+    answer("learn")
+    (proposal,) = answer("inbox")["proposals"]
+    done = tacit("forget", CLAUDE[:8], "--yes")
+    assert f"tacit reject {proposal['id'][-8:]} --forget" in done.stdout
+
+
+def test_why(home: Path) -> None:
+    """Before: how to have it looked at. After: what came of it, by which method, and where."""
+    install(home, "claude")
+    answer("import")
+    assert f"tacit learn {CLAUDE[:12]}" in tacit("why", CLAUDE[:8]).stdout
+    assert answer("why", CLAUDE) == {"session": f"claude-code:{CLAUDE}", "reviews": []}
+    answer("learn", CLAUDE)
+    (review,) = answer("why", CLAUDE)["reviews"]
+    assert set(review) == {"session", "method", "at", "turns", "outcome", "reason", "changes"}
+    assert (review["method"], review["outcome"]) == ("counting", "proposed")
+    assert "tacit inbox " + review["changes"][0][-8:] in tacit("why", CLAUDE).stdout
+    assert answer("sessions")["sessions"][0]["learned"] == "proposed"
+
+
+def test_worker_and_watch(home: Path) -> None:
+    """The worker with nothing to do goes at once; watch says what it follows, until it is told."""
+    assert answer("worker", "--idle", "0") == {"taken": 0}
+    install(home, "claude")
+    process = subprocess.Popen(
+        [BIN / "tacit", "watch", "--quiet", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"Watching ~/.claude")
+        path = home / f".claude/projects/-home-dev-demo/{CLAUDE}.jsonl"
+        heard = False
+        for _ in range(12):  # it may not have begun to look when the file is first touched
+            os.utime(path)
+            if heard := bool(select.select([process.stdout], [], [], 3.0)[0]):
+                break
+        assert heard
+        assert process.stdout.readline() == b"Claude Code: 1 new\n"
+    finally:
+        process.send_signal(2)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode in (0, 130), stderr
+    assert b"Traceback" not in stderr
