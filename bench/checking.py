@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
-from bench.measure import Figure, Shell, Timing, alternate, compare
+from bench.measure import Figure, Shell, Timing, Took, alternate, compare
 from bench.runs import TACIT, Bench, note, probe
 
 
@@ -26,8 +26,8 @@ def measure_lint(bench: Bench) -> Iterator[Figure]:
     yield compare(
         "lint",
         f"lint(strict), {count:,} skills",
-        Timing((both["ours"],)),
-        Timing((both["theirs"],)),
+        Timing((Took(both["ours"], both["ours cpu"]),)),
+        Timing((Took(both["theirs"], both["theirs cpu"]),)),
         against="skills-ref",
         aim=1.0,
         values=(

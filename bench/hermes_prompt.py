@@ -8,7 +8,7 @@ import time
 
 from agent.prompt_builder import build_skills_system_prompt
 
-began = time.perf_counter()
+cpu, began = time.process_time(), time.perf_counter()
 block = build_skills_system_prompt()
-took = time.perf_counter() - began
-print(json.dumps({"seconds": took, "characters": len(block)}))
+took, spent = time.perf_counter() - began, time.process_time() - cpu
+print(json.dumps({"seconds": took, "cpu": spent, "characters": len(block)}))

@@ -9,45 +9,57 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-now = time.perf_counter
+
+class Clock:
+    """Runs from when it is made."""
+
+    def __init__(self) -> None:
+        self._cpu = time.process_time()
+        self._began = time.perf_counter()
+
+    def read(self) -> dict[str, float]:
+        """Seconds on the clock, and on the processor."""
+        now = time.perf_counter()
+        return {"seconds": now - self._began, "cpu": time.process_time() - self._cpu}
 
 
-def catalogue() -> dict[str, object]:
+def catalogue() -> dict[str, Any]:
     """The block for a prompt, from a library that was not loaded before."""
     import tacit.skills.catalogue  # noqa: F401  not part of the figure
     from tacit.skills.library import Library
 
-    began = now()
+    clock = Clock()
     text = Library().catalogue().text
-    return {"seconds": now() - began, "characters": len(text)}
+    return {**clock.read(), "characters": len(text)}
 
 
-def load() -> dict[str, object]:
+def load() -> dict[str, Any]:
     """The index of all roots, brought up to date."""
     from tacit.base import paths
     from tacit.skills import index, indexing  # noqa: F401
     from tacit.skills.scopes import roots
 
-    began = now()
+    clock = Clock()
     for root in roots(os.getcwd()):
         index.load(root.path, paths.folders().cache)
-    return {"seconds": now() - began}
+    return clock.read()
 
 
-def open_search() -> dict[str, object]:
+def open_search() -> dict[str, Any]:
     """The search index, brought up to date; the library itself is not part of the figure."""
     from tacit.skills.library import Library
     from tacit.skills.search import Search
 
     library = Library()
     len(library)  # makes its entries
-    began = now()
+    clock = Clock()
     Search(library)
-    return {"seconds": now() - began}
+    return clock.read()
 
 
-def search(file: str) -> dict[str, object]:
+def search(file: str) -> dict[str, Any]:
     """Each query of a file: the folders found, and the least of three times.
 
     The file holds a JSON list of texts. Also where each skill would stand by score alone, with
@@ -59,21 +71,22 @@ def search(file: str) -> dict[str, object]:
     with open(file, encoding="utf-8") as lines:
         queries = json.load(lines)
     ready = Search(Library())
-    seconds, found, by_score = [], [], []
+    seconds, spent, found, by_score = [], [], [], []
     for query in queries:
         took = []
         for _ in range(3):
-            began = now()
+            clock = Clock()
             hits = ready.find(query, 10)
-            took.append(now() - began)
-        seconds.append(min(took))
+            took.append(clock.read())
+        seconds.append(min(each["seconds"] for each in took))
+        spent.append(min(each["cpu"] for each in took))
         found.append([os.path.basename(hit.entry.folder) for hit in hits])
         more = sorted(ready.find(query, 50), key=lambda hit: -hit.score)
         by_score.append([os.path.basename(hit.entry.folder) for hit in more[:10]])
-    return {"seconds": seconds, "found": found, "by_score": by_score}
+    return {"seconds": seconds, "cpu": spent, "found": found, "by_score": by_score}
 
 
-def lint(folder: str) -> dict[str, object]:
+def lint(folder: str) -> dict[str, Any]:
     """Each skill below a folder by `lint(strict=True)` and by the standard's own validator."""
     from skills_ref import validate  # type: ignore[import-untyped]
 
@@ -85,7 +98,7 @@ def lint(folder: str) -> dict[str, object]:
     def theirs(path: str) -> bool:
         return not validate(Path(path))
 
-    spent = {"ours": 0.0, "theirs": 0.0}
+    spent = {"ours": 0.0, "theirs": 0.0, "ours cpu": 0.0, "theirs cpu": 0.0}
     counts = {"checked": 0, "valid": 0, "crashed": 0}
     differ = []
     for skill in sorted(Path(folder).glob("*/*"), key=str):
@@ -103,16 +116,18 @@ def lint(folder: str) -> dict[str, object]:
 
 
 def _timed(job: Callable[[str], bool], path: str, spent: dict[str, float], who: str) -> bool:
-    began = now()
+    clock = Clock()
     try:
         return job(path)
     finally:
-        spent[who] += now() - began
+        took = clock.read()
+        spent[who] += took["seconds"]
+        spent[f"{who} cpu"] += took["cpu"]
 
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
-    known: dict[str, Callable[..., dict[str, object]]] = {
+    known: dict[str, Callable[..., dict[str, Any]]] = {
         "catalogue": catalogue,
         "load": load,
         "open-search": open_search,

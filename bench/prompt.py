@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from bench import peers
-from bench.measure import Figure, Shell, alternate, compare
+from bench.measure import Figure, Shell, Took, alternate, compare
 from bench.pool import unpack
 from bench.runs import HERE, TACIT, Bench, note, probe
 
@@ -23,15 +23,15 @@ class Block:
     def characters(self) -> int:
         return int(self._shell.ask(self._call)["characters"])
 
-    def process(self, cold: bool) -> float:
-        """Seconds from start to end of a process that makes the block."""
+    def process(self, cold: bool) -> Took:
+        """From start to end of a process that makes the block."""
         self._forget(cold)
         return self._shell.time(self._process)
 
-    def call(self, cold: bool) -> float:
-        """Seconds of the call alone, with everything imported."""
+    def call(self, cold: bool) -> Took:
+        """The call alone, with everything imported."""
         self._forget(cold)
-        return float(self._shell.ask(self._call)["seconds"])
+        return self._shell.call(self._call)
 
     def _forget(self, cold: bool) -> None:
         if cold and os.path.isdir(self._cache):
@@ -57,7 +57,7 @@ def measure_catalogue(bench: Bench) -> Iterator[Figure]:
         ratio=size / theirs if theirs else None,
     )
     for cold, aim in ((True, 1.0), (False, 0.2)):
-        jobs: dict[str, Callable[[], float]] = {
+        jobs: dict[str, Callable[[], Took]] = {
             "process": partial(ours.process, cold),
             "call": partial(ours.call, cold),
         }

@@ -7,7 +7,7 @@ import msgspec
 from bench.measure import Figure, Timing
 from bench.pool import Pool
 
-_HEADINGS = ("", "ours", "other", "against", "ratio", "median", "aim", "")
+_HEADINGS = ("", "ours", "other", "against", "best", "median", "cpu", "aim", "")
 
 
 def as_text(pool: Pool, figures: list[Figure], missing: list[str]) -> str:
@@ -15,7 +15,8 @@ def as_text(pool: Pool, figures: list[Figure], missing: list[str]) -> str:
     machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end"
     out = [
         f"{len(pool.skills):,} skills ({pool.name}), {len(pool.queries)} queries; {machine}",
-        "Times are best (median). Ratios are ours to the other: below 1, ours is less.",
+        "Times on the clock, best (median). Then ratios, ours to the other: of the best times, of",
+        "the medians, and of the least times on the processor. Below 1, ours is less.",
     ]
     rows: list[tuple[str, ...]] = []
     for group in dict.fromkeys(figure.group for figure in figures):
@@ -58,6 +59,7 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         figure.against,
         f"{figure.ratio:.2f}" if figure.ratio is not None else "",
         f"{figure.median_ratio:.2f}" if figure.median_ratio is not None else "",
+        f"{figure.cpu_ratio:.2f}" if figure.cpu_ratio is not None else "",
         f"≤ {figure.aim:g}" if figure.aim is not None else "",
         "; ".join(part for part in (verdict, *values) if part),
     )

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from bench.measure import Figure, Shell, Timing, alternate, compare
+from bench.measure import Figure, Shell, Timing, Took, alternate, compare
 from bench.pool import Home
 from bench.runs import BARE, PYTHON, SIZES, TACIT, Bench, probe
 
@@ -62,12 +62,12 @@ def measure_refresh(bench: Bench) -> Iterator[Figure]:
     home = bench.home()
     shell = Shell(home.folder)
     shell.ask(probe("open-search"))
-    seconds = []
+    runs = []
     for _ in range(rounds):
         _edit(home)
-        seconds.append(float(shell.ask(probe("open-search"))["seconds"]))
+        runs.append(shell.call(probe("open-search")))
     label = f"search index after one edit, {home.count:,} skills"
-    yield compare("refresh", label, Timing(tuple(seconds)))
+    yield compare("refresh", label, Timing(tuple(runs)))
 
 
 def _edit(home: Home) -> None:
@@ -75,14 +75,14 @@ def _edit(home: Home) -> None:
         file.write(b"\nOne more line.\n")
 
 
-def _edited(shell: Shell, home: Home) -> float:
+def _edited(shell: Shell, home: Home) -> Took:
     _edit(home)
-    return float(shell.ask(probe("load"))["seconds"])
+    return shell.call(probe("load"))
 
 
-def _unchanged(shell: Shell, home: Home) -> float:
+def _unchanged(shell: Shell, home: Home) -> Took:
     # What was edited in the last round is not believed for two seconds, and read again till then.
     edited = os.stat(home.file(home.count // 2)).st_mtime
     time.sleep(max(0.0, edited + 2.5 - time.time()))
-    shell.ask(probe("load"))
-    return float(shell.ask(probe("load"))["seconds"])
+    shell.call(probe("load"))
+    return shell.call(probe("load"))
