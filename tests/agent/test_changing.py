@@ -109,20 +109,41 @@ def test_a_bad_change_is_refused_in_words(open_session, home, skills, change, sa
     assert not (home / ".agents" / "evil").exists()
 
 
-def test_what_others_did_is_not_taken_back(open_session, skills: Path) -> None:
-    """Rolling back the user's own change is the user's: the refusal names the command."""
+def _edited_skill() -> None:
+    """A skill of the user's with one edit."""
     from tacit.changes.actor import acting_as
-    from tacit.changes.change import Create, make_change
+    from tacit.changes.change import Create, Edit, make_change
     from tacit.changes.gate import Gate
     from tacit.changes.place import user_place
 
     text = b"---\nname: mine\ndescription: Mine. Use it when it is mine.\n---\n\n# Mine\n"
+    gate = Gate([user_place()])
     with acting_as("user"):
-        assert Gate([user_place()]).propose(make_change("mine", Create({"SKILL.md": text}))).applied
+        assert gate.propose(make_change("mine", Create({"SKILL.md": text}))).applied
+        assert gate.propose(make_change("mine", Edit("# Mine", "# Yours"))).applied
+
+
+def test_a_change_is_taken_back_when_the_user_says_yes(open_session, skills: Path) -> None:
+    """With a person's yes the last change is undone, on record as the agent's and approved."""
+    from tacit.changes.gate import Gate
+    from tacit.changes.place import user_place
+
+    _edited_skill()
     returned, _ = run(open_session, ToolUse("git_rollback", {"name": "mine"}), approve=yes)
+    assert not returned[0].failed
+    assert "# Mine" in (skills / "mine" / "SKILL.md").read_text()
+    head = Gate([user_place()]).site().history.head("mine")
+    assert head is not None
+    assert (head.record.actor, head.record.approved_by) == ("agent", "user")
+
+
+def test_what_others_did_is_not_taken_back_unasked(open_session, skills: Path) -> None:
+    """Without a person's yes the user's own change stays, and the refusal names the command."""
+    _edited_skill()
+    returned, _ = run(open_session, ToolUse("git_rollback", {"name": "mine"}), yes=True)
     assert returned[0].failed
     assert "tacit undo" in returned[0].text
-    assert (skills / "mine" / "SKILL.md").exists()
+    assert "# Yours" in (skills / "mine" / "SKILL.md").read_text()
 
 
 def test_without_approval_nothing_is_proposed(open_session, skills: Path) -> None:

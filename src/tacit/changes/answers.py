@@ -20,9 +20,11 @@ def check_author(change: Change) -> Refusal | None:
     return None
 
 
-def may_undo(change: Change, authors: set[Actor]) -> Refusal | None:
-    """The user undoes anything; a machine only what it did itself."""
-    if change.actor == "user" or (change.actor in BACKGROUND and authors == {change.actor}):
+def may_undo(change: Change, authors: set[Actor], *, approved: bool = False) -> Refusal | None:
+    """The user undoes anything, and the agent what the user said yes to; a machine only its own."""
+    if change.actor == "user" or (change.actor == "agent" and approved):
+        return None
+    if change.actor in BACKGROUND and authors == {change.actor}:
         return None
     return Refusal(
         "policy",

@@ -359,7 +359,7 @@ class _Builder:
         if found := find_archived(self.root, self.history, skill):
             return found
         raise _unfit(
-            "not-archived", f"no archived skill is called '{skill}'", "see: tacit list --archived"
+            "not-archived", f"no archived skill is called '{skill}'", "see them: tacit restore"
         )
 
     def _look(self, skill: str) -> Standing:

@@ -141,9 +141,18 @@ class Gate:
         self.inbox.close(proposal, "rejected", reason)
 
     def undo(
-        self, change: str, *, actor: Actor | None = None, root: str = "", reason: str = ""
+        self,
+        change: str,
+        *,
+        actor: Actor | None = None,
+        root: str = "",
+        reason: str = "",
+        approved: bool = False,
     ) -> Verdict:
-        """Take a change back, keeping what came after it. Of an undone change, bring it back."""
+        """Take a change back, keeping what came after it. Of an undone change, bring it back.
+
+        `approved`: a person said yes to this very call, which the agent needs.
+        """
         site = self._site_of(change, root)
         change = site.history.find_change(change)
         versions = site.history.of_change(change)
@@ -152,16 +161,23 @@ class Gate:
         skill = versions[-1].record.skill
         new = make_change(skill, actor=actor, reason=reason or f"undo {change}")
         authors = {version.record.actor for version in versions}
-        if refusal := check_author(new) or may_undo(new, authors):
+        if refusal := check_author(new) or may_undo(new, authors, approved=approved):
             return refused(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
             return undo.undo_actions(folder, site.history, versions)
 
-        return self._take_back(site, new, actions, undoes=change)
+        by = "user" if approved else ""
+        return self._take_back(site, new, actions, Origins(undoes=change, approved_by=by))
 
     def rollback(
-        self, skill: str, version: str = "", *, actor: Actor | None = None, root: str = ""
+        self,
+        skill: str,
+        version: str = "",
+        *,
+        actor: Actor | None = None,
+        root: str = "",
+        approved: bool = False,
     ) -> Verdict:
         """Make one skill what it was in `version`: by default, before its last change."""
         site = self.site(root)
@@ -174,13 +190,14 @@ class Gate:
             wanted = site.history.version(head.parent)
         reason = f"back to {wanted.id[:12]}"
         new = make_change(skill, actor=actor, reason=reason, root=site.place.root)
-        if refusal := check_author(new) or may_undo(new, set()):
+        if refusal := check_author(new) or may_undo(new, set(), approved=approved):
             return refused(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
             return [undo.rollback_action(folder, site.history, skill, wanted)]
 
-        return self._take_back(site, new, actions)
+        by = "user" if approved else ""
+        return self._take_back(site, new, actions, Origins(approved_by=by))
 
     def look(self, skill: str, root: str = "") -> Standing:
         """How `skill` stands, hand edits recorded, so that `.head.id` is a base for a change."""
@@ -331,14 +348,13 @@ class Gate:
         site: Site,
         change: Change,
         actions: Callable[[Folder], list[Action]],
-        undoes: str = "",
+        origins: Origins,
     ) -> Verdict:
         for _ in range(ATTEMPTS):
             try:
                 with site.writing() as root:
                     wanted = actions(root)
                     undo.check_policy(site.place, change, wanted)
-                    origins = Origins(undoes=undoes)
                     version = land(site, root, change, wanted, origins, self.clock.now())
             except Overtaken:
                 continue

@@ -90,8 +90,8 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
         with acting_as("agent"):
             head = gate.site(root).history.head(skill)
             if call.version or head is None:
-                return gate.rollback(skill, call.version, root=root)
-            return gate.undo(head.record.change, root=root)
+                return gate.rollback(skill, call.version, root=root, approved=context.agreed)
+            return gate.undo(head.record.change, root=root, approved=context.agreed)
 
     return await _verdict(roll_back, context)
 
