@@ -25,7 +25,11 @@ class Request(msgspec.Struct, frozen=True):
         """The pattern that `always` and `session` would allow: this program, this file."""
         if self.power == "command":
             words = self.subject.split()
-            if not words or words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS:
+            joined = any(mark in self.subject for mark in _JOINERS)
+            runs_others = bool(words) and (
+                words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS
+            )
+            if not words or joined or runs_others:
                 return f"{self.tool}:{self.subject}"
             return f"{self.tool}:{words[0]} *"
         return f"{self.tool}:{self.subject}"
