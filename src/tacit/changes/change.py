@@ -219,6 +219,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return f"{text}; {self.refusal.hint}" if self.refusal.hint else text
 
 
+class Preview(msgspec.Struct, frozen=True):
+    """What would become of a change."""
+
+    refusal: Refusal | None = None
+    asks: tuple[Refusal, ...] = ()
+    """What a person would have to agree to first."""
+    notes: tuple[str, ...] = ()
+    diff: str = ""
+
+
 class Applied(msgspec.Struct, frozen=True):
     """Event: a change has landed."""
 

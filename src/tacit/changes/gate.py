@@ -36,6 +36,7 @@ from tacit.changes.change import (
     Applied,
     Change,
     Create,
+    Preview,
     Proposed,
     Refusal,
     Verdict,
@@ -58,16 +59,6 @@ from tacit.changes.standing import Standing, look
 
 ATTEMPTS = 20
 """How often a change is begun again because somebody edited the folder meanwhile."""
-
-
-class Preview(msgspec.Struct, frozen=True):
-    """What would become of a change."""
-
-    refusal: Refusal | None = None
-    asks: tuple[Refusal, ...] = ()
-    """What a person would have to agree to first."""
-    notes: tuple[str, ...] = ()
-    diff: str = ""
 
 
 class Gate:
@@ -102,7 +93,7 @@ class Gate:
         site, change = self._locate(change)
         return self._run(site, change, Consent())
 
-    def preview(self, change: Change) -> "Preview":
+    def preview(self, change: Change) -> Preview:
         """What `propose` would do, and the diff; nothing is changed and nobody is asked."""
         if refusal := check_author(change):
             return Preview(refusal=refusal)
