@@ -1,6 +1,5 @@
 """The commands that change skills, as a person or a script runs them: the real program."""
 
-import io
 import json
 import os
 import pty
@@ -9,9 +8,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from inside import Done, answer, tacit
 from skills_ref.validator import validate
 
 from tacit.ui.cli.app import run
@@ -27,12 +27,6 @@ VERSION = {
 }  # fmt: skip
 
 
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 def program(*arguments: str, given: bytes = b"", **environment: str) -> Done:
     """The real program, as a shell starts it."""
     done = subprocess.run(
@@ -43,32 +37,6 @@ def program(*arguments: str, given: bytes = b"", **environment: str) -> Done:
         timeout=120,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def tacit(*arguments: str, given: bytes = b"", **environment: str) -> Done:
-    """The same command line in this process, which spares the start of an interpreter."""
-    streams = [io.TextIOWrapper(io.BytesIO(data), "utf-8") for data in (given, b"", b"")]
-    before = sys.stdin, sys.stdout, sys.stderr
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        sys.stdin, sys.stdout, sys.stderr = streams
-        try:
-            code = run(list(arguments))
-        finally:
-            sys.stdin, sys.stdout, sys.stderr = before
-    for stream in streams:
-        stream.flush()
-    out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])  # type: ignore[attr-defined]
-    assert code != 70, err
-    return Done(code, out, err)
-
-
-def answer(command: str, *arguments: str, **more: Any) -> Any:
-    """What a command prints with --json."""
-    done = tacit(command, "--json", *arguments, **more)
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
 
 
 def refused(command: str, *arguments: str, **more: Any) -> Any:

@@ -1,20 +1,18 @@
 """`tacit inbox`, `accept` and `reject`, with proposals that background work made."""
 
-import io
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from inside import answer, error, tacit
 from skills_ref.validator import validate
 
 from tacit.changes.actor import acting_as
 from tacit.changes.change import Create, Edit, Verdict, make_change
 from tacit.changes.gate import Gate
-from tacit.ui.cli.app import run
 
 BIN = Path(sys.executable).parent
 PROPOSAL = {"id", "change", "why", "state", "made", "decided", "answer", "applied_as"}
@@ -23,43 +21,6 @@ WORDS = {
     "release": "Tag the release commit, push the tag and wait until the pipeline is green.",
     "backup": "Dump the database to the cold bucket and compare both checksums afterwards.",
 }
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def tacit(*arguments: str, **environment: str) -> Done:
-    """A command line in this process."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(3)]
-    before = sys.stdin, sys.stdout, sys.stderr
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        sys.stdin, sys.stdout, sys.stderr = streams
-        try:
-            code = run(list(arguments))
-        finally:
-            sys.stdin, sys.stdout, sys.stderr = before
-    for stream in streams:
-        stream.flush()
-    out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])  # type: ignore[attr-defined]
-    assert code != 70, err
-    return Done(code, out, err)
-
-
-def answer(*arguments: str) -> Any:
-    done = tacit(*arguments, "--json")
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
-
-
-def error(code: int, *arguments: str) -> Any:
-    done = tacit(*arguments, "--json")
-    assert (done.returncode, done.stdout) == (code, ""), done.stdout + done.stderr
-    return json.loads(done.stderr)["error"]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """`tacit import`, `sessions`, `session`, `forget` and `why`, on real transcripts."""
 
-import io
 import json
 import os
 import select
@@ -8,11 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
-
-from tacit.ui.cli.app import run
+from inside import answer, error, tacit
 
 BIN = Path(sys.executable).parent
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "transcripts"
@@ -22,43 +19,6 @@ ROW = {
     "id", "host", "session", "project", "model", "title", "started", "ended", "turns", "prompts",
     "calls", "failures", "skills", "input_tokens", "output_tokens", "cost", "redacted", "learned",
 }  # fmt: skip
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def tacit(*arguments: str, **environment: str) -> Done:
-    """A command line in this process."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(3)]
-    before = sys.stdin, sys.stdout, sys.stderr
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        sys.stdin, sys.stdout, sys.stderr = streams
-        try:
-            code = run(list(arguments))
-        finally:
-            sys.stdin, sys.stdout, sys.stderr = before
-    for stream in streams:
-        stream.flush()
-    out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])  # type: ignore[attr-defined]
-    assert code != 70, err
-    return Done(code, out, err)
-
-
-def answer(*arguments: str) -> Any:
-    done = tacit(*arguments, "--json")
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
-
-
-def error(code: int, *arguments: str) -> Any:
-    done = tacit(*arguments, "--json")
-    assert (done.returncode, done.stdout) == (code, ""), done.stdout + done.stderr
-    return json.loads(done.stderr)["error"]
 
 
 def install(home: Path, *hosts: str) -> None:
