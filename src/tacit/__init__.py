@@ -13,7 +13,7 @@ _PUBLIC = {
     "Library": "tacit.skills.library",
     "Place": "tacit.changes.place",
     "Problem": "tacit.skills.skill",
-    "Settings": "tacit.base.settings",
+    "Settings": "tacit.base.sections",
     "Skill": "tacit.skills.skill",
     "TacitError": "tacit.base.errors",
     "Verdict": "tacit.changes.change",
@@ -45,7 +45,7 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tacit.base.errors import TacitError
-    from tacit.base.settings import Settings
+    from tacit.base.sections import Settings
     from tacit.changes.actor import acting_as
     from tacit.changes.change import Change, Verdict, make_change
     from tacit.changes.gate import Gate

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base import settings, trust
+from tacit.base import sections, settings, trust
 from tacit.base.errors import BadConfig
 
 
@@ -50,7 +50,7 @@ def test_sources_are_merged_key_by_key(files: tuple[Path, Path]) -> None:
     project.write_text("[skills]\npaths = ['/b', '/c']\n")
     trust.add(str(project.parent.parent))
     loaded = settings.load()
-    assert loaded.settings.skills == settings.SkillSettings(paths=("/b", "/c"), hosts=False)
+    assert loaded.settings.skills == sections.SkillSettings(paths=("/b", "/c"), hosts=False)
     assert loaded.settings.search.limit == 11
     assert loaded.sources == {
         "search.limit": str(user),

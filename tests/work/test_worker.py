@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base.settings import WorkerSettings
+from tacit.base.sections import WorkerSettings
 from tacit.traces import events
 from tacit.traces.store import Store
 from tacit.work.worker import patience, sole, work

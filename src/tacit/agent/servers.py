@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacit.agent.tools.tool import Context, Failed, Result, Tool
-from tacit.base.settings import McpServer
+from tacit.base.sections import McpServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

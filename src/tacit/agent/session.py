@@ -22,7 +22,7 @@ from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.agent.uses import Recorder
 from tacit.base import paths
 from tacit.base.errors import BadConfig, TacitError
-from tacit.base.settings import AgentSettings, Settings
+from tacit.base.sections import AgentSettings, Settings
 from tacit.skills.library import Library
 
 if TYPE_CHECKING:

@@ -10,120 +10,13 @@ import itertools
 import os
 import tomllib
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import msgspec
 
 from tacit.base import paths, trust
 from tacit.base.errors import BadConfig
-
-
-class SkillSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where skills are looked for."""
-
-    paths: tuple[str, ...] = ()
-    """More folders with skills, read after the user's own."""
-    hosts: bool = True
-    """Also read the skill folders of other agents (.claude/skills and the like)."""
-
-
-class CatalogueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The block that tells a model which skills there are."""
-
-    budget: Annotated[int, msgspec.Meta(ge=0)] = 8000
-    """Characters that the catalogue may take in a prompt."""
-
-
-class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Search over the library."""
-
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
-    """How many results `tacit search` shows."""
-
-
-class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept of sessions."""
-
-    redact: bool = True
-    """Take secrets out before a session is stored."""
-    keep_days: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Drop sessions that ended longer ago; 0 keeps them all."""
-    keep_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Drop the oldest sessions when the store is larger; 0 is no limit."""
-
-
-class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The agent of `tacit chat` and `tacit run`, and of work in the background."""
-
-    model: str = ""
-    """`provider:model`; empty takes what a key in the environment or a local server offers."""
-    background: str = ""
-    """A second, cheaper model for reviews and repairs; empty takes the provider's small one."""
-    fallback: tuple[str, ...] = ()
-    """Models to turn to when the first one fails."""
-    base_url: str = ""
-    """The address of a server of your own, e.g. http://127.0.0.1:11434/v1."""
-    sandbox: str = "auto"
-    """`auto`, or `none` to run commands bare where there is no sandbox."""
-    network: bool = False
-    """Whether commands may use the network."""
-    allow: tuple[str, ...] = ()
-    """Calls that need no approval, e.g. run_command:git *."""
-    show_secrets: bool = False
-    """Whether the agent may read .env files, keys and credentials."""
-    command_seconds: float = 120.0
-    """How long one command may take."""
-    turns: int = 100
-    """Requests to the model for one message; 0 is no limit."""
-    seconds: float = 0.0
-    """Seconds for one message; 0 is no limit."""
-    tokens: int = 0
-    """Tokens for one message; 0 is no limit."""
-    money: float = 0.0
-    """Dollars for one message; 0 is no limit."""
-    retries: int = 4
-    """How often a request that failed on its way is made again."""
-    window: int = 0
-    """Tokens that the model can read; 0 takes what is known of it, else 128,000."""
-
-
-class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One MCP server: a program to start, or an address."""
-
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    url: str = ""
-    seconds: float = 60.0
-    """How long it may take to start, or to answer."""
-
-
-class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """MCP servers whose tools the agent gets."""
-
-    servers: dict[str, McpServer] = {}
-    """By name, each as [mcp.servers.NAME] with command and args, or url."""
-
-
-class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The worker that hooks start."""
-
-    quiet: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 120.0
-    """Seconds without an event after which a session counts as over."""
-    idle: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 30.0
-    """Seconds without work after which the worker goes."""
-
-
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that can be set."""
-
-    skills: SkillSettings = SkillSettings()
-    catalogue: CatalogueSettings = CatalogueSettings()
-    search: SearchSettings = SearchSettings()
-    traces: TraceSettings = TraceSettings()
-    agent: AgentSettings = AgentSettings()
-    mcp: McpSettings = McpSettings()
-    worker: WorkerSettings = WorkerSettings()
+from tacit.base.sections import Settings
 
 
 class Value(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ import msgspec
 
 from tacit.base import paths
 from tacit.base.errors import NotFound
-from tacit.base.settings import Settings
+from tacit.base.sections import Settings
 from tacit.base.settings import load as load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot

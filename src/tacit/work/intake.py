@@ -12,7 +12,7 @@ import msgspec
 
 from tacit.base.errors import NotFound
 from tacit.base.events import bus
-from tacit.base.settings import TraceSettings
+from tacit.base.sections import TraceSettings
 from tacit.traces.forgetting import Forgotten, prune
 from tacit.traces.hosts import registry
 from tacit.traces.hosts.host import Source

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from tacit.base import paths
 from tacit.base.errors import TacitError
 from tacit.base.events import bus
-from tacit.base.settings import WorkerSettings, load
+from tacit.base.sections import WorkerSettings
+from tacit.base.settings import load
 from tacit.traces import events
 from tacit.traces.events import QuietSession
 from tacit.traces.hosts import registry

@@ -1,0 +1,190 @@
+"""What can be set: one struct a section of the configuration, each field with its meaning below it.
+
+`settings.py` reads, merges and explains them.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+
+class SkillSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where skills are looked for."""
+
+    paths: tuple[str, ...] = ()
+    """More folders with skills, read after the user's own."""
+    hosts: bool = True
+    """Also read the skill folders of other agents (.claude/skills and the like)."""
+
+
+class CatalogueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The block that tells a model which skills there are."""
+
+    budget: Annotated[int, msgspec.Meta(ge=0)] = 8000
+    """Characters that the catalogue may take in a prompt."""
+
+
+class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Search over the library."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
+    """How many results `tacit search` shows."""
+
+
+class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of sessions."""
+
+    redact: bool = True
+    """Take secrets out before a session is stored."""
+    keep_days: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Drop sessions that ended longer ago; 0 keeps them all."""
+    keep_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Drop the oldest sessions when the store is larger; 0 is no limit."""
+
+
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The agent of `tacit chat` and `tacit run`, and of work in the background."""
+
+    model: str = ""
+    """`provider:model`; empty takes what a key in the environment or a local server offers."""
+    background: str = ""
+    """A second, cheaper model for reviews and repairs; empty takes the provider's small one."""
+    fallback: tuple[str, ...] = ()
+    """Models to turn to when the first one fails."""
+    base_url: str = ""
+    """The address of a server of your own, e.g. http://127.0.0.1:11434/v1."""
+    sandbox: str = "auto"
+    """`auto`, or `none` to run commands bare where there is no sandbox."""
+    network: bool = False
+    """Whether commands may use the network."""
+    allow: tuple[str, ...] = ()
+    """Calls that need no approval, e.g. run_command:git *."""
+    show_secrets: bool = False
+    """Whether the agent may read .env files, keys and credentials."""
+    command_seconds: float = 120.0
+    """How long one command may take."""
+    turns: int = 100
+    """Requests to the model for one message; 0 is no limit."""
+    seconds: float = 0.0
+    """Seconds for one message; 0 is no limit."""
+    tokens: int = 0
+    """Tokens for one message; 0 is no limit."""
+    money: float = 0.0
+    """Dollars for one message; 0 is no limit."""
+    retries: int = 4
+    """How often a request that failed on its way is made again."""
+    window: int = 0
+    """Tokens that the model can read; 0 takes what is known of it, else 128,000."""
+
+
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One MCP server: a program to start, or an address."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str = ""
+    seconds: float = 60.0
+    """How long it may take to start, or to answer."""
+
+
+class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """MCP servers whose tools the agent gets."""
+
+    servers: dict[str, McpServer] = {}
+    """By name, each as [mcp.servers.NAME] with command and args, or url."""
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The worker that hooks start."""
+
+    quiet: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 120.0
+    """Seconds without an event after which a session counts as over."""
+    idle: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 30.0
+    """Seconds without work after which the worker goes."""
+
+
+class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When sessions are looked at, by how much of a model, and what may come of it unasked."""
+
+    after_calls: Annotated[int, msgspec.Meta(ge=0)] = 20
+    """Tool calls from which a session is looked at when it is over; 0 never looks."""
+    chat_iterations: Annotated[int, msgspec.Meta(ge=0)] = 10
+    """Requests of a chat since the last change of a skill before it is looked at; 0 is off."""
+    approval: Literal["", "auto", "ask", "propose-only"] = ""
+    """`auto`, `ask` or `propose-only`; empty asks for the first three skills, then asks you."""
+    turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 8
+    """Requests that a look at a finished session may take."""
+    chat_turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 16
+    """Requests that a look at a running chat may take."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120.0
+    """Seconds that one look may take."""
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 200_000
+    """Tokens that one look may take; 0 is no limit."""
+    money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Dollars that one look may take; 0 is no limit."""
+    daily_money: Annotated[float, msgspec.Meta(ge=0)] = 2.0
+    """Dollars that all work in the background may take a day; 0 is no limit."""
+    daily_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens that all work in the background may take a day; 0 is no limit."""
+    notify: bool = False
+    """Also tell by a desktop notification what was learned."""
+
+
+class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Facts that are kept beside skills."""
+
+    use: bool = True
+    """Whether facts are learned, and recalled in our chat."""
+    chat_turns: Annotated[int, msgspec.Meta(ge=0)] = 10
+    """Messages of yours in a chat before it is looked at for facts; 0 is off."""
+    lines: Annotated[int, msgspec.Meta(ge=1, le=200)] = 200
+    """Lines of the index of facts that a prompt carries."""
+    kilobytes: Annotated[int, msgspec.Meta(ge=1, le=25)] = 25
+    """Kilobytes of the index of facts that a prompt carries."""
+
+
+class ImproveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The repair of skills that failed."""
+
+    use: bool = True
+    """Whether a skill that failed is repaired in the background."""
+
+
+class CurateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How unused skills are put away."""
+
+    use: bool = True
+    """Whether unused learned skills are put away in idle time."""
+
+
+class JobSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The durable queues that work in the background runs on."""
+
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    """Jobs of one kind that one worker does at a time."""
+
+
+class ScheduleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Skills on a clock."""
+
+    zone: str = ""
+    """The time zone of new schedules, e.g. Europe/Paris; empty takes this machine's."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be set."""
+
+    skills: SkillSettings = SkillSettings()
+    catalogue: CatalogueSettings = CatalogueSettings()
+    search: SearchSettings = SearchSettings()
+    traces: TraceSettings = TraceSettings()
+    agent: AgentSettings = AgentSettings()
+    mcp: McpSettings = McpSettings()
+    worker: WorkerSettings = WorkerSettings()
+    learn: LearnSettings = LearnSettings()
+    memory: MemorySettings = MemorySettings()
+    improve: ImproveSettings = ImproveSettings()
+    curate: CurateSettings = CurateSettings()
+    jobs: JobSettings = JobSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
