@@ -10,6 +10,7 @@ from tacit.agent import events, models, sandbox
 from tacit.agent.activation import Slash, Unknown, parse_slash
 from tacit.agent.allowing import allow_always
 from tacit.agent.announcing import News, news, offered
+from tacit.agent.answered import Looked
 from tacit.agent.approval import Approver, Ask
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import instructions, untold
@@ -22,6 +23,7 @@ from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.agent.uses import Recorder
 from tacit.base import paths
 from tacit.base.errors import BadConfig, TacitError
+from tacit.base.events import bus
 from tacit.base.sections import AgentSettings, Settings
 from tacit.skills.library import Library
 
@@ -72,6 +74,7 @@ class Session:
         self._agent: Agent | None = None
         self._servers = Servers(settings.mcp.servers)
         self._uses = Recorder(self.conversation.session, self.project)
+        self._deaf = bus.subscribe(Looked, self._hear)
         self._notices: list[str] = []
         if left_out := untold(self.project):
             names = " and ".join(left_out)
@@ -79,6 +82,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the session's file and folder. Twice is the same as once."""
+        self._deaf()
         self._servers.close()
         self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
@@ -99,14 +103,19 @@ class Session:
         self._notices += self._servers.troubles
         self._servers.troubles.clear()
         fresh = news(self.library, self.conversation)
+        reason: events.Reason = "interrupted"
         try:
             async for event in self._answer(agent, message, slash, fresh):
                 self._uses.hear(event)
+                if isinstance(event, events.End):
+                    reason = event.reason
                 while self._notices:
                     yield events.Notice(self._notices.pop(0))
                 yield event
         finally:
             self._uses.end("interrupted")
+            counts = self.conversation.counts
+            bus.publish(counts.answered(self.context.session, self.project, reason))
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News
@@ -165,6 +174,10 @@ class Session:
         return Conversation.new(
             text, project=self.project, model=self.choice.name, known=offered(self.library)
         )
+
+    def _hear(self, looked: Looked) -> None:
+        if looked.session == self.context.session:
+            self.conversation.looked(skills=looked.skills, facts=looked.facts)
 
     def _remember(self, pattern: str) -> None:
         try:

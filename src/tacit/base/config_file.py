@@ -17,7 +17,8 @@ from tacit.base.errors import BadConfig
 from tacit.base.files import write_atomic
 from tacit.base.locks import locked
 
-Scalar = str | bool | int | float
+Scalar = str | bool | int | float | list[str]
+"""What can be set: one value, or a list of texts."""
 
 
 def put(values: Mapping[str, Scalar | None], path: str = "") -> str:

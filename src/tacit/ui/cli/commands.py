@@ -63,7 +63,7 @@ COMMANDS: dict[str, Known] = {
     "disconnect": Known("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
     "plugin": Known("plugin", CONNECT, "Write the folder that agents can install as a plugin."),
     "trust": Known("trust", KEEP, "Allow a project's own skills and settings to count."),
-    "config": Known("config", KEEP, "Show the settings and where each comes from."),
+    "config": Known("config", KEEP, "Show the settings and where each comes from, or set one."),
     "doctor": Known("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
     "completion": Known("completion", KEEP, "Print the script that completes commands in a shell."),
 }
