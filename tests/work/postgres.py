@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+_SETUP = ("--auth=trust", "--no-sync", "--encoding=UTF8", "--no-locale")
 _SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -43,8 +44,7 @@ def server() -> Iterator[str]:
     data = folder / "data"
     try:
         made = subprocess.run(
-            [programs / "initdb", "-D", data, "-U", "tacit", "--auth=trust", "--no-sync"]
-            + ["--encoding=UTF8", "--no-locale"],
+            [programs / "initdb", "-D", data, "-U", "tacit", *_SETUP],
             timeout=120,
             **quiet,
         )

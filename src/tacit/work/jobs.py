@@ -86,9 +86,8 @@ def show(name: str) -> Entry:
     known = listing()
     near = [entry for entry in known if name in (entry.id, entry.key)]
     if not near and len(name) >= 4:
-        near = [
-            e for e in known if name in (e.id[: len(name)], e.id.partition("-")[2][: len(name)])
-        ]
+        both = [(entry, entry.id, entry.id.rpartition("-")[2]) for entry in known]
+        near = [e for e, whole, end in both if whole.startswith(name) or end.startswith(name)]
     if not near:
         raise NotFound(f"there is no job '{name}'", "see what there is: tacit jobs")
     if len({entry.id for entry in near}) > 1:
