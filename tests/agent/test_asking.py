@@ -49,7 +49,7 @@ def test_the_prefix_is_marked_where_the_provider_wants_marks(open_session, wire)
 
 
 def test_openai_is_given_the_session_as_the_key_of_its_cache(monkeypatch) -> None:
-    """Requests of one session find the same cache; another server is not sent what it may refuse."""
+    """Requests of one session find the same cache; other servers get nothing they may refuse."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     own = models.build(models.Choice("openai:gpt-5-mini"))
     assert caching(own, "s1")["openai_prompt_cache_key"] == "s1"
@@ -62,7 +62,7 @@ BROKEN = {"cut": Cut(3), "garbage": Garbage(3)}
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_call_that_came_in_half_is_not_made(open_session, project: Path, wire, fault) -> None:
-    """A response that breaks off in a call has no effect; the whole one that follows has it once."""
+    """A response that breaks off in a call has no effect; the whole one that follows has one."""
     append = ToolUse("run_command", {"command": "echo ran >> log # " + "x" * 400}, "c1")
     whole = reply(append)
     script = iter([Reply(whole.parts, fault=BROKEN[fault]), whole, "done"])

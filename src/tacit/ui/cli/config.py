@@ -49,7 +49,7 @@ def command(key: str | None, only_path: bool, as_json: bool) -> int:
             click.echo(_shown(chosen[0].value))
         return 0
     if as_json:
-        output.write_json({"settings": values, "ignored": loaded.ignored})
+        output.write_json({"settings": values, "ignored": loaded.ignored, "strays": loaded.strays})
         return 0
     rows = [
         (v.key, one_line(_shown(v.value)), one_line(paths.shorten(v.source)), v.about)
@@ -60,6 +60,8 @@ def command(key: str | None, only_path: bool, as_json: bool) -> int:
     for path in loaded.ignored:
         shown = one_line(paths.shorten(path))
         click.echo(f"Not used, as the project is not trusted: {shown} (tacit trust)")
+    for stray in loaded.strays:
+        click.echo(f"Sets nothing: {one_line(stray.name)} ({stray.hint})")
     state = "" if os.path.exists(file) else " (does not exist yet)"
     click.echo(f"Your file: {paths.shorten(file)}{state}")
     return 0
