@@ -60,6 +60,8 @@ COMMANDS: dict[str, Known] = {
     "forget": Known("forget", SESSIONS, "Forget sessions for good."),
     "watch": Known("watch", SESSIONS, "Follow the agents' folders, without hooks."),
     "worker": Known("worker", SESSIONS, "Take in the sessions that hooks reported."),
+    "daemon": Known("daemon", SESSIONS, "Keep a worker running, and start it with the machine."),
+    "jobs": Known("jobs", LEARN, "Show the work in the background: what came of it, and why."),
     "connect": Known("connect", CONNECT, "Have your agents tell Tacit when a session ends."),
     "disconnect": Known("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
     "plugin": Known("plugin", CONNECT, "Write the folder that agents can install as a plugin."),

@@ -8,6 +8,7 @@ from tacit.base.health import Check, Finding
 from tacit.base.terminal import plain
 from tacit.skills import health as skills_health
 from tacit.ui.cli import output
+from tacit.work import health as work_health
 
 _EPILOG = """\b
 Examples:
@@ -29,7 +30,12 @@ def check_changes() -> list[Finding]:
         return []  # said by its own check
 
 
-CHECKS: tuple[Check, ...] = (*health.CHECKS, *skills_health.CHECKS, check_changes)
+CHECKS: tuple[Check, ...] = (
+    *health.CHECKS,
+    *skills_health.CHECKS,
+    check_changes,
+    *work_health.CHECKS,
+)
 
 
 @click.command(epilog=_EPILOG)
