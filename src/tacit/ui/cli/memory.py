@@ -58,6 +58,8 @@ def command(ctx: click.Context, as_json: bool) -> int:
     as skills, every change is on record, and `tacit undo` takes one back. Chat recalls them.
     """
     if ctx.invoked_subcommand is not None:
+        if as_json:  # said before the subcommand, it means that one
+            ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
         return 0
     return int(ctx.invoke(list_facts, scope=None, kind=None, as_json=as_json))
 
