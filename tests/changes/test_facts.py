@@ -129,6 +129,26 @@ def test_gate_obeys_the_table(actor: Any, origin: str, gate: Gate) -> None:
     assert gone.outcome == outcome[table[actor, "delete", now]], gone
 
 
+def test_the_documented_table_is_true() -> None:
+    """The table in docs/memory.md says of every actor what the gate decides."""
+    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text("utf-8")
+    words = {"yes": "allow", "asks": "ask", "inbox": "propose", "never": "refuse"}
+    cells = (("edit", "learned"), ("edit", "user"), ("delete", "learned"), ("delete", "user"))
+    seen = set()
+    for line in page.splitlines():
+        who, *said = (cell.strip() for cell in line.strip("|").split("|"))
+        actors = [actor for actor in who.split(", ") if actor in ACTORS]
+        if not actors or len(said) != 5:
+            continue
+        for actor in actors:
+            seen.add(actor)
+            made = matrix()[actor, "create", "user" if said[0] == "yes" else "learned"]
+            assert made == words[said[0].split(",")[0]]
+            for (act, origin), word in zip(cells, said[1:], strict=True):
+                assert matrix()[actor, act, origin] == words[word], (actor, act, origin)
+    assert seen == set(ACTORS)
+
+
 def test_only_three_operations_exist(gate: Gate) -> None:
     """A fact is noted, replaced or forgotten; every other operation is refused, by the user too."""
     assert note(gate, "editor", "The user works in Helix.").applied
