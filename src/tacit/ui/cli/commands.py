@@ -13,7 +13,7 @@ class Known:
 
 
 FIND = "Find and read skills"
-CHANGE = "Change skills"
+CHANGE = "Change skills and facts"
 BACK = "History and inbox"
 SESSIONS = "Sessions of your agents"
 CONNECT = "Connect your agents"
@@ -47,6 +47,7 @@ COMMANDS: dict[str, Known] = {
     "pin": Known("pin", CHANGE, "Let nobody but you change a skill."),
     "unpin": Known("unpin", CHANGE, "Let the usual rules hold for a skill again."),
     "share": Known("share", CHANGE, "Let git see a learned skill of this project."),
+    "memory": Known("memory", CHANGE, "Show, note, change and forget facts."),
     "log": Known("log", BACK, "Show the history of skills, the newest change first."),
     "diff": Known("diff", BACK, "Show what a change did, or how a skill differs."),
     "undo": Known("undo", BACK, "Take one change back, and nothing else."),

@@ -1,4 +1,4 @@
-"""Completion of skill names in the shell."""
+"""Completion of the names of skills and facts in the shell."""
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,4 +18,21 @@ def complete_skill(
         CompletionItem(entry.name, help=entry.description[:80])
         for entry in found
         if entry.name.startswith(incomplete)
+    ][:200]
+
+
+def complete_fact(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The facts whose name begins with what was typed."""
+    try:
+        from tacit.skills.memory import facts_here
+
+        found = {fact.name: fact for fact in reversed(facts_here())}
+    except Exception:
+        return []
+    return [
+        CompletionItem(name, help=found[name].says[:80])
+        for name in sorted(found)
+        if name.startswith(incomplete)
     ][:200]
