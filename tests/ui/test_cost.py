@@ -84,6 +84,9 @@ def test_tokens_as_a_budget() -> None:
     take("review", None)
     shown = tacit("cost", TACIT_LEARN_DAILY_TOKENS="2400", TACIT_LEARN_DAILY_MONEY="0").stdout
     assert "1,200 of 2,400 tokens  ██████████░░░░░░░░░░ 50%" in shown
+    shown = tacit("cost", TACIT_LEARN_DAILY_TOKENS="1000").stdout
+    assert "the 1,000 tokens a day are used up" in shown
+    assert "tacit config set learn.daily_tokens 2000" in shown
     shown = tacit("cost", TACIT_LEARN_DAILY_MONEY="0").stdout
     assert "no budget is set" in shown
 

@@ -129,6 +129,8 @@ class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Dollars that all work in the background may take a day; 0 is no limit."""
     daily_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens that all work in the background may take a day; 0 is no limit."""
+    confirm_above: Annotated[float, msgspec.Meta(ge=0)] = 0.25
+    """Dollars of an estimate above which `tacit learn` asks before it begins."""
     notify: bool = False
     """Also tell by a desktop notification what was learned."""
 

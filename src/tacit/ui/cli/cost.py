@@ -144,11 +144,13 @@ def _write_today(report: Report) -> None:
         _line("", f"{dollars(budget.held)} held for work that is going on")
     if budget.refusal:
         click.echo(click.style(output.wrapped(budget.refusal.partition("; see:")[0]), fg="yellow"))
-        click.echo(f"It goes on tomorrow, or: tacit config set learn.daily_money {_more(budget)}")
+        click.echo(f"It goes on tomorrow, or: tacit config set {_more(budget)}")
 
 
 def _more(budget: Budget) -> str:
-    return f"{budget.money * 2:g}"
+    if budget.money_left is not None and budget.money_left <= 0:
+        return f"learn.daily_money {budget.money * 2:g}"
+    return f"learn.daily_tokens {budget.tokens * 2}"
 
 
 def _write_days(report: Report) -> None:
