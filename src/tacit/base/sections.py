@@ -179,6 +179,10 @@ class JobSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     """Jobs of one kind that one worker does at a time."""
+    per_hour: Annotated[int, msgspec.Meta(ge=-1)] = 60
+    """Jobs of one kind that ask a model and may begin within an hour; -1 is no limit."""
+    keep_days: Annotated[int, msgspec.Meta(ge=1)] = 30
+    """Days for which jobs that are over stay in the list."""
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -38,6 +38,7 @@ COMMANDS: dict[str, Known] = {
     "setup": Known("setup", TALK, "Choose a model, and test it."),
     "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
     "why": Known("why", LEARN, "Say what came of a session, and why."),
+    "prompt-status": Known("prompt_status", LEARN, "Print, once, what was learned; for a prompt."),
     "new": Known("new", CHANGE, "Make a skill."),
     "edit": Known("edit", CHANGE, "Change a skill: its text, a support file, or its name."),
     "archive": Known("archive", CHANGE, "Take a skill out of use; it can be brought back."),
