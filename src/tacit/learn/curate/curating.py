@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from tacit.base.files import write_atomic
 from tacit.base.locks import locked
 from tacit.base.sections import Settings
 from tacit.changes.actor import Actor, acting_as
@@ -23,7 +24,7 @@ from tacit.changes.neighbours import Nobody
 from tacit.learn.curate.book import Book, Key, Noted
 from tacit.learn.curate.looking import Found, look, seen
 from tacit.learn.curate.rebuilding import sound_tables
-from tacit.learn.curate.report import Moved, Report
+from tacit.learn.curate.report import Moved, Report, markdown
 from tacit.learn.curate.states import Age, Rules, State, age, counted
 from tacit.learn.curate.world import World, copied
 from tacit.traces.store import Store
@@ -185,8 +186,16 @@ def _carry_out(world: World, settings: Settings, store: Store, book: Book, plan:
         notes=plan.notes,
     )
     book.note(noted, plan.at, plan.uses)
+    write_report(world, report)
     book.close(plan.id, msgspec.json.encode(report))
     return report
+
+
+def write_report(world: World, report: Report) -> str:
+    """Put a report where the user can find it; the path."""
+    path = os.path.join(world.data, "reports", f"curation-{report.id}.md")
+    write_atomic(path, markdown(report).encode("utf-8", "backslashreplace"))
+    return path
 
 
 def _do(gate: Gate, plan: Plan, act: Act, root: str, found: Found | None) -> Moved:
