@@ -65,7 +65,7 @@ class Witness:
                     new[0],
                     "planted",
                     "ask",
-                    f"in this session a tool's output asked for something to be learned ({self._asking})",
+                    f"a tool's output asked for something to be learned, in {self._asking}",
                     "a person looks at what was learned from it",
                 )
             )

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files as resources
 
 import msgspec
 
@@ -11,7 +13,7 @@ _FENCE = re.compile(r"^[ \t>]*(```|~~~)")
 _END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`'\"(*_0-9-])")
 _MARK = re.compile(r"^[\s>]*(?:[-*+]|\d{1,2}[.)])?\s*(?:\[[ x]\]\s*)?")
 _SPAN = re.compile(r"`([^`\n]{2,300})`")
-# A command begins with a program or a variable and goes on; what begins `panic:` is something printed.
+# A command begins with a program or a variable; `panic: …` is something printed.
 _PROGRAM = re.compile(r"[$\w./~@+-]+(?:=\S*)?\s")
 # What is told of an output is told, not ordered: "it stops with `KeyError`".
 _TOLD = re.compile(
@@ -27,12 +29,6 @@ _ORDERS = re.compile(
     r"|before|after|first|also goes?|belongs?|goes)\b",
     re.IGNORECASE,
 )
-# Verbs that begin an order. Most of what begins with a bare verb is one.
-_VERBS = frozenset(
-    ["accept", "add", "adopt", "allow", "announce", "answer", "append", "apply", "approve", "ask", "attach", "avoid", "back", "begin", "bring", "build", "bump", "call", "carry", "change", "check", "checkout", "choose", "chmod", "clean", "clear", "click", "clone", "close", "comment", "commit", "configure", "connect", "copy", "create", "cut", "delete", "deploy", "destroy", "disable", "do", "download", "draft", "drop", "edit", "email", "enable", "ensure", "erase", "exclude", "execute", "expand", "export", "extend", "fetch", "fill", "find", "fix", "forward", "generate", "get", "give", "go", "grant", "grep", "handle", "hide", "ignore", "import", "include", "increase", "init", "insert", "install", "invoke", "keep", "launch", "leave", "link", "list", "load", "lock", "log", "look", "lower", "mail", "make", "mark", "merge", "mention", "migrate", "mount", "move", "name", "note", "open", "overwrite", "paste", "patch", "pick", "pin", "place", "post", "prefer", "prepend", "print", "publish", "pull", "push", "put", "quote", "raise", "read", "rebase", "recreate", "redirect", "reduce", "refer", "register", "reload", "remember", "remove", "rename", "replace", "report", "request", "rerun", "reset", "restart", "restore", "retry", "return", "revert", "rewrite", "rotate", "run", "save", "scale", "search", "see", "select", "send", "set", "share", "show", "sign", "skip", "sort", "split", "start", "state", "stop", "store", "submit", "suppress", "switch", "tag", "take", "tell", "test", "transfer", "trust", "try", "turn", "unlock", "unset", "update", "upgrade", "upload", "use", "verify", "wait", "warm", "whitelist", "wipe", "write", "export"]
-)
-
-
 # The first word of each clause: "When it hangs, delete the lock".
 _CLAUSE = re.compile(r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*([A-Za-z]+)")
 
@@ -66,7 +62,13 @@ class Phrase(msgspec.Struct, frozen=True):
         """Whether it tells its reader to do, leave or permit something."""
         if self.code or _ORDERS.search(self.prose):
             return True
-        return any(word.casefold() in _VERBS for word in _CLAUSE.findall(self.prose))
+        return any(word.casefold() in _verbs() for word in _CLAUSE.findall(self.prose))
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    """The words of `verbs.txt`: most of what begins with a bare verb is an order."""
+    return frozenset(resources(__package__).joinpath("verbs.txt").read_text("utf-8").split())
 
 
 def phrases(files: Mapping[str, bytes]) -> Iterator[Phrase]:

@@ -29,7 +29,8 @@ _OUTRIGHT = (
     rf"\b{_AGENTS}\b[^.\n]{{0,40}}\b(?:should|must|shall|please|to)\b[^.\n]{{0,30}}\b{_LEARN}\b",
     r"\b(?:agent|x|learned)[-_.](?:agent[-_.])?(?:skill|memory|step|remedy|rule)\b",
     r"\bmerke?n? (?:dir|sie sich)|speicher\w{0,4} [^.\n]{0,30}(?:skill|fahigkeit)",
-    r"\benregistre\w{0,3} [^.\n]{0,20}competence|\b(?:guarda|recuerda)\w{0,2} [^.\n]{0,30}habilidad",
+    r"\benregistre\w{0,3} [^.\n]{0,20}competence",
+    r"\b(?:guarda|recuerda)\w{0,2} [^.\n]{0,30}habilidad",
     r"сохрани\w{0,3} навык|запомни",
     "(?:保存为|记住)[^。\n]{0,10}技能|スキルとして|기술로 저장",
 )
