@@ -109,6 +109,8 @@ class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     after_calls: Annotated[int, msgspec.Meta(ge=0)] = 20
     """Tool calls from which a session is looked at when it is over; 0 never looks."""
+    after_messages: Annotated[int, msgspec.Meta(ge=0)] = 3
+    """Messages of yours from which a finished session is looked at for facts; 0 never looks."""
     chat_iterations: Annotated[int, msgspec.Meta(ge=0)] = 10
     """Requests of a chat since the last change of a skill before it is looked at; 0 is off."""
     approval: Literal["", "auto", "ask", "propose-only"] = ""
