@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.agent import events, stored
 from tacit.agent.activation import Active
+from tacit.agent.answered import Counts
 from tacit.agent.stored import dump, dump_part, latest_session, load, load_part, session_file
 from tacit.agent.tools.tool import Result
 from tacit.base.errors import NotFound
@@ -36,6 +37,7 @@ class Conversation:
         self.active: dict[str, Active] = {}
         self.known: set[str] = set()
         """Names of skills that the model has been told of, or could have found, so far."""
+        self.counts = Counts()
         self._writer = writer
         self._returns: list[ToolReturnPart] = []
         self._user_calls = 0
@@ -64,10 +66,6 @@ class Conversation:
         """Let go of the file, so that another process can resume. Twice is the same as once."""
         self._writer.close()
 
-    def model_settings(self) -> Any:
-        """Prompt caching wherever the provider has it."""
-        return {"cache": True}
-
     def add_user(self, text: str, *, note: str = "", known: "Iterable[str]" = ()) -> None:
         """What the user said; `note` is ours, stands before it, and told of the skills `known`."""
         from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -75,6 +73,7 @@ class Conversation:
         self.flush_returns()
         told = sorted(known)
         self.known.update(told)
+        self.counts.asked()
         content = f"{note}\n\n{text}" if note else text
         message = ModelRequest(
             parts=[UserPromptPart(content=content)], instructions=self.instructions
@@ -90,6 +89,7 @@ class Conversation:
             self._tell(response)
             self._writer.used(told)
             self._keep(response)
+        self.counts.responded()
 
     def add_cut_text(self, text: str, why: str) -> None:
         """Keep what had been said of an answer that did not come to its end."""
@@ -117,6 +117,9 @@ class Conversation:
                 self.active[result.activated.name] = result.activated
                 self._writer.activated(result.activated.name)
                 note["active"] = result.activated
+            if result.changed:
+                self.counts.changed(result.changed)
+                note["changed"] = result.changed
             self._writer.note(note)
         self._returns.append(returned)
 
@@ -188,6 +191,15 @@ class Conversation:
     def end(self, reason: str) -> None:
         self._writer.note({"type": "ended", "name": reason})
 
+    def switched(self, model: str) -> None:
+        """From here on another model answers."""
+        self._writer.note({"type": "model", "name": model})
+
+    def looked(self, *, skills: bool, facts: bool) -> None:
+        """Somebody looks at the conversation for these; what is counted for them begins anew."""
+        self.counts.looked(skills=skills, facts=facts)
+        self._writer.note({"type": "looked", "skills": skills, "facts": facts})
+
     def _tell(self, response: "ModelResponse") -> None:
         """The events of a response."""
         for part in response.parts:
@@ -209,6 +221,10 @@ class Conversation:
             message = load(line["message"])
             self.messages.append(message)
             self.known.update(line.get("known", ()))
+            if message.kind == "request":
+                self.counts.asked()  # results of tools have notes of another kind
+            elif message.model_name:
+                self.counts.responded()
             if message.kind == "response":
                 ids = [p.tool_call_id for p in message.parts if p.part_kind == "tool-call"]
                 self._user_calls += sum(call_id.startswith(_CALL_ID) for call_id in ids)
@@ -216,6 +232,9 @@ class Conversation:
             self._returns.append(load_part(line["part"]))
             if active := line.get("active"):
                 self.active[active["name"]] = Active(**active)
+            self.counts.changed(line.get("changed", ""), line.get("at"))
+        elif kind == "looked":
+            self.counts.looked(skills=bool(line["skills"]), facts=bool(line["facts"]))
         elif kind == "compacted":
             self._returns.clear()
             self.messages[:] = [load(message) for message in line["messages"]]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tacit.agent import events, models, sandbox
 from tacit.agent.activation import Slash, Unknown, parse_slash
-from tacit.agent.allowing import allow_always
 from tacit.agent.announcing import News, news, offered
+from tacit.agent.answered import Looked
 from tacit.agent.approval import Approver, Ask
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import instructions, untold
@@ -20,13 +20,15 @@ from tacit.agent.tools import TOOLS, Tool
 from tacit.agent.tools.skills import RunSkill, activate
 from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.agent.uses import Recorder
-from tacit.base import paths
+from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError
+from tacit.base.events import bus
 from tacit.base.sections import AgentSettings, Settings
 from tacit.skills.library import Library
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
+    from pydantic_ai.models import Model
 
 AskUser = Callable[[Asked], Awaitable[str | None]]
 
@@ -51,6 +53,7 @@ class Session:
         self.project = paths.project_root(cwd)
         self.library = Library(cwd, settings)
         self.choice = choose(chosen, model)
+        self._configured = configured(chosen) or self.choice
         self.conversation = resume(resuming) if resuming else self._start()
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
         self.context = Context(
@@ -72,13 +75,27 @@ class Session:
         self._agent: Agent | None = None
         self._servers = Servers(settings.mcp.servers)
         self._uses = Recorder(self.conversation.session, self.project)
+        self._deaf = bus.subscribe(Looked, self._hear)
         self._notices: list[str] = []
         if left_out := untold(self.project):
             names = " and ".join(left_out)
             self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
 
+    def use_model(self, name: str) -> None:
+        """Go on with another model, from the next message on; `name` as `models.named` reads it.
+
+        The conversation stays as it is, to the byte where the provider is the same. Blocks while
+        a provider's library is imported. Raises `BadConfig`, and then all is as before.
+        """
+        choice = models.named(name, self.choice, self._configured)
+        models.build(choice)
+        self.choice = choice
+        self._agent = None
+        self.conversation.switched(choice.name)
+
     def close(self) -> None:
         """Let go of the session's file and folder. Twice is the same as once."""
+        self._deaf()
         self._servers.close()
         self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
@@ -99,14 +116,19 @@ class Session:
         self._notices += self._servers.troubles
         self._servers.troubles.clear()
         fresh = news(self.library, self.conversation)
+        reason: events.Reason = "interrupted"
         try:
             async for event in self._answer(agent, message, slash, fresh):
                 self._uses.hear(event)
+                if isinstance(event, events.End):
+                    reason = event.reason
                 while self._notices:
                     yield events.Notice(self._notices.pop(0))
                 yield event
         finally:
             self._uses.end("interrupted")
+            counts = self.conversation.counts
+            bus.publish(counts.answered(self.context.session, self.project, reason))
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News
@@ -145,12 +167,11 @@ class Session:
         """The agent; the provider's library is imported at the first message."""
         if self._agent is None:
             chosen = self.settings.agent
-            several = [self.choice, *(models.Choice(name) for name in chosen.fallback)]
             limits = Limits(
                 chosen.turns, chosen.seconds, chosen.tokens, chosen.money, chosen.retries
             )
             self._agent = Agent(
-                [models.build(choice) for choice in several],
+                [models.build(self.choice), *self._fallback()],
                 self.conversation,
                 (*TOOLS, *more),
                 self.context,
@@ -160,15 +181,29 @@ class Session:
             )
         return self._agent
 
+    def _fallback(self) -> "list[Model]":
+        """The other models, in order. One that cannot be had is told of, and is not missed yet."""
+        found = []
+        for name in self.settings.agent.fallback:
+            try:
+                found.append(models.build(models.named(name, self._configured)))
+            except BadConfig as error:
+                self._notices.append(f"without the fallback {name}: {error.message}")
+        return found
+
     def _start(self) -> Conversation:
         text = instructions(self.project, self.library, TOOLS, network=self.settings.agent.network)
         return Conversation.new(
             text, project=self.project, model=self.choice.name, known=offered(self.library)
         )
 
+    def _hear(self, looked: Looked) -> None:
+        if looked.session == self.context.session:
+            self.conversation.looked(skills=looked.skills, facts=looked.facts)
+
     def _remember(self, pattern: str) -> None:
         try:
-            path = allow_always(pattern)
+            path = config_file.append("agent.allow", pattern)
         except TacitError as error:
             self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
         else:
@@ -177,13 +212,23 @@ class Session:
 
 def choose(settings: AgentSettings, model: str = "") -> models.Choice:
     """The model for a conversation. Raises `BadConfig` with what to do when there is none."""
-    choice = models.find(model or settings.model, settings.base_url)
+    if model:
+        known = configured(settings)
+        return models.named(model, *([known] if known else []))
+    choice = models.find(settings.model, settings.base_url)
     if choice is None:
         raise BadConfig(
             "no model: no key is set, and no local server answers",
             "set one up: tacit setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)",
         )
     return choice
+
+
+def configured(settings: AgentSettings) -> models.Choice | None:
+    """The model that the settings name, without looking for one."""
+    if not settings.model and not settings.base_url:
+        return None
+    return models.find(settings.model or "openai:", settings.base_url)
 
 
 async def _nobody(asked: Asked) -> str | None:

@@ -156,6 +156,22 @@ class CurateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     use: bool = True
     """Whether unused learned skills are put away in idle time."""
+    stale_days: Annotated[float, msgspec.Meta(gt=0, le=3650)] = 30.0
+    """Days without use or edit after which a learned skill counts as stale."""
+    archive_days: Annotated[float, msgspec.Meta(gt=0, le=3650)] = 90.0
+    """Days without use or edit after which a stale skill is archived."""
+    every_days: Annotated[float, msgspec.Meta(gt=0, le=365)] = 7.0
+    """Days from one look at the library to the next."""
+    idle_hours: Annotated[float, msgspec.Meta(ge=0, le=168)] = 2.0
+    """Hours in which no agent wrote anything before the library is looked at."""
+    consolidate: Literal["off", "propose", "auto"] = "off"
+    """Whether a model joins look-alikes: `propose` waits for your word, `auto` does not."""
+    clusters: Annotated[int, msgspec.Meta(ge=1, le=50)] = 3
+    """Groups of look-alikes that one look hands to a model."""
+    turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 12
+    """Requests that one group of look-alikes may take."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 180.0
+    """Seconds that one group of look-alikes may take."""
 
 
 class JobSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,6 +179,10 @@ class JobSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     """Jobs of one kind that one worker does at a time."""
+    per_hour: Annotated[int, msgspec.Meta(ge=-1)] = 60
+    """Jobs of one kind that ask a model and may begin within an hour; -1 is no limit."""
+    keep_days: Annotated[int, msgspec.Meta(ge=1)] = 30
+    """Days for which jobs that are over stay in the list."""
 
 
 class ScheduleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -125,6 +125,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The version that the author looked at; later edits are then merged, never overwritten."""
     overrides: tuple[str, ...] = ()
     """Rules that the user sets aside for their own skill, on record."""
+    group: str = ""
+    """Several changes that belong together and can be taken back together; an id like theirs."""
 
 
 def make_change(

@@ -7,6 +7,7 @@ come back. Accepting is the gate's business: it judges the change again.
 
 import hashlib
 import sqlite3
+from collections.abc import Collection
 from contextlib import closing
 from typing import Literal
 
@@ -66,6 +67,17 @@ class Inbox:
     def all(self, most: int = 100) -> list[Proposal]:
         """The latest proposals, answered or not, newest first."""
         return self._read("1 ORDER BY made DESC, id DESC LIMIT ?", (most,))
+
+    def count(self, state: State, *, kind: str = "", actors: Collection[str] = ()) -> int:
+        """How many there are in this state: of one kind, such as `create`, by some actors."""
+        among = ", ".join("?" * len(actors))
+        by = f"AND actor IN ({among})" if actors else ""
+        with self._open() as connection:
+            row = connection.execute(
+                f"SELECT count(*) FROM proposals WHERE state = ? AND ? IN ('', kind) {by}",  # noqa: S608
+                (state, kind, *actors),
+            ).fetchone()
+        return int(row[0])
 
     def get(self, start: str) -> Proposal:
         """The one proposal whose id begins with, or ends in, `start`. Raises `NotFound`."""

@@ -1,8 +1,9 @@
 """Names for commits in a git directory of Tacit's own: reading, listing and moving them.
 
 A ref a skill, so that each has a history of its own and no change touches what another skill
-has; a ref a change, so that a change is found by its id; a ref a pinned skill. Written one by one:
-that several move together is the journal's business, and that nobody else writes is the lock's.
+has; a ref a change, so that a change is found by its id, and another where it belongs to a group;
+a ref a pinned skill. Written one by one: that several move together is the journal's business, and
+that nobody else writes is the lock's.
 """
 
 import mmap
@@ -62,6 +63,10 @@ def pin_ref(skill: str) -> str:
 def change_ref(change: str, skill: str) -> str:
     """By month, so that no folder grows without end and the newest are found first."""
     return f"refs/changes/{change[:6]}/{change}/{encode(skill)}"
+
+
+def group_ref(group: str, change: str, skill: str) -> str:
+    return f"refs/groups/{group[:6]}/{group}/{change}/{encode(skill)}"
 
 
 class Refs:

@@ -116,7 +116,7 @@ async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:
         text += "\nIt waits for the user in the inbox; nothing was changed."
     if verdict.applied:
         text += f"\nThe user can take it back: tacit undo {verdict.change}"
-    return Result(text, failed=not verdict.applied)
+    return Result(text, failed=not verdict.applied, changed="skill" if verdict.applied else "")
 
 
 def _operation(call: ManageSkill) -> Operation:

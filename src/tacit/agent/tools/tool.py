@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from tacit.agent.activation import Active
+from tacit.agent.answered import Changed
 from tacit.agent.walls import Rules
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Result(msgspec.Struct, frozen=True):
     """For people: what was changed."""
     activated: Active | None = None
     """The skill that this call loaded, in the version that was read."""
+    changed: Changed = ""
+    """What the call changed beyond the project: a skill, or a fact."""
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -4,6 +4,8 @@ import click
 
 from tacit.base.errors import Usage
 from tacit.changes.actor import acting_as
+from tacit.learn import notices
+from tacit.learn.noticing import ask_to_go_on
 from tacit.ui.cli import gating, output
 
 _EPILOG = """\b
@@ -42,6 +44,9 @@ def command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
                 gating.write_offer(verdict)
         elif verdict.refused:
             worst = gating.REFUSED
+    notices.refresh()
     if as_json:
         output.write_json({"verdicts": verdicts})
+    elif asked := ask_to_go_on():
+        click.echo("\n" + output.wrapped(asked))
     return worst

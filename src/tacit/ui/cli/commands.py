@@ -38,6 +38,7 @@ COMMANDS: dict[str, Known] = {
     "setup": Known("setup", TALK, "Choose a model, and test it."),
     "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
     "why": Known("why", LEARN, "Say what came of a session, and why."),
+    "prompt-status": Known("prompt_status", LEARN, "Print, once, what was learned; for a prompt."),
     "new": Known("new", CHANGE, "Make a skill."),
     "edit": Known("edit", CHANGE, "Change a skill: its text, a support file, or its name."),
     "archive": Known("archive", CHANGE, "Take a skill out of use; it can be brought back."),
@@ -63,7 +64,7 @@ COMMANDS: dict[str, Known] = {
     "disconnect": Known("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
     "plugin": Known("plugin", CONNECT, "Write the folder that agents can install as a plugin."),
     "trust": Known("trust", KEEP, "Allow a project's own skills and settings to count."),
-    "config": Known("config", KEEP, "Show the settings and where each comes from."),
+    "config": Known("config", KEEP, "Show the settings and where each comes from, or set one."),
     "doctor": Known("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
     "completion": Known("completion", KEEP, "Print the script that completes commands in a shell."),
 }

@@ -17,6 +17,7 @@ from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.place import SHARED, Place, places_here, project_place, user_place
 from tacit.changes.site import Site
+from tacit.learn import notices
 from tacit.skills.library import Entry, Library
 from tacit.ui.cli import output
 from tacit.work import linking
@@ -40,14 +41,15 @@ class Target:
 def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
     """The gate over every skills folder that can be reached from here.
 
-    `everywhere` adds those that the inbox speaks of: a proposal for another project can be read
-    and answered from any folder.
+    `everywhere` adds those that the inbox and the notices speak of: what was proposed or learned in
+    another project can be read, answered and taken back from any folder.
     """
     library = Library()
     linking.listen()
     gate = Gate(places_here(library.cwd))
     if everywhere:
         spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}
+        spoken_of.update(notices.roots())
         elsewhere = [place for root in sorted(spoken_of) if (place := _project_of(root))]
         gate = Gate([*(site.place for site in gate.sites.values()), *elsewhere])
     return gate, library

@@ -3,6 +3,7 @@
 import click
 
 from tacit.base.errors import Usage
+from tacit.learn import notices
 from tacit.ui.cli import gating, output
 
 _EPILOG = """\b
@@ -30,6 +31,7 @@ def command(proposal: str, reason: str, forget: bool, as_json: bool) -> int:
         raise Usage(f"{found.id} was {found.state} already", "see: tacit inbox --all")
     else:
         gate.reject(found, reason)
+    notices.refresh()
     state = "forgotten" if forget else "rejected"
     if as_json:
         output.write_json({"proposal": found.id, "state": state})
