@@ -54,6 +54,14 @@ class Desk:
             self._say(TacitError(f"jobs cannot be done: {type(error).__name__}: {error}"[:500]))
         return False
 
+    def rest(self) -> None:
+        """Nothing is left to do, but the worker stays: without the engine it costs next to nothing.
+
+        Where others share the queues, it waits for their jobs too.
+        """
+        if self._engine is not None and not (self.stays and self._engine.place.shared):
+            self.close()
+
     def close(self) -> None:
         """Stop the engine; what it was doing is taken up by the next. Twice is once."""
         engine, self._engine = self._engine, None
@@ -82,10 +90,7 @@ class Desk:
             self._find_lost(self._engine)
             self._looked = now
         ahead = self._engine.ahead()
-        busy = ahead.ready > 0 or 0 < ahead.due < time.time() + SOON
-        if not busy and self.stays and not self._engine.place.shared:
-            self.close()  # a daemon that has nothing to do costs nothing
-        return busy
+        return ahead.ready > 0 or 0 < ahead.due < time.time() + SOON
 
     def _is_wanted(self) -> bool:
         for path in requests.unreadable():
@@ -103,8 +108,10 @@ class Desk:
         return ahead.ready > 0 or (not self.stays and 0 < ahead.due < time.time() + SOON)
 
     def _open(self) -> "Engine":
+        from tacit.learn import noticing
         from tacit.work.engine import Engine
 
+        noticing.listen()
         engine = Engine(where.place(), self._settings)
         engine.forget(self._settings.keep_days)
         return engine

@@ -154,8 +154,10 @@ def _until_idle(
             if desk.turn():
                 last = time.monotonic()
             elif not events.pending() and time.monotonic() - last >= idle:
-                glue.idle()
-                if not desk.stays and not desk.turn():
+                worth_staying = glue.idle() or desk.stays
+                if worth_staying:
+                    desk.rest()
+                elif not desk.turn():
                     break
                 last = time.monotonic()
             pause(min(_STEP, max(idle, 0.05)))

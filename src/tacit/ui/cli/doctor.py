@@ -20,12 +20,13 @@ Exit code 6 while something is wrong.
 
 
 def check_changes() -> list[Finding]:
-    """Journal, history, inbox and what is hidden from git, of every skills folder here."""
+    """Journal, history, inbox and what is hidden from git, of every folder of skills or facts."""
     from tacit.changes.checks import check
     from tacit.changes.gate import Gate
+    from tacit.changes.place import all_places
 
     try:
-        return check(Gate())
+        return check(Gate(all_places()))
     except BadConfig:
         return []  # said by its own check
 
