@@ -21,16 +21,18 @@ class Workers:
         self.folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def start(self, *points: str, **environment: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, *points: str, driver: Path = DRIVER, **environment: str
+    ) -> subprocess.Popen[bytes]:
         worker = subprocess.Popen(
-            [sys.executable, str(DRIVER), str(self.folder), *points],
+            [sys.executable, str(driver), str(self.folder), *points],
             env={**os.environ, **environment},
         )
         self._started.append(worker)
         return worker
 
-    def run(self, *points: str, **environment: str) -> int:
-        return self.start(*points, **environment).wait(LONG)
+    def run(self, *points: str, driver: Path = DRIVER, **environment: str) -> int:
+        return self.start(*points, driver=driver, **environment).wait(LONG)
 
     def lines(self, name: str) -> int:
         """How often something was noted."""
