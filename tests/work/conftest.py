@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 DRIVER = Path(__file__).parent / "job_driver.py"
-LONG = 60.0
+LONG = 120.0
 """Seconds after which something will not happen any more, on however slow a machine."""
 
 
@@ -62,4 +62,4 @@ def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + LONG
     while not condition():
         assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
+        time.sleep(0.25)
