@@ -34,6 +34,8 @@ def told(old: Mapping[str, File], new: Mapping[str, File]) -> str:
     parts: list[str] = []
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
+        if before is None or after is None:
+            parts.append(f"{path} is {'new' if before is None else 'removed'}")
         if before != after:
             parts += unified_diff(_lines(before), _lines(after), path, path, n=1, lineterm="")
     return "\n".join(line.rstrip("\n") for line in parts)
