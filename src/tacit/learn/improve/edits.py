@@ -54,7 +54,9 @@ def _edit(path: str, before: File, after: File) -> Edit | None:
     first, last = start, len(mine) - end
     while True:
         wanted = "".join(mine[first:last])
-        if wanted and one.count(wanted) == 1:
+        # In a file with Windows line ends, one without any would be taken to mean them.
+        plain = "\r\n" not in one or "\r" in wanted
+        if wanted and plain and one.count(wanted) == 1:
             with_ = "".join(theirs[first : len(theirs) - (len(mine) - last)])
             return Edit(wanted, with_, path)
         if first == 0 and last == len(mine):
