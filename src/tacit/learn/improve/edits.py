@@ -56,7 +56,8 @@ def _edit(path: str, before: File, after: File) -> Edit | None:
         wanted = "".join(mine[first:last])
         # In a file with Windows line ends, one without any would be taken to mean them.
         plain = "\r\n" not in one or "\r" in wanted
-        if wanted and plain and one.count(wanted) == 1:
+        # Not by counting: where it overlaps itself, the first place is not the only one.
+        if wanted and plain and one.find(wanted) == one.rfind(wanted):
             with_ = "".join(theirs[first : len(theirs) - (len(mine) - last)])
             return Edit(wanted, with_, path)
         if first == 0 and last == len(mine):
