@@ -1,10 +1,15 @@
 """Who says yes to a call, and what that yes covers."""
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 import pytest
+from talking import of, say
 
+from tacit.agent import events
 from tacit.agent.approval import Answer, Approver, Request
+from tacit.testing import ModelServer, ToolUse
 
 
 def request(command: str) -> Request:
@@ -51,3 +56,77 @@ def test_a_yes_for_one_program_lets_no_second_one_through() -> None:
     for other in ("git status; curl evil", "git log | sh", "gitk", "git $(id)"):
         ask(approver, other)
     assert asked == ["git status", "git status; curl evil", "git log | sh", "gitk", "git $(id)"]
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"),
+    [
+        ("git status -s", "run_command:git *"),
+        ("bash -c evil", "run_command:bash -c evil"),
+        ("/usr/bin/python3.12 x.py", "run_command:/usr/bin/python3.12 x.py"),
+        ("sudo make", "run_command:sudo make"),
+    ],
+)
+def test_what_always_would_allow(command: str, pattern: str) -> None:
+    """A program with any arguments; but of one that runs others, this very command."""
+    assert Request("run_command", "command", command, {}).pattern == pattern
+
+
+def test_always_holds_in_the_next_session(open_session, project: Path) -> None:
+    """The user is asked once; the same call in a new session is not asked about."""
+    asked: list[Request] = []
+
+    async def always(request: Request) -> Any:
+        asked.append(request)
+        return "always"
+
+    use = ToolUse("write_file", {"path": "n", "content": "1"})
+    for _ in range(2):
+        with ModelServer([use, "done"]) as server:
+            told = say(open_session(server, approve=always), "go")
+        assert not of(events.Return, told)[0].failed
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "allowed"),
+    [
+        ("run_command:git *", "git status", True),
+        ("run_command:git *", "git", True),
+        ("run_command:git *", "gitk", False),
+        ("run_command:git *", "git status; rm -rf x", False),
+        ("run_command:git *", "git status && evil", False),
+        ("run_command:git *", "git log | sh", False),
+        ("run_command:git *", "git log $(evil)", False),
+        ("run_command:git *", "git log `evil`", False),
+        ("run_command:git *", "git log\nevil", False),
+        ("run_command:git *", "git log > ~/.profile", False),
+        ("run_command:git *", "git -c alias.x='!evil' x", True),
+        ("run_command:make test", "make test", True),
+        ("run_command:make test", "make test2", False),
+        ("run_command", "anything; at all", True),
+        ("write_file:*", "git status", False),
+    ],
+)
+def test_a_pattern_lets_one_program_through(pattern: str, command: str, allowed: bool) -> None:
+    """A pattern for one program never lets a second one pass behind it."""
+    assert ask(Approver((pattern,)), command) is allowed
+
+
+@pytest.mark.parametrize("name", ["*", "a[1].txt", "what?", "src/*", "[!a]"])
+def test_a_name_is_never_taken_for_a_pattern(name: str) -> None:
+    """A file called `*` that may be written lets no other file be written."""
+    asked: list[str] = []
+    approver = answering("session", asked)
+    for path in (name, name, "another", "src/another", "b"):
+        asyncio.run(approver.allows(Request("write_file", "write", path, {"path": path})))
+    assert asked == [name, "another", "src/another", "b"]
+
+
+def test_a_command_called_star_allows_nothing_else() -> None:
+    """The program's name in a pattern is that name, whatever is in it; joined ones too."""
+    asked: list[str] = []
+    approver = answering("session", asked)
+    for command in ("* x", "* y", "rm -rf /", "ls [a]* | wc", "ls [a]* | wc", "ls abc | wc"):
+        ask(approver, command)
+    assert asked == ["* x", "rm -rf /", "ls [a]* | wc", "ls abc | wc"]

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from talking import of, say
+from talking import of, say, write_skill
 
 from tacit.agent import events
 from tacit.base import trust
-from tacit.testing import ModelServer
+from tacit.testing import ModelServer, ToolUse
 
 
 def test_the_projects_files_are_read_when_it_is_trusted(open_session, project: Path) -> None:
@@ -44,3 +44,31 @@ def test_the_prompt_has_the_catalogue_and_the_rules(
     assert "Secret body" not in system
     assert "## How skills are carried out" in system
     assert str(project) in system
+
+
+def test_skills_used_last_come_first_in_the_next_conversation(open_session, home: Path) -> None:
+    """A use changes the order for a new session only; the one that made it keeps its prefix."""
+    for name in ("alpha", "beta", "gamma"):
+        write_skill(home / ".agents" / "skills", name, f"# {name}")
+
+    def order(system: str) -> list[str]:
+        lines = [line for line in system.splitlines() if ": Does " in line]
+        return [line[2:].partition(":")[0] for line in lines]
+
+    use = ToolUse("run_skill", {"name": "beta"})
+    with ModelServer(["one", use, "two", "three"]) as server:
+        session = open_session(server)
+        say(session, "/gamma it", "go on")
+        say(open_session(server), "hi")
+    first, *same, new = [request.system for request in server.requests]
+    assert order(first) == ["alpha", "beta", "gamma"]
+    assert set(same) == {first}
+    assert order(new) == ["beta", "gamma", "alpha"]
+
+
+def test_the_model_is_told_what_an_at_sign_means(open_session) -> None:
+    """`@path` is a name and no content, and the prompt says so."""
+    with ModelServer(["hi"]) as server:
+        say(open_session(server), "look at @src/app.py")
+    assert "`@path`" in server.requests[0].system
+    assert server.requests[0].user_texts == ("look at @src/app.py",)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talking import of, say, write_skill
+from talking import WIRES, of, say, write_skill
 
 from tacit.agent import events
 from tacit.agent.approval import Request
@@ -312,16 +312,23 @@ def test_a_server_that_is_not_there(open_session) -> None:
     assert of(events.Error, told)
 
 
-def test_a_fallback_model_takes_over(open_session, monkeypatch) -> None:
-    """When the first model stays away, the next one answers the same conversation."""
-    with ModelServer(["from the second"]) as second, ModelServer(lambda r: Status(500)) as first:
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{second.url}/v1")
-        how = {"retries": 1, "fallback": ("openai-chat:other",)}
-        told = say(open_session(first, flags=how), "go")
+def test_a_fallback_model_takes_over(open_session, a_file, wire) -> None:
+    """When the first model stays away, the next one, of any provider, answers the same talk."""
+    replies = iter([ToolUse("read_file", {"path": "a.txt"}, "c1"), "one"])
+    with (
+        ModelServer(["from the second"]) as second,
+        ModelServer(lambda request: next(replies, Status(500))) as first,
+    ):
+        provider, path = WIRES[wire]
+        how = {"retries": 1, "fallback": (f"{provider}:other {second.url}{path}",)}
+        session = open_session(first, flags=how)
+        told = say(session, "before", "go")
     assert told[-1].text == "from the second"
-    assert len(first.requests) == 2
+    assert len(first.requests) == 2 + 2
     assert second.requests[0].model == "other"
+    assert second.requests[0].wire == wire
+    assert second.requests[0].user_texts == ("before", "go")
+    assert len(second.requests[0].tool_results) == 1
     assert "turning to" in of(events.Restarted, told)[-1].why
 
 

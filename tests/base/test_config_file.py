@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.base.config_file import edited, put
+from tacit.base.config_file import append, appended, edited, put, toml
 from tacit.base.errors import BadConfig
 
 
@@ -73,3 +73,57 @@ def test_any_text_comes_back(value: str) -> None:
     except tomllib.TOMLDecodeError:
         raise AssertionError(text) from None
     assert read["agent"]["model"] == value
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "# mine\n",
+        '[search]\nlimit = 5\n\n[agent]\nmodel = "x:y"  # best\n\n[catalogue]\nbudget = 9\n',
+        "[agent]\nallow = []\n",
+        '[agent]\nallow = ["a"]  # one\nturns = 5\n',
+        '[agent]\nallow = [\n  "a",  # first ]\n  "b"  # second, no comma\n]\n',
+        '[agent]\nallow = [\n  "a",\n]\n[search]\nlimit = 3',
+        '[agent]\nallow = [\'lit]eral\', "q\\"uote]"]\n',
+        "[agent] # mine",
+    ],
+)
+def test_one_more_in_a_list_and_nothing_else(tmp_path: Path, before: str) -> None:
+    """Whatever the file looks like, it says the same and one thing more; comments are kept."""
+    path = tmp_path / "config.toml"
+    path.write_text(before)
+    wanted = tomllib.loads(before)
+    pattern = 'run_command:echo "hi" *'
+    append("agent.allow", pattern, str(path))
+    wanted.setdefault("agent", {}).setdefault("allow", []).append(pattern)
+    after = path.read_text()
+    assert tomllib.loads(after) == wanted
+    for line in before.splitlines():
+        assert "#" not in line or line[line.index("#") :] in after
+    append("agent.allow", pattern, str(path))
+    assert path.read_text() == after
+
+
+@pytest.mark.parametrize("before", ["agent.turns = 3\n", "agent = { turns = 3 }\n", "[agent\n"])
+def test_a_list_that_cannot_be_edited_is_left_alone(tmp_path: Path, before: str) -> None:
+    """Other ways to write the section, and broken files, are named and not touched."""
+    path = tmp_path / "config.toml"
+    path.write_text(before)
+    with pytest.raises(BadConfig):
+        append("agent.allow", "x", str(path))
+    assert path.read_text() == before
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), max_size=4),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
+    st.booleans(),
+)
+def test_any_text_can_join_any_list(listed: list[str], value: str, several_lines: bool) -> None:
+    """On one line or over several, a list has what it had and the new value behind it."""
+    gap = "\n  " if several_lines else " "
+    written = ",".join(f"{gap}{toml(one)}" for one in listed)
+    text = f"[agent]\nallow = [{written}{gap}]\nturns = 5\n"
+    read = tomllib.loads(appended(text, "agent.allow", value))
+    assert read == {"agent": {"allow": [*listed, value], "turns": 5}}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base import sections, settings, trust
+from tacit.base import health, sections, settings, trust
 from tacit.base.errors import BadConfig
 
 
@@ -166,6 +166,27 @@ def test_other_variables_of_ours_set_nothing(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TACIT_HOME", "/t")
     monkeypatch.setenv("TACIT_DEBUG", "1")
     assert settings.load().sources == {}
+    assert settings.load().strays == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("TACIT_AGENT_MODLE", "TACIT_AGENT_MODEL"),
+        ("TACIT_SERCH_LIMIT", "TACIT_SEARCH_LIMIT"),
+        ("TACIT_HOMES", "TACIT_HOME"),
+        ("TACIT_QUITE_ANOTHER", "tacit config"),
+    ],
+)
+def test_a_variable_that_sets_nothing_is_told_of(
+    name: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no error, and the nearest name stands with it, for `config` and for `doctor`."""
+    monkeypatch.setenv(name, "1")
+    (stray,) = settings.load().strays
+    assert stray.name == name
+    assert meant in stray.hint
+    assert [(f.code, f.fix) for f in health.check_config()] == [("variable", stray.hint)]
 
 
 def test_every_setting_says_what_it_is() -> None:

@@ -1,5 +1,6 @@
 """Who says yes to a call: patterns in the settings, the user, or nobody."""
 
+import re
 from collections.abc import Awaitable, Callable
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -29,10 +30,9 @@ class Request(msgspec.Struct, frozen=True):
             runs_others = bool(words) and (
                 words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS
             )
-            if not words or joined or runs_others:
-                return f"{self.tool}:{self.subject}"
-            return f"{self.tool}:{words[0]} *"
-        return f"{self.tool}:{self.subject}"
+            if words and not joined and not runs_others:
+                return f"{self.tool}:{_exactly(words[0])} *"
+        return f"{self.tool}:{_exactly(self.subject)}"
 
 
 Ask = Callable[[Request], Awaitable[Answer]]
@@ -96,7 +96,7 @@ class Approver:
             if subject in ("", "*"):
                 return True
             if request.power == "command" and any(j in request.subject for j in _JOINERS):
-                if request.subject == subject:
+                if subject in (request.subject, _exactly(request.subject)):
                     return True
                 continue
             if fnmatchcase(request.subject, subject) or request.subject == subject.removesuffix(
@@ -104,6 +104,11 @@ class Approver:
             ):
                 return True
         return False
+
+
+def _exactly(text: str) -> str:
+    """A pattern that fits `text` alone: a file may be called `*`."""
+    return re.sub(r"([*?[])", r"[\1]", text)
 
 
 def subject_of(arguments: dict[str, Any]) -> str:

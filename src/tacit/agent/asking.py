@@ -116,7 +116,7 @@ class Asking:
     ) -> "AsyncIterator[events.AnyEvent | ModelResponse]":
         from pydantic_ai.direct import model_request_stream
 
-        settings = self._conversation.model_settings()
+        settings = caching(model, self._conversation.session)
         if (left := meter.tokens_left()) is not None:
             settings = settings | {"max_tokens": max(left, 1)}
         async with model_request_stream(
@@ -146,6 +146,17 @@ class Asking:
             for tool in self._tools
         ]
         return ModelRequestParameters(function_tools=tools)
+
+
+def caching(model: "Model", session: str) -> Any:
+    """Settings by which the provider keeps the prefix of a conversation.
+
+    Anthropic wants marks in the request. OpenAI and Gemini do it by themselves; OpenAI finds it
+    again by a key, which servers that merely speak the same may not know.
+    """
+    if model.system == "openai" and "//api.openai.com" in (model.base_url or ""):
+        return {"cache": True, "openai_prompt_cache_key": session}
+    return {"cache": True}
 
 
 def usage_of(response: "ModelResponse") -> events.Usage:

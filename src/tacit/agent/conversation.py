@@ -66,10 +66,6 @@ class Conversation:
         """Let go of the file, so that another process can resume. Twice is the same as once."""
         self._writer.close()
 
-    def model_settings(self) -> Any:
-        """Prompt caching wherever the provider has it."""
-        return {"cache": True}
-
     def add_user(self, text: str, *, note: str = "", known: "Iterable[str]" = ()) -> None:
         """What the user said; `note` is ours, stands before it, and told of the skills `known`."""
         from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -194,6 +190,10 @@ class Conversation:
 
     def end(self, reason: str) -> None:
         self._writer.note({"type": "ended", "name": reason})
+
+    def switched(self, model: str) -> None:
+        """From here on another model answers."""
+        self._writer.note({"type": "model", "name": model})
 
     def looked(self, *, skills: bool, facts: bool) -> None:
         """Somebody looks at the conversation for these; what is counted for them begins anew."""

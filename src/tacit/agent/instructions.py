@@ -11,15 +11,20 @@ from datetime import date
 from tacit.agent import foreign
 from tacit.agent.prompts import prompt
 from tacit.agent.tools.tool import Tool
+from tacit.agent.uses import recently_used
 from tacit.base import trust
+from tacit.changes.pins import pinned_skills
+from tacit.skills.catalogue import Catalogue
 from tacit.skills.library import Library
 
 _FILES = ("AGENTS.md", "CLAUDE.md")
 _MOST = 32_000
 
 
-def instructions(project: str, library: Library, tools: Iterable[Tool], *, network: bool) -> str:
-    """The whole of it, for a new conversation in `project`."""
+def instructions(
+    project: str, library: Library, tools: Iterable[Tool], *, network: bool, memory: str = ""
+) -> str:
+    """The whole of it, for a new conversation in `project`; `memory` is what is recalled."""
     parts = [
         prompt("system").format(
             project=project,
@@ -28,10 +33,16 @@ def instructions(project: str, library: Library, tools: Iterable[Tool], *, netwo
             system=platform.platform(terse=True),
         ),
         prompt("skill_execution").format(mapping=foreign.mapping({tool.name for tool in tools})),
-        library.catalogue().text,
+        catalogue(library).text,
+        memory,
         of_project(project),
     ]
     return "\n".join(part.strip() + "\n" for part in parts if part.strip())
+
+
+def catalogue(library: Library) -> Catalogue:
+    """The skills that the model is told of: pinned ones first, then as they were last used."""
+    return library.catalogue(pinned=pinned_skills(library.cwd), recent=recently_used())
 
 
 def of_project(project: str) -> str:

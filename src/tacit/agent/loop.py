@@ -125,9 +125,7 @@ class Agent:
         name, served = serve(part.tool_name, arguments, set(self._tools))
         yield events.Call(part.tool_call_id, part.tool_name, arguments)
         self._running = part.tool_call_id
-        began = time.monotonic()
-        result = await self._execute(name, served)
-        seconds = time.monotonic() - began
+        result, seconds = await self._execute(name, served)
         self.conversation.add_return(part, result, seconds)
         self._running = ""
         if result.activated is not None:
@@ -136,22 +134,26 @@ class Agent:
             part.tool_call_id, name, result.text, result.failed, seconds, result.diff
         )
 
-    async def _execute(self, name: str, arguments: dict[str, Any]) -> Result:
+    async def _execute(self, name: str, arguments: dict[str, Any]) -> tuple[Result, float]:
+        """What a call gives, and the seconds that the tool itself took: people are not timed."""
         tool = self._tools.get(name)
         if tool is None:
             known = ", ".join(sorted(self._tools))
-            return Result(f"There is no tool '{name}'. The tools are: {known}.", failed=True)
+            return Result(f"There is no tool '{name}'. The tools are: {known}.", failed=True), 0.0
+        began = 0.0
         try:
             call = tool.check(arguments)
             request = Request(tool.name, tool.power, subject_of(arguments), arguments)
             if not await self._approver.allows(request):
-                return Result(self._approver.refusal, failed=True)
+                return Result(self._approver.refusal, failed=True), 0.0
             self.context.agreed = self._approver.by_person
-            return await tool.run(call, self.context)
+            began = time.monotonic()
+            result = await tool.run(call, self.context)
         except Failed as failed:
-            return Result(str(failed), failed=True)
+            result = Result(str(failed), failed=True)
         except Exception as error:  # a tool's fault is an answer to the model, not our end
-            return Result(f"{name} failed: {type(error).__name__}: {error}", failed=True)
+            result = Result(f"{name} failed: {type(error).__name__}: {error}", failed=True)
+        return result, time.monotonic() - began if began and tool.power != "ask" else 0.0
 
     async def _compact(self, meter: Meter) -> AsyncIterator[events.AnyEvent]:
         before = self._asking.used

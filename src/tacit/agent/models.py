@@ -34,6 +34,21 @@ LOCAL = (
     ("llama.cpp", "http://127.0.0.1:8080/v1"),
     ("vLLM", "http://127.0.0.1:8000/v1"),
 )
+# What can be spoken with a server at an address of one's own, each with those that speak the same.
+_SPOKEN = {
+    "openai": "openai",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "ollama": "openai",
+    "vllm": "openai",
+    "litellm": "openai",
+    "anthropic": "anthropic",
+    "google": "google",
+    "google-gla": "google",
+}
+# Whose model a name without a provider is.
+_BEGINNINGS = (("claude", "anthropic"), ("gemini", "google"), ("gpt-", "openai"))
+_ASKED = "asked for by you"
 _QUICKLY = 0.4
 
 
@@ -47,13 +62,17 @@ class Choice(msgspec.Struct, frozen=True):
     why: str = ""
     """Where the choice came from, for people."""
 
+    @property
+    def provider(self) -> str:
+        return self.name.partition(":")[0]
+
 
 def find(
     name: str = "", base_url: str = "", *, background: bool = False, look: bool = True
 ) -> Choice | None:
     """The model to use: the one that is set, else what a key or a local server offers."""
     if name:
-        return Choice(name if ":" in name else f"openai:{name}", base_url, "your settings")
+        return Choice(_whole(name, base_url), base_url, "your settings")
     if base_url:
         served = models_of(base_url)
         if served:
@@ -69,6 +88,28 @@ def find(
     return None
 
 
+def named(text: str, *beside: Choice) -> Choice:
+    """The model that a person means by `text`: a name, and its address where one follows it.
+
+    `beside` are the models in use. The address of the first of them that speaks the same way is
+    kept: another provider is not to be found there. A server among them that offers the very name
+    is meant, and a name without a provider is the first one's.
+    """
+    name, _, url = " ".join(text.split()).partition(" ")
+    if url:
+        return Choice(_whole(name, url), url, _ASKED)
+    provider, colon, _ = name.partition(":")
+    if provider not in _SPOKEN:
+        for one in beside:
+            if one.base_url and name in models_of(one.base_url):
+                return Choice(f"{one.provider}:{name}", one.base_url, _ASKED)
+    if not colon:
+        provider = _provider(name, *beside)
+        name = f"{provider}:{name}"
+    same = [one for one in beside if one.base_url and _speak_alike(one.provider, provider)]
+    return Choice(name, same[0].base_url if same else "", _ASKED)
+
+
 def models_of(base_url: str) -> list[str]:
     """The models that an OpenAI-compatible server offers; none when nothing answers at once."""
     request = urllib.request.Request(base_url.rstrip("/") + "/models")  # noqa: S310
@@ -80,6 +121,26 @@ def models_of(base_url: str) -> list[str]:
         return [row["id"] for row in data["data"]]
     except (OSError, urllib.error.URLError, ValueError, KeyError, TypeError, msgspec.DecodeError):
         return []
+
+
+def _whole(name: str, base_url: str) -> str:
+    """`name` with its provider. At an address of one's own `qwen3:8b` is all name."""
+    provider, colon, _ = name.partition(":")
+    if colon and (not base_url or provider in _SPOKEN):
+        return name
+    return f"{'openai' if base_url else _provider(name)}:{name}"
+
+
+def _provider(name: str, *beside: Choice) -> str:
+    """Whose model a name without a provider is."""
+    if beside and beside[0].base_url:
+        return beside[0].provider
+    known = [provider for start, provider in _BEGINNINGS if name.startswith(start)]
+    return known[0] if known else beside[0].provider if beside else "openai"
+
+
+def _speak_alike(one: str, other: str) -> bool:
+    return one in _SPOKEN and _SPOKEN[one] == _SPOKEN.get(other)
 
 
 def build(choice: Choice) -> "Model":

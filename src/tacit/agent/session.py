@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tacit.agent import events, models, sandbox
 from tacit.agent.activation import Slash, Unknown, parse_slash
-from tacit.agent.allowing import allow_always
 from tacit.agent.announcing import News, news, offered
 from tacit.agent.answered import Looked
 from tacit.agent.approval import Approver, Ask
@@ -16,12 +15,13 @@ from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import instructions, untold
 from tacit.agent.limits import Limits
 from tacit.agent.loop import Agent
+from tacit.agent.recalling import fact_news, recalled
 from tacit.agent.servers import Servers
 from tacit.agent.tools import TOOLS, Tool
 from tacit.agent.tools.skills import RunSkill, activate
 from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.agent.uses import Recorder
-from tacit.base import paths
+from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.events import bus
 from tacit.base.sections import AgentSettings, Settings
@@ -29,6 +29,7 @@ from tacit.skills.library import Library
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
+    from pydantic_ai.models import Model
 
 AskUser = Callable[[Asked], Awaitable[str | None]]
 
@@ -53,6 +54,7 @@ class Session:
         self.project = paths.project_root(cwd)
         self.library = Library(cwd, settings)
         self.choice = choose(chosen, model)
+        self._configured = configured(chosen) or self.choice
         self.conversation = resume(resuming) if resuming else self._start()
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
         self.context = Context(
@@ -80,6 +82,18 @@ class Session:
             names = " and ".join(left_out)
             self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
 
+    def use_model(self, name: str) -> None:
+        """Go on with another model, from the next message on; `name` as `models.named` reads it.
+
+        The conversation stays as it is, to the byte where the provider is the same. Blocks while
+        a provider's library is imported. Raises `BadConfig`, and then all is as before.
+        """
+        choice = models.named(name, self.choice, self._configured)
+        models.build(choice)
+        self.choice = choice
+        self._agent = None
+        self.conversation.switched(choice.name)
+
     def close(self) -> None:
         """Let go of the session's file and folder. Twice is the same as once."""
         self._deaf()
@@ -95,6 +109,8 @@ class Session:
         self.library.refresh()
         slash = parse_slash(message, self.library)
         if isinstance(slash, Unknown):
+            slash = self._recalled(slash, message)
+        if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
             yield events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
             yield events.End("error", "", 0)
@@ -102,7 +118,11 @@ class Session:
         agent = self._loaded(await self._servers.tools())
         self._notices += self._servers.troubles
         self._servers.troubles.clear()
-        fresh = news(self.library, self.conversation)
+        facts = fact_news(
+            self.library.cwd, self.settings.memory, self.conversation.known, self.context.noted
+        )
+        self.context.noted.clear()
+        fresh = news(self.library, self.conversation, facts)
         reason: events.Reason = "interrupted"
         try:
             async for event in self._answer(agent, message, slash, fresh):
@@ -116,6 +136,20 @@ class Session:
             self._uses.end("interrupted")
             counts = self.conversation.counts
             bus.publish(counts.answered(self.context.session, self.project, reason))
+
+    def _recalled(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
+        """What `message` asks for once a skill that was put away is back."""
+        from tacit.agent.bringing_back import bring_back
+
+        found = bring_back(self.library, unknown.name, "user", self.conversation.session)
+        if found is None:
+            return unknown
+        self._notices.append(found.note)
+        if not found.name:
+            return unknown
+        self.library.refresh()
+        called = message.replace(f"/{unknown.name}", f"/{found.name}", 1)
+        return parse_slash(called, self.library)
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News
@@ -154,12 +188,11 @@ class Session:
         """The agent; the provider's library is imported at the first message."""
         if self._agent is None:
             chosen = self.settings.agent
-            several = [self.choice, *(models.Choice(name) for name in chosen.fallback)]
             limits = Limits(
                 chosen.turns, chosen.seconds, chosen.tokens, chosen.money, chosen.retries
             )
             self._agent = Agent(
-                [models.build(choice) for choice in several],
+                [models.build(self.choice), *self._fallback()],
                 self.conversation,
                 (*TOOLS, *more),
                 self.context,
@@ -169,11 +202,27 @@ class Session:
             )
         return self._agent
 
+    def _fallback(self) -> "list[Model]":
+        """The other models, in order. One that cannot be had is told of, and is not missed yet."""
+        found = []
+        for name in self.settings.agent.fallback:
+            try:
+                found.append(models.build(models.named(name, self._configured)))
+            except BadConfig as error:
+                self._notices.append(f"without the fallback {name}: {error.message}")
+        return found
+
     def _start(self) -> Conversation:
-        text = instructions(self.project, self.library, TOOLS, network=self.settings.agent.network)
-        return Conversation.new(
-            text, project=self.project, model=self.choice.name, known=offered(self.library)
+        facts = recalled(self.library.cwd, self.settings.memory)
+        text = instructions(
+            self.project,
+            self.library,
+            TOOLS,
+            network=self.settings.agent.network,
+            memory=facts.text,
         )
+        known = (*offered(self.library), *facts.marks)
+        return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
 
     def _hear(self, looked: Looked) -> None:
         if looked.session == self.context.session:
@@ -181,7 +230,7 @@ class Session:
 
     def _remember(self, pattern: str) -> None:
         try:
-            path = allow_always(pattern)
+            path = config_file.append("agent.allow", pattern)
         except TacitError as error:
             self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
         else:
@@ -190,13 +239,23 @@ class Session:
 
 def choose(settings: AgentSettings, model: str = "") -> models.Choice:
     """The model for a conversation. Raises `BadConfig` with what to do when there is none."""
-    choice = models.find(model or settings.model, settings.base_url)
+    if model:
+        known = configured(settings)
+        return models.named(model, *([known] if known else []))
+    choice = models.find(settings.model, settings.base_url)
     if choice is None:
         raise BadConfig(
             "no model: no key is set, and no local server answers",
             "set one up: tacit setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)",
         )
     return choice
+
+
+def configured(settings: AgentSettings) -> models.Choice | None:
+    """The model that the settings name, without looking for one."""
+    if not settings.model and not settings.base_url:
+        return None
+    return models.find(settings.model or "openai:", settings.base_url)
 
 
 async def _nobody(asked: Asked) -> str | None:

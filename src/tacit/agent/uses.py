@@ -4,6 +4,8 @@ Owns the table `uses` in tacit.db. Only sessions with a user write here: what an
 background reads is no use. A database that cannot be written never disturbs a session.
 """
 
+import contextlib
+import os
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -65,6 +67,21 @@ def uses(skill: str = "", *, path: str | None = None) -> list[Use]:
         return [msgspec.convert(dict(row), Use) for row in rows.fetchall()]
     finally:
         connection.close()
+
+
+def recently_used(most: int = 50) -> tuple[str, ...]:
+    """The names of the skills that were used last, the latest first; none where nothing is kept."""
+    if not os.path.exists(database.default_path()):
+        return ()
+    try:
+        with contextlib.closing(_open(None)) as connection:
+            rows = connection.execute(
+                "SELECT skill FROM uses GROUP BY skill ORDER BY MAX(at) DESC, skill LIMIT ?",
+                (most,),
+            )
+            return tuple(row["skill"] for row in rows)
+    except (TacitError, sqlite3.Error):
+        return ()  # an order is a comfort; a conversation must begin without it
 
 
 class Recorder:

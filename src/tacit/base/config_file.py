@@ -1,4 +1,5 @@
-"""Setting values in the user's config.toml: the file is a person's, so all other text stays.
+"""Setting values in the user's config.toml, and adding to its lists. All other text stays as it
+is: the file is a person's, with their comments and order.
 
 It is edited as text, and the result must parse to exactly what was wanted, else nothing is written.
 Reading settings, and where they come from, is `settings.py`'s.
@@ -9,7 +10,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tacit.base import paths
@@ -17,32 +18,69 @@ from tacit.base.errors import BadConfig
 from tacit.base.files import write_atomic
 from tacit.base.locks import locked
 
-Scalar = str | bool | int | float | list[str]
+Value = str | bool | int | float | list[str]
 """What can be set: one value, or a list of texts."""
+# A string of either kind, a comment, or a comma: in the first two a bracket closes nothing.
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|,')
 
 
-def put(values: Mapping[str, Scalar | None], path: str = "") -> str:
+def put(values: Mapping[str, Value | None], path: str = "") -> str:
     """Set `section.key` values, None removing a key; the file's path.
 
     Raises `BadConfig` where the file is broken or written in a way that cannot be edited by rule,
     `Unwritable` and `Busy`.
     """
+    lines = ", ".join(f"{key} = {toml(v)}" for key, v in values.items() if v is not None)
+    return _rewrite(
+        path,
+        lambda text: edited(text, values),
+        lambda data: _wanted(data, values),
+        f"set there yourself: {lines}",
+    )
+
+
+def append(key: str, value: str, path: str = "") -> str:
+    """Add `value` to the list `section.key`, unless it is in it; the file's path.
+
+    Raises as `put` does.
+    """
+    section, _, field = key.rpartition(".")
+
+    def wanted(data: dict[str, Any]) -> dict[str, Any]:
+        listed = data.get(section, {}).get(field, [])
+        return data if value in listed else _wanted(data, {key: [*listed, value]})
+
+    return _rewrite(
+        path,
+        lambda text: appended(text, key, value),
+        wanted,
+        f"add to {key} there yourself: {value}",
+    )
+
+
+def _rewrite(
+    path: str,
+    edit: Callable[[str], str],
+    wish: Callable[[dict[str, Any]], dict[str, Any]],
+    otherwise: str,
+) -> str:
+    """Write the file as `edit` makes it, if it then says what `wish` makes of what it says."""
     path = path or paths.folders().config_file
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with locked(path + ".lock", what="the settings"):
         before = _read(path)
-        wanted = _wanted(_parsed(before, path), values)
-        after = edited(before, values)
+        said = _parsed(before, path)
+        wanted = wish(said)
+        after = edit(before) if wanted != said else before
         if _parsed_or_none(after) != wanted:
-            lines = ", ".join(f"{key} = {toml(v)}" for key, v in values.items() if v is not None)
-            raise BadConfig(f"{path} cannot be edited by rule", f"set there yourself: {lines}")
+            raise BadConfig(f"{path} cannot be edited by rule", otherwise)
         if after != before:
             mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
             write_atomic(os.path.realpath(path), after.encode(), mode=mode)
     return path
 
 
-def edited(text: str, values: Mapping[str, Scalar | None]) -> str:
+def edited(text: str, values: Mapping[str, Value | None]) -> str:
     """`text` with these values set."""
     for key, value in values.items():
         section, _, field = key.rpartition(".")
@@ -50,13 +88,35 @@ def edited(text: str, values: Mapping[str, Scalar | None]) -> str:
     return text
 
 
-def toml(value: Scalar) -> str:
+def appended(text: str, key: str, value: str) -> str:
+    """`text` with `value` at the end of a list."""
+    section, _, field = key.rpartition(".")
+    lines = text.splitlines(keepends=True)
+    head = next((n for n, line in enumerate(lines) if _is_head(line, section)), None)
+    at = None if head is None else _place(lines, head, field)[0]
+    if at is None:
+        return _set(text, section, field, [value])
+    start = sum(len(line) for line in lines[:at])
+    begin = text.index("[", start) + 1
+    end = _closing(text, begin)
+    inside = text[begin:end]
+    if "\n" not in inside:
+        gap = ", " if inside.strip() else ""
+        return f"{text[:begin]}{inside.rstrip().rstrip(',')}{gap}{toml(value)}{text[end:]}"
+    # Over several lines: the value gets one of its own, and the last one before it a comma.
+    last = max((m.end() for m in _TOKEN.finditer(inside) if m[0][0] != "#"), default=0)
+    comma = "," if last and inside[last - 1] != "," else ""
+    rest = inside[last:].rstrip()
+    return f"{text[:begin]}{inside[:last]}{comma}{rest}\n  {toml(value)},\n{text[end:]}"
+
+
+def toml(value: Value) -> str:
     """`value` as TOML writes it."""
     # For these types JSON is TOML, but for one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _set(text: str, section: str, field: str, value: Scalar | None) -> str:
+def _set(text: str, section: str, field: str, value: Value | None) -> str:
     lines = text.splitlines(keepends=True)
     end = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
     head = next((n for n, line in enumerate(lines) if _is_head(line, section)), None)
@@ -65,9 +125,7 @@ def _set(text: str, section: str, field: str, value: Scalar | None) -> str:
             return text
         gap = end if text.endswith("\n") else end * 2
         return f"{text}{gap if text else ''}[{section}]{end}{field} = {toml(value)}{end}"
-    last = next((n for n in range(head + 1, len(lines)) if _is_any_head(lines[n])), len(lines))
-    key = re.compile(rf"[ \t]*{re.escape(field)}[ \t]*=")
-    at = next((n for n in range(head + 1, last) if key.match(lines[n])), None)
+    at, last = _place(lines, head, field)
     comment = _comment(lines[at]) if at is not None else ""
     new = [] if value is None else [f"{field} = {toml(value)}{comment}{end}"]
     if at is not None:
@@ -77,6 +135,21 @@ def _set(text: str, section: str, field: str, value: Scalar | None) -> str:
             lines[head] += end
         lines[head + 1 : head + 1] = new
     return "".join(lines)
+
+
+def _place(lines: list[str], head: int, field: str) -> tuple[int | None, int]:
+    """The line of a key in the section that begins at `head`, and where that section ends."""
+    last = next((n for n in range(head + 1, len(lines)) if _is_any_head(lines[n])), len(lines))
+    key = re.compile(rf"[ \t]*{re.escape(field)}[ \t]*=")
+    return next((n for n in range(head + 1, last) if key.match(lines[n])), None), last
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the list that begins before `at` ends."""
+    while at < len(text) and text[at] != "]":
+        skipped = _TOKEN.match(text, at)
+        at = skipped.end() if skipped else at + 1
+    return at
 
 
 def _is_head(line: str, section: str) -> bool:
@@ -106,7 +179,7 @@ def _comment(line: str) -> str:
     return ""
 
 
-def _wanted(data: dict[str, Any], values: Mapping[str, Scalar | None]) -> dict[str, Any]:
+def _wanted(data: dict[str, Any], values: Mapping[str, Value | None]) -> dict[str, Any]:
     wanted = copy.deepcopy(data)
     for key, value in values.items():
         section, _, field = key.rpartition(".")

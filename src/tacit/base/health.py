@@ -31,12 +31,15 @@ Check = Callable[[], list[Finding]]
 
 
 def check_config() -> list[Finding]:
-    """The configuration can be read."""
+    """The configuration can be read, and no variable that looks like one of it is misspelt."""
     try:
-        settings.load()
+        loaded = settings.load()
     except BadConfig as error:
         return [Finding("config", error.message, error.hint)]
-    return []
+    return [
+        Finding("variable", f"{stray.name} is in the environment and sets nothing", stray.hint)
+        for stray in loaded.strays
+    ]
 
 
 def check_folders() -> list[Finding]:

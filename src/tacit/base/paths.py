@@ -11,7 +11,7 @@ import sys
 PROJECT_MARKS = (".git", ".hg", ".jj", ".tacit")
 
 # The variables that are not settings of a section.
-RESERVED = ("TACIT_HOME", "TACIT_DATABASE_URL", "TACIT_WORKER")
+RESERVED = ("TACIT_HOME", "TACIT_DATABASE_URL", "TACIT_WORKER", "TACIT_DEBUG")
 
 
 class Folders:

@@ -28,12 +28,21 @@ class Value(msgspec.Struct, frozen=True):
     about: str
 
 
+class Stray(msgspec.Struct, frozen=True):
+    """A TACIT_ variable that sets nothing, and the one that may have been meant."""
+
+    name: str
+    hint: str
+
+
 class Loaded(msgspec.Struct, frozen=True):
-    """The settings, the source of each value that is not a default, and files passed over."""
+    """The settings, the source of each value that is not a default, and what was passed over."""
 
     settings: Settings
     sources: dict[str, str]
     ignored: tuple[str, ...] = ()
+    """Files of projects that the user does not trust."""
+    strays: tuple[Stray, ...] = ()
 
     def values(self) -> list[Value]:
         """Every setting, in the order of the sections."""
@@ -66,12 +75,14 @@ def load(cwd: str | None = None, flags: Mapping[str, Any] | None = None) -> Load
             ignored.append(path)
             continue
         _merge(merged, sources, _read(path), path)
-    _merge(merged, sources, _environment(), "")
+    found, strays = _environment()
+    _merge(merged, sources, found, "")
     for key, value in (flags or {}).items():
         section, _, field = key.partition(".")
         _merge(merged, sources, {section: {field: value}}, "flag")
     try:
-        return Loaded(msgspec.convert(merged, Settings, strict=False), sources, tuple(ignored))
+        made = msgspec.convert(merged, Settings, strict=False)
+        return Loaded(made, sources, tuple(ignored), strays)
     except msgspec.ValidationError as error:
         raise _explain(error, sources) from error
 
@@ -96,9 +107,13 @@ def _read(path: str) -> dict[str, Any]:
         raise BadConfig(f"cannot read {path}: {error.strerror}", "check its permissions") from error
 
 
-def _environment() -> dict[str, Any]:
-    """`TACIT_SEARCH_LIMIT=5` as `{"search": {"limit": "5"}}`; lists are separated like PATH."""
+def _environment() -> tuple[dict[str, Any], tuple[Stray, ...]]:
+    """`TACIT_SEARCH_LIMIT=5` as `{"search": {"limit": "5"}}`; lists are separated like PATH.
+
+    A variable that sets nothing is no error: it may be another program's.
+    """
     found: dict[str, Any] = {}
+    strays = []
     for name in paths.config_variables():
         section, _, field = name.removeprefix("TACIT_").lower().partition("_")
         if field in _fields(section):
@@ -110,7 +125,19 @@ def _environment() -> dict[str, Any]:
                 else text
             )
             found.setdefault(section, {})[field] = value
-    return found
+        else:
+            strays.append(Stray(name, _nearest_variable(name)))
+    return found, tuple(strays)
+
+
+def _nearest_variable(name: str) -> str:
+    known = [
+        f"TACIT_{section}_{field}".upper()
+        for section in Settings.__struct_fields__
+        for field in _fields(section)
+    ]
+    near = difflib.get_close_matches(name, [*known, *paths.RESERVED], 1, 0.75)
+    return f"did you mean {near[0]}?" if near else "see what can be set: tacit config"
 
 
 def _merge(

@@ -101,7 +101,7 @@ class Tacit(JsonlHost):
 
 
 # What the agent keeps for resuming; no events.
-NOTES = ("instructions", "message", "return", "ended", "known", "compacted", "looked")
+NOTES = ("instructions", "message", "return", "ended", "known", "compacted", "looked", "model")
 _FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
 
 

@@ -2,6 +2,7 @@
 
 import click
 
+from tacit.agent.uses import recently_used
 from tacit.changes.pins import pinned_skills
 from tacit.skills.library import Library
 from tacit.ui.cli import output
@@ -21,10 +22,12 @@ Examples:
 def command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
     """Print the block that tells a model which skills there are.
 
-    It stays the same to the byte while the library does. Skills that do not fit the budget are
-    counted in its last line.
+    Pinned skills first, then the project's, then those used last. A conversation gets it once, and
+    keeps it to the byte. Skills that do not fit the budget are counted in its last line.
     """
-    made = Library().catalogue(budget=budget, touched=touched, pinned=pinned_skills())
+    made = Library().catalogue(
+        budget=budget, touched=touched, pinned=pinned_skills(), recent=recently_used()
+    )
     if as_json:
         output.write_json(made)
     else:

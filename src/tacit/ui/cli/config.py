@@ -84,7 +84,7 @@ def _all(file: str, as_json: bool) -> int:
     loaded = settings.load()
     values = loaded.values()
     if as_json:
-        output.write_json({"settings": values, "ignored": loaded.ignored})
+        output.write_json({"settings": values, "ignored": loaded.ignored, "strays": loaded.strays})
         return 0
     rows = [
         (v.key, one_line(_shown(v.value)), one_line(paths.shorten(v.source)), v.about)
@@ -95,6 +95,8 @@ def _all(file: str, as_json: bool) -> int:
     for path in loaded.ignored:
         shown = one_line(paths.shorten(path))
         click.echo(f"Not used, as the project is not trusted: {shown} (tacit trust)")
+    for stray in loaded.strays:
+        click.echo(f"Sets nothing: {one_line(stray.name)} ({stray.hint})")
     state = "" if os.path.exists(file) else " (does not exist yet)"
     click.echo(f"Your file: {paths.shorten(file)}{state}")
     return 0

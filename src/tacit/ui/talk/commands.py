@@ -71,16 +71,17 @@ def _skills(talk: Talk, rest: str) -> Shown:
 
 
 def _model(talk: Talk, rest: str) -> Shown:
-    if not rest:
-        if talk.session is None:
-            talk.open()
-        choice = talk.session.choice if talk.session is not None else None
-        assert choice is not None
-        at = f" at {choice.base_url}" if choice.base_url else ""
-        why = f" ({choice.why})" if choice.why else ""
-        return Shown(f"{choice.name}{at}{why}\nchange it: /model provider:name")
-    talk.reopen(model=rest, resuming=talk.id)
-    return Shown(f"From now on: {talk.model}")
+    if rest:
+        talk.use_model(rest)
+    else:
+        talk.open()
+    assert talk.session is not None
+    choice = talk.session.choice
+    at = f" at {choice.base_url}" if choice.base_url else ""
+    if rest:
+        return Shown(one_line(f"From now on: {choice.name}{at}"))
+    why = f" ({choice.why})" if choice.why else ""
+    return Shown(f"{one_line(choice.name + at + why)}\nchange it: /model provider:name [address]")
 
 
 def _cost(talk: Talk, rest: str) -> Shown:
@@ -118,7 +119,7 @@ COMMANDS: dict[str, Command] = {
         Command("skills", "the skills that can be used here", _skills, "[words]"),
         Command("inbox", "changes to skills that wait for you", gated.inbox, "[ID]"),
         Command("undo", "take a change to a skill back", gated.undo, "[ID]"),
-        Command("model", "show or change the model", _model, "[name]"),
+        Command("model", "show or change the model", _model, "[name] [address]"),
         Command("cost", "tokens and money so far", _cost),
         Command("sessions", "earlier conversations here", _sessions, "[ID]"),
         Command("new", "begin a new conversation", _new),

@@ -90,31 +90,33 @@ class Talk:
             self.tally.window = self.session.settings.agent.window or model.context_window
             self.ready = True
 
-    def reopen(self, *, model: str = "", resuming: str = "") -> None:
-        """Go on in another conversation, or in the same one with another model.
+    def reopen(self, *, resuming: str = "") -> None:
+        """Go on in another conversation, a new one or an earlier one.
 
         When that cannot be done the present one stays. Blocks; raises `TacitError`.
         """
-        if model:
-            self._check(model)
-        before = self.session
-        same = bool(resuming) and resuming == self.id
-        if same and before is not None:
-            before.close()  # one session, one holder
-            if not before.conversation.messages:
-                resuming = ""
-        try:
-            fresh = self._made(model or self.options.model, resuming)
-        except TacitError:
-            if same:
-                self.session = self._made(self.options.model, resuming)
-            raise
+        if resuming and resuming == self.id:
+            return  # it is open: one session, one holder
+        fresh = self._made(self.options.model, resuming)
         self.close()
         self.session, self.ready = fresh, False
-        if not same:
-            self.tally = Tally()
-        if model:
-            self.options = msgspec.structs.replace(self.options, model=model)
+        self.tally = Tally()
+        self.warm()
+
+    def use_model(self, name: str) -> None:
+        """Go on with another model in the same conversation, or begin one with it.
+
+        When that cannot be done all stays as it is. Blocks; raises `TacitError`.
+        """
+        if self.session is None:
+            self.session = self._made(name, self.options.resuming)
+        else:
+            self.session.use_model(name)
+        choice = self.session.choice
+        self.options = msgspec.structs.replace(
+            self.options, model=f"{choice.name} {choice.base_url}".strip()
+        )
+        self.ready = False
         self.warm()
 
     async def say(self, text: str) -> "AsyncIterator[events.AnyEvent]":
@@ -132,14 +134,6 @@ class Talk:
     def close(self) -> None:
         if self.session is not None:
             self.session.close()
-
-    def _check(self, model: str) -> None:
-        """Raise what is wrong with `model` before anything is given up for it."""
-        from tacit.agent import models
-        from tacit.agent.session import choose
-        from tacit.base import settings
-
-        models.build(choose(settings.load(self.cwd).settings.agent, model))
 
     def _made(self, model: str, resuming: str) -> "Session":
         from tacit.agent.session import Session

@@ -10,7 +10,6 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
-import msgspec
 from textual import events as keys
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -196,17 +195,14 @@ class ChatApp(App[int]):
             self._heard.put_nowait(None)
 
     def _note(self, event: "events.AnyEvent") -> "events.AnyEvent":
-        """Keep the lines at the bottom true; the time of a call without that of its question."""
+        """Keep the lines at the bottom true."""
         from tacit.agent import events
 
         if isinstance(event, events.Call):
-            self.desk.waited = 0.0
             if self.desk.panel is None:
                 self.working.begin(f"running {event.name}")
         elif isinstance(event, events.Return):
             self.working.begin("thinking")
-            took = max(event.seconds - self.desk.waited, 0.0)
-            return msgspec.structs.replace(event, seconds=took)
         elif isinstance(event, events.Usage):
             self.footer.draw()
         return event

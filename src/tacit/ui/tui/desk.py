@@ -25,8 +25,6 @@ class Desk:
         self._app = app
         self.panel: Choices | None = None
         """The question that is open."""
-        self.waited = 0.0
-        """Seconds for which the call that runs has waited for the user."""
 
     async def approve(self, request: "Request") -> "Answer":
         """Ask whether a call may run."""
@@ -52,7 +50,6 @@ class Desk:
     async def _ask(self, panel: "Choices", *, type_it: bool = False) -> str | None:
         app = self._app
         self.panel = panel
-        began = time.monotonic()
         app.working.begin("waiting for your answer")
         try:
             await app.query_one("#questions").mount(panel)
@@ -64,7 +61,6 @@ class Desk:
             return await panel.answer
         finally:
             self.panel = None
-            self.waited += time.monotonic() - began
             app.prompt.placeholder = HINT
             app.prompt.focus()  # first, or the focus falls to a row and scrolls there
             panel.remove()

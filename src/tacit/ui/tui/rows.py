@@ -100,7 +100,7 @@ class CallRow(Vertical, can_focus=True):
 
     def _draw(self) -> None:
         mark, colour = _MARKS[self.state]
-        took = words.seconds(self._result.seconds) if self._result is not None else ""
+        took = words.seconds(self._result.seconds) if self._result and self._result.seconds else ""
         fold = "▾" if self.opened else "▸"
         room = (self.size.width or 78) - len(took) - 6
         name = fit(one_line(self.call.name), max(room, 4))
