@@ -49,7 +49,7 @@ def test_a_dry_run_then_the_run_then_all_of_it_back(library: Library) -> None:
     assert library.live() == {"busy", "mine"}
     undo = done.stdout.split("undo all of it: tacit ")[1].split("\n")[0].split()
     report = Path(paths.folders().data) / "reports"
-    assert f"`tacit {' '.join(undo)}`" in next(report.iterdir()).read_text()
+    assert f"`tacit {' '.join(undo)}`" in max(report.iterdir()).read_text()
     back = tacit(*undo)
     assert (back.returncode, back.stdout.split("\n")[0]) == (0, "Undone: 1 change, in old")
     assert library.live() == {"old", "busy", "mine"}
