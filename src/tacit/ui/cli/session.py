@@ -9,6 +9,7 @@ from tacit.traces import derived
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
 from tacit.ui.cli import output
+from tacit.ui.cli.names import complete_session
 from tacit.ui.cli.sessions import rows_of
 
 _EPILOG = """\b
@@ -20,7 +21,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_session)
 @click.option("--full", is_flag=True, help="Whole texts and results.")
 @output.json_option
 def command(name: str, full: bool, as_json: bool) -> int:

@@ -13,6 +13,7 @@ from tacit.learn.ledger import Ledger
 from tacit.learn.triggers import Decision
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
+from tacit.ui.cli.names import complete_host
 
 _EPILOG = """\b
 Examples:
@@ -53,7 +54,9 @@ class Row(msgspec.Struct, frozen=True):
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--host", default="", help="Only this agent's, e.g. claude-code.")
+@click.option(
+    "--host", default="", shell_complete=complete_host, help="Only this agent's, e.g. claude-code."
+)
 @click.option("--project", default="", help="Only those in this folder and below it.")
 @click.option("--since", help="Only those since: 7d, 12h, a date.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")

@@ -13,6 +13,7 @@ from tacit.changes.inbox import Inbox
 from tacit.learn.ledger import Decided, Ledger, Review
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
+from tacit.ui.cli.names import complete_session
 
 _EPILOG = """\b
 Examples:
@@ -22,7 +23,7 @@ _MOMENTS = {"after": "after the session", "chat": "during the chat"}
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session")
+@click.argument("session", shell_complete=complete_session)
 @output.json_option
 def command(session: str, as_json: bool) -> int:
     """Say whether a session was learned from, what came of it, what it cost, and why or why not."""
