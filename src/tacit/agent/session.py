@@ -15,6 +15,7 @@ from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import instructions, untold
 from tacit.agent.limits import Limits
 from tacit.agent.loop import Agent
+from tacit.agent.recalling import fact_news, recalled
 from tacit.agent.servers import Servers
 from tacit.agent.tools import TOOLS, Tool
 from tacit.agent.tools.skills import RunSkill, activate
@@ -115,7 +116,11 @@ class Session:
         agent = self._loaded(await self._servers.tools())
         self._notices += self._servers.troubles
         self._servers.troubles.clear()
-        fresh = news(self.library, self.conversation)
+        facts = fact_news(
+            self.library.cwd, self.settings.memory, self.conversation.known, self.context.noted
+        )
+        self.context.noted.clear()
+        fresh = news(self.library, self.conversation, facts)
         reason: events.Reason = "interrupted"
         try:
             async for event in self._answer(agent, message, slash, fresh):
@@ -192,10 +197,16 @@ class Session:
         return found
 
     def _start(self) -> Conversation:
-        text = instructions(self.project, self.library, TOOLS, network=self.settings.agent.network)
-        return Conversation.new(
-            text, project=self.project, model=self.choice.name, known=offered(self.library)
+        facts = recalled(self.library.cwd, self.settings.memory)
+        text = instructions(
+            self.project,
+            self.library,
+            TOOLS,
+            network=self.settings.agent.network,
+            memory=facts.text,
         )
+        known = (*offered(self.library), *facts.marks)
+        return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
 
     def _hear(self, looked: Looked) -> None:
         if looked.session == self.context.session:

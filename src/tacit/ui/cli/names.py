@@ -1,4 +1,4 @@
-"""Completion of names in the shell: skills, sessions, agents, proposals.
+"""Completion of names in the shell: skills, facts, sessions, agents, proposals.
 
 A fault here must not disturb a prompt, so whatever goes wrong completes nothing.
 """
@@ -31,6 +31,13 @@ def _skills() -> Iterable[tuple[str, str]]:
     from tacit.skills.library import Library
 
     return [(e.name, e.description) for e in Library().entries if e.state != "shadowed"]
+
+
+def _facts() -> Iterable[tuple[str, str]]:
+    from tacit.skills.memory import facts_here
+
+    found = {fact.name: fact.says for fact in reversed(facts_here())}
+    return sorted(found.items())
 
 
 def _sessions() -> Iterable[tuple[str, str]]:
@@ -67,6 +74,7 @@ def _proposals() -> Iterable[tuple[str, str]]:
 
 
 complete_skill = _completing(_skills)
+complete_fact = _completing(_facts)
 complete_session = _completing(_sessions)
 complete_host = _completing(_hosts)
 complete_proposal = _completing(_proposals)
