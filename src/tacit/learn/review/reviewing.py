@@ -16,7 +16,7 @@ from tacit.base.errors import TacitError
 from tacit.base.job import cancelled, step
 from tacit.base.sections import Settings
 from tacit.changes.actor import acting_as
-from tacit.changes.change import Change
+from tacit.changes.change import Change, Preview
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, places_here, project_place, user_place
@@ -70,6 +70,14 @@ class Reviewed(msgspec.Struct, frozen=True):
     landed: tuple[Landed, ...] = ()
 
 
+class Rehearsed(msgspec.Struct, frozen=True):
+    """A review of which nothing landed."""
+
+    outcome: Outcome
+    ran: Ran
+    ready: tuple[tuple[Change, Preview], ...] = ()
+
+
 def review(
     trace: Trace, wanted: Wanted, settings: Settings, findings: tuple[Finding, ...] = ()
 ) -> Reviewed:
@@ -81,6 +89,17 @@ def review(
             return Reviewed(Outcome("failed", "it was cancelled; nothing was changed"), talked.ran)
         landed = [*talked.before, *land(work.gate, talked.ready)]
         return Reviewed(outcome(talked.ran, landed, talked.refused), talked.ran, tuple(landed))
+
+
+def rehearse(
+    trace: Trace, wanted: Wanted, settings: Settings, findings: tuple[Finding, ...] = ()
+) -> Rehearsed:
+    """What `review` would do. The conversation is held, and paid for; nothing lands."""
+    with acting_as("reviewer"):
+        work = _Work(trace, wanted, settings, findings)
+        talked = work.converse()
+        ready = tuple((change, work.gate.preview(change)) for change in talked.ready)
+        return Rehearsed(outcome(talked.ran, (), talked.refused), talked.ran, ready)
 
 
 def _kept(name: str, function: Callable[[], Conversed]) -> Conversed:
