@@ -109,6 +109,8 @@ class Session:
         self.library.refresh()
         slash = parse_slash(message, self.library)
         if isinstance(slash, Unknown):
+            slash = self._recalled(slash, message)
+        if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
             yield events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
             yield events.End("error", "", 0)
@@ -134,6 +136,20 @@ class Session:
             self._uses.end("interrupted")
             counts = self.conversation.counts
             bus.publish(counts.answered(self.context.session, self.project, reason))
+
+    def _recalled(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
+        """What `message` asks for once a skill that was put away is back."""
+        from tacit.agent.bringing_back import bring_back
+
+        found = bring_back(self.library, unknown.name, "user", self.conversation.session)
+        if found is None:
+            return unknown
+        self._notices.append(found.note)
+        if not found.name:
+            return unknown
+        self.library.refresh()
+        called = message.replace(f"/{unknown.name}", f"/{found.name}", 1)
+        return parse_slash(called, self.library)
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News
