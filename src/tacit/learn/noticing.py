@@ -18,6 +18,7 @@ from tacit.changes.change import Applied, Change, Proposed, Verdict
 from tacit.learn import notices
 from tacit.learn.approving import FIRST, approval, question
 from tacit.learn.notices import Kind, Notice
+from tacit.skills.memory import MEMORY
 
 _listening: list[Callable[[], None]] = []
 # By the first operation of a change; one without any takes something back.
@@ -31,6 +32,7 @@ _WORDS: dict[str, Kind] = {
     "restore": "restored",
     "merge-into": "merged",
 }
+_OF_FACTS: dict[str, Kind] = {"create": "noted", "rewrite": "noted", "delete": "forgot"}
 
 
 def listen() -> None:
@@ -87,7 +89,8 @@ def _waits(change: Change, proposal: str) -> None:
 def _word(change: Change) -> Kind | None:
     if not change.operations:
         return "rolled-back"
-    word = _WORDS.get(str(change.operations[0].__struct_config__.tag))
+    words = _OF_FACTS if change.root.endswith(MEMORY) else _WORDS
+    word = words.get(str(change.operations[0].__struct_config__.tag))
     return "repaired" if word == "edited" and change.actor == "improver" else word
 
 
