@@ -201,9 +201,9 @@ def test_facts_are_told_as_facts() -> None:
         assert verdict.applied, verdict
         if name == "package-manager":
             short = verdict.change[-8:]
-            (text,) = tell("chat")
-            assert text.startswith(f"noted the fact {name} (said so) · see: tacit diff {short}")
-            assert text.endswith(f" · undo: tacit undo {short}")
+            (told,) = tell("chat")
+            assert told.startswith(f"noted the fact {name} (said so) · see: tacit diff {short}")
+            assert told.endswith(f" · undo: tacit undo {short}")
     assert tell("inbox") == ("noted 2 facts: editor, package-manager · see: tacit memory",)
 
 

@@ -83,6 +83,7 @@ def test_the_most_promising_first_and_what_came_of_each(store: Store, home: Path
     short = done.stdout.partition("undo: tacit undo ")[2][:8]
     assert f"see: tacit diff {short}" in done.stdout
     assert "Read the version from the VERSION file" in tacit("diff", short).stdout
+    assert [notice["kind"] for notice in answer("inbox")["notices"]] == ["created"]
     assert answer("why", "rich-0001")["reviews"][0]["method"] == REVIEW
     assert answer("why", "rich-0001")["spent"]["requests"] == 2
     assert tacit("undo", short).returncode == 0

@@ -6,8 +6,8 @@ What the user does, and what they said yes to, is no news to them.
 """
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
 from tacit.base import database
 from tacit.base.errors import TacitError
@@ -38,10 +38,15 @@ _OF_FACTS: dict[str, Kind] = {"create": "noted", "rewrite": "noted", "delete": "
 def listen() -> None:
     """From now on, changes of the background in this process are announced. Twice is once."""
     if not _listening:
-        _listening.append(bus.subscribe(Applied, lambda event: _landed(event.change)))
-        _listening.append(
-            bus.subscribe(Proposed, lambda event: _waits(event.change, event.change.id))
-        )
+        _listening.append(bus.subscribe(Applied, _on_applied))
+        _listening.append(bus.subscribe(Proposed, _on_proposed))
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Changes of the background in this process are announced for a `with` block."""
+    with bus.listening(Applied, _on_applied), bus.listening(Proposed, _on_proposed):
+        yield
 
 
 def about(change: Change, verdict: Verdict) -> None:
@@ -67,6 +72,14 @@ def ask_to_go_on(learn: LearnSettings | None = None, *, landing: int = 0) -> str
         return ""
     text = question(accepted)
     return text if notices.announce(Notice(kind="question", why=text), learn=learn) else ""
+
+
+def _on_applied(event: Applied) -> None:
+    _landed(event.change)
+
+
+def _on_proposed(event: Proposed) -> None:
+    _waits(event.change, event.change.id)
 
 
 def _landed(change: Change) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import closing, nullcontext
 from typing import Any
 
 import click
@@ -11,11 +12,13 @@ from tacit.base.errors import TacitError, Usage
 from tacit.base.moments import parse_since
 from tacit.base.sections import Settings
 from tacit.base.settings import load
+from tacit.learn import noticing
 from tacit.learn.distil import METHOD, distil
 from tacit.learn.ledger import Ledger
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import learning, output
 from tacit.ui.cli.names import complete_host, complete_session
+from tacit.work import linking
 from tacit.work.intake import sources, take_in
 
 _EPILOG = """\b
@@ -74,15 +77,15 @@ def command(**given: Any) -> int:
         raise Usage("--model and --no-model exclude each other", "leave one of them out")
     flags = {"agent.background": options.model} if options.model else {}
     settings = load(flags=flags).settings
-    store = Store.open()
-    try:
+    linking.listen()
+    # Where nobody may be watching, what lands is told later as well.
+    watched = sys.stdout.isatty()
+    with closing(Store.open()) as store, nullcontext() if watched else noticing.listening():
         found = _sessions(store, options)
         model, why = ("", "") if options.no_model else _model(settings)
         if model:
             return learning.with_model(store, found, settings, model, options)
         return _by_counting(store, found, options, why)
-    finally:
-        store.close()
 
 
 def _model(settings: Settings) -> tuple[str, str]:
