@@ -199,8 +199,9 @@ class ChatApp(App[int]):
         from tacit.agent import events
 
         if isinstance(event, events.Call):
+            self.desk.doing = f"running {event.name}"
             if self.desk.panel is None:
-                self.working.begin(f"running {event.name}")
+                self.working.begin(self.desk.doing)
         elif isinstance(event, events.Return):
             self.working.begin("thinking")
         elif isinstance(event, events.Usage):
@@ -285,9 +286,16 @@ class ChatApp(App[int]):
 
     def on_key(self, event: keys.Key) -> None:
         """Typing over a row of the conversation goes to the input."""
-        if isinstance(self.focused, CallRow) and event.is_printable and event.key != "space":
+        if isinstance(self.focused, CallRow) and event.is_printable:
             self.prompt.focus()
             self.prompt.insert(event.character or "")
+            event.stop()
+
+    def on_paste(self, event: keys.Paste) -> None:
+        """So does pasting."""
+        if isinstance(self.focused, CallRow):
+            self.prompt.focus()
+            self.prompt.post_message(keys.Paste(event.text))
             event.stop()
 
     # Bits of the screen
