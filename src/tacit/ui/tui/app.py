@@ -105,6 +105,7 @@ class ChatApp(App[int]):
         except TacitError as error:
             await self._fault(error)
         self.ready.set()
+        self.footer.opening = False
         await self._look_at_inbox()
 
     # What the user sends
