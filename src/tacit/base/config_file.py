@@ -19,6 +19,7 @@ from tacit.base.files import write_atomic
 from tacit.base.locks import locked
 
 Value = str | bool | int | float | list[str]
+"""What can be set: one value, or a list of texts."""
 # A string of either kind, a comment, or a comma: in the first two a bracket closes nothing.
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|,')
 

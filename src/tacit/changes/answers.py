@@ -13,10 +13,11 @@ def check_author(change: Change) -> Refusal | None:
     if here is not None and here not in ("user", change.actor):
         reason = f"the {here} cannot make a change as {change.actor}"
         return Refusal("policy", "actor", reason, f"make it as the {here}")
-    if not is_id(change.id):
-        return Refusal(
-            "policy", "change-id", f"{change.id!r} is not a change's id", "take one from new_id()"
-        )
+    for name in (change.id, *([change.group] if change.group else [])):
+        if not is_id(name):
+            return Refusal(
+                "policy", "change-id", f"{name!r} is not a change's id", "take one from new_id()"
+            )
     return None
 
 

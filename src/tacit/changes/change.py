@@ -125,6 +125,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The version that the author looked at; later edits are then merged, never overwritten."""
     overrides: tuple[str, ...] = ()
     """Rules that the user sets aside for their own skill, on record."""
+    group: str = ""
+    """Several changes that belong together and can be taken back together; an id like theirs."""
 
 
 def make_change(
@@ -237,6 +239,8 @@ class Applied(msgspec.Struct, frozen=True):
     version: str
     place: str
     """The skills folder's real path."""
+    noun: str = "skill"
+    """`skill`, or `fact` where a place of facts was changed."""
 
 
 class Proposed(msgspec.Struct, frozen=True):

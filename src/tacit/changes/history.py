@@ -48,6 +48,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     undoes: str = ""
     partner: str = ""
     """The other skill of a rename or a merge, or what a copy was made from."""
+    group: str = ""
+    """The changes that it was made together with; see `grouping.py`."""
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +139,17 @@ class History:
         hint = f"it could be {' or '.join(near[-3:])}" if near else "see them: tacit log"
         raise NotFound(f"there is no one change '{start}'", hint)
 
+    def of_group(self, group: str) -> list[str]:
+        """The changes that were made together under this id, oldest first."""
+        if not is_id(group):
+            return []
+        listed = self.refs.list(f"refs/groups/{group[:6]}/{group}")
+        return sorted({name.split("/")[4] for name, _ in listed})
+
+    def groups(self) -> list[str]:
+        """The ids under which changes were made together, oldest first."""
+        return sorted({name.split("/")[3] for name, _ in self.refs.list("refs/groups")})
+
     def find_version(self, skill: str, start: str) -> Version:
         """The version of `skill` whose id, or whose change's id, begins with `start`."""
         found = [
@@ -170,7 +183,7 @@ class History:
 
     def pack(self) -> None:
         """Let git put loose objects and refs together. Hold the place's lock meanwhile."""
-        if os.path.isdir(self.folder):
+        if self.objects.is_made():
             self.objects.git("pack-refs", "--all", "--prune")
             self.objects.git("repack", "-a", "-d", "-q", "--keep-unreachable")
 
@@ -188,7 +201,7 @@ _TRAILERS = (
     ("Skill", "skill"), ("Kind", "kind"), ("Actor", "actor"), ("Change", "change"),
     ("State", "state"), ("Was", "was"), ("Reason", "reason"), ("Session", "session"),
     ("Evidence", "evidence"), ("Override", "overrides"), ("Approved-By", "approved_by"),
-    ("Undoes", "undoes"), ("Partner", "partner"),
+    ("Undoes", "undoes"), ("Partner", "partner"), ("Group", "group"),
 )  # fmt: skip
 _ENCODED = ("skill", "state", "was", "partner")
 _LISTS = ("evidence", "overrides")

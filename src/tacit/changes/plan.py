@@ -14,7 +14,7 @@ from tacit.changes.contain import Folder, open_skill, read_contents
 from tacit.changes.files import File
 from tacit.changes.history import History, Kind, Record, Version, updates
 from tacit.changes.journal import Entry, Move
-from tacit.changes.refs import RefUpdate, pin_ref
+from tacit.changes.refs import RefUpdate, group_ref, pin_ref
 from tacit.changes.site import Site
 from tacit.changes.stage import ARCHIVE, STAGE, open_hidden, stage
 from tacit.changes.standing import Standing
@@ -56,6 +56,9 @@ def prepare(
         earlier[action.standing.skill] = versions[-1].id
         head = action.standing.head
         refs.extend(updates(versions, head.id if head else ""))
+        if change.group:
+            name = group_ref(change.group, change.id, action.standing.skill)
+            refs.append(RefUpdate(name, versions[-1].id))
         refs.extend(_pins(site.history, action, versions[-1].id))
         moves.extend(_moves(root, change.id, number, action))
     return Entry(change.id, site.real, change.skill, tuple(moves), tuple(refs))
@@ -107,6 +110,7 @@ def _commit(
         approved_by=origins.approved_by,
         undoes=origins.undoes,
         partner=action.partner or origins.copy_of,
+        group=change.group,
     )
     more = tuple(earlier[name] for name in action.also_after if name in earlier)
     parents = ((head.id,) if head else ()) + more

@@ -43,6 +43,12 @@ def is_hidden(place: Place, skill: str) -> bool:
     return found is not None and _line(found[1], place, skill) in _read(found[0])
 
 
+def is_shared(place: Place, skill: str) -> bool:
+    """Whether git sees `skill`: it lies in a repository and is not hidden from it."""
+    found = _repository(place)
+    return found is not None and _line(found[1], place, skill) not in _read(found[0])
+
+
 def hidden(place: Place) -> list[str]:
     """The skills of `place` that are hidden."""
     found = _repository(place)

@@ -1,8 +1,9 @@
 """Names for commits in a git directory of Tacit's own: reading, listing and moving them.
 
 A ref a skill, so that each has a history of its own and no change touches what another skill
-has; a ref a change, so that a change is found by its id; a ref a pinned skill. Written one by one:
-that several move together is the journal's business, and that nobody else writes is the lock's.
+has; a ref a change, so that a change is found by its id, and another where it belongs to a group;
+a ref a pinned skill. Written one by one: that several move together is the journal's business, and
+that nobody else writes is the lock's.
 """
 
 import mmap
@@ -64,6 +65,10 @@ def change_ref(change: str, skill: str) -> str:
     return f"refs/changes/{change[:6]}/{change}/{encode(skill)}"
 
 
+def group_ref(group: str, change: str, skill: str) -> str:
+    return f"refs/groups/{group[:6]}/{group}/{change}/{encode(skill)}"
+
+
 class Refs:
     """The refs of one git directory."""
 
@@ -103,7 +108,7 @@ class Refs:
 
     def list(self, prefix: str, *, newest: int = 0) -> list[tuple[str, str]]:
         """Name and commit of each ref below `prefix`; with `newest`, the last so many by name."""
-        if not os.path.isdir(self._folder):
+        if not self._objects.is_made():
             return []
         order = ["--sort=-refname", f"--count={newest}"] if newest else []
         out = self._objects.git("for-each-ref", *order, "--format=%(objectname) %(refname)", prefix)

@@ -10,6 +10,10 @@ from tacit.traces.trace import Kind
 _SKILL_FILE = re.compile(r"([^\s/\\\"'`=:;|&<>()]+)[/\\]SKILL\.md", re.IGNORECASE)
 # A command that shows a file; one that writes or lists a SKILL.md does not load the skill.
 _SHOWS = re.compile(r"^\s*(?:cat|sed|head|tail|less|more|bat|nl|type|get-content)\b[^>]*$", re.I)
+# A file in one of the folders that a skill may have beside its SKILL.md.
+_SUPPORT = re.compile(
+    r"[/\\]([^/\\\s]+)[/\\](?:scripts|references|assets|templates)[/\\][^\s]+$", re.IGNORECASE
+)
 _COMMAND_END = re.compile(r"&&|\|\||[;|\n]")
 
 
@@ -29,3 +33,9 @@ def skills_loaded(kind: Kind, arguments: dict[str, Any]) -> Iterator[str]:
             for part in _COMMAND_END.split(values.text(arguments.get(key))[:4000]):
                 if _SHOWS.match(part):
                     yield from _SKILL_FILE.findall(part)
+
+
+def support_file(path: str) -> str:
+    """The skill whose support file lies at `path`; empty when it is no such file."""
+    found = _SUPPORT.search(path) if re.search(r"[/\\]skills?[/\\]", path) else None
+    return found.group(1) if found else ""

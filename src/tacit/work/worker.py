@@ -1,7 +1,9 @@
-"""The worker: started by a hook, takes in the sessions that ended, and goes when nothing is left.
+"""The worker: started by a hook, takes in the sessions that ended, does the jobs that follow from
+them, and goes when nothing is left.
 
-One at a time on a machine, by a lock that dies with it. Events stay in the spool until what they
-call for is done, so a kill at any moment only means that it is done by the next worker.
+One at a time on a machine, by a lock that dies with it. Events and requests stay in the spool until
+what they call for is done or in a queue that survives, so a kill at any moment only means that it
+is done by the next worker. `tacit daemon` is the same worker, one that does not go.
 """
 
 import contextlib
@@ -9,16 +11,19 @@ import os
 import time
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from tacit.base import paths
 from tacit.base.errors import TacitError
 from tacit.base.events import bus
-from tacit.base.sections import WorkerSettings
+from tacit.base.sections import Settings, WorkerSettings
 from tacit.base.settings import load
 from tacit.traces import events
 from tacit.traces.events import QuietSession
 from tacit.traces.hosts import registry
 from tacit.traces.store import Store
-from tacit.work import linking
+from tacit.work import glue, linking, requests
+from tacit.work.desk import Desk
 from tacit.work.intake import SessionStored, find_source
 from tacit.work.log import log
 
@@ -27,8 +32,18 @@ _PATIENCE = 3.0
 """A hook that looks whether a worker runs holds the lock for a moment."""
 
 
+class Present(msgspec.Struct, frozen=True):
+    """The worker that runs on this machine."""
+
+    pid: int
+    since: float
+    """Seconds since 1970."""
+    stays: bool
+    """Whether it is the daemon, which does not go when it is idle."""
+
+
 @contextlib.contextmanager
-def sole(patience: float = _PATIENCE) -> Iterator[bool]:
+def sole(patience: float = _PATIENCE, *, stays: bool = False) -> Iterator[bool]:
     """Whether this process is the worker; the lock is held for the block."""
     import fcntl
 
@@ -46,18 +61,47 @@ def sole(patience: float = _PATIENCE) -> Iterator[bool]:
                     yield False
                     return
                 time.sleep(0.05)
-        yield True
+        _sign(descriptor, msgspec.json.encode(Present(os.getpid(), time.time(), stays)))
+        try:
+            yield True
+        finally:
+            _sign(descriptor, b"")
     finally:
         os.close(descriptor)
 
 
-def patience() -> WorkerSettings:
-    """How long to wait, as the user set it; settings that cannot be read stop no worker."""
+def present() -> Present | None:
+    """The worker that runs here now, if one does."""
+    import fcntl
+
     try:
-        return load().settings.worker
+        descriptor = os.open(os.path.join(paths.folders().data, "worker.lock"), os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return msgspec.json.decode(os.read(descriptor, 4096), type=Present)
+        return None
+    except msgspec.DecodeError:  # it has the lock and is about to say so, or a hook has it
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def configured() -> Settings:
+    """The settings as the user has them; ones that cannot be read stop no worker."""
+    try:
+        return load().settings
     except TacitError as error:
         log(f"the defaults are used: {error.message}")
-        return WorkerSettings()
+        return Settings()
+
+
+def patience() -> WorkerSettings:
+    """How long to wait."""
+    return configured().worker
 
 
 def work(
@@ -65,36 +109,61 @@ def work(
     quiet: float = events.QUIET,
     idle: float = WorkerSettings().idle,
     pause: Callable[[float], None] = time.sleep,
+    stay: bool = False,
+    stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Be the worker until nothing is left to do; how many sessions were taken in.
 
     0 at once where another process is the worker already. What this process starts must not
-    report its own sessions, so hooks below it record nothing.
+    report its own sessions, so hooks below it record nothing. With `stay` it waits for the other
+    to go, and goes only when `stop` says so.
     """
     os.environ["TACIT_WORKER"] = "1"
     linking.listen()
+    glue.listen()
+    desk = Desk(configured().jobs, stay=stay)
     taken = 0
-    while True:
-        with sole() as alone:
-            if not alone:
+    while not stop():
+        with sole(_PATIENCE, stays=stay) as alone:
+            if alone:
+                events.worker_started()
+                taken += _until_idle(desk, quiet, idle, pause, stop)
+            elif not stay:
                 return taken
-            events.worker_started()
-            taken += _until_idle(quiet, idle, pause)
-        if not events.pending():  # else one came while the lock was being let go
+        came_late = events.pending() or (requests.waiting() and not desk.troubled)
+        if not stay and not came_late:
             return taken
+    return taken
 
 
-def _until_idle(quiet: float, idle: float, pause: Callable[[float], None]) -> int:
+def _until_idle(
+    desk: Desk,
+    quiet: float,
+    idle: float,
+    pause: Callable[[float], None],
+    stop: Callable[[], bool],
+) -> int:
     events.sweep()
     taken = 0
     last = time.monotonic()
-    while True:
-        for session in events.due(events.pending(), time.time(), quiet):
-            taken += take_up(session)
-            last = time.monotonic()
-        if not events.pending() and time.monotonic() - last >= idle:
-            return taken
-        pause(min(_STEP, max(idle, 0.05)))
+    try:
+        while not stop():
+            for session in events.due(events.pending(), time.time(), quiet):
+                taken += take_up(session)
+                last = time.monotonic()
+            if desk.turn():
+                last = time.monotonic()
+            elif not events.pending() and time.monotonic() - last >= idle:
+                worth_staying = glue.idle() or desk.stays
+                if worth_staying:
+                    desk.rest()
+                elif not desk.turn():
+                    break
+                last = time.monotonic()
+            pause(min(_STEP, max(idle, 0.05)))
+        return taken
+    finally:
+        desk.close()
 
 
 def take_up(session: QuietSession) -> bool:
@@ -122,3 +191,10 @@ def take_up(session: QuietSession) -> bool:
     for event in session.events:
         events.done(event)
     return stored
+
+
+def _sign(descriptor: int, text: bytes) -> None:
+    """Say in the lock file who holds it; a full disk keeps nobody from working."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text, 0)

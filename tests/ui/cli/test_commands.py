@@ -5,9 +5,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import click
+import inside
 import pytest
 
 from tacit.base import trust
+from tacit.ui.cli import config
 
 ENTRY = {
     "name", "description", "folder", "scope", "origin", "host", "state", "version", "aliases",
@@ -363,6 +366,66 @@ class TestConfig:
         assert (
             tacit.error("config", "serch.limit", code=3)["hint"] == "did you mean 'search.limit'?"
         )
+
+    def test_set_and_unset(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A value is checked and written, the rest of the file stays, and what wins is named."""
+        file = home / ".config/tacit/config.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text("# mine\n[search]\nlimit = 3  # few\n")
+        done = inside.tacit("config", "set", "learn.approval", "auto")
+        assert done.stdout == "learn.approval is auto, from ~/.config/tacit/config.toml\n"
+        assert inside.answer("config", "set", "learn.daily_money", "1.5")["value"] == 1.5
+        inside.answer("config", "set", "agent.allow", "run_command:git *", "run_command:make")
+        assert inside.answer("config", "set", "learn.notify", "true")["value"] is True
+        text = file.read_text()
+        assert text.startswith("# mine\n[search]\nlimit = 3  # few\n")
+        assert 'allow = ["run_command:git *", "run_command:make"]' in text
+        monkeypatch.setenv("TACIT_LEARN_APPROVAL", "ask")
+        assert "learn.approval is ask, from TACIT_LEARN_APPROVAL, which wins over your file" in (
+            inside.tacit("config", "set", "learn.approval", "propose-only").stdout
+        )
+        monkeypatch.delenv("TACIT_LEARN_APPROVAL")
+        done = inside.tacit("config", "unset", "learn.approval")
+        assert done.stdout == "learn.approval is empty, from the defaults\n"
+        assert "approval" not in file.read_text()
+
+    def test_what_cannot_be_set(self, home: Path) -> None:
+        """A bad value, an unknown key, a table, too few or too many words: nothing is written."""
+        assert (
+            "learn.approval" in inside.error(4, "config", "set", "learn.approval", "yes")["message"]
+        )
+        assert "did you mean" in inside.error(3, "config", "set", "learn.aproval", "auto")["hint"]
+        inside.error(4, "config", "set", "learn.after_calls", "many")
+        inside.error(2, "config", "set", "mcp.servers", "x")
+        inside.error(2, "config", "set", "agent.model", "a", "b")
+        inside.error(2, "config", "set", "agent.model")
+        inside.error(2, "config", "search.limit", "5")
+        assert not (home / ".config/tacit/config.toml").exists()
+
+    def test_set_mends_a_bad_value(self, home: Path) -> None:
+        """A value that stops every command can be set right, or taken out, by this one."""
+        file = home / ".config/tacit/config.toml"
+        for words in (("set", "learn.approval", "ask"), ("unset", "learn.approval")):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('[learn]\napproval = "sometimes"\n')
+            assert inside.tacit("config").returncode == 4
+            assert inside.tacit("config", *words).returncode == 0
+            assert inside.tacit("config").returncode == 0
+
+    def test_words_are_completed(self) -> None:
+        """Keys, the two verbs, and after a key the values that it can have."""
+
+        def completed(*before: str, word: str = "") -> list[str]:
+            ctx = click.Context(config.command)
+            ctx.params["words"] = before
+            found = config.complete_words(ctx, config.command.params[0], word)
+            return [item.value for item in found]
+
+        assert completed(word="un") == ["unset"]
+        assert completed("set", word="learn.app") == ["learn.approval"]
+        assert completed("set", "learn.approval") == ["auto", "ask", "propose-only"]
+        assert completed("set", "learn.notify") == ["true", "false"]
+        assert completed("set", "nonsense") == []
 
     def test_an_untrusted_project(self, tacit, project: Path) -> None:
         """Its file is named as not used."""

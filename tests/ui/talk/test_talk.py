@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from tacit.agent.approval import Request
 from tacit.agent.events import Usage
+from tacit.base.amounts import amount
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.ui.talk import past, words
 from tacit.ui.talk.history import History
 from tacit.ui.talk.preview import preview
-from tacit.ui.talk.tally import Tally, amount
+from tacit.ui.talk.tally import Tally
 
 
 def test_history_is_walked_and_kept(tmp_path: Path) -> None:

@@ -4,7 +4,10 @@ import click
 
 from tacit.base.errors import Usage
 from tacit.changes.actor import acting_as
+from tacit.learn import notices
+from tacit.learn.noticing import ask_to_go_on
 from tacit.ui.cli import gating, output
+from tacit.ui.cli.names import complete_proposal
 
 _EPILOG = """\b
 Examples:
@@ -15,7 +18,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("proposals", nargs=-1)
+@click.argument("proposals", nargs=-1, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="All that wait.")
 @output.json_option
 def command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
@@ -42,6 +45,9 @@ def command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
                 gating.write_offer(verdict)
         elif verdict.refused:
             worst = gating.REFUSED
+    notices.refresh()
     if as_json:
         output.write_json({"verdicts": verdicts})
+    elif asked := ask_to_go_on():
+        click.echo("\n" + output.wrapped(asked))
     return worst

@@ -20,6 +20,13 @@ def answer(arguments: list[str]) -> int | None:
 
         sys.stdout.write(f"tacit {__version__}\n")
         return 0
+    if arguments == ["prompt-status"] and not _completing():
+        from tacit.base.paths import folders
+        from tacit.base.prompt_line import take
+
+        if text := take(folders().data):
+            sys.stdout.write(f"{text}\n")
+        return 0
     if arguments in (["list"], ["ls"], ["catalogue"]) and not _completing():
         from tacit.base import paths
 

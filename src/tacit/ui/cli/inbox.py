@@ -3,10 +3,14 @@
 import click
 
 from tacit.base.paths import shorten
+from tacit.base.settings import load
 from tacit.base.terminal import one_line, plain
 from tacit.changes.gate import Gate
 from tacit.changes.inbox import Proposal
+from tacit.learn import notices
+from tacit.learn.approving import approval, question
 from tacit.ui.cli import gating, output
+from tacit.ui.cli.names import complete_proposal
 
 _EPILOG = """\b
 Examples:
@@ -17,22 +21,35 @@ Examples:
 """
 
 
+_MOST_NEWS = 20
+
+
 @click.command(epilog=_EPILOG)
-@click.argument("proposal", required=False)
+@click.argument("proposal", required=False, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="Answered ones too.")
 @output.json_option
 def command(proposal: str | None, everything: bool, as_json: bool) -> int:
-    """Show the changes that wait for you, or one of them with its diff."""
+    """Show the changes that wait for you, or one of them with its diff.
+
+    Below them stands what was learned since you last looked here, each with the command that shows
+    it and the command that takes it back.
+    """
     gate, _ = gating.open_gate(everywhere=True)
     if proposal:
         return _one(gate, gate.inbox.get(proposal), as_json)
     found = gate.inbox.all() if everything else gate.inbox.waiting()
     if as_json:
-        output.write_json({"proposals": found})
+        output.write_json({"proposals": found, "notices": notices.pending("inbox")})
         return 0
+    _list(found)
+    _news()
+    return 0
+
+
+def _list(found: list[Proposal]) -> None:
     if not found:
         click.echo("The inbox is empty.")
-        return 0
+        return
     rows = [
         (
             p.id[-8:],
@@ -46,7 +63,18 @@ def command(proposal: str | None, everything: bool, as_json: bool) -> int:
     click.echo(output.table(("id", "state", "skill", "by", "why"), rows, ("state", "by")))
     if any(p.state == "waiting" for p in found):
         click.echo("\nSee one: tacit inbox ID · then: tacit accept ID, tacit reject ID")
-    return 0
+
+
+def _news() -> None:
+    """What happened since the inbox was looked at last, and the question that is open."""
+    told = notices.tell("inbox", most=_MOST_NEWS)
+    if told:
+        click.echo("\nSince you last looked here:")
+    for text in told:
+        click.echo(output.wrapped(f"- {text}"))
+    found = approval(load().settings.learn)
+    if found.question:
+        click.echo("\n" + output.wrapped(question(found.accepted)))
 
 
 def _one(gate: Gate, proposal: Proposal, as_json: bool) -> int:

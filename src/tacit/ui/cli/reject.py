@@ -3,7 +3,9 @@
 import click
 
 from tacit.base.errors import Usage
+from tacit.learn import notices
 from tacit.ui.cli import gating, output
+from tacit.ui.cli.names import complete_proposal
 
 _EPILOG = """\b
 Examples:
@@ -13,7 +15,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("proposal")
+@click.argument("proposal", shell_complete=complete_proposal)
 @click.option("--reason", default="", help="Why; it is remembered.")
 @click.option("--forget", is_flag=True, help="Let the same idea be proposed again.")
 @output.json_option
@@ -30,6 +32,7 @@ def command(proposal: str, reason: str, forget: bool, as_json: bool) -> int:
         raise Usage(f"{found.id} was {found.state} already", "see: tacit inbox --all")
     else:
         gate.reject(found, reason)
+    notices.refresh()
     state = "forgotten" if forget else "rejected"
     if as_json:
         output.write_json({"proposal": found.id, "state": state})

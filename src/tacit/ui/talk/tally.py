@@ -1,6 +1,7 @@
 """What a conversation has taken so far, by what the provider reported. Nothing is guessed."""
 
 from tacit.agent.events import Usage
+from tacit.base.amounts import amount, dollars
 
 
 class Tally:
@@ -64,17 +65,3 @@ class Tally:
             return "not known: no price is on record for this model"
         unknown = f", and {self.unpriced} requests without a known price" if self.unpriced else ""
         return dollars(self.money) + unknown
-
-
-def dollars(money: float) -> str:
-    """Two places from ten cents on, else enough to see something."""
-    return f"${money:.2f}" if money >= 0.1 or money == 0 else f"${money:.4f}"
-
-
-def amount(number: int) -> str:
-    """`950`, `12.3k`, `1.2M`."""
-    if number < 1000:
-        return str(number)
-    if number < 999_500:
-        return f"{number / 1000:.1f}k" if number < 99_950 else f"{number / 1000:.0f}k"
-    return f"{number / 1_000_000:.1f}M"

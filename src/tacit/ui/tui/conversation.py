@@ -11,10 +11,10 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tacit.agent import events
+from tacit.base.amounts import amount
 from tacit.base.terminal import one_line
 from tacit.ui.talk import past, words
 from tacit.ui.talk.shown import Shown
-from tacit.ui.talk.tally import amount
 from tacit.ui.tui.look import joined
 from tacit.ui.tui.rows import CallRow, Diff, Notice, Said
 

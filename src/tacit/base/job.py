@@ -1,0 +1,81 @@
+"""A job as whoever does it sees it: what it is given, and what it hands back.
+
+The queues, the retries and the worker are `work/`; the layers below that do the work know only
+these structs. A job may be run again after a kill, so what it changes carries an id made of
+`Job.id` and is the same done twice as once. Nothing here imports the engine.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeVar, cast
+
+import msgspec
+
+R = TypeVar("R")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One piece of work in the background."""
+
+    id: str
+    """Made of `kind` and `key`; the same for every attempt."""
+    kind: str
+    key: str
+    """What it is about, e.g. a session: `kind` and `key` together are done once."""
+    payload: dict[str, Any] = {}
+    """What it needs to know; JSON."""
+    attempt: int = 1
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What came of a job."""
+
+    outcome: str
+    """One word or two for a table: created, edited, nothing, refused, failed."""
+    reason: str = ""
+    changes: tuple[str, ...] = ()
+    """The ids of the changes that it made or proposed."""
+    later: float = 0.0
+    """Seconds after which it is to be tried again, for whatever `reason` says; 0 is never."""
+
+
+class Hold(Protocol):
+    """What the engine offers to a job while it runs. Called from the job's own thread."""
+
+    def cancelled(self) -> bool:
+        """Whether the user cancelled it: it should change nothing more, and end."""
+        ...
+
+    def step(self, name: str, function: Callable[[], Any]) -> Any:
+        """The result of `function`, which is JSON; after a kill the kept one, not a second run."""
+        ...
+
+
+_hold: ContextVar[Hold | None] = ContextVar("hold", default=None)
+
+
+@contextmanager
+def held_by(hold: Hold) -> Iterator[None]:
+    """For the block, `cancelled` and `step` speak to `hold`."""
+    token = _hold.set(hold)
+    try:
+        yield
+    finally:
+        _hold.reset(token)
+
+
+def cancelled() -> bool:
+    """Whether the job that runs here was cancelled; False outside of a job."""
+    hold = _hold.get()
+    return hold is not None and hold.cancelled()
+
+
+def step(name: str, function: Callable[[], R]) -> R:
+    """Do `function` once for this job, also over kills, and return its result, which is JSON.
+
+    Only one that was in the middle at a kill runs again. A job must take its steps in the same
+    order each time. Outside of a job it is a plain call.
+    """
+    hold = _hold.get()
+    return function() if hold is None else cast("R", hold.step(name, function))

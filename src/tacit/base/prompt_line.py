@@ -1,0 +1,56 @@
+"""The line that the shell's prompt shows once: a small file, so that showing it needs nothing else.
+
+Its first line is the text; what follows is for whoever writes it. `tacit prompt-status` is called
+before every prompt, so nothing but os is imported here, and no fault may ever disturb a prompt.
+"""
+
+import os
+
+FILE_NAME = "prompt-status"
+
+
+def take(data: str) -> str:
+    """The line that waits, which is gone then; empty where there is none.
+
+    Of two shells that ask at once, one gets it: the file is renamed before it is read.
+    """
+    path = os.path.join(data, FILE_NAME)
+    mine = f"{path}.{os.getpid()}"
+    try:
+        os.rename(path, mine)
+    except OSError:
+        return ""
+    try:
+        with open(mine, encoding="utf-8", errors="replace") as file:
+            return file.readline().rstrip("\n")
+    except OSError:
+        return ""
+    finally:
+        try:
+            os.unlink(mine)
+        except OSError:
+            pass
+
+
+def peek(data: str) -> list[str]:
+    """All lines of the file that waits; none where there is none."""
+    try:
+        with open(os.path.join(data, FILE_NAME), encoding="utf-8", errors="replace") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
+
+
+def put(data: str, lines: list[str]) -> None:
+    """Let `lines` wait, in place of what waited; none of them takes it away. Raises `OSError`."""
+    path = os.path.join(data, FILE_NAME)
+    if not lines:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+        return
+    from tacit.base.files import write_atomic
+
+    text = "\n".join(lines) + "\n"
+    write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=False)

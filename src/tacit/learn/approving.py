@@ -1,0 +1,100 @@
+"""What may come of learning unasked: the setting `learn.approval`, and the gate that keeps to it.
+
+- `auto`: what passes the gate lands, and the user is told.
+- `ask`: it waits in the inbox, and the user is asked about it at the next natural moment: in the
+  chat, at the shell's prompt. One command or key answers.
+- `propose-only`: it waits in the inbox, and nobody is asked: only the number that waits is shown.
+- not set: as `ask` until the user has accepted three learned skills; then they are asked, once,
+  whether to go on without asking. Until they answer, each change still waits.
+
+Facts are small and many: they wait only where `ask` or `propose-only` is set.
+
+Every agent in the background gets its gate here. What each of them may do at all is policy's, and
+drafts that were made by counting always wait (`distil.py`).
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from tacit.base import paths
+from tacit.base.clock import Clock, SystemClock
+from tacit.base.database import FILE_NAME
+from tacit.base.sections import LearnSettings, Settings
+from tacit.changes.actor import BACKGROUND, Actor
+from tacit.changes.gate import Gate
+from tacit.changes.inbox import Inbox
+from tacit.changes.judging import Scanner
+from tacit.changes.neighbours import Neighbours
+from tacit.changes.place import Place
+
+Mode = Literal["auto", "ask", "propose-only"]
+FIRST = 3
+"""Learned skills that a user looks at before they are asked whether to go on unasked."""
+GO_ON = "tacit config set learn.approval auto"
+KEEP_ASKING = "tacit config set learn.approval ask"
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """How learned changes are treated now."""
+
+    mode: Mode
+    accepted: int = 0
+    """Learned skills that the user said yes to so far; counted where nothing is set."""
+    question: bool = False
+    """Whether the user is to be asked if it may go on by itself."""
+
+    @property
+    def asks(self) -> frozenset[Actor]:
+        """Whose changes wait for a person, whatever else the gate says."""
+        return frozenset({"distiller"}) if self.mode == "auto" else BACKGROUND
+
+    @property
+    def aloud(self) -> bool:
+        """Whether what waits is put to the user as a question, rather than only counted."""
+        return self.mode != "propose-only"
+
+
+def approval(learn: LearnSettings, *, data: str = "") -> Approval:
+    """What the setting says, and, where there is none, what the user's answers so far say."""
+    if learn.approval:
+        return Approval(learn.approval)
+    data = data or paths.folders().data
+    inbox = Inbox(os.path.join(data, FILE_NAME), SystemClock())
+    accepted = inbox.count("accepted", kind="create", actors=BACKGROUND)
+    return Approval("ask", accepted, question=accepted >= FIRST)
+
+
+def gate_for(
+    places: Sequence[Place],
+    settings: Settings,
+    *,
+    neighbours: Neighbours | None = None,
+    scanner: Scanner | None = None,
+    data: str = "",
+    clock: Clock | None = None,
+    facts: bool = False,
+) -> Gate:
+    """The gate over `places` for an agent in the background, which asks as the user wants it.
+
+    `facts`: for places with facts, which by default land unasked.
+    """
+    unasked = facts and not settings.learn.approval
+    return Gate(
+        places,
+        neighbours=neighbours,
+        always_ask=() if unasked else approval(settings.learn, data=data).asks,
+        scanner=scanner,
+        data=data or None,
+        clock=clock,
+    )
+
+
+def question(accepted: int) -> str:
+    """What the user is asked, once, in one line with both answers."""
+    return (
+        f"You have accepted {accepted} learned skills. Go on without asking? "
+        f"yes: {GO_ON} · no: {KEEP_ASKING}"
+    )

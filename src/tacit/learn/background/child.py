@@ -1,0 +1,257 @@
+"""The child: it closes the room around itself, then holds the conversation with the model.
+
+`python -m tacit.learn.background.child OUT`, started by `room.py` alone. It reads what to do from
+its standard input, speaks on the descriptor OUT, and keeps to the one conversation, which is
+written into the staging folder and goes with it. Nobody is asked: the tools that there are may be
+used, and there are no others.
+"""
+
+import asyncio
+import importlib
+import os
+import resource
+import sys
+import time
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+
+from tacit.agent import grouping, landlock
+from tacit.agent.walls import is_inside
+from tacit.base import paths
+from tacit.base.errors import TacitError
+from tacit.changes.actor import acting_as
+from tacit.learn.background import wire
+from tacit.learn.background.desk import MOST_BYTES, Desk
+from tacit.learn.background.task import MOST_SHOWN, Call, Task, TaskContext, Walls
+
+if TYPE_CHECKING:
+    from tacit.agent import events
+    from tacit.agent.limits import Limits
+    from tacit.agent.loop import Agent
+    from tacit.agent.tools.tool import Result, Tool
+
+_LARGEST_FILE = 16 * MOST_BYTES
+_SYSTEM = (
+    "/usr", "/lib", "/lib64", "/bin", "/nix/store", "/proc/self", "/sys/devices/system/cpu",
+    "/dev/urandom", "/dev/random", "/dev/zero", "/run/systemd/resolve", "/run/resolvconf",
+    *(
+        f"/etc/{name}"
+        for name in (
+            "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust",
+            "ca-certificates", "crypto-policies", "resolv.conf", "hosts", "nsswitch.conf",
+            "gai.conf", "host.conf", "localtime", "timezone", "passwd", "group", "ld.so.cache",
+            "ld.so.conf", "ld.so.conf.d", "os-release", "lsb-release", "mime.types", "services",
+            "protocols",
+        )
+    ),
+)  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Run the task that comes in. Ends by itself when the parent is gone."""
+    out = os.fdopen(int(arguments[0]), "wb", 0)
+    line = sys.stdin.buffer.readline(wire.LONGEST)
+    start = msgspec.json.decode(line, type=wire.Start)
+    grouping.end_with_parent(start.parent)
+    ended = _run(start, Link(sys.stdin.buffer, out))
+    out.write(wire.encode(ended))
+    # Not by the usual way: a thread may still be waiting for an answer that will not come.
+    os._exit(0)
+
+
+class Link:
+    """The child's ends of the pipes. One question at a time."""
+
+    def __init__(self, incoming: BinaryIO, outgoing: "BinaryIO | Any") -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+
+    def tell(self, message: wire.Up) -> None:
+        left = memoryview(wire.encode(message))
+        while left:
+            left = left[self._outgoing.write(left) :]
+
+    async def serve(self, name: str, arguments: dict[str, Any]) -> "Result":
+        """Have the parent's broker do it."""
+        self.tell(wire.Ask(name, arguments))
+        return msgspec.json.decode(await self._answer(), type=wire.Answer).result()
+
+    async def finished(self, text: str) -> str | None:
+        """Ask whether that is the end; else what to tell the model."""
+        self.tell(wire.Finished(text))
+        return msgspec.json.decode(await self._answer(), type=wire.GoOn).message
+
+    async def _answer(self) -> bytes:
+        line = await asyncio.to_thread(self._incoming.readline)
+        if not line:
+            os._exit(1)  # the parent is gone
+        return line
+
+
+def _run(start: wire.Start, link: Link) -> wire.Ended:
+    try:
+        link.tell(wire.Locked(close_room(start)))
+        with acting_as(start.task.actor):
+            return asyncio.run(_converse(start, link))
+    except TacitError as error:
+        told = f"{error.message}; {error.hint}" if error.hint else error.message
+        return wire.Ended("refused", error=told)
+    except Exception as error:  # the parent must hear of it, whatever it is
+        return wire.Ended("error", error=f"{type(error).__name__}: {error}"[:2000])
+
+
+def close_room(start: wire.Start) -> Walls:
+    """Give up all rights but those that the task needs. Raises `Refused` when that goes wrong."""
+    for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _LARGEST_FILE)):
+        resource.setrlimit(limit, (most, most))
+    group = grouping.stay_in_group()
+    staging = start.task.staging
+    rules = landlock.Rules(
+        write=(staging, os.devnull), read=(*start.read, *python_folders()), ports=start.ports
+    )
+    held = landlock.restrict(rules)
+    why_not = held.why_not
+    if not group:
+        why_not = "; ".join(filter(None, (why_not, "a process can leave its group")))
+    return Walls(held.writes, held.reads, held.network, group, why_not)
+
+
+def python_folders() -> tuple[str, ...]:
+    """What the interpreter, its packages and the system's libraries read."""
+    own = (sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(None, sys.path))
+    real = dict.fromkeys(os.path.realpath(path) for path in (*own, *_SYSTEM))
+    home = os.path.realpath(paths.user_home())
+    # A variable can put all of the home on Python's path; that does not open it.
+    return tuple(path for path in real if path != os.sep and not is_inside(home, path))
+
+
+async def _converse(start: wire.Start, link: Link) -> wire.Ended:
+    task = start.task
+    agent = _agent(start, link)
+    spent = _Spent(task.limits)
+    message: str | None = task.message
+    while message is not None:
+        if over := spent.narrow(agent):
+            return wire.Ended(over, agent.conversation.last_text())
+        ended = await _respond(agent, message, link, spent)
+        if ended.reason != "done":
+            return ended
+        message = await link.finished(ended.text)
+    return ended
+
+
+async def _respond(agent: "Agent", message: str, link: Link, spent: "_Spent") -> wire.Ended:
+    """One message to the model and all that comes of it, told to the parent as it happens."""
+    from tacit.agent import events
+
+    calls: dict[str, events.Call] = {}
+    error = ""
+    began = time.monotonic()
+    async for event in agent.respond(message):
+        if isinstance(event, events.Usage):
+            link.tell(wire.Used(event, time.monotonic() - began))
+            spent.count(event)
+        elif isinstance(event, events.Call):
+            calls[event.id] = event
+        elif isinstance(event, events.Return):
+            link.tell(_called(event, calls.get(event.id)))
+            began = time.monotonic()
+        elif isinstance(event, events.Error):
+            error = f"{event.why}; {event.hint}" if event.hint else event.why
+        elif isinstance(event, events.End):
+            spent.turns += event.turns
+            reason: Any = "error" if event.reason == "interrupted" else event.reason
+            return wire.Ended(reason, event.text, error)
+    raise AssertionError("the agent ended without saying so")
+
+
+def _called(event: "events.Return", call: "events.Call | None") -> wire.Called:
+    arguments = call.arguments if call is not None else {}
+    return wire.Called(Call(event.name, arguments, event.failed, event.text[:MOST_SHOWN]))
+
+
+class _Spent:
+    """What the whole task has taken: the loop's own limits are those of one message."""
+
+    def __init__(self, limits: "Limits") -> None:
+        self._limits = limits
+        self._began = time.monotonic()
+        self.turns = 0
+        self._tokens = 0
+        self._money = 0.0
+
+    def count(self, usage: Any) -> None:
+        self._tokens += usage.input_tokens + usage.output_tokens
+        self._money += usage.cost or 0.0
+
+    def narrow(self, agent: "Agent") -> Any:
+        """Leave the agent what is left; the name of the limit where nothing is."""
+        took = {
+            "turns": self.turns,
+            "seconds": time.monotonic() - self._began,
+            "tokens": self._tokens,
+            "money": self._money,
+        }
+        left: dict[str, Any] = {}
+        for name, amount in took.items():
+            if limit := getattr(self._limits, name):
+                left[name] = limit - amount
+                if left[name] <= 0:
+                    return name
+        agent.limits = msgspec.structs.replace(self._limits, **left)
+        return None
+
+
+def _agent(start: wire.Start, link: Link) -> "Agent":
+    """The agent of the chat, with the task's tools and a conversation that nobody resumes."""
+    from tacit.agent import models
+    from tacit.agent.approval import Approver
+    from tacit.agent.conversation import Conversation
+    from tacit.agent.loop import Agent
+    from tacit.agent.tools.tool import Context, Options
+    from tacit.skills.library import Library
+    from tacit.traces.hosts.tacit import SessionWriter
+
+    task = start.task
+    tools = _tools(TaskContext(task, start.settings, Desk(task.staging), link.serve), task)
+    project = task.project or task.staging
+    name = "conversation"
+    writer = SessionWriter(name, folder=os.path.join(task.staging, "log"), project=project)
+    context = Context(
+        project,
+        os.path.join(task.staging, "tmp"),
+        library=Library(project, start.settings),
+        sandbox=_no_sandbox,
+        ask=_nobody,
+        options=Options(read_only_project=True),
+    )
+    return Agent(
+        models.build(models.Choice(start.model, start.base_url)),
+        Conversation(task.instructions, writer, name),
+        tools,
+        context,
+        Approver(yes=True),
+        limits=task.limits,
+        window=start.settings.agent.window,
+    )
+
+
+def _tools(context: TaskContext, task: Task) -> "tuple[Tool, ...]":
+    module, _, function = task.toolset.partition(":")
+    found: tuple[Tool, ...] = getattr(importlib.import_module(module), function)(context)
+    return found
+
+
+def _no_sandbox() -> Any:
+    from tacit.base.errors import Refused
+
+    raise Refused("no command is run here", "leave it to the parent: context.serve")
+
+
+async def _nobody(asked: object) -> None:
+    return None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,300 @@
+"""The closed room, from outside: starts the child, listens to it, and ends it in time.
+
+The parent keeps what the child must not have: the gate, the history, the database, the commands.
+It enforces the seconds whatever the child does, ends the child's whole group of processes, and
+books each request as it is reported, so that a run that is killed is accounted for as well. What
+is said to the child and by it is in `wire.py`.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, Protocol
+
+import msgspec
+
+from tacit.agent import spending
+from tacit.agent.limits import Limits
+from tacit.agent.models import Choice
+from tacit.agent.spending import Reserved
+from tacit.agent.tools.tool import Failed, Result
+from tacit.base import paths, trust
+from tacit.base.errors import TacitError
+from tacit.base.sections import Settings
+from tacit.changes.actor import acting_as
+from tacit.learn.background import model, wire
+from tacit.learn.background.task import Call, Ran, Reason, Task, Walls
+from tacit.skills.scopes import roots
+
+LONGEST = 3600.0
+"""Seconds that a run may take when its task sets no limit."""
+_LOOK = 1.0
+"""How often it is looked at whether the child is still there."""
+_MOST_CALLS = 1_000
+_FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+
+
+class Broker(Protocol):
+    """The parent's side of a task. Called in the thread of `run`, one call at a time.
+
+    What is raised here ends the child and comes out of `run`.
+    """
+
+    def finished(self, text: str) -> str | None:
+        """The agent says that it is done: None lets it end, a text is what it is told next.
+
+        Here the staged edits go through the gate, and a refusal goes back to the agent.
+        """
+        ...
+
+    def serve(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Do what cannot be done inside. May raise `Failed`, which the agent reads."""
+        ...
+
+
+def run(task: Task, broker: Broker, settings: Settings) -> Ran:
+    """Have the task done in a closed room, and leave no process behind.
+
+    Whatever becomes of the child there is a report; what the broker raises is raised.
+    """
+    began = time.monotonic()
+    try:
+        choice = model.choose(settings.agent)
+    except TacitError as error:
+        return Ran(reason="refused", error=_told(error))
+    held = spending.reserve(settings.learn, task.limits)
+    if held.refusal:
+        return Ran(reason="budget", error=held.refusal, model=choice.name)
+    try:
+        narrowed = msgspec.structs.replace(task, limits=held.limits)
+        with acting_as(task.actor):
+            return _Run(narrowed, broker, settings, choice, held, began).run()
+    finally:
+        spending.settle(held)
+
+
+class _Run:
+    """One child, from its start to its end."""
+
+    def __init__(
+        self,
+        task: Task,
+        broker: Broker,
+        settings: Settings,
+        choice: Choice,
+        held: Reserved,
+        began: float,
+    ) -> None:
+        self._task = task
+        self._broker = broker
+        self._settings = settings
+        self._choice = choice
+        self._held = held
+        self._began = began
+        self._until = began + (task.limits.seconds or LONGEST)
+        self._walls = Walls()
+        self._tally = _Tally()
+        self._calls: list[Call] = []
+        self._text = ""
+
+    def run(self) -> Ran:
+        try:
+            process, channel = self._start()
+        except OSError as error:
+            return self._ran("error", f"the agent could not be started: {error.strerror}")
+        try:
+            channel.send(self._order())
+            return self._listen(process, channel)
+        except wire.Garbled as garbled:
+            return self._ran("error", f"the agent's process said {garbled}")
+        finally:
+            _end(process)
+            channel.close()
+
+    def _start(self) -> "tuple[subprocess.Popen[bytes], wire.Channel]":
+        pipes = [os.pipe() for _ in range(3)]  # its orders, its words, what it prints
+        (orders, to_child), (from_child, words), (printed, prints) = pipes
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "tacit.learn.background.child", str(words)],
+                stdin=orders,
+                stdout=prints,
+                stderr=prints,
+                pass_fds=(words,),
+                cwd=self._task.staging,
+                env=self._environment(),
+                start_new_session=True,
+            )
+        except BaseException:
+            for descriptor in (to_child, from_child, printed):
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in (orders, words, prints):
+                os.close(descriptor)
+        return process, wire.Channel(to_child, from_child, printed)
+
+    def _environment(self) -> dict[str, str]:
+        temporary = os.path.join(self._task.staging, "tmp")
+        return model.from_here(self._choice) | {
+            "TMPDIR": temporary,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _order(self) -> wire.Start:
+        """What the child is told. Its own limit strikes a little before ours, so it can say so."""
+        limits = self._task.limits
+        seconds = self._until - time.monotonic()
+        own = msgspec.structs.replace(limits, seconds=max(seconds - min(1.0, seconds / 20), 0.01))
+        return wire.Start(
+            task=msgspec.structs.replace(self._task, limits=own),
+            settings=_without_secrets(self._settings),
+            model=self._choice.name,
+            base_url=self._choice.base_url,
+            parent=os.getpid(),
+            read=self._readable(),
+            ports=model.ports(self._choice, os.environ),
+        )
+
+    def _readable(self) -> tuple[str, ...]:
+        """The project, the library with its index, and files that the model's library needs."""
+        task, chosen = self._task, self._settings.skills
+        wanted = [task.project, *task.read] if task.project else list(task.read)
+        where = task.project or task.staging
+        wanted += [root.path for root in roots(where, hosts=chosen.hosts, extra=chosen.paths)]
+        wanted += [trust.trust_file(), paths.folders().cache]
+        variables = model.from_here(self._choice)
+        wanted += [variables[name] for name in _FILES if name in variables]
+        wanted += [variables.get("GOOGLE_APPLICATION_CREDENTIALS", "")]
+        return tuple(os.path.realpath(path) for path in wanted if os.path.isabs(path))
+
+    def _listen(self, process: "subprocess.Popen[bytes]", channel: wire.Channel) -> Ran:
+        while True:
+            try:
+                line = channel.line(min(self._until, time.monotonic() + _LOOK))
+            except EOFError:
+                return self._gone(process, channel)
+            if line is not None:
+                if (ran := self._hear(wire.decode(line), channel)) is not None:
+                    return ran
+            elif _is_over(process.pid):
+                return self._gone(process, channel)
+            if time.monotonic() >= self._until:
+                return self._ran("seconds", "the time was up, and the agent was stopped")
+
+    def _hear(self, said: wire.Up, channel: wire.Channel) -> Ran | None:
+        match said:
+            case wire.Locked():
+                self._walls = said.walls
+            case wire.Used():
+                return self._book(said)
+            case wire.Called():
+                if len(self._calls) < _MOST_CALLS:
+                    self._calls.append(said.call)
+            case wire.Ask():
+                channel.send(self._serve(said))
+            case wire.Finished():
+                self._text = said.text
+                began = time.monotonic()
+                channel.send(wire.GoOn(self._broker.finished(said.text)))
+                self._until += time.monotonic() - began  # the gate's time is not the agent's
+            case wire.Ended():
+                self._text = said.text or self._text
+                return self._ran(said.reason, said.error)
+        return None
+
+    def _book(self, used: wire.Used) -> Ran | None:
+        """Put a request on the account; the day's budget and the limits hold here too."""
+        task = self._task
+        self._tally.add(used)
+        key = task.session or task.job
+        spending.record(task.kind, key, used.usage, seconds=used.seconds, reserved=self._held)
+        over = self._tally.over(task.limits)
+        return self._ran(over, f"the limit on {over} was passed") if over else None
+
+    def _serve(self, asked: wire.Ask) -> wire.Answer:
+        try:
+            result = self._broker.serve(asked.name, asked.arguments)
+        except Failed as failed:
+            return wire.Answer(str(failed), failed=True)
+        return wire.Answer(result.text, result.failed, result.diff)
+
+    def _gone(self, process: "subprocess.Popen[bytes]", channel: wire.Channel) -> Ran:
+        """The child ended without its last word."""
+        with contextlib.suppress(EOFError, wire.Garbled):  # what it printed may say why
+            channel.line(time.monotonic() + 0.05)
+        printed = channel.printed.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1][:500]
+        told = f": {printed}" if printed else ""
+        return self._ran("killed", f"the agent's process ended of a sudden{told}")
+
+    def _ran(self, reason: Reason, error: str = "") -> Ran:
+        tally = self._tally
+        return Ran(
+            reason=reason,
+            text=self._text,
+            error=error,
+            turns=tally.requests,
+            input_tokens=tally.input_tokens,
+            output_tokens=tally.output_tokens,
+            cached_tokens=tally.cached_tokens,
+            cost=tally.cost,
+            seconds=time.monotonic() - self._began,
+            model=tally.model or self._choice.name,
+            calls=tuple(self._calls),
+            walls=self._walls,
+        )
+
+
+class _Tally:
+    """The requests so far. Figures that cannot be are not believed."""
+
+    def __init__(self) -> None:
+        self.requests = self.input_tokens = self.output_tokens = self.cached_tokens = 0
+        self.cost: float | None = None
+        self.model = ""
+
+    def add(self, used: wire.Used) -> None:
+        usage = used.usage
+        self.requests += 1
+        self.input_tokens += max(usage.input_tokens, 0)
+        self.output_tokens += max(usage.output_tokens, 0)
+        self.cached_tokens += max(usage.cached_tokens, 0)
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + max(usage.cost, 0.0)
+        self.model = usage.model[:200]
+
+    def over(self, limits: Limits) -> Reason | None:
+        """The limit that was passed. At one, the child ends by itself: it has more to say."""
+        if limits.turns and self.requests > limits.turns:
+            return "turns"
+        if limits.tokens and self.input_tokens + self.output_tokens > 2 * limits.tokens:
+            return "tokens"
+        if limits.money and (self.cost or 0.0) > 2 * limits.money:
+            return "money"
+        return None
+
+
+def _without_secrets(settings: Settings) -> Settings:
+    """The settings that the child needs: what MCP servers are started with is none of that."""
+    return msgspec.structs.replace(settings, mcp=type(settings.mcp)())
+
+
+def _is_over(pid: int) -> bool:
+    """Whether the process has ended. It is not reaped, so its group's number stays its own."""
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return os.waitid(os.P_PID, pid, options) is not None
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the child and all that it started; nothing is left when this returns."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
+    process.wait()
+
+
+def _told(error: TacitError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message

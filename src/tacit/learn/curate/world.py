@@ -1,0 +1,109 @@
+"""What a curation works on: some skills folders, the data beside them, a clock. Or a copy of it.
+
+A dry run is the same code on a copy: the skills folders, their histories and the database are
+copied into a folder of their own, and what happens there is thrown away with it.
+"""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import msgspec
+
+from tacit.base import paths, trust
+from tacit.base.clock import Clock, SystemClock
+from tacit.base.database import FILE_NAME
+from tacit.base.errors import TacitError
+from tacit.changes.history import History
+from tacit.changes.place import Place, project_place, user_place
+from tacit.traces.store import Store
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a curation reads and changes."""
+
+    places: tuple[Place, ...]
+    data: str
+    cache: str
+    clock: Clock = SystemClock()
+    scheduled: frozenset[str] = frozenset()
+    """Names of skills that something on a clock refers to."""
+    copy_of: tuple[Place, ...] = ()
+    """Of a copy: what its places were copied from, in their order."""
+
+    @property
+    def database(self) -> str:
+        return os.path.join(self.data, FILE_NAME)
+
+    @property
+    def pairs(self) -> list[tuple[Place, Place]]:
+        """Each place, and the place that it stands for: itself, unless this is a copy."""
+        return list(zip(self.places, self.copy_of or self.places, strict=True))
+
+
+def here(clock: Clock | None = None, scheduled: frozenset[str] = frozenset()) -> World:
+    """The user's own skills, and those of every project in which a session was seen."""
+    folders = paths.folders()
+    return World(
+        places=tuple(known_places(os.path.join(folders.data, FILE_NAME))),
+        data=folders.data,
+        cache=folders.cache,
+        clock=clock or SystemClock(),
+        scheduled=scheduled,
+    )
+
+
+def known_places(database: str) -> list[Place]:
+    """The user's skills folder, and those of trusted projects that sessions were seen in."""
+    found = {user_place().real: user_place()}
+    if os.path.exists(database):
+        try:
+            projects = _projects(database)
+        except (TacitError, sqlite3.Error):
+            projects = []
+        for project in projects:
+            place = project_place(project)
+            if place.scope == "project" and trust.is_trusted(place.project):
+                found.setdefault(place.real, place)
+    return [place for place in found.values() if os.path.isdir(place.root)]
+
+
+def _projects(database: str) -> list[str]:
+    with closing(Store.open(database)) as store:
+        rows = store.connection.execute("SELECT DISTINCT project FROM sessions").fetchall()
+    return sorted(row["project"] for row in rows if os.path.isdir(row["project"] or "\0"))
+
+
+@contextmanager
+def copied(world: World) -> Iterator[World]:
+    """A copy of `world` for a `with` block: the same skills, histories and records elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="tacit-dry-run-") as folder:
+        data = os.path.join(folder, "data")
+        os.makedirs(data)
+        places = []
+        for number, place in enumerate(world.places):
+            root = os.path.join(folder, "skills", str(number))
+            shutil.copytree(place.root, root, symlinks=True, ignore_dangling_symlinks=True)
+            copy = Place(root)  # of a project only its skills are copied
+            history = History(place, world.data).folder
+            if os.path.isdir(history):
+                shutil.copytree(history, History(copy, data).folder, symlinks=True)
+            places.append(copy)
+        _copy_database(world.database, os.path.join(data, FILE_NAME))
+        yield msgspec.structs.replace(
+            world,
+            places=tuple(places),
+            data=data,
+            cache=os.path.join(folder, "cache"),
+            copy_of=world.places,
+        )
+
+
+def _copy_database(source: str, target: str) -> None:
+    if not os.path.exists(source):
+        return
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)

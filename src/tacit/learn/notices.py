@@ -1,0 +1,310 @@
+"""What the user is to be told of the work in the background: stored, and told once on each face.
+
+Owns the tables `notices` and `told` in tacit.db, and the line for the shell's prompt. The faces are
+the chat, `tacit inbox`, the prompt, and the desktop where `learn.notify` is set. A notice is one
+line: what happened, the command that shows it, the command that takes it back. Which changes make
+a notice is `noticing.py`'s.
+
+A question that has been answered meanwhile is told no more. Nothing here raises into the work that
+it speaks of: what cannot be stored is not told.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeVar
+
+import msgspec
+
+from tacit.base import database, paths, prompt_line
+from tacit.base.errors import TacitError
+from tacit.base.sections import LearnSettings
+from tacit.base.settings import load
+from tacit.base.terminal import fit, one_line
+
+Kind = Literal[
+    "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
+    "proposed", "failed", "question",
+]  # fmt: skip
+Face = Literal["chat", "inbox", "desktop"]
+
+STEPS = (
+    """
+    CREATE TABLE notices (
+      id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at REAL NOT NULL, kind TEXT NOT NULL,
+      skill TEXT NOT NULL, change TEXT NOT NULL, root TEXT NOT NULL, session TEXT NOT NULL,
+      why TEXT NOT NULL, quiet INTEGER NOT NULL) STRICT;
+    CREATE INDEX notices_at ON notices (at);
+    CREATE TABLE told (
+      notice INTEGER NOT NULL REFERENCES notices (id) ON DELETE CASCADE, face TEXT NOT NULL,
+      at REAL NOT NULL, PRIMARY KEY (notice, face)) STRICT, WITHOUT ROWID;
+    """,
+)
+FRESH = timedelta(days=14)
+"""What is older is not news any more."""
+KEPT = timedelta(days=90)
+MOST = 3
+"""Lines that a face tells at once; of the rest, the number."""
+_WHY = 80
+T = TypeVar("T")
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to tell."""
+
+    kind: Kind
+    skill: str = ""
+    """The skill that it is about."""
+    change: str = ""
+    """The change that landed or waits."""
+    root: str = ""
+    """The skills folder of the change."""
+    session: str = ""
+    why: str = ""
+    quiet: bool = False
+    """Only counted, not told by itself."""
+    at: datetime = datetime.min.replace(tzinfo=UTC)
+    id: int = 0
+
+    @property
+    def key(self) -> str:
+        """The same for what is the same news."""
+        return f"{self.kind}:{self.change or self.session or self.skill}"
+
+
+def line(notice: Notice) -> str:
+    """The notice in one line of plain text."""
+    name, short = one_line(notice.skill), notice.change[-8:]
+    why = f" ({fit(one_line(notice.why), _WHY)})" if notice.why else ""
+    back = f"see: tacit diff {short} · undo: tacit undo {short}"
+    match notice.kind:
+        case "proposed":
+            keep = f"keep: tacit accept {short} · drop: tacit reject {short}"
+            return f"shall I keep {name}?{why} · see: tacit inbox {short} · {keep}"
+        case "failed":
+            session = one_line(notice.session)
+            return f"could not learn from a session{why} · see: tacit why {session}"
+        case "question":
+            return one_line(notice.why)
+    return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
+
+
+_SAYS = {
+    "created": "learned the skill {}",
+    "edited": "improved the skill {}",
+    "repaired": "repaired the skill {}",
+    "rolled-back": "took a change of {} back",
+    "archived": "put the skill {} away",
+    "restored": "brought the skill {} back",
+    "merged": "merged the skill {} into another",
+}
+
+
+def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
+    """Store a notice, to be told on every face; False where it was known or cannot be stored."""
+    learn = learn if learn is not None else settings()
+    now = datetime.now(UTC)
+
+    def write(connection: sqlite3.Connection) -> int:
+        old = (now - KEPT).timestamp()
+        connection.execute("DELETE FROM notices WHERE at < ? AND kind != 'question'", (old,))
+        made = connection.execute(
+            "INSERT OR IGNORE INTO notices (key, at, kind, skill, change, root, session, why,"
+            " quiet) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                notice.key,
+                now.timestamp(),
+                notice.kind,
+                notice.skill,
+                notice.change,
+                notice.root,
+                notice.session,
+                notice.why,
+                notice.quiet,
+            ),
+        )
+        if not made.rowcount:
+            return 0
+        _line_up(connection, (int(made.lastrowid or 0),))
+        return int(made.lastrowid or 0)
+
+    number = _done(write, 0)
+    if number and learn.notify and not notice.quiet:
+        _notify(msgspec.structs.replace(notice, id=number))
+    return bool(number)
+
+
+def tell(face: Face, *, most: int = MOST, now: datetime | None = None) -> tuple[str, ...]:
+    """The lines to show on `face`, which count as told there then; the newest first.
+
+    What is seen in the inbox is not told at the prompt any more.
+    """
+    now = now or datetime.now(UTC)
+
+    def write(connection: sqlite3.Connection) -> list[Notice]:
+        found = _pending(connection, face, now)
+        connection.executemany(
+            "INSERT OR IGNORE INTO told (notice, face, at) VALUES (?, ?, ?)",
+            [(notice.id, face, now.timestamp()) for notice in found],
+        )
+        if face == "inbox":
+            _write_prompt(())
+        return found
+
+    return _lines(_done(write, []), face, most)
+
+
+def pending(face: Face, *, now: datetime | None = None) -> list[Notice]:
+    """What has not been told on `face` yet, the newest first."""
+    return _done(lambda c: _pending(c, face, now or datetime.now(UTC)), [])
+
+
+def refresh() -> None:
+    """Take what is answered by now out of the prompt's line."""
+    if prompt_line.peek(paths.folders().data):
+        _done(lambda c: _line_up(c, ()), None)
+
+
+def roots(now: datetime | None = None) -> list[str]:
+    """The skills folders that notices speak of, so that their commands work from anywhere."""
+    since = (now or datetime.now(UTC)) - KEPT
+
+    def read(connection: sqlite3.Connection) -> list[str]:
+        rows = connection.execute(
+            "SELECT DISTINCT root FROM notices WHERE root != '' AND at >= ?", (since.timestamp(),)
+        )
+        return [row[0] for row in rows.fetchall()]
+
+    return _done(read, [])
+
+
+def _lines(found: Sequence[Notice], face: Face, most: int) -> tuple[str, ...]:
+    if face == "inbox":  # which lists what waits, and asks for itself
+        found = [notice for notice in found if notice.kind not in ("proposed", "question")]
+    aloud = [notice for notice in found if not notice.quiet]
+    failed = [notice for notice in aloud if notice.kind == "failed"]
+    if len(failed) > 1:
+        aloud = [notice for notice in aloud if notice.kind != "failed"]
+    lines = [line(notice) for notice in aloud[:most]]
+    if len(aloud) > most:
+        lines.append(f"and {len(aloud) - most} more · see: tacit inbox")
+    if len(failed) > 1:
+        last = fit(one_line(failed[0].why), _WHY)
+        lines.append(
+            f"could not learn from {len(failed)} sessions (last: {last}) · see: tacit jobs"
+        )
+    if quiet := sum(notice.quiet for notice in found):
+        waits = "1 change waits" if quiet == 1 else f"{quiet} changes wait"
+        lines.append(f"{waits} in the inbox · see: tacit inbox")
+    return tuple(lines)
+
+
+def _pending(connection: sqlite3.Connection, face: str, now: datetime) -> list[Notice]:
+    rows = connection.execute(
+        "SELECT * FROM notices WHERE at >= ? AND NOT EXISTS"
+        " (SELECT 1 FROM told WHERE notice = notices.id AND face = ?) ORDER BY at DESC, id DESC",
+        ((now - FRESH).timestamp(), face),
+    ).fetchall()
+    return _open_ones(connection, [_notice(row) for row in rows])
+
+
+def _open_ones(connection: sqlite3.Connection, found: list[Notice]) -> list[Notice]:
+    """Without the questions that were answered meanwhile."""
+    kinds = {notice.kind for notice in found}
+    waiting = _waiting(connection) if "proposed" in kinds else set()
+    answered = "question" in kinds and bool(settings().approval)
+    return [
+        notice
+        for notice in found
+        if (notice.kind != "proposed" or notice.change in waiting)
+        and not (notice.kind == "question" and answered)
+    ]
+
+
+def _waiting(connection: sqlite3.Connection) -> set[str]:
+    try:
+        rows = connection.execute("SELECT id FROM proposals WHERE state = 'waiting'").fetchall()
+    except sqlite3.OperationalError:  # nothing was ever proposed
+        return set()
+    return {row[0] for row in rows}
+
+
+def _notice(row: sqlite3.Row) -> Notice:
+    return Notice(
+        kind=row["kind"],
+        skill=row["skill"],
+        change=row["change"],
+        root=row["root"],
+        session=row["session"],
+        why=row["why"],
+        quiet=bool(row["quiet"]),
+        at=datetime.fromtimestamp(row["at"], UTC),
+        id=row["id"],
+    )
+
+
+# The prompt's line: the file holds the text, and then the numbers of the notices it stands for.
+
+
+def _line_up(connection: sqlite3.Connection, new: tuple[int, ...]) -> None:
+    """Write the line for the notices that wait there still, and for `new` ones."""
+    known = prompt_line.peek(paths.folders().data)[1:]
+    numbers = [int(n) for n in " ".join(known).split() if n.isdigit()]
+    _write_prompt(_of(connection, (*numbers, *new)))
+
+
+def _of(connection: sqlite3.Connection, numbers: tuple[int, ...]) -> tuple[Notice, ...]:
+    among = ", ".join("?" * len(numbers))
+    rows = connection.execute(
+        f"SELECT * FROM notices WHERE id IN ({among}) AND NOT quiet ORDER BY at DESC, id DESC",  # noqa: S608
+        numbers,
+    ).fetchall()
+    return tuple(_open_ones(connection, [_notice(row) for row in rows]))
+
+
+def _write_prompt(found: tuple[Notice, ...]) -> None:
+    if not found:
+        lines = []
+    elif len(found) == 1:
+        lines = [f"tacit: {line(found[0])}"]
+    else:
+        lines = [f"tacit: {line(found[0])} · {len(found) - 1} more: tacit inbox"]
+    numbers = " ".join(str(notice.id) for notice in found)
+    try:
+        prompt_line.put(paths.folders().data, [*lines, numbers] if lines else [])
+    except OSError:
+        return
+
+
+def _notify(notice: Notice) -> None:
+    from tacit.learn.desktop import notify
+
+    if notify("Tacit", line(notice)):
+        now = datetime.now(UTC).timestamp()
+        _done(
+            lambda c: c.execute(
+                "INSERT OR IGNORE INTO told (notice, face, at) VALUES (?, 'desktop', ?)",
+                (notice.id, now),
+            ),
+            None,
+        )
+
+
+def settings() -> LearnSettings:
+    """What the user set; the defaults where that cannot be read."""
+    try:
+        return load().settings.learn
+    except (TacitError, OSError):
+        return LearnSettings()
+
+
+def _done(work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+    """What `work` gives in a transaction, or `otherwise` where the database cannot be used."""
+    try:
+        with closing(database.connect(wait=5.0)) as connection:
+            database.migrate(connection, "notices", STEPS)
+            with database.transaction(connection):
+                return work(connection)
+    except (TacitError, sqlite3.Error, OSError):
+        return otherwise

@@ -1,0 +1,210 @@
+"""Runs of skills: what was done in a session while a skill was active, step by step.
+
+Reads a Trace and nothing else, of our own sessions and of any host's alike. A skill is active from
+the moment it was loaded (a skill tool, `/name`, or its SKILL.md opened) to the end of the session;
+loaded again, a new run begins. Counting and keeping runs is `recording.py`'s; which version stood
+at a moment is asked of whoever knows (`versions.py`).
+"""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from tacit.traces.trace import REFUSED, Activation, Kind, ToolCall, Trace, Turn
+
+By = Literal["user", "model"]
+VersionOf = Callable[[str, datetime | None], str]
+"""The digest of the SKILL.md that a skill had at a moment; empty when that is not known."""
+
+HEAD = 2000
+"""Characters kept of the result of a step: its beginning and its end."""
+# The last line of what our own run_skill gave: it names the version that was read.
+_LOADED = re.compile(r"</skill ([0-9a-f]{8,64})>\s*(?:\Z|\n)")
+# Ids of the calls that `/name` makes in our own chat on the user's behalf.
+_USERS_CALL = re.compile(r"skill_\d+")
+_NOT_ALLOWED = ("The user did not allow this call", "Nobody is there to allow this call")
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call while a skill was active."""
+
+    number: int
+    """From 1, in the run."""
+    turn: int
+    """The number of the turn in the session."""
+    tool: str
+    """As the host calls it."""
+    kind: Kind
+    arguments: dict[str, Any] = {}
+    result: str = ""
+    """Its beginning and its end."""
+    failed: bool = False
+    """The host said so: a non-zero exit, an error, a refusal. Words in the result do not count."""
+    refused: bool = False
+    """It failed because the user did not allow it."""
+    error: str = ""
+    finished: bool = True
+    governed_by: str = ""
+    """The skill that was loaded last before this call; others may have been active too."""
+    at: datetime | None = None
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One use of a skill."""
+
+    skill: str
+    """The name by which it was loaded: the skill's own, or its folder's."""
+    digest: str = ""
+    """Of the SKILL.md that governed it; empty when that is not known."""
+    by: By
+    at: datetime | None
+    session: str
+    """`host:session`, as everywhere."""
+    project: str
+    turn: int
+    """The turn in which it was loaded."""
+    read: bool = False
+    """Loaded by opening its SKILL.md, not by a skill tool or by `/name`."""
+    steps: tuple[Step, ...] = ()
+    answer: int = 0
+    """How many of the steps belong to the answer in which it was loaded."""
+
+    @property
+    def failures(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.failed)
+
+    @property
+    def governed(self) -> tuple[Step, ...]:
+        """The steps that no skill loaded later stands between."""
+        return tuple(step for step in self.steps if step.governed_by == self.skill)
+
+
+def runs_of(trace: Trace, version_of: VersionOf | None = None) -> tuple[Run, ...]:
+    """Every use of a skill in a session, in the order in which they began."""
+    return _Walk(trace, version_of or _unknown).runs()
+
+
+class _Open:
+    """A run that steps are still added to."""
+
+    def __init__(self, run: Run, answer: int) -> None:
+        self.run = run
+        self.answer_number = answer
+        self.steps: list[Step] = []
+        self.in_answer = 0
+
+    def add(self, step: Step, answer: int) -> None:
+        self.steps.append(msgspec.structs.replace(step, number=len(self.steps) + 1))
+        self.in_answer += answer == self.answer_number
+
+    def closed(self) -> Run:
+        return msgspec.structs.replace(self.run, steps=tuple(self.steps), answer=self.in_answer)
+
+
+class _Walk:
+    """Goes through a session once."""
+
+    def __init__(self, trace: Trace, version_of: VersionOf) -> None:
+        self._trace = trace
+        self._version_of = version_of
+        self._all: list[_Open] = []
+        self._active: dict[str, _Open] = {}
+        self._last = ""
+        self._answer = 0
+
+    def runs(self) -> tuple[Run, ...]:
+        for turn in self._trace.turns:
+            # A turn without a prompt is the rest of a very long one.
+            self._answer += bool(turn.prompt)
+            call: ToolCall | None = None
+            for step in turn.steps:
+                if isinstance(step, ToolCall):
+                    call = step
+                    self._called(turn, step)
+                elif isinstance(step, Activation):
+                    self._activated(turn, step, call)
+        return tuple(run.closed() for run in self._all)
+
+    def _called(self, turn: Turn, call: ToolCall) -> None:
+        if not self._active:
+            return
+        step = Step(
+            number=0,
+            turn=turn.number,
+            tool=call.name,
+            kind=call.kind,
+            arguments=call.arguments,
+            result=shortened(call.result),
+            failed=call.failed,
+            refused=call.failed and _is_refused(call),
+            error=call.error,
+            finished=call.finished,
+            governed_by=self._last,
+            at=call.at,
+        )
+        for run in self._active.values():
+            run.add(step, self._answer)
+
+    def _activated(self, turn: Turn, found: Activation, call: ToolCall | None) -> None:
+        if call is not None and not _loads(call, found.name):
+            call = None  # it was loaded by other means than the last call
+        at = found.at or turn.started
+        run = _Open(
+            Run(
+                skill=found.name,
+                digest=self._digest(found.name, at, call),
+                by=_by(turn, found.name, call),
+                at=at,
+                session=self._trace.id,
+                project=self._trace.project,
+                turn=turn.number,
+                read=call is not None and call.kind != "skill",
+            ),
+            self._answer,
+        )
+        self._all.append(run)
+        self._active[found.name] = run
+        self._last = found.name
+
+    def _digest(self, name: str, at: datetime | None, call: ToolCall | None) -> str:
+        if call is not None and self._trace.host == "tacit" and call.kind == "skill":
+            if said := _LOADED.search(call.result[-200:]):
+                return said.group(1)
+            before = self._active.get(name)  # "active already and has not changed"
+            if before is not None and before.run.digest:
+                return before.run.digest
+        return self._version_of(name, at)
+
+
+def shortened(text: str, most: int = HEAD) -> str:
+    """The beginning and the end of a long text: errors stand at the end."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
+
+
+def _loads(call: ToolCall, name: str) -> bool:
+    """Whether `call` is what loaded the skill `name`."""
+    from tacit.traces.loading import skills_loaded
+
+    return not call.failed and name in skills_loaded(call.kind, call.arguments)
+
+
+def _by(turn: Turn, name: str, call: ToolCall | None) -> By:
+    """The user loads by `/name` (or `$name`, `/skill:name`), the model by a call."""
+    said = turn.prompt.lstrip()[: len(name) + 20]
+    asked = re.match(rf"[/$](?:skills?[: ])?{re.escape(name)}(?![\w-])", said) is not None
+    own = call is not None and call.name == "run_skill" and _USERS_CALL.fullmatch(call.id)
+    return "user" if asked or own else "model"
+
+
+def _is_refused(call: ToolCall) -> bool:
+    return call.error == REFUSED or call.result.startswith(_NOT_ALLOWED)
+
+
+def _unknown(skill: str, at: datetime | None) -> str:
+    return ""

@@ -1,0 +1,308 @@
+"""The engine behind the queues: DBOS, on jobs.db or on PostgreSQL.
+
+The one module that starts DBOS. A job is one or more attempts, each a DBOS workflow with an id of
+its own (`review-3f9c…`, then `review-3f9c….2`): an attempt that is killed is run again by whoever
+is the worker next; one that is put off ends, and has queued the next before. What a job does is
+not known here. Import it late: DBOS takes most of a second.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
+from dbos import error as dbos_error
+
+from tacit.base.errors import Busy, TacitError, Unwritable
+from tacit.base.job import Done, Job, held_by
+from tacit.base.sections import JobSettings
+from tacit.work import kinds, where
+from tacit.work.allowing import Allowed, may_begin
+from tacit.work.log import log
+from tacit.work.machines import Presence, machine
+from tacit.work.making import first_line, make
+from tacit.work.requests import Request
+from tacit.work.where import Ahead, Place
+
+FORMAT = "1"
+"""The version of what is kept for a job. Workers take up only jobs of their own version."""
+KILLS = 5
+"""How often a job may take the worker down with it before it is left alone."""
+AGAIN = (60.0, 600.0, 3600.0)
+"""Seconds before the next try after a fault that may pass; after these it has failed."""
+_LOOK = 1.0
+_POLL = 0.5
+"""Seconds between looks at a queue."""
+_WORKFLOW = "job"
+_active: set[str] = set()
+"""The attempts that are being made in this process."""
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """What the engine keeps for an attempt."""
+
+    kind: str
+    key: str
+    payload: dict[str, Any] = {}
+    attempt: int = 1
+    faults: int = 0
+    home: str = ""
+    """The machine that asked, where several share the queues."""
+
+    @property
+    def job(self) -> str:
+        return kinds.job_id(self.kind, self.key)
+
+    @property
+    def run(self) -> str:
+        """The id of this attempt."""
+        return self.job if self.attempt == 1 else f"{self.job}.{self.attempt}"
+
+
+def queue_of(kind: str, home: str = "") -> str:
+    """The queue for jobs of a kind: everybody's, or that of the one machine that can do it."""
+    queue = kinds.get(kind).queue
+    return f"{queue}@{home}" if home else queue
+
+
+def options(ticket: Ticket, home: str = "", delay: float = 0.0) -> EnqueueOptions:
+    """How the engine is asked to queue an attempt."""
+    asked: EnqueueOptions = {
+        "workflow_name": _WORKFLOW,
+        "queue_name": queue_of(ticket.kind, home),
+        "workflow_id": ticket.run,
+        "app_version": FORMAT,
+        "application_name": "tacit",
+    }
+    if delay > 0:
+        asked["delay_seconds"] = delay
+    return asked
+
+
+def client(place: Place) -> DBOSClient:
+    """For looking at the queues and changing them without working on them."""
+    return DBOSClient(
+        system_database_url=place.url,
+        dbos_system_schema=where.SCHEMA,
+        serializer=DBOSPortableJSONSerializer(),
+        application_name="tacit",
+        retry_connection_errors=False,
+    )
+
+
+class Engine:
+    """The engine while it works. One in a process; `close` ends it."""
+
+    def __init__(self, place: Place, settings: JobSettings) -> None:
+        """Start it, and take up what a killed worker left. Raises as `where.check` does."""
+        make(place)
+        where.check(place)
+        self.place = place
+        self.presence = Presence(place)
+        quieten()
+        DBOS(config=_config(place, self.presence.name))
+        DBOS.listen_queues(self._queues())
+        try:
+            DBOS.launch()
+            self._register(settings)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, Exception) and not isinstance(error, TacitError):
+                raise Unwritable(
+                    f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
+                    "check the free space and the permissions there; then: tacit doctor",
+                ) from error
+            raise
+
+    def put(self, asked: Request) -> None:
+        """Queue what was asked for; twice is once."""
+        ticket = Ticket(asked.kind, asked.key, asked.payload, home=machine())
+        delay = max(asked.at + asked.delay - time.time(), 0.0) if asked.delay else 0.0
+        enqueue(ticket, delay=delay)
+
+    def ahead(self) -> Ahead:
+        """What this worker does, and what waits for it. Raises as `where.check` does."""
+        return where.ahead(self.place, self._queues(), self.presence.name)
+
+    def lost(self) -> set[str]:
+        """The runs that count as being done here and are not: their end could not be written.
+
+        One that is just beginning is among them for a moment.
+        """
+        return set(where.running(self.place, self.presence.name)) - _active
+
+    def forget(self, days: int) -> None:
+        """Drop the jobs that have been over for `days`."""
+        before = datetime.now(UTC) - timedelta(days=days)
+        old = DBOS.list_workflows(
+            completed_before=before.isoformat(), load_input=False, load_output=False, limit=1000
+        )
+        if old:
+            DBOS.delete_workflows([status.workflow_id for status in old])
+
+    def attend(self) -> None:
+        """Stay known as alive, and take over what dead workers left. Call it every few seconds."""
+        self.presence.beat()
+        for name in self.presence.dead():
+
+            def take(name: str = name) -> None:
+                found = DBOS._recover_pending_workflows([name])
+                if found:
+                    log(f"took over {len(found)} jobs of {name}, which is gone")
+
+            self.presence.in_place_of(name, take)
+
+    def close(self) -> None:
+        """Stop without waiting for jobs that run: whoever starts next takes them up."""
+        DBOS.destroy()
+        self.presence.leave()
+
+    def _queues(self) -> list[str]:
+        found = []
+        for name in kinds.names():
+            found.append(queue_of(name))
+            if self.place.shared:
+                found.append(queue_of(name, machine()))
+        return list(dict.fromkeys(found))
+
+    def _register(self, settings: JobSettings) -> None:
+        for name in kinds.names():
+            kind = kinds.get(name)
+            most = kind.per_hour or settings.per_hour
+            for home in ("", machine()) if self.place.shared else ("",):
+                DBOS.register_queue(
+                    queue_of(name, home),
+                    worker_concurrency=kind.at_once or settings.at_once,
+                    limiter={"limit": most, "period": 3600.0} if most > 0 else None,
+                    polling_interval_sec=_POLL,
+                    on_conflict="always_update",
+                )
+
+
+def enqueue(ticket: Ticket, home: str = "", delay: float = 0.0) -> None:
+    """Queue an attempt from inside the engine's process; the same one twice is once."""
+    text = msgspec.json.encode(ticket).decode()
+    DBOS.enqueue_workflow_with_options(options(ticket, home, delay), text)
+
+
+class _Hold:
+    """What a running job is offered (`base.job.Hold`)."""
+
+    def __init__(self, place: Place, run: str) -> None:
+        self._place = place
+        self._run = run
+        self._looked = 0.0
+        self._cancelled = False
+
+    def cancelled(self) -> bool:
+        if not self._cancelled and time.monotonic() - self._looked >= _LOOK:
+            self._looked = time.monotonic()
+            try:
+                state = where.states(self._place, [self._run]).get(self._run, "")
+            except TacitError:  # not known now is not cancelled
+                return False
+            self._cancelled = state == "CANCELLED"
+        return self._cancelled
+
+    def step(self, name: str, function: Callable[[], Any]) -> Any:
+        return DBOS.run_step({"name": name}, function)
+
+
+@DBOS.workflow(name=_WORKFLOW, max_recovery_attempts=KILLS)
+def _attempt(text: str) -> dict[str, Any]:
+    """One attempt at a job."""
+    ticket = msgspec.json.decode(text, type=Ticket)
+    _active.add(ticket.run)
+    try:
+        return _tried(ticket)
+    finally:
+        _active.discard(ticket.run)
+
+
+def _tried(ticket: Ticket) -> dict[str, Any]:
+    """Do the job, or put it off. Everything that may differ the next time is a step."""
+    allowed = msgspec.convert(
+        DBOS.run_step({"name": "may begin"}, lambda: msgspec.to_builtins(may_begin(ticket))),
+        Allowed,
+    )
+    if allowed.home:
+        _next(ticket, home=allowed.home)
+        return _over(ticket, Done("handed on", allowed.reason))
+    if allowed.later:
+        _next(ticket, delay=allowed.later)
+        return _over(ticket, Done("put off", allowed.reason, later=allowed.later))
+    done = _do(ticket)
+    faulty = done.outcome == "fault"
+    if faulty and ticket.faults >= len(AGAIN):
+        done = Done("failed", done.reason)
+    elif faulty:
+        done = msgspec.structs.replace(done, outcome="put off", later=AGAIN[ticket.faults])
+    if done.later > 0:
+        _next(ticket, delay=done.later, fault=faulty)
+    return _over(ticket, done)
+
+
+def _do(ticket: Ticket) -> Done:
+    """Have it done by whoever does this kind. What goes wrong becomes an answer with its reason."""
+    job = Job(ticket.job, ticket.kind, ticket.key, ticket.payload, ticket.attempt)
+    log(f"{ticket.run}: begins, {ticket.kind} of {ticket.key}")
+    try:
+        with held_by(_Hold(where.place(), ticket.run)):
+            return kinds.runner(ticket.kind)(job)
+    except dbos_error.DBOSException:
+        raise
+    except (Busy, Unwritable) as error:  # these pass
+        return Done("fault", error.message)
+    except TacitError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return Done("failed", error.message + hint)
+    except Exception as error:
+        return Done("fault", f"{type(error).__name__}: {error}")
+
+
+def _next(ticket: Ticket, *, home: str = "", delay: float = 0.0, fault: bool = False) -> None:
+    after = msgspec.structs.replace(
+        ticket, attempt=ticket.attempt + 1, faults=ticket.faults + fault
+    )
+    enqueue(after, home, delay)
+
+
+def _over(ticket: Ticket, done: Done) -> dict[str, Any]:
+    log(f"{ticket.run}: {done.outcome}{', ' if done.reason else ''}{done.reason}")
+    built = msgspec.to_builtins(done)
+    assert isinstance(built, dict)
+    return built
+
+
+def _config(place: Place, name: str) -> DBOSConfig:
+    return {
+        "name": "tacit",
+        "system_database_url": place.url,
+        "dbos_system_schema": where.SCHEMA,
+        "serializer": DBOSPortableJSONSerializer(),
+        "application_version": FORMAT,
+        "executor_id": name,
+        "log_level": "WARNING",
+        "sys_db_pool_size": 6,
+        "use_listen_notify": False,
+        "scheduler_polling_interval_sec": 3600.0,
+    }
+
+
+class _Log(logging.Handler):
+    """The engine's own warnings, in the worker's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        log(f"engine: {record.getMessage()[:500]} {first_line(error) if error else ''}")
+
+
+def quieten() -> None:
+    """Have the engine's warnings in the worker's log, and nothing of it on a terminal."""
+    engine = logging.getLogger("dbos")
+    if not any(isinstance(handler, _Log) for handler in engine.handlers):
+        engine.handlers = [_Log()]  # one that is there keeps it off the terminal
+        engine.propagate = False

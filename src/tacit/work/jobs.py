@@ -1,0 +1,263 @@
+"""The jobs as a person sees them: what there is, what came of each and why, again, no more.
+
+Reads and changes the queues from outside; the worker need not run. A request that no worker has
+taken yet counts as a job that waits.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from tacit.base.errors import NotFound, Refused, Unwritable, Usage
+from tacit.base.job import Done
+from tacit.work import requests, where
+from tacit.work.worker import present
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient, WorkflowStatus
+
+State = Literal["waiting", "queued", "running", "put off", "done", "failed", "cancelled", "stuck"]
+
+_STATES: dict[str, State] = {
+    "ENQUEUED": "queued",
+    "PENDING": "running",
+    "DELAYED": "put off",
+    "SUCCESS": "done",
+    "ERROR": "failed",
+    "CANCELLED": "cancelled",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "stuck",
+}
+_LIVE = ("waiting", "queued", "running", "put off")
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """One try at a job."""
+
+    number: int
+    state: State
+    outcome: str = ""
+    reason: str = ""
+    asked: datetime | None = None
+    began: datetime | None = None
+    ended: datetime | None = None
+    due: datetime | None = None
+    machine: str = ""
+    kills: int = 0
+    """How often it was taken up again after its worker was gone."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A job with its attempts, the first one first."""
+
+    id: str
+    kind: str
+    key: str
+    state: State
+    outcome: str
+    reason: str
+    at: datetime | None
+    """When it was last heard of."""
+    payload: dict[str, Any] = {}
+    changes: tuple[str, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def live(self) -> bool:
+        return self.state in _LIVE
+
+
+def listing(*, kind: str = "", limit: int = 0) -> list[Entry]:
+    """The jobs, the latest first. Without the engine, those that wait for it."""
+    found = _waiting()
+    place = where.place()
+    if where.has_engine() and where.made(place):
+        with _client() as client:
+            found += _entries(client)
+    if not place.shared and present() is None:
+        found = [_left(entry) for entry in found]
+    chosen = [entry for entry in found if kind in ("", entry.kind)]
+    chosen.sort(key=lambda entry: entry.at.timestamp() if entry.at else 0.0, reverse=True)
+    return chosen[:limit] if limit else chosen
+
+
+def show(name: str) -> Entry:
+    """The job called `name`, or by enough of its id to be sure. Raises `NotFound` and `Usage`."""
+    known = listing()
+    near = [entry for entry in known if name in (entry.id, entry.key)]
+    if not near and len(name) >= 4:
+        both = [(entry, entry.id, entry.id.rpartition("-")[2]) for entry in known]
+        near = [e for e, whole, end in both if whole.startswith(name) or end.startswith(name)]
+    if not near:
+        raise NotFound(f"there is no job '{name}'", "see what there is: tacit jobs")
+    if len({entry.id for entry in near}) > 1:
+        ids = ", ".join(entry.id for entry in near[:6])
+        raise Usage(f"several jobs are called '{name}': {ids}", "name it in full")
+    return near[0]
+
+
+def retry(name: str) -> Entry:
+    """Have a job done again, or now if it was put off, and see that a worker runs."""
+    entry = show(name)
+    if entry.state in ("waiting", "queued", "running"):
+        if present() is None:
+            requests.wake()
+            return entry
+        raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
+    with _client() as client:
+        from tacit.work.engine import Ticket, options, queue_of
+
+        last = entry.attempts[-1]
+        run = entry.id if last.number == 1 else f"{entry.id}.{last.number}"
+        if entry.state == "put off":
+            client.set_workflow_delay(run, delay_seconds=0)
+        elif entry.state in ("cancelled", "stuck"):
+            client.resume_workflow(run, queue_name=queue_of(entry.kind))
+        else:
+            ticket = Ticket(entry.kind, entry.key, entry.payload, last.number + 1)
+            client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
+    requests.wake()
+    return show(entry.id)
+
+
+def cancel(name: str) -> Entry:
+    """Have a job not done, or no further. One that runs is told, and changes nothing more."""
+    entry = show(name)
+    if not entry.live:
+        said = f": {entry.outcome}" if entry.outcome else ""
+        raise Refused(f"{entry.id} is over{said}", f"see what came of it: tacit jobs show {name}")
+    if entry.state == "waiting":
+        for asked in requests.waiting():
+            if asked.job == entry.id:
+                requests.drop(asked)
+        return msgspec.structs.replace(entry, state="cancelled", reason="cancelled by you")
+    with _client() as client:
+        last = entry.attempts[-1].number
+        client.cancel_workflow(entry.id if last == 1 else f"{entry.id}.{last}")
+    requests.over(entry.id)
+    return show(entry.id)
+
+
+@contextmanager
+def _client() -> "Iterator[DBOSClient]":
+    where.need_engine("the queue of jobs")
+    place = where.place()
+    where.check(place)
+    from sqlalchemy.exc import DBAPIError
+
+    from tacit.work.engine import client
+    from tacit.work.making import first_line
+
+    opened = client(place)
+    try:
+        yield opened
+    except DBAPIError as error:
+        raise Unwritable(
+            f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
+            "see what is wrong: tacit doctor",
+        ) from error
+    finally:
+        opened.destroy()
+
+
+def _waiting() -> list[Entry]:
+    reason = "" if where.has_engine() else "learning needs more: pip install 'tacit[work]'"
+    return [
+        Entry(
+            asked.job,
+            asked.kind,
+            asked.key,
+            "waiting",
+            "",
+            reason or "no worker has taken it up yet",
+            _moment(asked.at * 1000),
+            asked.payload,
+        )
+        for asked in requests.waiting()
+    ]
+
+
+def _left(entry: Entry) -> Entry:
+    """One that counts as running where no worker is."""
+    if entry.state != "running":
+        return entry
+    reason = "its worker is gone; the next one takes it up"
+    return msgspec.structs.replace(entry, state="queued", reason=reason)
+
+
+def _entries(client: "DBOSClient") -> list[Entry]:
+    runs: dict[str, list[WorkflowStatus]] = defaultdict(list)
+    for status in client.list_workflows(name="job"):
+        runs[status.workflow_id.partition(".")[0]].append(status)
+    return [entry for job, found in runs.items() if (entry := _entry(job, found)) is not None]
+
+
+def _entry(job: str, runs: "list[WorkflowStatus]") -> Entry | None:
+    from tacit.work.engine import Ticket
+
+    tickets = []
+    for status in runs:
+        try:
+            assert status.input is not None
+            ticket = msgspec.json.decode(status.input["args"][0], type=Ticket)
+        except (msgspec.DecodeError, LookupError, AssertionError):
+            continue  # of another version
+        tickets.append((ticket, status))
+    if not tickets:
+        return None
+    tickets.sort(key=lambda pair: pair[0].attempt)
+    attempts = tuple(_attempt(ticket.attempt, status) for ticket, status in tickets)
+    ticket, status = tickets[-1]
+    last = attempts[-1]
+    changes = {change: None for _, s in tickets for change in _done(s).changes}
+    before = attempts[-2].reason if last.state in _LIVE and len(attempts) > 1 else ""
+    return Entry(
+        job,
+        ticket.kind,
+        ticket.key,
+        last.state,
+        last.outcome,
+        last.reason or before,
+        _moment(status.updated_at),
+        ticket.payload,
+        tuple(changes),
+        attempts,
+    )
+
+
+def _attempt(number: int, status: "WorkflowStatus") -> Attempt:
+    done = _done(status)
+    state = "failed" if done.outcome == "failed" else _STATES.get(status.status, "queued")
+    reason = done.reason
+    if state == "stuck":
+        reason = f"its worker was gone {status.recovery_attempts} times while it ran"
+    elif state == "cancelled":
+        reason = "cancelled by you"
+    elif status.error is not None:
+        reason = str(status.error)
+    return Attempt(
+        number,
+        state,
+        done.outcome,
+        reason,
+        _moment(status.created_at),
+        _moment(status.dequeued_at),
+        _moment(status.completed_at),
+        _moment(status.delay_until_epoch_ms) if state == "put off" else None,
+        status.executor_id or "",
+        max((status.recovery_attempts or 1) - 1, 0),
+    )
+
+
+def _done(status: "WorkflowStatus") -> Done:
+    try:
+        return msgspec.convert(status.output, Done)
+    except msgspec.ValidationError:
+        return Done("")
+
+
+def _moment(milliseconds: float | None) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None

@@ -1,0 +1,75 @@
+"""Which model works in the background, and what its process gets to know."""
+
+import pytest
+
+from tacit.agent.models import KEYS, Choice
+from tacit.base.errors import BadConfig
+from tacit.base.sections import AgentSettings
+from tacit.learn.background import model
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        (AgentSettings(background="openai:tiny", model="anthropic:big"), "openai:tiny"),
+        (AgentSettings(background="tiny"), "openai:tiny"),
+        (AgentSettings(model="anthropic:claude-opus-4-5"), KEYS[0][2]),
+        (AgentSettings(model="google-gla:gemini-3"), KEYS[2][2]),
+        (AgentSettings(model="cohere:command"), "cohere:command"),
+        (AgentSettings(model="openai:mine", base_url="http://127.0.0.1:1/v1"), "openai:mine"),
+    ],
+)
+def test_the_set_one_then_the_small_sister(settings: AgentSettings, wanted: str) -> None:
+    """What is set wins; a provider's model gives its small one; a server of one's own its own."""
+    choice = model.choose(settings)
+    assert (choice.name, choice.base_url) == (wanted, settings.base_url)
+
+
+def test_a_key_offers_the_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing set, the key that is there decides."""
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    assert model.choose(AgentSettings()).name == "openai:gpt-5-mini"
+
+
+def test_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without key, server and setting there is a message with the next step."""
+    with pytest.raises(BadConfig, match="no model for work in the background"):
+        model.choose(AgentSettings(base_url="http://127.0.0.1:9/v1"))
+
+
+@pytest.mark.parametrize(
+    ("choice", "variables", "wanted"),
+    [
+        (Choice("openai:x", "http://127.0.0.1:11434/v1"), {}, (11434,)),
+        (Choice("openai:x", "http://host/v1"), {"OPENAI_BASE_URL": "http://h:7"}, (80,)),
+        (Choice("openai:x", "https://host/v1"), {"HTTPS_PROXY": "http://p:3128"}, (443, 3128)),
+        (Choice("anthropic:x"), {}, (443,)),
+        (Choice("openai:x"), {"OPENAI_BASE_URL": "http://h:7/v1"}, (7, 443)),
+        (Choice("openai:x"), {"ANTHROPIC_BASE_URL": "http://h:7/v1"}, (443,)),
+        (Choice("ollama:x"), {"OLLAMA_HOST": "localhost:11434"}, (443, 11434)),
+        (
+            Choice("openai:x"),
+            {"OPENAI_BASE_URL": "http://h:no", "all_proxy": "socks5://s"},
+            (443, 1080),
+        ),
+    ],
+)
+def test_ports(choice: Choice, variables: dict[str, str], wanted: tuple[int, ...]) -> None:
+    """The ports are those of the address, of the provider's own variables and of a proxy."""
+    assert model.ports(choice, variables) == wanted
+
+
+def test_only_the_model_s_secrets_are_passed_on() -> None:
+    """The provider's variables and harmless ones stay; what looks like a secret does not."""
+    given = {
+        "PATH": "/bin", "HOME": "/home/x", "LANG": "C", "TACIT_HOME": "/t", "PYTHONPATH": "/p",
+        "ANTHROPIC_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "k", "HTTPS_PROXY": "http://u:p@proxy",
+        "OPENAI_API_KEY": "k", "GH_TOKEN": "k", "NPM_TOKEN": "k", "DB_PASSWORD": "k",
+        "TACIT_DATABASE_URL": "postgres://x", "SSH_AUTH_SOCK": "/s", "MAIL": "smtp://u:p@host",
+        "NOTE": "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5",
+    }  # fmt: skip
+    kept = model.environment(Choice("anthropic:x"), given)
+    assert set(kept) == {
+        "PATH", "HOME", "LANG", "TACIT_HOME", "PYTHONPATH", "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN", "HTTPS_PROXY",
+    }  # fmt: skip

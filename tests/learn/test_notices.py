@@ -1,0 +1,310 @@
+"""What was learned is told once on each face, in one line, with how to see it and the way back."""
+
+import os
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tacit.base import database, paths, prompt_line
+from tacit.base.sections import LearnSettings, Settings
+from tacit.changes.actor import acting_as
+from tacit.changes.change import Archive, Create, Edit, Verdict, make_change
+from tacit.changes.gate import Gate
+from tacit.changes.place import user_place
+from tacit.learn import notices, noticing
+from tacit.learn.approving import GO_ON, gate_for
+from tacit.learn.notices import Notice, announce, line, pending, tell
+
+BODIES = {
+    "release-notes": "Collect merged work since the last tag, then group it by what users notice.",
+    "db-migration": "Expand the schema, backfill rows in batches, and contract it afterwards.",
+    "log-triage": "Sort the failures by their first stack frame before reading a single one.",
+}
+CHANGE = "20261115-120000000-9c1d22ab"
+
+
+@pytest.fixture(autouse=True)
+def listening():
+    """The process hears of changes for the length of a test."""
+    noticing.listen()
+    yield
+    while noticing._listening:
+        noticing._listening.pop()()
+
+
+def made(name: str) -> Create:
+    text = (
+        f"---\nname: {name}\ndescription: {BODIES[name]} Use when it comes up.\n"
+        f"metadata:\n  source: auto-skill\n---\n\n# Steps\n\n1. {BODIES[name]}\n"
+    )
+    return Create({"SKILL.md": text.encode()})
+
+
+def learned(gate: Gate, name: str, actor="reviewer") -> Verdict:
+    with acting_as(actor):
+        return gate.propose(make_change(name, made(name), reason="seen"))
+
+
+def auto() -> Gate:
+    return gate_for([user_place()], Settings(learn=LearnSettings(approval="auto")))
+
+
+def shown() -> str:
+    """What the next prompt says."""
+    return prompt_line.take(paths.folders().data)
+
+
+def test_each_thing_is_told_once_on_each_face() -> None:
+    """The chat, the inbox and the prompt each say it once; the line holds both commands."""
+    verdict = learned(auto(), "release-notes")
+    short = verdict.change[-8:]
+    wanted = (
+        f"learned the skill release-notes (seen) · see: tacit diff {short}"
+        f" · undo: tacit undo {short}"
+    )
+    assert shown() == f"tacit: {wanted}"
+    assert shown() == ""
+    assert tell("chat") == (wanted,)
+    assert tell("chat") == ()
+    assert tell("inbox") == (wanted,)
+    assert tell("inbox") == ()
+
+
+def test_what_the_background_does_has_a_word_for_each() -> None:
+    """Made, improved, repaired, put away and taken back differ; the user's acts are not told."""
+    gate = auto()
+    learned(gate, "release-notes")
+    edits = [
+        ("reviewer", "1. Collect", "1. First collect"),
+        ("improver", "1. First", "1. At first"),
+    ]
+    for actor, old, new in edits:
+        with acting_as(actor):
+            verdict = gate.propose(make_change("release-notes", Edit(old, new), reason="it failed"))
+            assert verdict.applied, verdict
+    with acting_as("improver"):
+        assert gate.undo(verdict.change).applied
+    with acting_as("curator"):
+        assert gate.propose(make_change("release-notes", Archive(), reason="unused")).applied
+    with acting_as("user"):
+        assert gate.undo(verdict.change[-8:]).outcome
+    kinds = [notice.kind for notice in pending("chat")]
+    assert kinds == ["archived", "rolled-back", "repaired", "edited", "created"]
+    first, *_, more = tell("chat")
+    assert first.startswith("put the skill release-notes away (unused) · see: tacit diff ")
+    assert more == "and 2 more · see: tacit inbox"
+
+
+def test_a_question_is_told_until_it_is_answered() -> None:
+    """A proposal is a question with its answers; once answered it is told nowhere any more."""
+    gate = gate_for([user_place()], Settings())
+    short = learned(gate, "release-notes").change[-8:]
+    (asked,) = (line(notice) for notice in pending("chat"))
+    assert asked.startswith("shall I keep release-notes? (seen)")
+    assert f"keep: tacit accept {short} · drop: tacit reject {short}" in asked
+    assert prompt_line.peek(paths.folders().data)[0] == f"tacit: {asked}"
+    gate.reject(gate.inbox.waiting()[0])
+    notices.refresh()
+    assert (tell("chat"), shown()) == ((), "")
+
+
+def test_propose_only_is_silent_but_counted(home: Path) -> None:
+    """Nobody is asked about it: the prompt says nothing, the chat gives a number."""
+    (home / ".config/tacit").mkdir(parents=True)
+    (home / ".config/tacit/config.toml").write_text('[learn]\napproval = "propose-only"\n')
+    gate = gate_for([user_place()], Settings(learn=LearnSettings(approval="propose-only")))
+    for name in BODIES:
+        learned(gate, name)
+    assert shown() == ""
+    assert tell("chat") == ("3 changes wait in the inbox · see: tacit inbox",)
+    assert tell("chat") == ()
+    assert tell("inbox") == ()  # which lists them
+
+
+def test_what_the_user_accepted_is_no_news_but_asks_once_to_go_on() -> None:
+    """Three times yes brings the one question, on every face, until a setting answers it."""
+    for name in BODIES:
+        gate = gate_for([user_place()], Settings())
+        learned(gate, name)
+        assert gate.accept(gate.inbox.waiting()[0]).applied
+    assert [notice.kind for notice in pending("chat")] == ["question"]
+    (asked,) = tell("chat")
+    assert GO_ON in asked
+    assert GO_ON in shown()
+    assert noticing.ask_to_go_on() == ""
+    assert tell("chat") == ()
+    Path(paths.folders().config).mkdir(parents=True, exist_ok=True)
+    Path(paths.folders().config_file).write_text('[learn]\napproval = "ask"\n')
+    assert pending("desktop") == []
+
+
+def test_a_change_that_is_announced_again_is_not_told_again() -> None:
+    """After a kill the job tells of its change once more: still one notice."""
+    gate = auto()
+    with acting_as("reviewer"):
+        change = make_change("db-migration", made("db-migration"), reason="seen")
+        verdict = gate.propose(change)
+        noticing.about(change, verdict)
+        noticing.about(change, gate.propose(change))
+    assert len(pending("chat")) == 1
+    noticing.listen()
+    assert len(noticing._listening) == 2
+
+
+def test_several_fit_in_one_line_of_a_prompt() -> None:
+    """The newest is told with the number of the others; seen in the inbox, nothing is left."""
+    gate = auto()
+    for name in BODIES:
+        learned(gate, name)
+    text = shown()
+    assert text.startswith("tacit: learned the skill log-triage")
+    assert text.endswith("· 2 more: tacit inbox")
+    learned_again = announce(Notice(kind="edited", skill="x", change=CHANGE))
+    assert learned_again
+    assert shown() == (
+        "tacit: improved the skill x · see: tacit diff 9c1d22ab · undo: tacit undo 9c1d22ab"
+    )
+    announce(Notice(kind="edited", skill="y", change="20261115-120000000-00000001"))
+    assert tell("inbox")
+    assert shown() == ""
+
+
+def test_many_failures_are_one_line() -> None:
+    """A server that was down all night is told once, with how many sessions it cost."""
+    for number in range(5):
+        announce(Notice(kind="failed", session=f"codex:{number}", why="the server did not answer"))
+    (text,) = tell("chat")
+    assert text == (
+        "could not learn from 5 sessions (last: the server did not answer) · see: tacit jobs"
+    )
+    announce(Notice(kind="failed", session="codex:9", why="no"))
+    assert tell("chat") == ("could not learn from a session (no) · see: tacit why codex:9",)
+
+
+def test_old_news_is_no_news() -> None:
+    """What nobody was told for two weeks is told no more."""
+    announce(Notice(kind="created", skill="x", change=CHANGE))
+    later = datetime.now(UTC) + notices.FRESH + timedelta(hours=1)
+    assert pending("chat", now=later) == []
+    assert len(pending("chat")) == 1
+
+
+def test_commands_from_notices_find_skills_of_other_projects(home: Path) -> None:
+    """The folder of a change is known from its notice."""
+    announce(Notice(kind="created", skill="x", change=CHANGE, root=str(home / "p/.agents/skills")))
+    assert notices.roots() == [str(home / "p/.agents/skills")]
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A program of any name on PATH that writes down its arguments, and ends as it is told."""
+
+    def make(name: str, code: int = 0) -> Path:
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        written = tmp_path / f"{name}.arguments"
+        path.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{written}'\nexit {code}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
+        return written
+
+    return make
+
+
+def test_desktop_notification_where_it_is_set(program) -> None:
+    """The system's program gets the line as text, not as markup; by default it is not called."""
+    written = program("notify-send")
+    announce(Notice(kind="created", skill="<b>x", change=CHANGE))
+    assert not written.exists()
+    announce(Notice(kind="edited", skill="<b>x", change=CHANGE), learn=LearnSettings(notify=True))
+    app, end, title, body = written.read_text().splitlines()
+    assert (app, end, title) == ("--app-name=tacit", "--", "Tacit")
+    assert body.startswith("improved the skill &lt;b&gt;x · see: tacit diff 9c1d22ab")
+    assert [notice.kind for notice in pending("desktop")] == ["created"]
+
+
+def test_a_desktop_that_fails_disturbs_nothing(program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that fails, or none at all: the notice is stored all the same."""
+    program("notify-send", code=1)
+    learn = LearnSettings(notify=True)
+    assert announce(Notice(kind="created", skill="x", change=CHANGE), learn=learn)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert announce(Notice(kind="edited", skill="x", change=CHANGE), learn=learn)
+    assert len(pending("desktop")) == 2
+
+
+def test_on_a_mac_the_words_are_arguments_of_the_script(program, monkeypatch) -> None:
+    """Quotes in a skill's name are no part of what osascript runs."""
+    from tacit.learn import desktop
+
+    written = program("osascript")
+    monkeypatch.setattr(desktop.sys, "platform", "darwin")
+    monkeypatch.setenv("PATH", str(written.parent / "bin"))
+    assert desktop.notify("Tacit", 'a" & (do shell script "x") & "')
+    lines = written.read_text().splitlines()
+    assert lines[-2:] == ["Tacit", 'a" & (do shell script "x") & "']
+    assert not any("do shell" in text for text in lines[:-1])
+
+
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.text(), st.text())
+def test_whatever_a_name_holds_a_line_is_one_line(home: Path, name: str, why: str) -> None:
+    """No character of a name or a reason breaks a prompt or steers a terminal."""
+    for path in Path(paths.folders().data).glob("*"):
+        path.unlink()
+    announce(Notice(kind="created", skill=name, change=CHANGE, why=why))
+    text = shown()
+    assert text.startswith("tacit: learned the skill ")
+    assert text == text.rstrip("\n")
+    assert all(c.isprintable() or c in "\u00a0" or ord(c) > 0x9F for c in text)
+    assert "\n" not in text
+    assert "\x1b" not in text
+
+
+def test_two_shells_do_not_both_tell() -> None:
+    """Of many that ask at once exactly one gets the line."""
+    announce(Notice(kind="created", skill="x", change=CHANGE))
+    program = Path(sys.executable).with_name("tacit")
+    several = [
+        subprocess.Popen([program, "prompt-status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    outputs = [one.communicate(timeout=60) for one in several]
+    assert sorted(out != b"" for out, _ in outputs) == [False, False, False, True]
+    assert {err for _, err in outputs} == {b""}
+    assert [name for name in os.listdir(paths.folders().data) if "prompt" in name] == []
+
+
+def test_a_prompt_is_answered_without_the_command_line_library(home: Path) -> None:
+    """Neither click nor SQLite nor msgspec is loaded for it, with a line to tell and without."""
+    probe = (
+        "import sys; from tacit.ui.cli.fast import answer; code = answer(['prompt-status']);"
+        " heavy = {'click', 'sqlite3', 'msgspec', 're'} & set(sys.modules); print(code, heavy)"
+    )
+    announce(Notice(kind="created", skill="x", change=CHANGE))
+    for wanted in ("tacit: learned the skill x", "0 set()"):
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {probe}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.stdout.startswith(wanted), done
+        assert done.stdout.endswith("0 set()\n")
+
+
+def test_a_broken_database_disturbs_nothing() -> None:
+    """Nothing can be stored or told then, and nobody notices."""
+    path = Path(database.default_path())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"this is no database, by any means" * 99)
+    assert not announce(Notice(kind="created", skill="x", change=CHANGE))
+    assert (tell("chat"), pending("inbox"), notices.roots()) == ((), [], [])

@@ -1,0 +1,191 @@
+"""The staging folder: copies in, edits out, and nothing by a side way."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tacit.agent.tools.tool import Failed
+from tacit.base.errors import NotFound
+from tacit.changes.change import Create, Rewrite, is_id, make_change, time_of
+from tacit.changes.gate import Gate
+from tacit.changes.place import user_place
+from tacit.learn.background.desk import MOST_BYTES, Desk
+from tacit.learn.background.staging import Staging, change_id
+
+HEAD = b"---\nname: notes\ndescription: Takes notes. Use when notes are wanted.\n---\n\n# Notes\n"
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """A gate to the user's skills, with the skill `notes`."""
+    made = Gate([user_place()])
+    files = {"SKILL.md": HEAD, "scripts/run.sh": b"#!/bin/sh\necho hi\n"}
+    verdict = made.propose(make_change("notes", Create(files, ("scripts/run.sh",)), actor="user"))
+    assert verdict.applied
+    return made
+
+
+def test_a_copy_goes_in_and_its_edit_lands(gate: Gate) -> None:
+    """What was edited comes out with its base, and lands once however often it is proposed."""
+    staging = Staging.open("job:1")
+    copied = staging.copy_in(gate, "notes")
+    assert staging.copy_in(gate, "notes") is copied
+    assert staging.changed() == []
+    desk = Desk(staging.path)
+    desk.write("notes", "SKILL.md", HEAD + b"\nMore.\n")
+    (edited,) = staging.changed()
+    assert (edited.skill, edited.base, edited.is_new) == ("notes", copied.base, False)
+    assert edited.old["scripts/run.sh"].kind == edited.new["scripts/run.sh"].kind == "program"
+    change = edited.change("job:1", "user", "because", evidence=["t1"])
+    assert isinstance(change.operations[0], Rewrite)
+    first = gate.propose(change)
+    again = gate.propose(edited.change("job:1", "user", "because"))
+    assert first.applied
+    assert (again.outcome, again.version) == ("applied", first.version)
+    assert len(list(gate.site().history.log("notes"))) == 2
+
+
+def test_a_person_s_edit_meanwhile_is_kept(gate: Gate) -> None:
+    """A line that the user wrote while the copy was out stands beside the machine's."""
+    staging = Staging.open("job-2")
+    staging.copy_in(gate, "notes")
+    Desk(staging.path).write("notes", "SKILL.md", HEAD + b"\nThe machine's.\n")
+    path = Path(user_place().root) / "notes" / "SKILL.md"
+    path.write_bytes(HEAD.replace(b"Takes notes.", b"Takes my notes."))
+    (edited,) = staging.changed()
+    assert gate.propose(edited.change("job-2", "user", "x")).applied
+    assert b"my notes" in path.read_bytes()
+    assert b"The machine's." in path.read_bytes()
+
+
+def test_a_new_skill_comes_out_as_new(gate: Gate) -> None:
+    """A folder that was not copied in is a skill to create; an empty one is nothing."""
+    staging = Staging.open("job-3")
+    desk = Desk(staging.path)
+    desk.write("fresh", "SKILL.md", HEAD)
+    desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n", executable=True)
+    desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n")
+    os.mkdir(os.path.join(desk.path, "empty"))
+    (edited,) = staging.changed()
+    assert (edited.name, edited.is_new, edited.root) == ("fresh", True, "")
+    change = edited.change("job-3", "user", "x", root=user_place().root)
+    assert change.operations == (
+        Create({"SKILL.md": HEAD, "scripts/a.py": b"#!/usr/bin/env python3\n"}, ("scripts/a.py",)),
+    )
+
+
+def test_what_stands_elsewhere_is_not_copied(gate: Gate) -> None:
+    """A skill that is not there, or a second of the same name, is not staged."""
+    staging = Staging.open("job-4")
+    with pytest.raises(NotFound):
+        staging.copy_in(gate, "nothing")
+    staging.copy_in(gate, "notes")
+    with pytest.raises(NotFound, match="is being changed"):
+        staging.copy_in(gate, "more/notes")
+
+
+def test_links_are_left_where_they_are(gate: Gate, home: Path) -> None:
+    """A link in a skill is not copied; one that appears on the desk spoils its folder."""
+    secret = home / "secret"
+    secret.write_text("secret")
+    (Path(user_place().root) / "notes" / "way").symlink_to(secret)
+    staging = Staging.open("job-5")
+    assert "way" not in staging.copy_in(gate, "notes").files
+    desk = Path(Desk(staging.path).path)
+    assert not (desk / "notes" / "way").exists()
+    (desk / "notes" / "way").symlink_to(secret)
+    os.link(secret, desk / "hard")
+    (desk / "other").mkdir()
+    os.link(secret, desk / "other" / "SKILL.md")
+    os.mkfifo(desk / "other" / "pipe")
+    (desk / "linked").symlink_to(home)
+    assert staging.changed() == []
+    assert {found.name for found in staging.spoilt()} == {"notes", "other", "linked", "hard"}
+
+
+def test_a_second_try_begins_anew(gate: Gate) -> None:
+    """What a killed try left is gone; what others left long ago is swept, what is new is not."""
+    first = Staging.open("job-6")
+    Desk(first.path).write("half", "SKILL.md", b"x")
+    other = Staging.open("other")
+    old = Staging.open("old")
+    long_ago = time.time() - 10 * 86_400
+    os.utime(old.path, (long_ago, long_ago))
+    again = Staging.open("job-6")
+    assert again.path == first.path
+    assert Desk(again.path).names() == []
+    assert os.path.isdir(other.path)
+    assert not os.path.exists(old.path)
+    again.discard()
+    again.discard()
+    assert not os.path.exists(again.path)
+
+
+def test_an_id_is_the_same_each_time() -> None:
+    """One job and one skill give one id, in the gate's format, also in a later try."""
+    first = change_id("job-7", "notes")
+    Staging.open("job-7").discard()
+    assert is_id(first)
+    assert change_id("job-7", "notes") == first
+    assert len({first, change_id("job-7", "other"), change_id("job-8", "notes")}) == 3
+    assert abs(time_of(first).timestamp() - time.time()) < 600
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(job=st.text(min_size=1, max_size=30), path=st.text(max_size=30))
+def test_no_name_leads_out(home: Path, job: str, path: str) -> None:
+    """Whatever a job or a file is called, it lies in the staging folder or is refused."""
+    staging = Staging.open(job.encode("utf-8", "replace").decode())
+    desk = Desk(staging.path)
+    for skill in ("demo", path):
+        try:
+            desk.write(skill, path, b"x")
+        except Failed:
+            continue
+        assert os.path.lexists(os.path.join(desk.path, skill, path))
+    above = os.path.dirname(staging.path)
+    assert os.path.basename(above) == "staging"
+    assert sorted(os.listdir(staging.path)) == ["log", "skills", "tmp"]
+    staging.discard()
+    assert set(os.listdir(above)) <= {".began"}
+
+
+def test_the_desk_refuses_ways_out(gate: Gate, home: Path) -> None:
+    """Links planted on the desk are neither read, written nor removed through."""
+    staging = Staging.open("job-9")
+    staging.copy_in(gate, "notes")
+    desk = Desk(staging.path)
+    (home / "secret").write_text("secret")
+    folder = Path(desk.path) / "notes"
+    (folder / "way").symlink_to(home)
+    (folder / "file").symlink_to(home / "secret")
+    for act in (
+        lambda: desk.read("notes", "way/secret"),
+        lambda: desk.read("notes", "file"),
+        lambda: desk.write("notes", "way/secret", b"x"),
+        lambda: desk.write("notes", "file", b"x"),
+        lambda: desk.remove("notes", "way/secret"),
+        lambda: desk.remove("notes", "SKILL.md"),
+        lambda: desk.read("../skills/notes"),
+        lambda: desk.write("notes", "big", b"x" * (MOST_BYTES + 1)),
+        lambda: desk.read("nobody"),
+        lambda: desk.read("notes", "none.md"),
+    ):
+        with pytest.raises(Failed):
+            act()
+    assert (home / "secret").read_text() == "secret"
+
+
+def test_a_hard_link_is_not_written_through(gate: Gate, home: Path) -> None:
+    """A file with a second name elsewhere is replaced, and the other one keeps its bytes."""
+    staging = Staging.open("job-10")
+    desk = Desk(staging.path)
+    desk.write("demo", "SKILL.md", b"one")
+    os.link(Path(desk.path) / "demo" / "SKILL.md", home / "second")
+    desk.write("demo", "SKILL.md", b"two")
+    assert (home / "second").read_bytes() == b"one"
+    assert desk.read("demo") == b"two"
