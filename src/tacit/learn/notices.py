@@ -25,7 +25,7 @@ from tacit.base.terminal import fit, one_line
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
-    "proposed", "failed", "question",
+    "proposed", "failed", "question", "scheduled",
 ]  # fmt: skip
 Face = Literal["chat", "inbox", "desktop"]
 
@@ -85,7 +85,7 @@ def line(notice: Notice) -> str:
         case "failed":
             session = one_line(notice.session)
             return f"could not learn from a session{why} · see: tacit why {session}"
-        case "question":
+        case "question" | "scheduled":
             return one_line(notice.why)
     return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
 
