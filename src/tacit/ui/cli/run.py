@@ -24,7 +24,7 @@ Examples:
 Exit codes: 0 answered, 1 a limit was reached, 11 the model or the provider failed, 130 stopped.
 """
 
-_CODES = {"done": 0, "interrupted": 130, "error": 11}
+CODES = {"done": 0, "interrupted": 130, "error": 11}
 
 
 @click.command(epilog=_EPILOG)
@@ -68,7 +68,7 @@ def command(
 
 
 async def _run(session: Session, message: str, as_json: bool) -> int:
-    shown = _Printer()
+    shown = Printer()
     reason: events.Reason = "error"
     async for event in session.say(message):
         if as_json:
@@ -78,13 +78,13 @@ async def _run(session: Session, message: str, as_json: bool) -> int:
         if isinstance(event, events.End):
             reason = event.reason
     shown.break_line()
-    code = _CODES.get(reason, 1)
+    code = CODES.get(reason, 1)
     if code == 1:
         click.echo(f"tacit: stopped: the limit on {reason} was reached", err=True)
     return code
 
 
-class _Printer:
+class Printer:
     """The answer on standard output, everything else on standard error."""
 
     def __init__(self) -> None:

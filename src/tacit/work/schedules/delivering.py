@@ -23,6 +23,7 @@ from tacit.base.secrets import redact
 from tacit.base.terminal import fit, one_line
 from tacit.learn.notices import Notice, announce
 from tacit.work.schedules import runs
+from tacit.work.schedules.binding import Binding
 from tacit.work.schedules.runs import Row
 from tacit.work.schedules.shelf import Schedule
 
@@ -101,19 +102,20 @@ def _serve(place: str, schedule: Schedule, row: Row, hosts: tuple[str, ...]) -> 
             raise Failed("no such place is known")
 
 
-def file_path(target: str, schedule: Schedule, due: datetime) -> str:
+def file_path(target: str, name: str, binding: Binding, due: datetime) -> str:
     """The file that an output is written to; {name}, {date} and {time} stand for the run's own."""
-    shown = due.astimezone(schedule.binding.place)
+    shown = due.astimezone(binding.place)
     path = (
-        target.replace("{name}", schedule.name)
+        target.replace("{name}", name)
         .replace("{date}", f"{shown:%Y-%m-%d}")
         .replace("{time}", f"{shown:%H%M%S}")
     )
-    return os.path.join(schedule.binding.project, os.path.expanduser(path))
+    return os.path.join(binding.project, os.path.expanduser(path))
 
 
 def _file(target: str, schedule: Schedule, row: Row) -> None:
-    write_atomic(file_path(target, schedule, row.due), row.output.encode() + b"\n", mode=0o644)
+    path = file_path(target, schedule.name, schedule.binding, row.due)
+    write_atomic(path, row.output.encode() + b"\n", mode=0o644)
 
 
 def _command(command: str, schedule: Schedule, row: Row) -> None:
