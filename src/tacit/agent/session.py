@@ -16,6 +16,7 @@ from tacit.agent.instructions import instructions, untold
 from tacit.agent.kit import Kit
 from tacit.agent.limits import Limits
 from tacit.agent.loop import Agent
+from tacit.agent.recalling import fact_news, recalled
 from tacit.agent.servers import Servers
 from tacit.agent.tools import Tool
 from tacit.agent.tools.skills import RunSkill, activate
@@ -115,6 +116,8 @@ class Session:
         named = Slash(tuple(skills), message, "") if skills else None
         slash = named or parse_slash(message, self.library)
         if isinstance(slash, Unknown):
+            slash = self._recalled(slash, message)
+        if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
             yield events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
             yield events.End("error", "", 0)
@@ -122,7 +125,11 @@ class Session:
         agent = self._loaded(await self._servers.tools())
         self._notices += self._servers.troubles
         self._servers.troubles.clear()
-        fresh = news(self.library, self.conversation)
+        facts = fact_news(
+            self.library.cwd, self.settings.memory, self.conversation.known, self.context.noted
+        )
+        self.context.noted.clear()
+        fresh = news(self.library, self.conversation, facts)
         reason: events.Reason = "interrupted"
         try:
             async for event in self._answer(agent, message, slash, fresh):
@@ -136,6 +143,20 @@ class Session:
             self._uses.end("interrupted")
             counts = self.conversation.counts
             bus.publish(counts.answered(self.context.session, self.project, reason))
+
+    def _recalled(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
+        """What `message` asks for once a skill that was put away is back."""
+        from tacit.agent.bringing_back import bring_back
+
+        found = bring_back(self.library, unknown.name, "user", self.conversation.session)
+        if found is None:
+            return unknown
+        self._notices.append(found.note)
+        if not found.name:
+            return unknown
+        self.library.refresh()
+        called = message.replace(f"/{unknown.name}", f"/{found.name}", 1)
+        return parse_slash(called, self.library)
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News
@@ -199,12 +220,16 @@ class Session:
         return found
 
     def _start(self) -> Conversation:
+        facts = recalled(self.library.cwd, self.settings.memory)
         text = instructions(
-            self.project, self.library, self.tools, network=self.settings.agent.network
+            self.project,
+            self.library,
+            self.tools,
+            network=self.settings.agent.network,
+            memory=facts.text,
         )
-        return Conversation.new(
-            text, project=self.project, model=self.choice.name, known=offered(self.library)
-        )
+        known = (*offered(self.library), *facts.marks)
+        return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
 
     def _hear(self, looked: Looked) -> None:
         if looked.session == self.context.session:

@@ -203,6 +203,12 @@ def allowed(learn: LearnSettings, *, now: datetime | None = None) -> str:
         return _unknown(str(error))
 
 
+def held(*, now: datetime | None = None) -> Spent:
+    """What work that is going on may still take: its `money`, and its tokens as input."""
+    with _open() as connection:
+        return _held(connection, _stamp(now))
+
+
 def today(*, now: datetime | None = None) -> Spent:
     """What was spent since midnight, by this machine's clock."""
     return since(_midnight(now))

@@ -19,6 +19,8 @@ from tacit.base.errors import NotFound
 from tacit.changes.change import Change, Create, MergeInto, Operation, Refusal, Rewrite, WriteFile
 from tacit.changes.change import Edit as EditOperation
 from tacit.changes.duplicates import resemblance, sketch
+from tacit.skills.memory import FACT_FILE
+from tacit.skills.reading import parse_skill
 
 State = Literal["waiting", "accepted", "rejected"]
 SAME = 0.8
@@ -230,12 +232,18 @@ def _text(change: Change) -> str:
     return "\n".join(_says(operation) for operation in change.operations)
 
 
+def _file(path: str, data: bytes) -> str:
+    """The path and the text; of a fact what it says, as all facts of a day have like heads."""
+    if path == FACT_FILE:
+        fact = parse_skill(data)
+        return f"{path} {fact.description}\n{fact.body}"
+    return f"{path} {data.decode('utf-8', 'replace')}"
+
+
 def _says(operation: Operation) -> str:
     match operation:
         case Create(files=files) | Rewrite(files=files):
-            return "\n".join(
-                f"{path} {data.decode('utf-8', 'replace')}" for path, data in sorted(files.items())
-            )
+            return "\n".join(_file(path, data) for path, data in sorted(files.items()))
         case EditOperation(new=new, old=old, path=path):
             return f"{path} {old} {new}"
         case WriteFile(path=path, data=data):

@@ -1,4 +1,4 @@
-"""A place: one folder of skills that changes can be made in, with its scope and its project."""
+"""A place: one folder of skills, or of facts, that changes can be made in, with its scope."""
 
 import hashlib
 import os
@@ -7,22 +7,26 @@ from typing import Literal
 import msgspec
 
 from tacit.base import paths
+from tacit.skills.memory import MEMORY
 from tacit.skills.scheduled import folder as scheduled_folder
 from tacit.skills.skill import Origin, Skill
 
 Scope = Literal["project", "user", "extra", "bundled", "scheduled"]
+Kind = Literal["skills", "facts"]
 
 SHARED = os.path.join(".agents", "skills")
 """Where skills lie in a project and in a home, for every agent."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A skills folder. It need not exist yet, unless a skill in it is to be changed."""
+    """A folder of skills or of facts. It need not exist yet, unless what is in it is changed."""
 
     root: str
     scope: Scope = "user"
     project: str = ""
     """The project that it belongs to; its real path must lie in there."""
+    kind: Kind = "skills"
+    """What lies in it, and with that the rules that hold there; see `form.py`."""
 
     @property
     def real(self) -> str:
@@ -64,6 +68,41 @@ def places_here(cwd: str | None = None) -> list[Place]:
 def scheduled_place() -> Place:
     """The skills that only schedules run: in the data folder, where no library looks."""
     return Place(scheduled_folder(), "scheduled")
+
+
+def all_places(cwd: str | None = None) -> list[Place]:
+    """Where anything can be changed from `cwd`: skills, then facts."""
+    return [*places_here(cwd), *fact_places(cwd)]
+
+
+def fact_places(cwd: str | None = None) -> list[Place]:
+    """Where facts are kept: the project's folder, then the user's."""
+    return list(dict.fromkeys((project_facts(cwd), user_facts())))
+
+
+def place_of(root: str) -> Place | None:
+    """The place of a project with this folder, where the project is still there."""
+    for folder, kind in ((SHARED, "skills"), (MEMORY, "facts")):
+        project = root.removesuffix(os.sep + folder)
+        if project != root and os.path.isdir(project):
+            return Place(root, "project", project, kind)  # type: ignore[arg-type]
+    return None
+
+
+def user_facts() -> Place:
+    """The user's own facts: `~/.agents/memory`."""
+    return Place(os.path.join(paths.user_home(), MEMORY), "user", kind="facts")
+
+
+def project_facts(cwd: str | None = None) -> Place:
+    """The facts of the project that `cwd` lies in: `<project>/.agents/memory`.
+
+    Outside any project (the home itself) that is the user's place.
+    """
+    project = paths.project_root(cwd or os.getcwd())
+    if project == paths.user_home():
+        return user_facts()
+    return Place(os.path.join(project, MEMORY), "project", project, "facts")
 
 
 def user_place() -> Place:

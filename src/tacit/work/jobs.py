@@ -84,9 +84,10 @@ def listing(*, kind: str = "", limit: int = 0) -> list[Entry]:
 def show(name: str) -> Entry:
     """The job called `name`, or by enough of its id to be sure. Raises `NotFound` and `Usage`."""
     known = listing()
-    exact = [entry for entry in known if entry.id == name]
-    near = exact or [e for e in known if len(name) >= 4 and name in (e.id[: len(name)], e.key)]
-    near = near or [e for e in known if e.id.partition("-")[2].startswith(name) and len(name) >= 4]
+    near = [entry for entry in known if name in (entry.id, entry.key)]
+    if not near and len(name) >= 4:
+        both = [(entry, entry.id, entry.id.rpartition("-")[2]) for entry in known]
+        near = [e for e, whole, end in both if whole.startswith(name) or end.startswith(name)]
     if not near:
         raise NotFound(f"there is no job '{name}'", "see what there is: tacit jobs")
     if len({entry.id for entry in near}) > 1:
@@ -190,7 +191,7 @@ def _entry(job: str, runs: "list[WorkflowStatus]") -> Entry | None:
     ticket, status = tickets[-1]
     last = attempts[-1]
     changes = {change: None for _, s in tickets for change in _done(s).changes}
-    before = attempts[-2].reason if last.state == "put off" and len(attempts) > 1 else ""
+    before = attempts[-2].reason if last.state in _LIVE and len(attempts) > 1 else ""
     return Entry(
         job,
         ticket.kind,

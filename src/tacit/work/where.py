@@ -92,6 +92,15 @@ def check(where: Place) -> None:
         return
 
 
+def inspect(where: Place) -> str:
+    """Empty, or what is wrong inside a file that can be opened. Raises as `check` does."""
+    with _open(where) as connection:
+        if where.shared:
+            return ""
+        said = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
+    return "" if said == ["ok"] else "; ".join(said)
+
+
 def made(where: Place) -> bool:
     """Whether the engine has been here. Raises as `check` does."""
     if where.path and not os.path.exists(where.path):

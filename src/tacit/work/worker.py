@@ -160,8 +160,8 @@ def _until_idle(
             if ticking.turn() | desk.turn():
                 last = time.monotonic()
             elif not events.pending() and time.monotonic() - last >= idle:
-                glue.idle()
-                if not stay and not desk.turn():
+                worth_staying = glue.idle()
+                if not stay and not worth_staying and not desk.turn():
                     break
                 last = time.monotonic()
             pause(min(_STEP, max(idle, 0.05)))
