@@ -13,6 +13,7 @@ from tacit.base.errors import Usage
 from tacit.base.terminal import plain
 from tacit.ui.cli import output
 from tacit.ui.cli.names import complete_skill
+from tacit.ui.talk.scheduled import kit
 
 _EPILOG = """\b
 Examples:
@@ -58,7 +59,7 @@ def command(
         raise Usage("nothing to do", 'say what: tacit run "…"')
     flags = {"agent.turns": max_turns, "agent.seconds": max_seconds}
     loaded = settings.load(flags={key: value for key, value in flags.items() if value})
-    session = Session(loaded.settings, model=model, yes=yes)
+    session = Session(loaded.settings, model=model, yes=yes, kit=kit())
     try:
         names = [session.library.get(name).name for name in skill]
         message = " ".join([*(f"/{name}" for name in names), message])

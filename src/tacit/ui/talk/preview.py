@@ -15,6 +15,8 @@ def preview(request: Request, project: str) -> tuple[str, str]:
     if request.power == "command":
         return plain(request.subject), "command"
     arguments = request.arguments
+    if request.tool in ("add_schedule", "patch_schedule"):
+        return _scheduled(arguments), "text"
     old, new = _text(arguments, "old", "old_string"), _text(arguments, "new", "new_string")
     name = plain(request.subject)
     if old is not None and new is not None:
@@ -23,6 +25,14 @@ def preview(request: Request, project: str) -> tuple[str, str]:
     if content is not None and request.subject:
         return _diff(_standing(request.subject, project), content, name), "diff"
     return arguments_text(arguments), "text"
+
+
+def _scheduled(arguments: dict[str, object]) -> str:
+    """What a schedule would bind, with its exact times first."""
+    from tacit.ui.talk.words import arguments_text
+    from tacit.work.schedules.tools import preview as times
+
+    return plain("\n".join(part for part in (times(arguments), arguments_text(arguments)) if part))
 
 
 def _diff(before: str, after: str, name: str) -> str:

@@ -185,8 +185,9 @@ class RunLibrary(Library):
         others = (e for e in super().entries if e.name not in (CREATOR, self._schedule.name))
         return [*others, _entry(self._schedule)]
 
-    def search(self, query: str, limit: int = 10) -> "list[Hit]":
-        return [hit for hit in super().search(query, limit) if hit.entry.name != CREATOR]
+    def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
+        found = super().search(query, limit, archived=archived)
+        return [hit for hit in found if hit.entry.name != CREATOR]
 
     def _offers(self) -> "list[Offer]":
         return [offer for offer in super()._offers() if offer.name != CREATOR]
