@@ -25,7 +25,9 @@ def run(job: Job) -> Done:
     with _opened() as store:
         stored = _find(store, str(job.payload.get("session", "")))
         trace = store.trace(stored.id)
-        settings = load(trace.project or None).settings
+        model = str(job.payload.get("model", ""))
+        flags = {"agent.background": model} if model else {}
+        settings = load(trace.project or None, flags).settings
         wanted = Wanted(
             job=job.id,
             moment=str(job.payload.get("moment", "after")),
