@@ -48,13 +48,13 @@ def command(ctx: click.Context, as_json: bool) -> int:
     where = place()
     stopped: list[int] = []
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def end(number: int, frame: FrameType | None) -> None:
         stopped.append(number)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, stop)
+        signal.signal(number, end)
     log(f"daemon: began, process {os.getpid()}, jobs in {where.shown}")
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json({"pid": os.getpid(), "queue": where.shown, "log": log_file()})
     else:
         click.echo(f"Working until Ctrl-C. Jobs: {where.shown} · log: {shorten(log_file())}")
@@ -139,7 +139,7 @@ def stop(as_json: bool) -> int:
             if time.monotonic() > until:
                 raise Busy(f"process {here.pid} has not ended", f"look at it: ps -p {here.pid}")
             time.sleep(0.1)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json({"stopped": here})
     else:
         click.echo("No worker runs." if here is None else f"Ended process {here.pid}.")
