@@ -211,7 +211,7 @@ class _Hold:
         return DBOS.run_step({"name": name}, function)
 
 
-@DBOS.workflow(name=_WORKFLOW, max_recovery_attempts=KILLS)
+@DBOS.workflow(name=_WORKFLOW, max_recovery_attempts=KILLS - 1)
 def _attempt(text: str) -> dict[str, Any]:
     """One attempt at a job."""
     ticket = msgspec.json.decode(text, type=Ticket)

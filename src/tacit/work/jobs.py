@@ -233,7 +233,7 @@ def _attempt(number: int, status: "WorkflowStatus") -> Attempt:
     state = "failed" if done.outcome == "failed" else _STATES.get(status.status, "queued")
     reason = done.reason
     if state == "stuck":
-        reason = f"its worker was gone {status.recovery_attempts} times while it ran"
+        reason = f"its worker was gone {(status.recovery_attempts or 1) - 1} times while it ran"
     elif state == "cancelled":
         reason = "cancelled by you"
     elif status.error is not None:
