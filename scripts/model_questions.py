@@ -2,7 +2,8 @@
 
 By Tacit means the tools that the agent has: the question goes to the search over the library, the
 first skill found is loaded by `run_skill`, and what that returns is what the model reads. A model
-of this size calls no tools itself, so the calls are made for it, and its prompt is a short one.
+of this size calls no tools itself, so the calls are made for it; and it reads no long prompt, so it
+gets the skill and the question and nothing else.
 """
 
 import asyncio
@@ -19,7 +20,8 @@ from tacit.agent.tools.skills import RunSkill, run_skill
 from tacit.agent.tools.tool import Context, Options
 from tacit.skills.library import Library
 
-SYSTEM = "You answer with one shell command and nothing else."
+ALONE = "{question} Give the command."
+WITH_SKILL = "{skill}\n\n{question} Copy the command from the text above."
 TOKENS = 28
 TOP = 5
 
@@ -46,11 +48,15 @@ Ask = Callable[[list[dict[str, str]]], str]
 
 
 def asker(address: str, timeout: float) -> Ask:
-    """Asks the OpenAI-compatible server at `address`, always in the same way."""
+    """Asks the OpenAI-compatible server at `address`, always in the same way.
 
+    Nothing is left to chance, so the same messages again get the answer that they got.
+    """
+
+    @cached
     def ask(messages: list[dict[str, str]]) -> str:
         body: dict[str, Any] = {"messages": messages, "temperature": 0, "max_tokens": TOKENS}
-        body |= {"model": "local", "seed": 1}
+        body |= {"model": "local", "seed": 1, "stop": ["\n"]}
         request = urllib.request.Request(  # noqa: S310
             f"{address}/v1/chat/completions",
             json.dumps(body).encode(),
@@ -61,6 +67,18 @@ def asker(address: str, timeout: float) -> Ask:
         return str(told["choices"][0]["message"]["content"] or "")
 
     return ask
+
+
+def cached(ask: Ask) -> Ask:
+    known: dict[str, str] = {}
+
+    def remembered(messages: list[dict[str, str]]) -> str:
+        key = json.dumps(messages)
+        if key not in known:
+            known[key] = ask(messages)
+        return known[key]
+
+    return remembered
 
 
 def without(question: Question, ask: Ask) -> Answer:
@@ -108,10 +126,10 @@ def _loaded(library: Library, name: str) -> str:
 
 
 def _send(question: Question, found: str, rank: int, skill: str, ask: Ask) -> Answer:
-    said = f"{skill}\n\nQuestion: {question.text}" if skill else f"Question: {question.text}"
-    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": said}]
+    form = WITH_SKILL if skill else ALONE
+    said = form.format(skill=skill, question=question.text)
     began = time.monotonic()
-    text = ask(messages)
+    text = ask([{"role": "user", "content": said}])
     delivered = question.answer in said
     return Answer(question, found, rank, delivered, text, time.monotonic() - began)
 

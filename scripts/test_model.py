@@ -120,9 +120,10 @@ def measure(
             answers[WAYS[0]].append(without(question, ask))
             answers[WAYS[1]].append(by_tacit(question, library, ask))
             answers[WAYS[2]].append(with_right(question, library, ask))
-            marks = " ".join("yes" if answers[way][-1].right else "no" for way in WAYS)
-            took = sum(answers[way][-1].seconds for way in WAYS)
-            print(f"{number:2}/{len(asked)} {marks} ({took:.0f} s)", file=sys.stderr, flush=True)
+            for way in WAYS:
+                last = answers[way][-1]
+                told = f"{last.right!s:5} {last.seconds:5.0f} s  {way}: {last.text.strip()!r}"
+                print(f"{number:2}/{len(asked)} {told}", file=sys.stderr, flush=True)
     finally:
         os.environ.clear()
         os.environ.update(kept)

@@ -55,7 +55,7 @@ def test_what_is_retrieved_delivered_and_used_is_counted(scripts: Any, home: Pat
 
     def parrot(request: Any) -> str:
         text = request.user_texts[-1]
-        right = next(q for q in asked if text.endswith(q.text))
+        right = next(q for q in asked if q.text in text)
         return f"`{right.answer}`" if right.answer in text else "ls -la"
 
     with ModelServer(parrot) as server:
