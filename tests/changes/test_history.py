@@ -252,3 +252,13 @@ def test_create_after_delete_continues_the_history(kit: Any) -> None:
     kit.propose("notes", Delete())
     assert kit.propose("notes", Create({"SKILL.md": kit.md("notes", "new\n")})).applied
     assert kit.kinds("notes") == ["create", "delete", "create"]
+
+
+def test_a_half_made_git_directory_is_an_empty_history(kit) -> None:
+    """A kill while the first version was written leaves nothing that a reader stumbles over."""
+    (Path(kit.history.folder) / "objects").mkdir(parents=True)
+    assert kit.history.pinned() == []
+    assert kit.history.latest(5) == []
+    kit.history.pack()
+    kit.create("one")
+    assert kit.history.skills() == ["one"]

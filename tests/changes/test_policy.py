@@ -66,7 +66,7 @@ curator    create   -     y        -        -          -
 curator    edit     -     y        -        -          -
 curator    rename   -     -        -        -          -
 curator    archive  -     y        -        -          -
-curator    restore  -     -        -        -          -
+curator    restore  -     y        -        -          -
 curator    merge    -     y        -        -          -
 curator    delete   -     -        -        -          -
 curator    pin      -     -        -        -          -

@@ -13,11 +13,12 @@ from tacit.agent.answered import Looked
 from tacit.agent.approval import Approver, Ask
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import instructions, untold
+from tacit.agent.kit import Kit
 from tacit.agent.limits import Limits
 from tacit.agent.loop import Agent
 from tacit.agent.recalling import fact_news, recalled
 from tacit.agent.servers import Servers
-from tacit.agent.tools import TOOLS, Tool
+from tacit.agent.tools import Tool
 from tacit.agent.tools.skills import RunSkill, activate
 from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.agent.uses import Recorder
@@ -47,12 +48,15 @@ class Session:
         yes: bool = False,
         approve: Ask | None = None,
         ask: AskUser | None = None,
+        kit: Kit | None = None,
     ) -> None:
         cwd = cwd or os.getcwd()
+        kit = kit or Kit()
         chosen = settings.agent
         self.settings = settings
         self.project = paths.project_root(cwd)
-        self.library = Library(cwd, settings)
+        self.library = kit.library or Library(cwd, settings)
+        self.tools = kit.tools
         self.choice = choose(chosen, model)
         self._configured = configured(chosen) or self.choice
         self.conversation = resume(resuming) if resuming else self._start()
@@ -101,13 +105,18 @@ class Session:
         self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
 
-    async def say(self, message: str) -> AsyncGenerator[events.AnyEvent, None]:
-        """Answer a message of the user's; `/name` activates skills first.
+    async def say(
+        self, message: str, *, skills: Sequence[str] = ()
+    ) -> AsyncGenerator[events.AnyEvent, None]:
+        """Answer a message of the user's; `/name` activates skills first, and so do `skills`.
 
         The last event is an `End`. Cancelling the reader interrupts the agent; what was done stays.
         """
         self.library.refresh()
-        slash = parse_slash(message, self.library)
+        named = Slash(tuple(skills), message, "") if skills else None
+        slash = named or parse_slash(message, self.library)
+        if isinstance(slash, Unknown):
+            slash = self._recalled(slash, message)
         if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
             yield events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
@@ -134,6 +143,20 @@ class Session:
             self._uses.end("interrupted")
             counts = self.conversation.counts
             bus.publish(counts.answered(self.context.session, self.project, reason))
+
+    def _recalled(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
+        """What `message` asks for once a skill that was put away is back."""
+        from tacit.agent.bringing_back import bring_back
+
+        found = bring_back(self.library, unknown.name, "user", self.conversation.session)
+        if found is None:
+            return unknown
+        self._notices.append(found.note)
+        if not found.name:
+            return unknown
+        self.library.refresh()
+        called = message.replace(f"/{unknown.name}", f"/{found.name}", 1)
+        return parse_slash(called, self.library)
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News
@@ -178,7 +201,7 @@ class Session:
             self._agent = Agent(
                 [models.build(self.choice), *self._fallback()],
                 self.conversation,
-                (*TOOLS, *more),
+                (*self.tools, *more),
                 self.context,
                 self._approver,
                 limits=limits,
@@ -201,7 +224,7 @@ class Session:
         text = instructions(
             self.project,
             self.library,
-            TOOLS,
+            self.tools,
             network=self.settings.agent.network,
             memory=facts.text,
         )

@@ -183,7 +183,7 @@ class History:
 
     def pack(self) -> None:
         """Let git put loose objects and refs together. Hold the place's lock meanwhile."""
-        if os.path.isdir(self.folder):
+        if self.objects.is_made():
             self.objects.git("pack-refs", "--all", "--prune")
             self.objects.git("repack", "-a", "-d", "-q", "--keep-unreachable")
 

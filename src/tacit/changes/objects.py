@@ -50,12 +50,16 @@ class Objects:
         """Lay out the git directory; twice is the same as once."""
         if self._made:
             return
-        if not os.path.exists(self._path("HEAD")):
+        if not self.is_made():
             for part in ("objects", "refs", "tmp"):
                 os.makedirs(self._path(part), mode=0o700, exist_ok=True)
             self.write_file("config", _CONFIG.encode())
             self.write_file("HEAD", b"ref: refs/heads/none\n")  # last: from here on it is whole
         self._made = True
+
+    def is_made(self) -> bool:
+        """Whether the git directory is there, whole: a kill may have left a part of one."""
+        return os.path.exists(self._path("HEAD"))
 
     def write_file(self, name: str, data: bytes) -> None:
         """Replace a file of the git directory in one step, by way of its `tmp`.

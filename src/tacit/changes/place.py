@@ -8,9 +8,10 @@ import msgspec
 
 from tacit.base import paths
 from tacit.skills.memory import MEMORY
+from tacit.skills.scheduled import folder as scheduled_folder
 from tacit.skills.skill import Origin, Skill
 
-Scope = Literal["project", "user", "extra", "bundled"]
+Scope = Literal["project", "user", "extra", "bundled", "scheduled"]
 Kind = Literal["skills", "facts"]
 
 SHARED = os.path.join(".agents", "skills")
@@ -40,8 +41,8 @@ class Place(msgspec.Struct, frozen=True):
 
     def origin(self, skill: Skill) -> Origin:
         """Whose `skill` is, when it lies here."""
-        if self.scope == "bundled":
-            return "bundled"
+        if self.scope in ("bundled", "scheduled"):
+            return self.scope
         if skill.learned:
             return "learned"
         if skill.source == "scheduled":
@@ -51,7 +52,7 @@ class Place(msgspec.Struct, frozen=True):
 
 def places_here(cwd: str | None = None) -> list[Place]:
     """Where skills can be changed from `cwd`: the project's and the user's own folder, whether
-    they exist or not, then every other folder that the library reads."""
+    they exist or not, then every other folder that the library reads, then what is scheduled."""
     from tacit.base.settings import load
     from tacit.skills.scopes import roots
 
@@ -61,7 +62,12 @@ def places_here(cwd: str | None = None) -> list[Place]:
         Place(root.path, root.scope, root.project)  # type: ignore[arg-type]
         for root in roots(here, hosts=chosen.hosts, extra=chosen.paths)
     ]
-    return [project_place(here), user_place(), *others]
+    return [project_place(here), user_place(), *others, scheduled_place()]
+
+
+def scheduled_place() -> Place:
+    """The skills that only schedules run: in the data folder, where no library looks."""
+    return Place(scheduled_folder(), "scheduled")
 
 
 def all_places(cwd: str | None = None) -> list[Place]:

@@ -55,6 +55,7 @@ _TABLE: dict[tuple[Actor, Act], str] = {
     ("curator", "create"): "   refuse  allow   refuse  refuse    refuse ",
     ("curator", "edit"): "     refuse  allow   refuse  refuse    refuse ",
     ("curator", "archive"): "  refuse  allow   refuse  refuse    refuse ",
+    ("curator", "restore"): "  refuse  allow   refuse  refuse    refuse ",
     ("curator", "merge"): "    refuse  allow   refuse  refuse    refuse ",
     ("distiller", "create"): " refuse  allow   refuse  refuse    refuse ",
     ("distiller", "edit"): "   propose allow   refuse  refuse    propose",

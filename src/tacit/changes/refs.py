@@ -108,7 +108,7 @@ class Refs:
 
     def list(self, prefix: str, *, newest: int = 0) -> list[tuple[str, str]]:
         """Name and commit of each ref below `prefix`; with `newest`, the last so many by name."""
-        if not os.path.isdir(self._folder):
+        if not self._objects.is_made():
             return []
         order = ["--sort=-refname", f"--count={newest}"] if newest else []
         out = self._objects.git("for-each-ref", *order, "--format=%(objectname) %(refname)", prefix)

@@ -12,9 +12,10 @@ import stat
 
 from tacit.changes.contain import Folder, remove_tree
 from tacit.changes.files import Contents, File, Files
+from tacit.skills import archive
 
 STAGE = ".tacit-stage"
-ARCHIVE = ".archive"
+ARCHIVE = archive.FOLDER
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from tacit.skills.search import Hit
 
 Scope = Literal["project", "user", "extra", "bundled"]
-State = Literal["active", "shadowed", "untrusted"]
+State = Literal["active", "shadowed", "untrusted", "archived"]
+"""`archived`: only in what `search` was asked to find; the library itself lists none."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -85,7 +86,8 @@ class Library:
         """Every skill once, in order of precedence."""
         ranked, also = rank(self.snapshots)
         return [
-            _entry(root, row, state, real, also.get(real, ())) for root, row, state, real in ranked
+            entry_of(root, row, state, real, also.get(real, ()))
+            for root, row, state, real in ranked
         ]
 
     @cached_property
@@ -155,11 +157,14 @@ class Library:
         known = sorted({*names, *aliases})
         return difflib.get_close_matches(normal(name).lower(), known, most)
 
-    def search(self, query: str, limit: int = 10) -> "list[Hit]":
-        """The skills that fit `query` best; a few words or a whole task description."""
+    def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
+        """The skills that fit `query` best; a few words or a whole task description.
+
+        `archived`: also those that were put away.
+        """
         from tacit.skills.search import Search
 
-        return Search(self).find(query, limit)
+        return Search(self, archived=archived).find(query, limit)
 
     def catalogue(
         self,
@@ -203,7 +208,8 @@ class Library:
         return next((entry for entry in self.entries if entry.real == real), None)
 
 
-def _entry(root: Root, row: Row, state: str, real: str, also: Iterable[str]) -> Entry:
+def entry_of(root: Root, row: Row, state: str, real: str, also: Iterable[str]) -> Entry:
+    """A row of the index as an entry."""
     folder = row[index.FOLDER]
     name = row[index.NAME]
     base = folder.rpartition("/")[2]

@@ -16,7 +16,7 @@ import msgspec
 import tantivy
 
 from tacit.base.terminal import one_line
-from tacit.skills import words
+from tacit.skills import archive, words
 from tacit.skills.library import Entry
 from tacit.skills.reading import parse_skill, read_bytes
 from tacit.skills.search_index import Progress, SearchIndex, is_damage, key_of
@@ -48,14 +48,22 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Search:
-    """Search over one library. Bringing the index up to date happens at the start."""
+    """Search over one library. Bringing the index up to date happens at the start.
 
-    def __init__(self, library: "Library", progress: Progress | None = None) -> None:
-        self._library = library
+    `archived`: over what was put away as well; such a hit's entry says so in its state.
+    """
+
+    def __init__(
+        self, library: "Library", progress: Progress | None = None, *, archived: bool = False
+    ) -> None:
+        archives = archive.snapshots(library) if archived else []
+        listed = [*library.snapshots, *archives]
+        self._roots = {root.path for root, _ in listed}
         self._index = SearchIndex(library.cache)
-        self._snapshots = [snapshot for _, snapshot in library.snapshots]
+        self._snapshots = [snapshot for _, snapshot in listed]
         self._index.update(self._snapshots, progress)
-        self._entries = {key_of(entry.folder): entry for entry in library.entries}
+        entries = [*library.entries, *archive.entries(archives)]
+        self._entries = {key_of(entry.folder): entry for entry in entries}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -63,8 +71,8 @@ class Search:
         self._schema = self._index.schema
         self._count = int(self._searcher.num_docs)
         self._rarity: dict[tuple[str, str], float] = {}
-        roots = {root.path for root in self._library.roots}
-        self._filter = self._root_filter(roots) if self._index.holds_others(roots) else None
+        others = self._index.holds_others(self._roots)
+        self._filter = self._root_filter(self._roots) if others else None
 
     def find(self, query: str, limit: int = 10) -> list[Hit]:
         """The best `limit` skills for `query`, best first; ties in the order of their names."""

@@ -5,6 +5,9 @@ import msgspec
 from tacit.agent.activation import render
 from tacit.agent.tools.tool import Context, Failed, Result, Tool
 from tacit.base.errors import NotFound
+from tacit.skills.library import Entry
+
+_ARCHIVED = " (archived; run_skill brings it back)"
 
 
 class RunSkill(msgspec.Struct, frozen=True):
@@ -26,7 +29,7 @@ async def run_skill(call: RunSkill, context: Context) -> Result:
 
 def activate(call: RunSkill, context: Context) -> Result:
     """Load a skill into the conversation. The same for a model's call and for `/name`."""
-    entry = context.library.find(call.name)
+    entry = context.library.find(call.name) or _recalled(call.name, context)
     if entry is None:
         near = context.library.suggest(call.name)
         tail = f" Near: {', '.join(near)}." if near else " search_skills finds the right one."
@@ -42,12 +45,26 @@ def activate(call: RunSkill, context: Context) -> Result:
     return Result(text, activated=active)
 
 
+def _recalled(name: str, context: Context) -> Entry | None:
+    """The skill that was put away under `name`, back in the library. Raises `Failed`."""
+    from tacit.agent.bringing_back import bring_back
+
+    found = bring_back(context.library, name, "model", context.session)
+    if found is None:
+        return None
+    if not found.name:
+        raise Failed(found.note)
+    context.library.refresh()
+    return context.library.find(found.name)
+
+
 async def search_skills(call: SearchSkills, context: Context) -> Result:
-    hits = context.library.search(call.query, max(1, min(call.limit, 20)))
+    hits = context.library.search(call.query, max(1, min(call.limit, 20)), archived=True)
     rows = [
-        f"- {hit.entry.name}: {hit.entry.description}"
+        f"- {hit.entry.name}{_ARCHIVED if hit.entry.state == 'archived' else ''}:"
+        f" {hit.entry.description}"
         for hit in hits
-        if hit.entry.state == "active" and hit.entry.model_invocable
+        if hit.entry.state in ("active", "archived") and hit.entry.model_invocable
     ]
     return Result("\n".join(rows) or "(no skill fits)")
 

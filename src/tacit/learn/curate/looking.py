@@ -99,19 +99,15 @@ def _in(world: World, place: Place, real: Place, uses: list[Use]) -> Iterator[Fo
 
 def seen(found: Found, before: Noted | None, now: datetime, history: History) -> Seen:
     """What the rules need to know of a skill."""
-    edited = found.written
-    changed_by = ""
-    if found.head and (before is None or before.head != found.head):
-        try:
-            version = history.version(found.head)
-            edited, changed_by = version.at, version.record.actor
-        except TacitError:  # a damaged history: the disk's word counts
-            pass
-    moved = False
-    if before is not None:
-        by_others = found.head != before.head and changed_by != "curator"
-        by_hand = found.digest != before.digest and found.head == before.head
-        moved = found.uses > before.uses or by_others or by_hand
+    edited, moved = found.written, False
+    try:
+        edited = history.version(found.head).at if found.head else edited
+        if before is not None:
+            by_hand = found.digest != before.digest and found.head == before.head
+            by_others = found.head != before.head and _by_others(found, before, history)
+            moved = found.uses > before.uses or by_hand or by_others
+    except TacitError:  # a damaged history is no reason to put anything away
+        moved = True
     last = max(filter(None, (found.last_use, edited)))
     return Seen(
         archived=found.archived,
@@ -119,6 +115,16 @@ def seen(found: Found, before: Noted | None, now: datetime, history: History) ->
         moved=moved,
         days=(now - last).total_seconds() / _DAY,
     )
+
+
+def _by_others(found: Found, before: Noted, history: History) -> bool:
+    """Whether anybody but the curator changed a skill since the last look."""
+    for version in history.log(found.skill):
+        if version.id == before.head:
+            return False
+        if version.record.actor != "curator":
+            return True
+    return False
 
 
 def _kept(world: World, real: Place, row: index.Row, skill: str, pinned: set[str]) -> str:

@@ -8,6 +8,8 @@ from tacit.base.health import Check, Finding
 from tacit.base.terminal import plain
 from tacit.skills import health as skills_health
 from tacit.ui.cli import output
+from tacit.work import health as work_health
+from tacit.work.schedules import health as schedule_health
 
 _EPILOG = """\b
 Examples:
@@ -30,7 +32,13 @@ def check_changes() -> list[Finding]:
         return []  # said by its own check
 
 
-CHECKS: tuple[Check, ...] = (*health.CHECKS, *skills_health.CHECKS, check_changes)
+CHECKS: tuple[Check, ...] = (
+    *health.CHECKS,
+    *skills_health.CHECKS,
+    check_changes,
+    *work_health.CHECKS,
+    *schedule_health.CHECKS,
+)
 
 
 @click.command(epilog=_EPILOG)

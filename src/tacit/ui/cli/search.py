@@ -51,7 +51,8 @@ def command(words: tuple[str, ...], limit: int | None, sessions: bool, as_json: 
     """Find the skill that fits a task.
 
     WORDS may be a few words or a whole description; '-' reads it from standard input. Names,
-    descriptions and whole bodies are searched; the line that fits best is shown.
+    descriptions and whole bodies are searched; the line that fits best is shown. What was
+    archived is found too, and marked; `tacit restore NAME` brings it back.
     """
     query = sys.stdin.read() if words == ("-",) else " ".join(words)
     if not query.strip():
@@ -61,7 +62,7 @@ def command(words: tuple[str, ...], limit: int | None, sessions: bool, as_json: 
     library = Library()
     limit = limit or library.settings.search.limit
     with indexing_progress() as progress:
-        search = Search(library, progress)
+        search = Search(library, progress, archived=True)
     hits = search.find(query, limit)
     if as_json:
         output.write_json(Results(query, [Result(h.entry, h.score, h.line, h.text) for h in hits]))
