@@ -5,6 +5,7 @@ asks turns each `Due` into a job of the kind `improve`, whose key makes sure tha
 """
 
 import os
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -22,7 +23,8 @@ from tacit.skills.library import Entry, Library
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
-KIND = "improve"
+FRESH = timedelta(days=7)
+"""A use that is longer ago is not looked at by itself: an import brings in years of them."""
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -131,6 +133,8 @@ def _why_not(store: Store, case: Case, settings: Settings) -> str:
         return f"'{entry.name}' is {entry.origin}: it is not the user's to mend"
     if run.digest and run.digest != entry.digest:
         return f"'{entry.name}' has been changed since"
+    if run.at is not None and datetime.now(UTC) - run.at > FRESH:
+        return f"it was used on {run.at:%Y-%m-%d}, which is long ago"
     repairs = Repairs(store.connection)
     known = repairs.looked_at(case.skill, entry.root, run.digest or entry.digest)
     if {failure.mark for failure in case.failures} <= known:
