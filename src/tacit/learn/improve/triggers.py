@@ -23,6 +23,8 @@ from tacit.skills.library import Entry, Library
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
+KIND = "improve"
+"""The kind of job, and what its spending is booked under."""
 FRESH = timedelta(days=7)
 """A use that is longer ago is not looked at by itself: an import brings in years of them."""
 
