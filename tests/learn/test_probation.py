@@ -71,7 +71,7 @@ def _repair(source: str = "auto-skill") -> str:
     gate = Gate([project_place()])
     with acting_as("improver"):
         edit = Edit("Then say how many there are.", "Then shout how many there are.")
-        change = make_change("check-notes", edit, reason="improve check-notes: louder")
+        change = make_change("check-notes", edit, reason="louder", evidence=("codex:1",))
         verdict = gate.propose(change)
         if verdict.outcome == "proposed":
             verdict = gate.accept(gate.inbox.get(verdict.change))

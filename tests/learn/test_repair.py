@@ -74,7 +74,7 @@ def test_it_fails_is_repaired_and_works(folder: Path, reach: Reach) -> None:
         done.changes[0],
         (session,),
     )
-    assert record.reason.startswith("improve check-notes: The script was missing")
+    assert record.reason.startswith("The script was missing")
     assert any("repaired the skill check-notes" in line for line in notices.tell("chat"))
     said = asked.messages[-1].text
     assert "scripts/check.sh" in said

@@ -64,3 +64,11 @@ def test_without_a_failure_it_says_why(folder: Path) -> None:
     network = tacit("improve", "check-notes")
     assert "not the skill's doing: no network" in network.stderr
     assert tacit("improve", "no-such-skill").returncode == 3
+
+
+def test_a_pinned_skill_is_left_alone(folder: Path) -> None:
+    """What nobody but the user may change is not repaired, also not on request."""
+    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    assert tacit("pin", "check-notes").returncode == 0
+    done = tacit("improve", "check-notes")
+    assert (done.returncode, "is pinned" in done.stderr) == (5, True)

@@ -44,7 +44,9 @@ class Case(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     entry: Entry
     why_not: str = ""
-    """Why it is not looked at; empty when it is."""
+    """Why it is not looked at by itself; empty when it is."""
+    never: bool = False
+    """Whether that holds also when the user asks for it."""
 
     @property
     def skill(self) -> str:
@@ -76,10 +78,9 @@ def cases(store: Store, trace: Trace, settings: Settings) -> list[Case]:
     for run in runs_of(trace, recording.versions_for(trace.project)):
         failures = counted(run, settings.improve)
         entry = library.find(run.skill) if failures else None
-        if entry is None or entry.state == "untrusted":
+        if entry is None:
             continue
-        case = Case(run, failures, entry)
-        case = msgspec.structs.replace(case, why_not=_why_not(store, case, settings))
+        case = _judged(store, Case(run, failures, entry), settings)
         known = found.get(entry.folder)
         if known is None or known.why_not:
             found[entry.folder] = case
@@ -106,8 +107,7 @@ def find_case(
         raise NotFound(f"the skill '{skill}' was not used in {trace.id}", "see: tacit sessions")
     failed = [run for run in runs if counted(run, settings.improve)]
     run = (failed or runs)[-1]
-    case = Case(run, counted(run, settings.improve), entry)
-    return msgspec.structs.replace(case, why_not=_why_not(store, case, settings))
+    return _judged(store, Case(run, counted(run, settings.improve), entry), settings)
 
 
 def aside(run: Run) -> str:
@@ -129,10 +129,22 @@ def folder_of(entry: Entry) -> str:
     return os.path.relpath(entry.folder, entry.root)
 
 
-def _why_not(store: Store, case: Case, settings: Settings) -> str:
-    entry, run = case.entry, case.run
+def _judged(store: Store, case: Case, settings: Settings) -> Case:
+    if why := _why_never(case.entry):
+        return msgspec.structs.replace(case, why_not=why, never=True)
+    return msgspec.structs.replace(case, why_not=_why_not(store, case, settings))
+
+
+def _why_never(entry: Entry) -> str:
     if entry.origin in ("bundled", "installed"):
         return f"'{entry.name}' is {entry.origin}: it is not the user's to mend"
+    if entry.state == "untrusted":
+        return f"'{entry.name}' is of a project that is not trusted"
+    return f"'{entry.name}' is pinned" if _is_pinned(entry) else ""
+
+
+def _why_not(store: Store, case: Case, settings: Settings) -> str:
+    entry, run = case.entry, case.run
     if run.digest and run.digest != entry.digest:
         return f"'{entry.name}' has been changed since"
     if run.at is not None and datetime.now(UTC) - run.at > FRESH:
@@ -143,8 +155,6 @@ def _why_not(store: Store, case: Case, settings: Settings) -> str:
         return "this failure was looked at before, for this version"
     if until := repairs.rests_until(case.skill, entry.root, settings.improve.cooldown_hours):
         return f"it was looked at lately; again from {until:%Y-%m-%d %H:%M} UTC"
-    if _is_pinned(entry):
-        return f"'{entry.name}' is pinned"
     return ""
 
 

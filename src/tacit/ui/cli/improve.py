@@ -6,7 +6,7 @@ import sys
 import click
 
 from tacit.base.amounts import dollars
-from tacit.base.errors import NotFound
+from tacit.base.errors import NotFound, Refused
 from tacit.base.sections import Settings
 from tacit.base.settings import load
 from tacit.base.terminal import one_line, plain
@@ -43,6 +43,8 @@ def command(skill: str, session: str, as_json: bool) -> int:
     take_in(store, sources("tacit"))
     case = find_case(store, store.find(session).id, skill, settings) if session else None
     case = case or _last_failed(store, name, settings)
+    if case.never:
+        raise Refused(f"no repair: {case.why_not}", f"see whose it is: tacit show {name}")
     if not as_json:
         _tell(case)
     from tacit.learn.improve.repair import repair
