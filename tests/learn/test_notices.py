@@ -16,7 +16,8 @@ from tacit.base.sections import LearnSettings, Settings
 from tacit.changes.actor import acting_as
 from tacit.changes.change import Archive, Create, Edit, Verdict, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.place import user_place
+from tacit.changes.place import user_facts, user_place
+from tacit.changes.remembering import Note, Why, remember
 from tacit.learn import notices, noticing
 from tacit.learn.approving import GO_ON, gate_for
 from tacit.learn.notices import Notice, announce, line, pending, tell
@@ -187,6 +188,25 @@ def test_many_failures_are_one_line() -> None:
     assert tell("chat") == ("could not learn from a session (no) · see: tacit why codex:9",)
 
 
+def test_facts_are_told_as_facts() -> None:
+    """One is told with its way back, several in one line; they bring no question about skills."""
+    gate = gate_for([user_facts()], Settings(), facts=True)
+    says = {
+        "package-manager": "The project uses pnpm; npm breaks the lock file.",
+        "editor": "The user writes in vim and wants no trailing spaces.",
+    }
+    for name, text in says.items():
+        note = Note(name=name, says=text, kind="user")
+        verdict = remember(gate, user_facts().root, note, Why(reason="said so"), actor="reviewer")
+        assert verdict.applied, verdict
+        if name == "package-manager":
+            short = verdict.change[-8:]
+            (told,) = tell("chat")
+            assert told.startswith(f"noted the fact {name} (said so) · see: tacit diff {short}")
+            assert told.endswith(f" · undo: tacit undo {short}")
+    assert tell("inbox") == ("noted 2 facts: editor, package-manager · see: tacit memory",)
+
+
 def test_old_news_is_no_news() -> None:
     """What nobody was told for two weeks is told no more."""
     announce(Notice(kind="created", skill="x", change=CHANGE))
@@ -308,3 +328,16 @@ def test_a_broken_database_disturbs_nothing() -> None:
     path.write_bytes(b"this is no database, by any means" * 99)
     assert not announce(Notice(kind="created", skill="x", change=CHANGE))
     assert (tell("chat"), pending("inbox"), notices.roots()) == ((), [], [])
+
+
+def test_a_fact_is_not_called_a_skill() -> None:
+    """What a review noted is told as a fact, with the same way back."""
+    from tacit.changes.place import fact_places, user_facts
+    from tacit.changes.remembering import Note, remember
+
+    gate = gate_for(fact_places(), Settings(learn=LearnSettings(approval="auto")))
+    note = Note(name="editor", says="The user works in Helix.", kind="user")
+    assert remember(gate, user_facts().root, note, actor="reviewer").applied
+    (told,) = pending("shell")
+    assert line(told).startswith("noted the fact editor")
+    assert "tacit undo" in line(told)

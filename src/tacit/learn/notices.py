@@ -22,10 +22,11 @@ from tacit.base.errors import TacitError
 from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
 from tacit.base.terminal import fit, one_line
+from tacit.skills.memory import MEMORY
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
-    "proposed", "failed", "question",
+    "noted", "forgot", "proposed", "failed", "question", "scheduled",
 ]  # fmt: skip
 Face = Literal["chat", "inbox", "desktop"]
 
@@ -55,7 +56,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Kind
     skill: str = ""
-    """The skill that it is about."""
+    """The skill, or the fact, that it is about."""
     change: str = ""
     """The change that landed or waits."""
     root: str = ""
@@ -85,9 +86,10 @@ def line(notice: Notice) -> str:
         case "failed":
             session = one_line(notice.session)
             return f"could not learn from a session{why} · see: tacit why {session}"
-        case "question":
+        case "question" | "scheduled":
             return one_line(notice.why)
-    return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
+    says = _SAYS | _OF_FACTS if notice.root.endswith(MEMORY) else _SAYS
+    return f"{says[notice.kind].format(name)}{why} · {back}"
 
 
 _SAYS = {
@@ -98,7 +100,10 @@ _SAYS = {
     "archived": "put the skill {} away",
     "restored": "brought the skill {} back",
     "merged": "merged the skill {} into another",
+    "noted": "noted the fact {}",
+    "forgot": "forgot the fact {}",
 }
+_OF_FACTS = {"created": "noted the fact {}", "edited": "replaced the fact {}"}
 
 
 def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
@@ -183,13 +188,15 @@ def _lines(found: Sequence[Notice], face: Face, most: int) -> tuple[str, ...]:
     if face == "inbox":  # which lists what waits, and asks for itself
         found = [notice for notice in found if notice.kind not in ("proposed", "question")]
     aloud = [notice for notice in found if not notice.quiet]
-    failed = [notice for notice in aloud if notice.kind == "failed"]
-    if len(failed) > 1:
-        aloud = [notice for notice in aloud if notice.kind != "failed"]
+    aloud, failed = _several(aloud, "failed")
+    aloud, noted = _several(aloud, "noted")
     lines = [line(notice) for notice in aloud[:most]]
     if len(aloud) > most:
         lines.append(f"and {len(aloud) - most} more · see: tacit inbox")
-    if len(failed) > 1:
+    if noted:
+        names = fit(", ".join(one_line(notice.skill) for notice in noted), _WHY)
+        lines.append(f"noted {len(noted)} facts: {names} · see: tacit memory")
+    if failed:
         last = fit(one_line(failed[0].why), _WHY)
         lines.append(
             f"could not learn from {len(failed)} sessions (last: {last}) · see: tacit jobs"
@@ -198,6 +205,14 @@ def _lines(found: Sequence[Notice], face: Face, most: int) -> tuple[str, ...]:
         waits = "1 change waits" if quiet == 1 else f"{quiet} changes wait"
         lines.append(f"{waits} in the inbox · see: tacit inbox")
     return tuple(lines)
+
+
+def _several(found: Sequence[Notice], kind: Kind) -> tuple[list[Notice], list[Notice]]:
+    """The others, and those of `kind` where there are several, to be told in one line."""
+    those = [notice for notice in found if notice.kind == kind]
+    if len(those) < 2:
+        return list(found), []
+    return [notice for notice in found if notice.kind != kind], those
 
 
 def _pending(connection: sqlite3.Connection, face: str, now: datetime) -> list[Notice]:
