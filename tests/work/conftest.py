@@ -60,4 +60,4 @@ def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + LONG
     while not condition():
         assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.03)
+        time.sleep(0.1)

@@ -16,7 +16,7 @@ from tacit.changes.gate import Gate
 from tacit.changes.place import places_here
 from tacit.learn.approving import gate_for
 from tacit.learn.background import room
-from tacit.learn.background.staging import Copied, Staging, change_id
+from tacit.learn.background.staging import Copied, Staging, change_id, clear
 from tacit.learn.background.task import Task
 from tacit.learn.improve.brief import brief
 from tacit.learn.improve.broker import Broker, Repaired, announce
@@ -36,6 +36,7 @@ def repair(store: Store, case: Case, settings: Settings, job: str) -> Repaired:
     repairs = Repairs(store.connection)
     with acting_as("improver"):
         if (done := _done_before(gate, repairs, case, job, settings)) is not None:
+            clear(job)
             return done
         earlier = repairs.of(case.skill, case.entry.root)
         repairs.begin(_attempt(case, job))

@@ -7,6 +7,7 @@ import click
 
 from tacit.base.errors import Usage
 from tacit.ui.talk.talk import Options, full_id
+from tacit.work import glue
 
 _EPILOG = """\b
 Examples:
@@ -47,6 +48,14 @@ def command(
     if again and session:
         raise Usage("--continue and --resume exclude each other", "take one of them")
     options = Options(os.getcwd(), model, _resuming(again, session), yes)
+    glue.listen_to_chat()
+    try:
+        return _talk(options, plainly, no_mouse, as_json)
+    finally:
+        glue.leave()
+
+
+def _talk(options: Options, plainly: bool, no_mouse: bool, as_json: bool) -> int:
     if plainly or as_json or not _is_capable():
         return _plain(options, as_json)
     if not _has_textual():
