@@ -273,7 +273,7 @@ def test_on_a_mac_the_words_are_arguments_of_the_script(program, monkeypatch) ->
 
 
 @settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.text(), st.text())
 def test_whatever_a_name_holds_a_line_is_one_line(home: Path, name: str, why: str) -> None:
@@ -319,6 +319,28 @@ def test_a_prompt_is_answered_without_the_command_line_library(home: Path) -> No
         )
         assert done.stdout.startswith(wanted), done
         assert done.stdout.endswith("0 set()\n")
+
+
+def test_a_terminal_without_the_characters_gets_the_line_all_the_same() -> None:
+    """In ASCII what cannot be shown is a question mark, and nothing is an error."""
+    announce(Notice(kind="created", skill="数据库", change=CHANGE))
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tacit"), "prompt-status"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        timeout=60,
+    )
+    assert done.stdout.startswith(b"tacit: learned the skill ??? ? see: tacit diff 9c1d22ab")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_prompt_that_cannot_be_written_loses_no_notice() -> None:
+    """Something else lies where the prompt's file belongs: the chat tells it."""
+    folder = Path(paths.folders().data) / prompt_line.FILE_NAME
+    folder.mkdir(parents=True)
+    assert announce(Notice(kind="created", skill="x", change=CHANGE))
+    assert len(tell("chat")) == 1
+    assert shown() == ""
 
 
 def test_a_broken_database_disturbs_nothing() -> None:

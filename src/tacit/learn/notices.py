@@ -288,7 +288,7 @@ def _write_prompt(found: tuple[Notice, ...]) -> None:
     numbers = " ".join(str(notice.id) for notice in found)
     try:
         prompt_line.put(paths.folders().data, [*lines, numbers] if lines else [])
-    except OSError:
+    except (TacitError, OSError):  # the other faces can still tell it
         return
 
 
