@@ -26,7 +26,7 @@ from tacit.skills.memory import MEMORY
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
-    "noted", "forgot", "proposed", "failed", "question",
+    "noted", "forgot", "proposed", "failed", "question", "scheduled",
 ]  # fmt: skip
 Face = Literal["chat", "inbox", "desktop"]
 
@@ -86,7 +86,7 @@ def line(notice: Notice) -> str:
         case "failed":
             session = one_line(notice.session)
             return f"could not learn from a session{why} · see: tacit why {session}"
-        case "question":
+        case "question" | "scheduled":
             return one_line(notice.why)
     says = _SAYS | _OF_FACTS if notice.root.endswith(MEMORY) else _SAYS
     return f"{says[notice.kind].format(name)}{why} · {back}"

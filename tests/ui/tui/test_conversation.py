@@ -26,6 +26,8 @@ def test_resuming_says_what_was_said() -> None:
             assert "the desk" in screen
             assert "Many lines:" in screen
             assert "skills active: tidy-up" in screen
+            assert "◆ tidy-up" in screen
+            assert "run_skill" not in screen
             assert "j" not in [line.strip() for line in screen.splitlines()]
             await chat.send("go on")
             await chat.until("Here.")
@@ -76,7 +78,7 @@ def test_every_width_shows_what_matters(columns: int) -> None:
             screen = await chat.until("/tidy-up")
             assert max(len(line) for line in screen.splitlines()) <= columns
             assert "✓ run_command" in screen
-            assert "mock-model · 1.6k · $?" in screen
+            assert "mock-model · 1.6k tokens · $?" in screen
 
     play(scenario())
 
@@ -111,7 +113,7 @@ EXPECTED = """\
 ╭──────────────────────────────────────────────────────────╮
 │ › Ask, or / for skills                                   │
 ╰──────────────────────────────────────────────────────────╯
- openai:mock-model · 120 · $?"""
+ openai:mock-model · 120 tokens · $?"""
 
 
 def test_what_is_far_back_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ COMMANDS: dict[str, Known] = {
     ),
     "chat": Known("chat", TALK, "Talk with the agent."),
     "run": Known("run", TALK, "Let the agent do one task, and print its answer."),
+    "schedule": Known("schedule", TALK, "Run skills and tasks by the clock."),
     "setup": Known("setup", TALK, "Choose a model, and test it."),
     "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
     "why": Known("why", LEARN, "Say what came of a session, and why."),

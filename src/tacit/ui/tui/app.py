@@ -105,6 +105,7 @@ class ChatApp(App[int]):
         except TacitError as error:
             await self._fault(error)
         self.ready.set()
+        self.footer.opening = False
         await self._look_at_inbox()
 
     # What the user sends
@@ -199,8 +200,9 @@ class ChatApp(App[int]):
         from tacit.agent import events
 
         if isinstance(event, events.Call):
+            self.desk.doing = f"running {event.name}"
             if self.desk.panel is None:
-                self.working.begin(f"running {event.name}")
+                self.working.begin(self.desk.doing)
         elif isinstance(event, events.Return):
             self.working.begin("thinking")
         elif isinstance(event, events.Usage):
@@ -222,7 +224,7 @@ class ChatApp(App[int]):
         if token.kind == "slash":
             named = [(c.name, c.about) for c in commands.COMMANDS.values()]
             skills = self.talk.library.active() if self.talk.session is not None else []
-            return completing.slash_candidates(token.text, skills, named)
+            return completing.slash_candidates(token.text, skills, named, self.talk.scheduled())
         if self._files is None:
             self._files = []
             self.run_worker(self._list_files(), group="files")
@@ -285,9 +287,16 @@ class ChatApp(App[int]):
 
     def on_key(self, event: keys.Key) -> None:
         """Typing over a row of the conversation goes to the input."""
-        if isinstance(self.focused, CallRow) and event.is_printable and event.key != "space":
+        if isinstance(self.focused, CallRow) and event.is_printable:
             self.prompt.focus()
             self.prompt.insert(event.character or "")
+            event.stop()
+
+    def on_paste(self, event: keys.Paste) -> None:
+        """So does pasting."""
+        if isinstance(self.focused, CallRow):
+            self.prompt.focus()
+            self.prompt.post_message(keys.Paste(event.text))
             event.stop()
 
     # Bits of the screen
