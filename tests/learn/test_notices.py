@@ -110,7 +110,10 @@ def test_a_question_is_told_until_it_is_answered() -> None:
     assert asked.startswith("shall I keep release-notes? (seen)")
     assert f"keep: tacit accept {short} · drop: tacit reject {short}" in asked
     assert prompt_line.peek(paths.folders().data)[0] == f"tacit: {asked}"
-    gate.reject(gate.inbox.waiting()[0])
+    learned(gate, "db-migration", "distiller")
+    assert line(pending("chat")[0]).startswith("shall I keep the draft db-migration? (seen)")
+    for waiting in gate.inbox.waiting():
+        gate.reject(waiting)
     notices.refresh()
     assert (tell("chat"), shown()) == ((), "")
 
