@@ -353,16 +353,3 @@ def test_a_broken_database_disturbs_nothing() -> None:
     path.write_bytes(b"this is no database, by any means" * 99)
     assert not announce(Notice(kind="created", skill="x", change=CHANGE))
     assert (tell("chat"), pending("inbox"), notices.roots()) == ((), [], [])
-
-
-def test_a_fact_is_not_called_a_skill() -> None:
-    """What a review noted is told as a fact, with the same way back."""
-    from tacit.changes.place import fact_places, user_facts
-    from tacit.changes.remembering import Note, remember
-
-    gate = gate_for(fact_places(), Settings(learn=LearnSettings(approval="auto")))
-    note = Note(name="editor", says="The user works in Helix.", kind="user")
-    assert remember(gate, user_facts().root, note, actor="reviewer").applied
-    (told,) = pending("shell")
-    assert line(told).startswith("noted the fact editor")
-    assert "tacit undo" in line(told)

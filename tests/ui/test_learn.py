@@ -31,6 +31,7 @@ description: Build a release of this project. Use before a version is published.
 1. Read the version from the VERSION file; never invent one.
 2. Run `make release` with that version in the environment.
 """
+_DEAR = {"TACIT_LEARN_CONFIRM_ABOVE": "0.0001", "OPENAI_API_KEY": "none"}
 MAKES = [ToolUse("write_file", {"path": "release-build/SKILL.md", "content": SKILL}), "kept"]
 
 
@@ -117,15 +118,16 @@ def test_a_dry_run_over_a_path_until_the_budget_is_used_up(
     assert not (home / ".agents").exists()
     assert (found["spent"]["requests"], found["left"]) == (2, 1)
     assert "the 300 tokens a day are used up (240 taken today)" in found["stopped"]
+    file = next((tmp_path / "there").rglob("*.jsonl"))
+    named = tacit("learn", str(file), "--model", "openai:gpt-5.1", **_DEAR)
+    assert "1 session to look at" in named.stderr  # named by its file, whatever it holds
     (tmp_path / "empty").mkdir()
     assert error(3, "learn", str(tmp_path / "empty"))["code"] == "not-found"
 
 
 def test_much_is_asked_first(store: Store) -> None:
     """Without a terminal to ask at, nothing is sent: it is said what to type."""
-    flags = ("--model", "openai:gpt-5.1")
-    dear = {"TACIT_LEARN_CONFIRM_ABOVE": "0.0001", "OPENAI_API_KEY": "none"}
-    done = tacit("learn", *flags, **dear)
+    done = tacit("learn", "--model", "openai:gpt-5.1", **_DEAR)
     assert done.returncode == 2
     assert "2 sessions to look at: about $" in done.stderr
     assert "--yes" in done.stderr

@@ -22,7 +22,6 @@ from tacit.base.errors import TacitError
 from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
 from tacit.base.terminal import fit, one_line
-from tacit.skills.memory import MEMORY
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
@@ -91,8 +90,7 @@ def line(notice: Notice) -> str:
             return f"could not learn from a session{why} · see: tacit why {session}"
         case "question" | "scheduled":
             return one_line(notice.why)
-    says = _SAYS | _OF_FACTS if notice.root.endswith(MEMORY) else _SAYS
-    return f"{says[notice.kind].format(name)}{why} · {back}"
+    return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
 
 
 _SAYS = {
@@ -106,7 +104,6 @@ _SAYS = {
     "noted": "noted the fact {}",
     "forgot": "forgot the fact {}",
 }
-_OF_FACTS = {"created": "noted the fact {}", "edited": "replaced the fact {}"}
 
 
 def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
