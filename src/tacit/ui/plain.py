@@ -56,6 +56,7 @@ class Plain:
                 try:
                     if not self._do(text, runner):
                         break
+                    self._tell_news()
                 except TacitError as error:
                     self._fault(error.message, error.hint)
                 except KeyboardInterrupt:
@@ -233,6 +234,15 @@ class Plain:
             self._say(f"tacit in {shorten(self.talk.project)}, with {self.talk.model}.")
             self._say("/help lists the commands. Ctrl-C stops an answer, Ctrl-D quits.")
         self._recount()
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        """Say what was learned in the background since this was last asked."""
+        for line in self.talk.news.look():
+            if self.as_json:
+                self._write(msgspec.json.encode({"type": "notice", "text": line}).decode())
+            else:
+                self._say(f"[news: {line}]")
 
     def _recount(self) -> None:
         """Say briefly what was said before."""

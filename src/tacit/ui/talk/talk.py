@@ -13,6 +13,7 @@ import msgspec
 
 from tacit.base import paths
 from tacit.base.errors import TacitError
+from tacit.ui.talk.news import News
 from tacit.ui.talk.tally import Tally
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Talk:
         self.cwd = options.cwd or os.getcwd()
         self.project = paths.project_root(self.cwd)
         self.tally = Tally()
+        self.news = News()
         self.session: Session | None = None
         self.ready = False
         self._approve = approve
