@@ -7,8 +7,6 @@ often, and its commands are named as they are typed in a chat.
 import os
 import re
 
-from tacit.base import database
-
 _COMMANDS = (
     (re.compile(r"\btacit (undo|inbox|memory)\b"), r"/\1"),
     (re.compile(r"\btacit (accept|reject)\b"), r"/inbox \1"),
@@ -48,6 +46,8 @@ def here(line: str) -> str:
 
 def _mark() -> object:
     """What is different once somebody has written to the database; None where there is none."""
+    from tacit.base import database  # late: the first frame does not wait for it
+
     path = database.default_path()
     try:
         whole = os.stat(path)

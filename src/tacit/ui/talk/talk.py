@@ -32,6 +32,8 @@ class Options(msgspec.Struct, frozen=True):
     resuming: str = ""
     """The whole id of an earlier session."""
     yes: bool = False
+    learns: bool = False
+    """Whether what is said here may be looked at for skills and facts."""
 
 
 class Talk:
@@ -77,6 +79,10 @@ class Talk:
 
     def open(self) -> None:
         """Make the session, unless there is one. Blocks; raises `TacitError`."""
+        if self.options.learns:
+            from tacit.work import glue
+
+            glue.listen_to_chat()
         if self.session is None:
             self.session = self._made(self.options.model, self.options.resuming)
 
