@@ -18,7 +18,7 @@ from tacit.base.job import Done, Job, cancelled
 from tacit.base.settings import load
 from tacit.work.schedules import delivering, runs, shelf
 from tacit.work.schedules.acting import Acting, Outcome
-from tacit.work.schedules.recurrence import due_after
+from tacit.work.schedules.recurrence import Once
 from tacit.work.schedules.runs import Row, run_id
 from tacit.work.schedules.shelf import By, Schedule
 
@@ -62,7 +62,7 @@ def finish(schedule: Schedule, row: Row) -> Done:
     if outside:
         text = f"{row.schedule}: output was not delivered everywhere ({'; '.join(outside)})"
         delivering.tell(f"undelivered:{row.id}", text)
-    if schedule.binding.once and _is_spent(schedule):
+    if _is_spent(schedule, row):
         try:
             shelf.remove(schedule.name, By(reason=f"ran once: {row.id}"))
         except TacitError as error:  # it was removed meanwhile, or is pinned: nothing is lost
@@ -77,7 +77,7 @@ def record_hand(schedule: Schedule, outcome: Outcome, row: Row) -> None:
     if not outcome.succeeded:
         _update(row, state="failed", reason=_why(outcome), ended=datetime.now(UTC))
         return
-    if schedule.binding.once and _is_spent(schedule):
+    if _is_spent(schedule, row):
         try:
             shelf.remove(schedule.name, By(reason=f"ran by hand: {row.id}"))
         except TacitError:
@@ -198,10 +198,10 @@ def _why(outcome: Outcome) -> str:
     return f"the limit on {outcome.reason} was reached"
 
 
-def _is_spent(schedule: Schedule) -> bool:
-    """Whether no due time is left."""
-    timing, place = schedule.binding.timing, schedule.binding.place
-    return next(due_after(timing, place, datetime.now(UTC)), None) is None
+def _is_spent(schedule: Schedule, row: Row) -> bool:
+    """Whether a one-shot has nothing left to come after this run."""
+    timing = schedule.binding.timing
+    return isinstance(timing, Once) and row.due >= timing.at
 
 
 def _update(row: Row, **values: Any) -> Row:
