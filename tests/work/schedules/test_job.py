@@ -294,6 +294,23 @@ def test_a_budget_that_is_spent(home: Path, monkeypatch: pytest.MonkeyPatch, ser
     assert not server.requests
 
 
+def test_a_budget_that_others_hold(
+    home: Path, monkeypatch: pytest.MonkeyPatch, serving: Any
+) -> None:
+    """While other work, or one that was killed, holds what is left of the day, the run waits."""
+    from tacit.agent.limits import Limits
+    from tacit.base.sections import LearnSettings
+
+    serving(["Now."])
+    other = spending.reserve(LearnSettings(), Limits(0, 600.0, 0, 0.0))
+    schedule = every(home)
+    put_off = jobs.run(due(schedule))
+    assert (put_off.outcome, put_off.later) == ("put off", 60.0)
+    assert row_of(due(schedule)).live
+    spending.settle(other)
+    assert jobs.run(due(schedule)).outcome == "done"
+
+
 def test_scheduled_skills_are_valid() -> None:
     """The open standard's own program accepts a scheduled skill."""
     from skills_ref import validate  # type: ignore[import-untyped]
