@@ -98,6 +98,8 @@ class Engine:
 
     def __init__(self, place: Place, settings: JobSettings) -> None:
         """Start it, and take up what a killed worker left. Raises as `where.check` does."""
+        if _active:  # of one that was stopped: two at once would do the same job
+            raise Busy("a job that was begun before is still running", "wait for it to end")
         make(place)
         where.check(place)
         self.place = place
