@@ -22,7 +22,7 @@ from tacit.skills.library import Library
 
 ALONE = "{question} Give the command."
 WITH_SKILL = "{skill}\n\n{question} Copy the command from the text above."
-TOKENS = 28
+TOKENS = 40
 TOP = 5
 
 
@@ -56,7 +56,7 @@ def asker(address: str, timeout: float) -> Ask:
     @cached
     def ask(messages: list[dict[str, str]]) -> str:
         body: dict[str, Any] = {"messages": messages, "temperature": 0, "max_tokens": TOKENS}
-        body |= {"model": "local", "seed": 1, "stop": ["\n"]}
+        body |= {"model": "local", "seed": 1}
         request = urllib.request.Request(  # noqa: S310
             f"{address}/v1/chat/completions",
             json.dumps(body).encode(),
