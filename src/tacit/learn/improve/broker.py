@@ -79,6 +79,7 @@ class Broker:
         self._checked = Checked()
         self._tried: tuple[trying.Tried, ...] = ()
         self._said_so = False
+        self._doubted: set[str] = set()
         self._diff = ""
         self._refusal = ""
 
@@ -110,8 +111,11 @@ class Broker:
             return self._turn_down(f"{told}. Mend it in another way, or change nothing.")
         project = self.case.run.project
         self._checked = check(edited.old, edited.new, self.tools, project, self.bench)
-        if self._checked.problems:
-            return self._turn_down("\n".join(f"- {found}" for found in self._checked.problems))
+        # A doubt is told once: what looks like a tool may be the name of something else.
+        doubts = [doubt for doubt in self._checked.doubts if doubt not in self._doubted]
+        self._doubted.update(doubts)
+        if against := (*self._checked.problems, *doubts):
+            return self._turn_down("\n".join(f"- {found}" for found in against))
         if told := self._try_again(edited):
             return self._turn_down(told)
         change = self._change(edited, text)
@@ -134,7 +138,7 @@ class Broker:
                 said,
                 self._verdict.change,
                 (*self._checked.holds, *self._commands(good=True)),
-                (*self._checked.open, *self._commands(good=False)),
+                (*self._checked.open, *self._checked.doubts, *self._commands(good=False)),
                 self._diff,
                 ran,
             )
