@@ -26,6 +26,7 @@ from tacit.work import glue, linking, requests
 from tacit.work.desk import Desk
 from tacit.work.intake import SessionStored, find_source
 from tacit.work.log import log
+from tacit.work.schedules.ticking import Ticking
 
 _STEP = 1.0
 _PATIENCE = 3.0
@@ -144,6 +145,7 @@ def _until_idle(
     stop: Callable[[], bool],
 ) -> int:
     events.sweep()
+    ticking = Ticking()
     taken = 0
     last = time.monotonic()
     try:
@@ -151,7 +153,7 @@ def _until_idle(
             for session in events.due(events.pending(), time.time(), quiet):
                 taken += take_up(session)
                 last = time.monotonic()
-            if desk.turn():
+            if ticking.turn() | desk.turn():
                 last = time.monotonic()
             elif not events.pending() and time.monotonic() - last >= idle:
                 worth_staying = glue.idle() or desk.stays
