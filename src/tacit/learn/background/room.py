@@ -21,6 +21,7 @@ from tacit.agent.limits import Limits
 from tacit.agent.models import Choice
 from tacit.agent.spending import Reserved
 from tacit.agent.tools.tool import Failed, Result
+from tacit.agent.walls import is_inside
 from tacit.base import paths, trust
 from tacit.base.errors import TacitError
 from tacit.base.job import cancelled
@@ -168,7 +169,7 @@ class _Run:
     def _readable(self) -> tuple[str, ...]:
         """The project, the library with its index, and files that the model's library needs."""
         task, chosen = self._task, self._settings.skills
-        wanted = [task.project, *task.read] if task.project else list(task.read)
+        wanted = [readable_project(task.project), *task.read]
         where = task.project or task.staging
         wanted += [root.path for root in roots(where, hosts=chosen.hosts, extra=chosen.paths)]
         wanted += [trust.trust_file(), paths.folders().cache]
@@ -299,6 +300,17 @@ class _Tally:
         if limits.money and (self.cost or 0.0) > 2 * limits.money:
             return "money"
         return None
+
+
+def readable_project(project: str) -> str:
+    """The project's folder, where it is one: neither gone, nor the home or what holds it.
+
+    A session may have begun anywhere; that does not open all that lies there.
+    """
+    if not project or not os.path.isdir(project):
+        return ""
+    home = os.path.realpath(paths.user_home())
+    return "" if is_inside(home, os.path.realpath(project)) else project
 
 
 def _without_secrets(settings: Settings) -> Settings:

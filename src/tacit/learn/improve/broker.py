@@ -66,9 +66,7 @@ class Broker:
         self.case = case
         self.tools = tools
         self.name = case.skill.rpartition("/")[2]
-        box = trying.find_sandbox()
-        project = case.run.project
-        self.bench = trying.Bench(box, project, case.entry.folder, self.name) if box else None
+        self.bench = trying.open_bench(case.run.project, case.entry.folder, self.name)
         self._gate = gate
         self._staging = staging
         self._copied = copied
@@ -190,7 +188,9 @@ class Broker:
         said = [f"`{t.command[:80]}` {t.state}" for t in self._tried if t.state != "fixed"]
         failed = [command_of(f.step) for f in self.case.failures]
         if self.bench is None and any(failed):
-            said.append("the failed commands, which were not run again: there is no sandbox here")
+            said.append(
+                "the failed commands, which were not run again: nothing here would keep them in"
+            )
         if any(not command for command in failed):
             said.append("calls of other tools than the shell, which were not made again")
         return tuple(said)
