@@ -67,12 +67,13 @@ def _in(world: World, place: Place, real: Place, uses: list[Use]) -> Iterator[Fo
     heads = dict(history.refs.list("refs/skills"))
     pinned = set(history.pinned()) if heads else set()
     by_name = _by_name(uses, real.project)
+    place_id = real.id
 
     def found(row: index.Row, skill: str, *, archived: bool) -> Found:
         own = _of(by_name, row[index.NAME], skill)
         return Found(
             place=place,
-            key=(real.id, skill),
+            key=(place_id, skill),
             folder=row[index.FOLDER],
             name=row[index.NAME],
             learned=row[index.SOURCE] == LEARNED_SOURCE,
