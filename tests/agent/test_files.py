@@ -104,6 +104,7 @@ def test_nothing_outside_the_project_is_written(
         ".tacit/config.toml",
         ".husky/pre-commit",
         ".agents/skills/evil/SKILL.md",
+        ".agents/memory/evil/FACT.md",
         "packages/app/.claude/skills/evil/SKILL.md",
         "linked/evil/SKILL.md",
     ],

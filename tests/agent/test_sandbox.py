@@ -48,6 +48,7 @@ def test_the_project_can_be_written_and_the_rest_cannot(box: Box) -> None:
         "mkdir -p .husky; echo evil > .husky/pre-commit",
         "mkdir -p .tacit; echo evil > .tacit/config.toml",
         "mkdir -p .agents/skills/evil; echo evil > .agents/skills/evil/SKILL.md",
+        "mkdir -p .agents/memory/evil; echo evil > .agents/memory/evil/FACT.md",
         "mkdir -p evil/skills/evil; echo evil > evil/skills/evil/SKILL.md; ln -s evil .claude",
         "ln -s /tmp .agents; mkdir -p /tmp/skills/evil; echo evil > /tmp/skills/evil/SKILL.md",
     ],
@@ -60,7 +61,7 @@ def test_what_would_run_or_be_read_later_cannot_be_planted(box: Box, command: st
     hooks = box.project / ".git" / "hooks"
     assert not hooks.exists() or not [f for f in hooks.iterdir() if f.suffix != ".sample"]
     assert not (box.project / ".git" / "commondir").exists()
-    for name in (".husky", ".tacit", ".agents/skills", ".claude/skills"):
+    for name in (".husky", ".tacit", ".agents/skills", ".agents/memory", ".claude/skills"):
         assert not (box.project / name).exists(), name
 
 

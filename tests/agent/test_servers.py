@@ -1,9 +1,13 @@
 """MCP servers from the settings: real ones, started as processes."""
 
+import asyncio
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from talking import of, say
 
@@ -14,7 +18,7 @@ from tacit.testing import ModelServer, ToolUse
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 SERVER = """
-import os
+import os, time
 from mcp.server import MCPServer
 
 server = MCPServer("sums")
@@ -32,6 +36,10 @@ def fail() -> str:
 def die() -> str:
     os._exit(1)
 
+@server.tool()
+def stall() -> str:
+    time.sleep(600)
+
 server.run("stdio")
 """
 
@@ -44,6 +52,7 @@ def configured(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> No
     config.mkdir(parents=True)
     (config / "config.toml").write_text(
         f'[mcp.servers.sums]\ncommand = "{sys.executable}"\nargs = ["{home}/server.py"]\n'
+        "seconds = 60\n"
         '[mcp.servers.gone]\ncommand = "/nonexistent/program"\nseconds = 5\n'
     )
 
@@ -83,12 +92,135 @@ def test_a_servers_tools_ask_first(open_session, configured) -> None:
         assert of(events.Return, told)[0].failed is failed
 
 
-def test_a_server_that_dies_fails_its_call_only(open_session, configured) -> None:
-    """The run goes on, and the next call starts it again."""
-    uses = [ToolUse("mcp__sums__die", {}), ToolUse("mcp__sums__add", {"a": 1, "b": 1})]
+@pytest.mark.parametrize("how", ["die", "stall"])
+def test_a_server_that_dies_or_stalls_fails_its_call_only(open_session, configured, how) -> None:
+    """The call fails by name, the run goes on, and the next call finds the server anew."""
+    uses = [
+        (0.5 if how == "stall" else 60, ToolUse(f"mcp__sums__{how}", {})),
+        (60, ToolUse("mcp__sums__add", {"a": 1, "b": 1})),
+        (60, "done"),
+    ]
+    told = patiently(open_session, uses)
+    lost, added = of(events.Return, told)
+    assert lost.failed
+    assert "the MCP server 'sums'" in lost.text
+    assert (added.text, added.failed) == ("2 with no key", False)
+    assert told[-1].reason == "done"
+
+
+def test_an_interrupt_in_a_call_leaves_the_server_usable(open_session, configured) -> None:
+    """Stopped in the middle of a call, the next message can call the server again."""
+
+    async def run(session: Any) -> list[Any]:
+        async def talk() -> None:
+            async for event in session.say("go"):
+                if isinstance(event, events.Call):
+                    ready.set()
+
+        ready = asyncio.Event()
+        task = asyncio.create_task(talk())
+        await asyncio.wait_for(ready.wait(), 30)
+        await asyncio.sleep(0.3)
+        task.cancel()
+        await asyncio.wait({task})
+        return [event async for event in session.say("again")]
+
+    uses = [ToolUse("mcp__sums__stall", {}), ToolUse("mcp__sums__add", {"a": 1, "b": 1})]
     with ModelServer([*uses, "done"]) as server:
-        told = say(open_session(server, approve=yes), "go")
-    assert of(events.Return, told)[0].failed
+        told = asyncio.run(run(open_session(server, approve=yes)))
+    (added,) = of(events.Return, told)
+    assert (added.text, added.failed) == ("2 with no key", False)
+
+
+def patiently(open_session: Any, steps: list[tuple[float, Any]]) -> list[Any]:
+    """Say something; each step is how long servers may take from then on, and a reply."""
+    left = iter(steps)
+    sessions: list[Any] = []
+
+    def script(request: Any) -> Any:
+        seconds, step = next(left)
+        for connection in sessions[0]._servers._connections:
+            connection._server = msgspec.structs.replace(connection._server, seconds=seconds)
+        return step() if callable(step) else step
+
+    with ModelServer(script) as server:
+        sessions.append(open_session(server, approve=yes))
+        return say(sessions[0], "go")
+
+
+class Remote:
+    """A server at an address, in a thread; it can go away and come back at the same port."""
+
+    def __init__(self) -> None:
+        from mcp.server import MCPServer
+
+        self.port = 0
+        self._made = MCPServer("far")
+        self._made.tool()(self.greet)
+        self._made.tool()(self.wait)
+
+    async def greet(self, name: str) -> str:
+        """Greet somebody."""
+        return f"hello {name}"
+
+    async def wait(self) -> str:
+        """Take very long."""
+        await asyncio.sleep(600)
+        return "at last"
+
+    def start(self) -> None:
+        import uvicorn
+
+        app = self._made.streamable_http_app()
+        self._made._session_manager = None  # one app a start
+        options = uvicorn.Config(
+            app, port=self.port, log_level="critical", timeout_graceful_shutdown=0
+        )
+        self._server = uvicorn.Server(options)
+        self._thread = threading.Thread(target=self._server.run)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+        self.port = self._server.servers[0].sockets[0].getsockname()[1]
+
+    def stop(self) -> None:
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join()
+
+
+def test_a_server_at_an_address(open_session, home: Path, project: Path) -> None:
+    """By url the same holds: called, gone and told so, slow and told so, back again."""
+    remote = Remote()
+    remote.start()
+    config = home / ".config" / "tacit"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(
+        f'[mcp.servers.far]\nurl = "http://127.0.0.1:{remote.port}/mcp"\n'
+    )
+    greet = ToolUse("mcp__far__greet", {"name": "Ada"})
+
+    def stopped() -> ToolUse:
+        remote.stop()
+        return greet
+
+    def back() -> ToolUse:
+        remote.start()
+        return greet
+
+    wait = (0.5, ToolUse("mcp__far__wait", {}))
+    try:
+        told = patiently(
+            open_session,
+            [(60, greet), wait, (60, greet), (60, stopped), (60, back), (60, "done")],
+        )
+    finally:
+        remote.stop()
+    answers = [(event.text, event.failed) for event in of(events.Return, told)]
+    assert answers[0] == answers[2] == answers[4] == ("hello Ada", False), answers
+    assert answers[1][1]
+    assert "no answer in 0.5 s" in answers[1][0]
+    assert answers[3][1]
+    assert "the MCP server 'far'" in answers[3][0]
     assert told[-1].reason == "done"
 
 

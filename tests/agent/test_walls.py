@@ -36,7 +36,7 @@ def test_the_profile_for_macos(rules: Rules) -> None:
     lines = Seatbelt().profile(rules).splitlines()
     allow = lines.index(f'(allow file-write* (subpath "{rules.project}"))')
     assert lines.index("(deny file-write*)") < allow
-    for name in (".git/hooks", ".agents/skills", ".claude/skills", ".tacit"):
+    for name in (".git/hooks", ".agents/skills", ".agents/memory", ".claude/skills", ".tacit"):
         assert lines.index(f'(deny file-write* (subpath "{rules.project}/{name}"))') > allow
     assert lines.index(f'(deny file-write-unlink (literal "{rules.project}/.git"))') > allow
     ssh = str(Path(rules.project).parent / ".ssh")

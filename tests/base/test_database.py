@@ -161,3 +161,23 @@ def test_rows_can_be_read_by_name(tmp_path: Path) -> None:
     assert isinstance(row, sqlite3.Row)
     assert row["one"] == 1
     connection.close()
+
+
+def test_a_second_connection_leaves_the_locks_of_the_first(tmp_path: Path) -> None:
+    """Opening and closing another here, and one in another process, loses nothing that follows."""
+    path = str(tmp_path / "x.db")
+    first = database.connect(path)
+    first.execute("CREATE TABLE a (x)")
+    database.connect(path).close()
+    # A process that believes to be the last one takes the log away as it closes.
+    passing = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('DELETE FROM a'); \
+c.commit(); c.close()"
+    subprocess.run([sys.executable, "-c", passing, path], check=True, timeout=60)
+    first.execute("INSERT INTO a VALUES (1)")
+    counting = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) \
+FROM a').fetchone()[0])"
+    counted = subprocess.run(
+        [sys.executable, "-c", counting, path], capture_output=True, text=True, timeout=60
+    )
+    first.close()
+    assert counted.stdout.strip() == "1"

@@ -27,6 +27,7 @@ from tacit.changes.change import (
     Pin,
     Rename,
     Restore,
+    Rewrite,
     WriteFile,
     make_change,
 )
@@ -55,6 +56,11 @@ def md(name: str, body: str) -> bytes:
     ).encode()
 
 
+def fact(name: str, says: str) -> dict[str, bytes]:
+    head = f"name: {name}\ndescription: {says}\nmetadata:\n  kind: project\n"
+    return {"FACT.md": f"---\n{head}  source: auto-skill\n---\n".encode()}
+
+
 class Scenario:
     """A place in a known state, and a change to make there."""
 
@@ -62,9 +68,10 @@ class Scenario:
         self.name = name
         self.folder = folder
         self.root = folder / "skills"
+        self.of_facts = name.startswith("fact-")
 
     def gate(self) -> Gate:
-        place = Place(str(self.root))
+        place = Place(str(self.root), kind="facts" if self.of_facts else "skills")
         return Gate([place], neighbours=Nobody(), scanner=silent, data=str(self.folder / "data"))
 
     def prepare(self) -> Change:
@@ -72,7 +79,9 @@ class Scenario:
         gate = self.gate()
         for name in ("one", "two"):
             files = {"SKILL.md": md(name, "first\n\nsecond\n\nthird\n"), "scripts/run.sh": b"ls\n"}
-            if self.name != "create-first":
+            if self.of_facts:
+                files = fact(name, f"The old word on {name}.")
+            if self.name not in ("create-first", "fact-create"):
                 assert gate.propose(make_change(name, Create(files), actor="user")).applied
         if self.name in ("edit", "edit-turns", "merge", "delete"):
             with (self.root / "one" / "SKILL.md").open("a") as file:
@@ -112,6 +121,9 @@ OPERATIONS: dict[str, tuple[Any, ...]] = {
     "delete": ("one", Delete()),
     "pin": ("one", Pin()),
     "undo": ("one",),
+    "fact-create": ("one", Create(fact("one", "Something is so."))),
+    "fact-replace": ("one", Rewrite(fact("one", "Something else is so."))),
+    "fact-forget": ("one", Delete()),
 }
 
 

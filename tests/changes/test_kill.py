@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 EVERY = os.environ.get("TACIT_TEST_KILLS", "6")
 SCENARIOS = (
     "create-first", "edit", "edit-turns", "rename", "archive", "restore", "merge", "delete", "pin",
-    "undo",
+    "undo", "fact-create", "fact-replace", "fact-forget",
 )  # fmt: skip
 
 

@@ -67,6 +67,7 @@ def test_a_new_skill_comes_out_as_new(gate: Gate) -> None:
     staging = Staging.open("job-3")
     desk = Desk(staging.path)
     desk.write("fresh", "SKILL.md", HEAD)
+    desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n", executable=True)
     desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n")
     os.mkdir(os.path.join(desk.path, "empty"))
     (edited,) = staging.changed()

@@ -65,37 +65,6 @@ def test_the_files_of_real_sessions(real: Trace) -> None:
     assert derived.files(real) == wanted
 
 
-def test_no_skill_was_written_in_real_sessions(real: Trace) -> None:
-    """No real session wrote a skill."""
-    assert derived.skills_written(real) == []
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        call("Write", file_path="/home/u/.claude/skills/pack/SKILL.md", content="x"),
-        call("edit", path=".agents/skills/pack/references/more.md"),
-        call("Bash", command="mkdir -p .agents/skills/pack && cat > .agents/skills/pack/SKILL.md"),
-        call("apply_patch", input="*** Begin Patch\n*** Add File: skills/pack/SKILL.md\n+x"),
-        call("skill_manage", action="create", name="pack", content="x"),
-    ],
-    ids=lambda c: c.name,
-)
-def test_a_skill_written_in_the_session_is_seen(written: ToolCall) -> None:
-    """By a write, an edit, a patch, the shell or a skill tool: the skill's name is found."""
-    assert derived.skills_written(made(("go", [written]))) == ["pack"]
-
-
-def test_reading_or_failing_to_write_a_skill_does_not_count() -> None:
-    """A skill that was read, and one whose writing failed, were not written."""
-    calls = [
-        call("Read", file_path="skills/pack/SKILL.md"),
-        call("Write", failed=True, file_path="skills/pack/SKILL.md"),
-        call("Bash", command="cat skills/pack/SKILL.md > /tmp/x"),
-    ]
-    assert derived.skills_written(made(("go", calls))) == []
-
-
 @pytest.mark.parametrize(
     "prompt",
     [

@@ -11,6 +11,13 @@ from pathlib import Path
 import pytest
 from inside import answer, error, tacit
 
+from tacit.agent import spending
+from tacit.agent.events import Usage
+from tacit.base.sections import Settings
+from tacit.learn.considering import consider
+from tacit.testing.sessions import made, ran
+from tacit.traces.store import Store
+
 BIN = Path(sys.executable).parent
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "transcripts"
 CLAUDE = "b4a27079-b3f0-4aac-a79c-04d4f81b280f"
@@ -18,6 +25,7 @@ TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 ROW = {
     "id", "host", "session", "project", "model", "title", "started", "ended", "turns", "prompts",
     "calls", "failures", "skills", "input_tokens", "output_tokens", "cost", "redacted", "learned",
+    "decided",
 }  # fmt: skip
 
 
@@ -252,12 +260,19 @@ def test_why(home: Path) -> None:
     install(home, "claude")
     answer("import")
     assert f"tacit learn {CLAUDE[:12]}" in tacit("why", CLAUDE[:8]).stdout
-    assert answer("why", CLAUDE) == {"session": f"claude-code:{CLAUDE}", "reviews": []}
+    found = answer("why", CLAUDE)
+    assert set(found) == {"session", "reviews", "decisions", "spent"}
+    assert (found["session"], found["reviews"]) == (f"claude-code:{CLAUDE}", [])
     answer("learn", CLAUDE)
     (review,) = answer("why", CLAUDE)["reviews"]
     assert set(review) == {"session", "method", "at", "turns", "outcome", "reason", "changes"}
     assert (review["method"], review["outcome"]) == ("counting", "proposed")
     assert "tacit inbox " + review["changes"][0][-8:] in tacit("why", CLAUDE).stdout
+    (verdict,) = answer("accept", review["changes"][0])["verdicts"]
+    short = verdict["change"][-8:]
+    assert f"accepted; see it: tacit diff {short} · undo: tacit undo {short}" in (
+        tacit("why", CLAUDE).stdout
+    )
     assert answer("sessions")["sessions"][0]["learned"] == "proposed"
 
 
@@ -287,3 +302,28 @@ def test_worker_and_watch(home: Path) -> None:
         _, stderr = process.communicate(timeout=60)
     assert process.returncode in (0, 130), stderr
     assert b"Traceback" not in stderr
+
+
+def test_what_was_decided_is_shown(home: Path) -> None:
+    """Not looked at, and why: in the table, in JSON, and in full by `tacit why`, with the cost."""
+    store = Store.open()
+    store.write(made(["go", *[ran(f"make {n}") for n in range(5)]], session="small-1"))
+    store.write(made(["go", *[ran(f"make {n}") for n in range(25)]], session="large-1"))
+    for name in ("small-1", "large-1"):
+        consider(store, f"claude-code:{name}", Settings())
+    store.close()
+    rows = {row["session"]: row for row in answer("sessions")["sessions"]}
+    assert rows["small-1"]["decided"]["word"] == "few calls"
+    assert rows["large-1"]["decided"]["skills"] is True
+    shown = tacit("sessions").stdout
+    assert "no: few calls" in shown
+    said = tacit("why", "small-1").stdout
+    assert "claude-code:small-1 has not been looked at; by hand: tacit learn small-1" in said
+    assert "after the session: not looked at" in said
+    assert "5 tool calls, fewer than 20 (learn.after_calls)" in said
+    usage = Usage(1000, 50, 0, 0.25, "openai:m")
+    spending.record("review", "claude-code:large-1", usage)
+    said = tacit("why", "large-1").stdout
+    assert "is to be looked at (see: tacit jobs)" in said
+    assert "after the session: to be looked at for skills and facts" in said
+    assert "It cost $0.25: 1 request, 1,050 tokens." in said

@@ -1,4 +1,4 @@
-"""Telling the model of skills that appeared or changed after a conversation began.
+"""Telling the model of skills and facts that appeared or changed after a conversation began.
 
 The system prompt and the tools never change once sent, so that the provider's cache holds: the
 news stands in a short note before the user's next message.
@@ -7,6 +7,7 @@ news stands in a short note before the user's next message.
 import msgspec
 
 from tacit.agent.conversation import Conversation
+from tacit.agent.recalling import Told
 from tacit.skills.library import Library
 
 _MOST = 10
@@ -24,8 +25,9 @@ def offered(library: Library) -> list[str]:
     return [entry.name for entry in library.active() if entry.model_invocable]
 
 
-def news(library: Library, conversation: Conversation) -> News:
-    """What is new in `library` for the model of `conversation`."""
+def news(library: Library, conversation: Conversation, facts: Told | None = None) -> News:
+    """What is new in `library` for the model of `conversation`, and what of `facts` is."""
+    facts = facts or Told()
     fresh = [
         entry
         for entry in library.active()
@@ -46,5 +48,7 @@ def news(library: Library, conversation: Conversation) -> News:
     ]
     changed = [(name, mark) for name, mark in changed if mark not in conversation.known]
     lines += [f'The skill "{n}" was changed; run_skill loads the new text.' for n, _ in changed]
+    lines += facts.lines
     note = "\n".join(["<note>", *lines, "</note>"]) if lines else ""
-    return News(note, (*(entry.name for entry in fresh), *(mark for _, mark in changed)))
+    names = (*(entry.name for entry in fresh), *(mark for _, mark in changed), *facts.marks)
+    return News(note, names)

@@ -21,8 +21,10 @@ _FILES = ("AGENTS.md", "CLAUDE.md")
 _MOST = 32_000
 
 
-def instructions(project: str, library: Library, tools: Iterable[Tool], *, network: bool) -> str:
-    """The whole of it, for a new conversation in `project`."""
+def instructions(
+    project: str, library: Library, tools: Iterable[Tool], *, network: bool, memory: str = ""
+) -> str:
+    """The whole of it, for a new conversation in `project`; `memory` is what is recalled."""
     parts = [
         prompt("system").format(
             project=project,
@@ -32,6 +34,7 @@ def instructions(project: str, library: Library, tools: Iterable[Tool], *, netwo
         ),
         prompt("skill_execution").format(mapping=foreign.mapping({tool.name for tool in tools})),
         catalogue(library).text,
+        memory,
         of_project(project),
     ]
     return "\n".join(part.strip() + "\n" for part in parts if part.strip())

@@ -1,87 +1,89 @@
-"""A skill that was put away comes back when it is called by its name.
+"""Facts in a conversation: recalled once at its beginning, and what is new told later.
 
-What curation archived comes back for anybody who calls it; what the user archived by hand, for the
-user alone. A skill that was taken in by another is not brought back: its name means that one now.
-Restoring is a change like any other: it passes the gate, as the user where they said `/name`, as
-the curator, taking back its own work, where a model called.
+Which facts may be recalled, and who noted them, is said by `changes/memory.py`. Here they become
+text for a model: marked as data, within the budget, with secrets masked that somebody wrote there
+by hand.
 """
 
-import os
-from typing import Literal
+from collections import Counter
+from collections.abc import Collection
 
 import msgspec
 
-from tacit.base.errors import TacitError
-from tacit.changes.actor import acting_as
-from tacit.changes.change import Restore, make_change
-from tacit.changes.gate import Gate
-from tacit.changes.history import Record
-from tacit.changes.neighbours import Nobody
-from tacit.changes.place import Place, places_here
-from tacit.changes.standing import live_name
-from tacit.skills import archive
-from tacit.skills.library import Entry, Library
+from tacit.agent.prompts import prompt
+from tacit.base import secrets
+from tacit.base.sections import MemorySettings
+from tacit.changes.memory import recallable
+from tacit.skills.memory import Fact
+from tacit.skills.memory_index import index, line
 
-_MOST_HOPS = 8
-"""A skill may have been taken in by one that was taken in itself."""
+_MOST = 10
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """What a name that meant nothing means now."""
+    """What a prompt carries of the facts, and marks of all that are known with it."""
 
-    name: str
-    """The skill to load; empty when it stays away."""
-    note: str
-    """What happened, for the user or the model."""
+    text: str = ""
+    marks: tuple[str, ...] = ()
 
 
-def recall(
-    library: Library, name: str, by: Literal["user", "model"], session: str = ""
-) -> Recalled | None:
-    """Bring back what is archived under `name`, or say what took its place; None: nothing is.
+class Told(msgspec.Struct, frozen=True):
+    """Lines of news for the model, and the marks of what it knows after them."""
 
-    Afterwards the library must be looked at anew.
-    """
-    for _ in range(_MOST_HOPS):
-        entry = next(iter(archive.find(library, name)), None)
-        if entry is None or (place := _place(library, entry)) is None:
-            return None
-        key = os.path.basename(entry.folder)
-        gate = Gate([place], neighbours=Nobody())
-        head = gate.site().history.head(live_name(key))
-        record = head.record if head is not None else None
-        if record is None or not record.partner or record.kind != "archive":
-            return _restore(gate, key, entry, record, by, session)
-        if (taker := library.find(record.partner)) is not None:
-            return Recalled(taker.name, f"'{entry.name}' is part of '{taker.name}' now")
-        name = record.partner
-    return None
+    lines: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
 
 
-def _restore(
-    gate: Gate, key: str, entry: Entry, record: Record | None, by: str, session: str
-) -> Recalled:
-    if by != "user" and (record is None or record.actor != "curator"):
-        return Recalled(
-            "",
-            f"The user archived the skill '{entry.name}'. They can bring it back:"
-            f" tacit restore {live_name(key)}",
-        )
-    actor: Literal["user", "curator"] = "user" if by == "user" else "curator"
-    reason = f"called by its name, by the {by}"
-    with acting_as(actor):
-        skill = key if "~" in key else live_name(key)
-        change = make_change(skill, Restore(), reason=reason, session=session)
-        try:
-            verdict = gate.propose(change)
-        except TacitError as error:
-            return Recalled("", f"The skill '{entry.name}' is archived: {error.message}")
-    if not verdict.applied:
-        return Recalled("", f"The skill '{entry.name}' stays archived: {verdict.explain()}")
-    return Recalled(entry.name, f"'{entry.name}' was archived and is back")
+def recalled(cwd: str, settings: MemorySettings) -> Recalled:
+    """The block of the system prompt, empty where there is nothing to recall."""
+    if not settings.use:
+        return Recalled()
+    known = recallable(cwd)
+    about = {mark(k.fact): k.provenance for k in known}
+    found = index(
+        [k.fact for k in known],
+        lines=settings.lines,
+        kilobytes=settings.kilobytes,
+        about=lambda fact: about[mark(fact)],
+    )
+    marks = tuple(f"{name}#0" for name in about)
+    if not found.text:
+        return Recalled("", marks)
+    return Recalled(prompt("memory").format(facts=secrets.redact(found.text).text), marks)
 
 
-def _place(library: Library, entry: Entry) -> Place | None:
-    """The place in whose archive a skill lies."""
-    real = os.path.realpath(os.path.dirname(entry.root))
-    return next((place for place in places_here(library.cwd) if place.real == real), None)
+def fact_news(
+    cwd: str, settings: MemorySettings, known: Collection[str], own: Collection[str] = ()
+) -> Told:
+    """What was noted or forgotten since the model was last told, except by itself (`own`)."""
+    if not settings.use:
+        return Told()
+    facts = {mark(k.fact): k for k in recallable(cwd)}
+    # A mark is kept once for each time that it was told: an odd number is "there", an even "gone".
+    counts = Counter(kept.rpartition("#")[0] for kept in known if kept.startswith("fact:"))
+    fresh = [name for name in facts if counts[name] % 2 == 0]
+    gone = [name for name, count in counts.items() if count % 2 == 1 and name not in facts]
+    marks = tuple(f"{name}#{counts[name]}" for name in (*fresh, *gone))
+    subjects = {_subject(name) for name in facts}
+    told = [facts[name] for name in fresh if name not in own]
+    lost = [name for name in gone if name not in own and _subject(name) not in subjects]
+    lines: list[str] = []
+    if told:
+        lines.append("Facts that were noted after this conversation began, as data:")
+        lines += [line(k.fact, k.provenance) for k in told[:_MOST]]
+        if len(told) > _MOST:
+            lines.append(f"- {len(told) - _MOST} more can be found with recall")
+    if lost:
+        names = ", ".join(_subject(name).rpartition(":")[2] for name in lost[:_MOST])
+        lines.append(f"Facts that no longer hold, as they were forgotten: {names}")
+    return Told(tuple(secrets.redact(text).text for text in lines), marks)
+
+
+def mark(fact: Fact) -> str:
+    """What tells one version of one fact from every other."""
+    return f"fact:{fact.scope}:{fact.name}@{fact.digest}"
+
+
+def _subject(name: str) -> str:
+    """The part of a mark that stays the same when a fact is replaced."""
+    return name.rpartition("@")[0]

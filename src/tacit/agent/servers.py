@@ -1,14 +1,19 @@
 """MCP servers from the settings, as extra tools.
 
-Each connection lives in a task of its own, because the client must be closed where it was opened;
-calls reach it by a queue. The tools are asked for once, before the first request, and stay as they
-are: a server that dies later fails its calls. One that does not start is reported, not fatal.
+The connections live in a thread with a loop of its own: they outlast the answer that opened them,
+an interrupt of the user's cannot tear one apart, and their libraries are imported beside the rest.
+The tools are asked for once, before the first request, and stay as they are. A server that does not
+start is reported, not fatal. One that dies, stalls or is interrupted later fails that call; the
+connection is given up, and the next call makes a new one.
 """
 
 import asyncio
 import contextlib
+import logging
 import os
 import re
+import threading
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +26,11 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
+_LEAVING = 10.0
+"""Seconds that programs have to end; one that does not react is killed long before."""
+_SILENT = logging.NullHandler()
+Work = Callable[[Any], Awaitable[Any]]
+"""What is to be done with a client."""
 
 
 class _Anything(msgspec.Struct, frozen=True):
@@ -46,6 +56,8 @@ class Servers:
 
     def __init__(self, chosen: "Mapping[str, McpServer]") -> None:
         self._connections = [_Connection(name, server) for name, server in chosen.items()]
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._tools: list[Tool] | None = None
         self.troubles: list[str] = []
         """What went wrong at the start, in words; whoever tells the user empties it."""
@@ -58,83 +70,97 @@ class Servers:
         return self._tools
 
     def close(self) -> None:
-        for connection in self._connections:
-            connection.close()
+        """End the connections, and with them the programs. Twice is the same as once."""
+        if self._loop is None or self._thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._loop = self._thread = None
+
+    async def _end(self) -> None:
+        leaving = {task for each in self._connections for task in each.leave()}
+        if leaving:
+            await asyncio.wait(leaving, timeout=_LEAVING)
 
     async def _ask(self, connection: "_Connection") -> list[Tool]:
         try:
-            return await connection.tools()
+            listed = await self._do(connection, lambda client: client.list_tools())
         except Failed as failed:
             self.troubles.append(str(failed))
             return []
+        return [self._tool(connection, tool) for tool in listed.tools]
 
-
-class _Connection:
-    def __init__(self, name: str, server: McpServer) -> None:
-        self.name = name
-        self._server = server
-        self._task: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: asyncio.Queue[tuple[Any, asyncio.Future[Any]]] = asyncio.Queue()
-
-    async def tools(self) -> list[Tool]:
-        """What the server offers. Raises `Failed`."""
-        listed = await self._do(lambda client: client.list_tools())
-        return [self._tool(tool) for tool in listed.tools]
-
-    def close(self) -> None:
-        if self._task is not None and self._loop is not None and self._loop.is_running():
-            self._loop.call_soon_threadsafe(self._task.cancel)
-
-    def _tool(self, found: Any) -> Tool:
+    def _tool(self, connection: "_Connection", found: Any) -> Tool:
         async def run(call: _Anything, context: Context) -> Result:
-            told = await self._do(lambda client: client.call_tool(found.name, call.given))
+            told = await self._do(connection, lambda c: c.call_tool(found.name, call.given))
             text = "\n".join(_text(block) for block in told.content)
             return Result(context.shorten(text) or "[done]", failed=bool(told.is_error))
 
-        name = _NAME.sub("_", f"mcp__{self.name}__{found.name}")[:_LONGEST_NAME]
-        about = f"{found.description or found.name} (server {self.name})"
+        name = _NAME.sub("_", f"mcp__{connection.name}__{found.name}")[:_LONGEST_NAME]
+        about = f"{found.description or found.name} (server {connection.name})"
         return RemoteTool(name, about, _Anything, run, "write", parameters=found.input_schema)
 
-    async def _do(self, work: Any) -> Any:
-        """Have the connection's task do `work`, within the server's time. Raises `Failed`."""
-        loop = asyncio.get_running_loop()
-        if self._task is None or self._task.done() or self._loop is not loop:
-            self._loop, self._queue = loop, asyncio.Queue()
-            self._task = loop.create_task(self._live(self._queue))
-        answer: asyncio.Future[Any] = loop.create_future()
-        self._queue.put_nowait((work, answer))
+    async def _do(self, connection: "_Connection", work: Work) -> Any:
+        """Have `work` done in the servers' loop; cancelled, it ends there. Raises `Failed`."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+            self._thread.start()
+        doing = asyncio.run_coroutine_threadsafe(connection.do(work), self._loop)
+        return await asyncio.wrap_future(doing)
+
+
+class _Connection:
+    """One server, as it is seen from the loop of the servers."""
+
+    def __init__(self, name: str, server: McpServer) -> None:
+        self.name = name
+        self._server = server
+        self._life: _Life | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def do(self, work: Work) -> Any:
+        """Do `work` with the client, within the server's time. Raises `Failed`."""
+        if self._life is None or self._life.task.done():
+            self._life = _Life(self._live)
         try:
             async with asyncio.timeout(self._server.seconds):
-                await asyncio.wait({answer, self._task}, return_when=asyncio.FIRST_COMPLETED)
+                client = await self._life.first_of(self._life.ready)
+                told = await self._life.first_of(asyncio.ensure_future(work(client)))
         except TimeoutError:
+            self.leave()
             why = f"no answer in {self._server.seconds:g} s"
             raise Failed(f"the MCP server '{self.name}' failed: {why}") from None
-        try:
-            return answer.result() if answer.done() else self._task.result()
         except asyncio.CancelledError:
-            raise Failed(f"the MCP server '{self.name}' has ended") from None
+            self.leave()
+            raise
         except Exception as error:
+            self.leave()
             raise Failed(f"the MCP server '{self.name}' failed: {_cause(error)}") from None
+        return told
 
-    async def _live(self, queue: "asyncio.Queue[tuple[Any, asyncio.Future[Any]]]") -> None:
-        """Connect, and do what comes in, until cancelled."""
+    def leave(self) -> "set[asyncio.Task[None]]":
+        """Give the connection up, dead or busy for ever as it may be; those on their way out."""
+        if self._life is not None:
+            self._leaving.add(self._life.task)
+            self._life.task.add_done_callback(self._leaving.discard)
+            self._life.end()
+            self._life = None
+        return set(self._leaving)
+
+    async def _live(self, ready: "asyncio.Future[Any]", over: asyncio.Event) -> None:
+        """Connect, and stay so until it is over."""
         try:
             from mcp import Client
         except ImportError:
             raise Failed("pip install 'tacit[mcp]'") from None
+        # What goes wrong is told as a failed call; its log would break up the user's screen.
+        logging.getLogger("mcp").addHandler(_SILENT)
         async with contextlib.AsyncExitStack() as stack:
-            client = await stack.enter_async_context(Client(self._target(stack)))
-            while True:
-                work, answer = await queue.get()
-                try:
-                    told = await work(client)
-                except Exception as error:
-                    if not answer.done():
-                        answer.set_exception(error)
-                else:
-                    if not answer.done():
-                        answer.set_result(told)
+            ready.set_result(await stack.enter_async_context(Client(self._target(stack))))
+            await over.wait()
 
     def _target(self, stack: contextlib.AsyncExitStack) -> Any:
         if self._server.url:
@@ -148,6 +174,35 @@ class _Connection:
         # What a server writes to standard error would break up the user's screen.
         silence = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         return stdio_client(how, errlog=silence)
+
+
+class _Life:
+    """A connection from its opening to its end, both in one task: the client asks for that."""
+
+    def __init__(self, live: Callable[["asyncio.Future[Any]", asyncio.Event], Any]) -> None:
+        self.ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._over = asyncio.Event()
+        self.task: asyncio.Task[None] = asyncio.create_task(live(self.ready, self._over))
+
+    async def first_of(self, wanted: "asyncio.Future[Any]") -> Any:
+        """What `wanted` gives; raises why the connection ended, if it ends before."""
+        try:
+            await asyncio.wait({wanted, self.task}, return_when=asyncio.FIRST_COMPLETED)
+            if not wanted.done():
+                self.task.result()
+                raise Failed("it has ended")
+            return wanted.result()
+        finally:
+            wanted.cancel()
+
+    def end(self) -> None:
+        """Once. A connection that is open is closed in order: cancelled, it could leave its program
+        behind."""
+        self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        if self.ready.done() and not self.ready.cancelled():
+            self._over.set()
+        else:
+            self.task.cancel()
 
 
 def _text(block: Any) -> str:

@@ -1,8 +1,8 @@
 """What a command must not see and must not change: the lists that every sandbox puts into practice.
 
 Hidden are folders of secrets, files of keys in the project, Tacit's own data and other programs'
-sockets. Guarded, that is read-only inside a writable project, are skill folders, which belong to
-the gate, and what git and its like would run by themselves later.
+sockets. Guarded, that is read-only inside a writable project, are folders of skills and of facts,
+which belong to the gate, and what git and its like would run by themselves later.
 """
 
 import os
@@ -12,13 +12,14 @@ import msgspec
 
 from tacit.agent.masking import SECRET_PLACES, is_secret_file
 from tacit.base import paths
+from tacit.skills.memory import MEMORY
 from tacit.traces.hosts.places import PLACES
 
 # What would run outside later if it were written inside.
 _GIT = (
     "hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir", "gitdir",
 )  # fmt: skip
-_OTHERS = (".githooks", ".husky", ".tacit")
+_OTHERS = (".githooks", ".husky", ".tacit", MEMORY)
 # Readable by root, and nobody's business.
 _SYSTEM = (
     "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",

@@ -38,7 +38,7 @@ def connect(path: str | None = None, *, wait: float = WAIT_SECONDS) -> sqlite3.C
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
         # SQLite would make it readable by all; sessions are nobody else's business. What it
         # keeps beside the database (-wal, -shm) takes over these permissions.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _create(path)
         connection = sqlite3.connect(path, timeout=wait, isolation_level=None)
         try:
             connection.row_factory = sqlite3.Row
@@ -128,6 +128,19 @@ def _explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
                 f"cannot use {path}: {error}", "check the free space and the permissions there"
             )
     return Damaged(f"{path} does not hold what it should: {error}", "run: tacit doctor")
+
+
+def _create(path: str) -> None:
+    """Make the file, private, where it is missing. One that exists must not even be opened.
+
+    To close any descriptor of a file lets go of all locks that this process holds on it, SQLite's
+    too: a second connection would take the first one's away, and another process that closes the
+    database would then delete the log that the first one still writes to.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        pass
 
 
 def _use_wal(connection: sqlite3.Connection, wait: float) -> None:

@@ -109,6 +109,8 @@ class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     after_calls: Annotated[int, msgspec.Meta(ge=0)] = 20
     """Tool calls from which a session is looked at when it is over; 0 never looks."""
+    after_messages: Annotated[int, msgspec.Meta(ge=0)] = 3
+    """Messages of yours from which a finished session is looked at for facts; 0 never looks."""
     chat_iterations: Annotated[int, msgspec.Meta(ge=0)] = 10
     """Requests of a chat since the last change of a skill before it is looked at; 0 is off."""
     approval: Literal["", "auto", "ask", "propose-only"] = ""
@@ -127,6 +129,8 @@ class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Dollars that all work in the background may take a day; 0 is no limit."""
     daily_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens that all work in the background may take a day; 0 is no limit."""
+    confirm_above: Annotated[float, msgspec.Meta(ge=0)] = 0.25
+    """Dollars of an estimate above which `tacit learn` asks before it begins."""
     notify: bool = False
     """Also tell by a desktop notification what was learned."""
 
@@ -149,6 +153,26 @@ class ImproveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     use: bool = True
     """Whether a skill that failed is repaired in the background."""
+    failures: Annotated[int, msgspec.Meta(ge=1)] = 1
+    """Failed steps in one use of a skill from which it is looked at."""
+    recovered_calls: Annotated[int, msgspec.Meta(ge=0)] = 3
+    """Calls that a failure must have cost to count when it was got over; 0 never counts those."""
+    cooldown_hours: Annotated[float, msgspec.Meta(ge=0)] = 24.0
+    """Hours after a repair of a skill before the next."""
+    own: bool = False
+    """Also apply repairs of skills that you wrote; else they wait in the inbox."""
+    turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 16
+    """Requests that one repair may take."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120.0
+    """Seconds that one repair may take."""
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 300_000
+    """Tokens that one repair may take; 0 is no limit."""
+    money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Dollars that one repair may take; 0 is no limit."""
+    probation_uses: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
+    """Uses of a repaired skill that are compared with those before the repair."""
+    worse: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+    """The chance, by the exact test, below which a repair counts as worse and is taken back."""
 
 
 class CurateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -190,6 +214,20 @@ class ScheduleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     zone: str = ""
     """The time zone of new schedules, e.g. Europe/Paris; empty takes this machine's."""
+    catch_up: Literal["latest", "all", "none"] = "latest"
+    """What new schedules do about runs that were missed: the `latest`, `all` of them, or `none`."""
+    overlap: Literal["skip", "queue"] = "skip"
+    """What new schedules do when a run is due while the last one still goes on."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86400)] = 600.0
+    """Seconds that a run of a new schedule may take."""
+    money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Dollars that a run may take; 0 is no limit."""
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 500_000
+    """Tokens that a run may take; 0 is no limit."""
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts that output may be sent to, e.g. hooks.example.com or *.example.com."""
+    trash_days: Annotated[int, msgspec.Meta(ge=1)] = 30
+    """Days for which a removed schedule can be brought back."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

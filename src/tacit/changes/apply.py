@@ -56,11 +56,13 @@ def record(site: Site, root: Folder, standing: Standing, at: datetime) -> Standi
 
 
 def hide_new(site: Site, change: Change, actions: Sequence[Action]) -> None:
-    """What a machine learned in a project stays out of `git status` from the start."""
+    """What a machine learned in a project stays out of `git status` from the start, and so do
+    facts, whoever noted them: they may be about a person."""
     if site.place.scope != "project":
         return
     for action in actions:
-        made = action.kind == "create" and change.actor in BACKGROUND
+        private_at_first = change.actor in BACKGROUND or site.place.kind == "facts"
+        made = action.kind == "create" and private_at_first
         moved = action.kind == "rename" and private.is_hidden(site.place, action.partner)
         if made or moved:
             private.hide(site.place, action.standing.skill, site.data)

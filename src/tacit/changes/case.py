@@ -8,7 +8,6 @@ import msgspec
 
 from tacit.changes.actor import BACKGROUND
 from tacit.changes.change import (
-    SKILL_FILE,
     Archive,
     Change,
     Create,
@@ -27,14 +26,15 @@ from tacit.changes.change import (
 from tacit.changes.contain import Folder
 from tacit.changes.edits import Unfit, perform, rename
 from tacit.changes.files import File
+from tacit.changes.form import SKILLS, Form, form_of
 from tacit.changes.history import History, Kind
 from tacit.changes.merge import Merged, merge
 from tacit.changes.pathnames import check_name
 from tacit.changes.place import Place
 from tacit.changes.plan import Action
-from tacit.changes.policy import Act, decide, refusal
+from tacit.changes.policy import Act
 from tacit.changes.standing import Standing, find_archived, look, parse_files, skill_of
-from tacit.skills.reading import FILE_NAMES, parse_skill
+from tacit.skills.reading import parse_skill
 from tacit.skills.skill import Origin, Skill
 
 KEY = "archived:?"
@@ -54,6 +54,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """A change, worked out against what stands on the disk."""
 
     change: Change
+    form: Form = SKILLS
     touches: tuple[Touch, ...]
     actions: tuple[Action, ...]
     before: Skill | None = None
@@ -79,6 +80,7 @@ def build(place: Place, root: Folder, history: History, change: Change) -> Case:
 class _Builder:
     def __init__(self, place: Place, root: Folder, history: History, change: Change) -> None:
         self.place = place
+        self.form = form_of(place)
         self.root = root
         self.history = history
         self.change = change
@@ -88,6 +90,8 @@ class _Builder:
         if not operations:
             raise _unfit("no-operations", "the change holds no operation", "say what to do")
         _check_folder(self.change.skill)
+        if unfit := next(filter(None, map(self.form.fits, operations)), None):
+            raise Unfit(unfit)
         files = [op for op in operations if isinstance(op, FileOperation)]
         if len(files) == len(operations):
             return self._edit(files)
@@ -128,14 +132,15 @@ class _Builder:
                 f"edit '{name}' instead, or choose another name",
                 (name,),
             )
-        after = parse_skill(create.files.get(SKILL_FILE, b""), name)
+        after = parse_skill(create.files.get(self.form.file, b""), name)
         touch = self._permit("create", standing, after)
         if self.change.actor in BACKGROUND:
             self._check_put_away(standing)
-        files = perform({}, [create])
+        files = perform({}, [create], file=self.form.file)
         action = Action(standing=standing, kind="create", state="live", files=files)
         return Case(
             change=self.change,
+            form=self.form,
             touches=(touch,),
             actions=(action,),
             after=after,
@@ -170,12 +175,13 @@ class _Builder:
         new = merged.files
         if new == standing.contents.files:
             raise _unfit("no-change", f"'{standing.skill}' already says that", "nothing to do")
-        after = parse_files(new, standing.skill)
+        after = parse_files(new, standing.skill, self.form.names)
         return Case(
             change=self.change,
+            form=self.form,
             touches=touches,
             actions=(Action(standing=standing, kind="edit", state="live", files=new),),
-            before=skill_of(standing),
+            before=skill_of(standing, self.form.names),
             after=after,
             old=standing.contents.files,
             new=new,
@@ -242,6 +248,7 @@ class _Builder:
         touch = self._permit(act, standing)
         return Case(
             change=self.change,
+            form=self.form,
             touches=(touch,),
             actions=(Action(standing=standing, kind=kind, state=state, files=files),),
             carried=standing.contents.carried if state == "gone" else (),
@@ -264,7 +271,7 @@ class _Builder:
         if not merging.operations:
             return Case(change=self.change, touches=(touch,), actions=(away,))
         into = self._permit("edit", target)
-        if decide(self.change.actor, "edit", into.origin) == "copy":
+        if self.form.decide(self.change.actor, "edit", into.origin) == "copy":
             raise Unfit(
                 Refusal(
                     "policy",
@@ -291,10 +298,10 @@ class _Builder:
 
     def _permit(self, act: Act, standing: Standing, skill: Skill | None = None) -> Touch:
         """What is done to whom. Raises `Unfit` where the table says no."""
-        origin = self.place.origin(skill or skill_of(standing))
+        origin = self.place.origin(skill or skill_of(standing, self.form.names))
         actor, pinned = self.change.actor, standing.pinned
-        if decide(actor, act, origin, pinned=pinned) == "refuse":
-            raise Unfit(refusal(actor, act, origin, standing.skill, pinned=pinned))
+        if self.form.decide(actor, act, origin, pinned=pinned) == "refuse":
+            raise Unfit(self.form.refusal(actor, act, origin, standing.skill, pinned=pinned))
         return Touch(act, origin, standing.skill, pinned)
 
     def _result(self, standing: Standing, operations: list[FileOperation], base: str) -> Merged:
@@ -302,9 +309,9 @@ class _Builder:
         now = standing.contents.files
         if not base:
             self._check_blind(now, operations)
-            return Merged(perform(now, operations))
+            return Merged(perform(now, operations, file=self.form.file))
         seen = self._version_files(standing, base)
-        wanted = perform(seen, operations)
+        wanted = perform(seen, operations, file=self.form.file)
         if seen == now:
             return Merged(wanted)
         return merge(seen, now, wanted, labels=("as it is now", f"the {self.change.actor}'s edit"))
@@ -345,13 +352,14 @@ class _Builder:
                     "archived", f"'{skill}' is archived", f"restore it first: tacit restore {key}"
                 )
             raise _unfit(
-                "no-such-skill",
-                f"there is no skill '{skill}' in {self.place.root}",
-                "see what there is: tacit list",
+                f"no-such-{self.form.noun}",
+                f"there is no {self.form.noun} '{skill}' in {self.place.root}",
+                f"see what there is: {self.form.see}",
             )
-        if not any(name in standing.contents.files for name in FILE_NAMES):
+        if not any(name in standing.contents.files for name in self.form.names):
+            noun, file = self.form.noun, self.form.file
             raise _unfit(
-                "not-a-skill", f"the folder '{skill}' has no SKILL.md", "name a skill in it"
+                f"not-a-{noun}", f"the folder '{skill}' has no {file}", f"name a {noun} in it"
             )
         return standing
 

@@ -239,6 +239,8 @@ class Applied(msgspec.Struct, frozen=True):
     version: str
     place: str
     """The skills folder's real path."""
+    noun: str = "skill"
+    """`skill`, or `fact` where a place of facts was changed."""
 
 
 class Proposed(msgspec.Struct, frozen=True):

@@ -42,15 +42,15 @@ class Likeness(msgspec.Struct, frozen=True):
 def nearest(new: Skill, candidates: Iterable[Skill]) -> Likeness | None:
     """The candidate that `new` repeats most, where that is too much."""
     found: list[Likeness] = []
-    runs, words = shingles(_text(new)), _words(new.description)
+    runs, words = shingles(_text(new)), content_words(new.description)
     for other in candidates:
         share = contained(runs, shingles(_text(other)))
         if share >= REPEATS:
             found.append(Likeness(other, share, "text"))
             continue
-        theirs = _words(other.description)
+        theirs = content_words(other.description)
         both = len(words & theirs) / max(1, len(words | theirs))
-        own = (_words(new.name) & words) - theirs
+        own = (content_words(new.name) & words) - theirs
         if both >= SAME_DESCRIPTION and min(len(words), len(theirs)) >= 4 and not own:
             found.append(Likeness(other, both, "description"))
     return max(found, key=lambda likeness: likeness.share, default=None)
@@ -99,5 +99,6 @@ def _text(skill: Skill) -> str:
     return f"{skill.description}\n{skill.body}"
 
 
-def _words(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
+    """The words of `text` that say something, in small letters."""
     return frozenset(word.casefold() for word in _WORD.findall(text)) - _COMMON

@@ -32,8 +32,13 @@ class Unfit(Exception):
         self.refusal = refusal
 
 
-def perform(files: Files, operations: Iterable[FileOperation | Create]) -> dict[str, File]:
-    """The files after `operations`, in order. Raises `Unfit`."""
+def perform(
+    files: Files, operations: Iterable[FileOperation | Create], *, file: str = SKILL_FILE
+) -> dict[str, File]:
+    """The files after `operations`, in order; `file` is the one that must be there.
+
+    Raises `Unfit`.
+    """
     now = dict(files)
     for operation in operations:
         match operation:
@@ -51,7 +56,7 @@ def perform(files: Files, operations: Iterable[FileOperation | Create]) -> dict[
                     raise Unfit(_no_such_file(now, operation.path))
                 del now[operation.path]
             case Create() | Rewrite():
-                now = _whole(now, operation)
+                now = _whole(now, operation, file)
     _check_new_paths(files, now)
     return now
 
@@ -96,11 +101,12 @@ def rename(files: Files, to: str) -> dict[str, File]:
     return {**files, SKILL_FILE: changed}
 
 
-def _whole(now: Files, operation: Create | Rewrite) -> dict[str, File]:
+def _whole(now: Files, operation: Create | Rewrite, file: str) -> dict[str, File]:
     """The files of a create or a rewrite. Links stay as they are: bytes cannot say them."""
-    if SKILL_FILE not in operation.files:
+    if file not in operation.files:
+        noun = file.removesuffix(".md").lower()
         raise Unfit(
-            _refuse("no-skill-file", "SKILL.md is not among the files", "a skill needs a SKILL.md")
+            _refuse(f"no-{noun}-file", f"{file} is not among the files", f"a {noun} needs a {file}")
         )
     programs = {path for path, file in now.items() if file.kind == "program"}
     links = {path: file for path, file in now.items() if file.kind == "link"}

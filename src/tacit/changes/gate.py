@@ -47,6 +47,7 @@ from tacit.changes.contain import Escape, Folder
 from tacit.changes.diff import diff
 from tacit.changes.edits import Unfit
 from tacit.changes.files import programs, to_bytes
+from tacit.changes.form import form_of
 from tacit.changes.inbox import Inbox, Proposal
 from tacit.changes.journal import Overtaken
 from tacit.changes.judging import Judge, Judgement, Scanner
@@ -156,7 +157,7 @@ class Gate:
             return refused(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
-            return undo.undo_actions(folder, site.history, versions)
+            return undo.undo_actions(folder, site.history, versions, form_of(site.place))
 
         by = "user" if approved else ""
         return self._take_back(site, new, actions, Origins(undoes=change, approved_by=by))
@@ -363,9 +364,10 @@ class Gate:
     def _announce(
         self, site: Site, change: Change, actions: Sequence[Action], version: str
     ) -> None:
-        for action in actions:
+        noun = form_of(site.place).noun
+        for action in actions if noun == "skill" else ():
             self.neighbours.noticed(site.place.root, action.standing.skill)
-        bus.publish(Applied(change, actions[-1].kind, version, site.real))
+        bus.publish(Applied(change, actions[-1].kind, version, site.real, noun))
 
     def _locate(self, change: Change) -> tuple[Site, Change]:
         """The place of a change, and the change with its skill's folder filled in.

@@ -19,6 +19,8 @@ from tacit.base.errors import NotFound
 from tacit.changes.change import Change, Create, MergeInto, Operation, Refusal, Rewrite, WriteFile
 from tacit.changes.change import Edit as EditOperation
 from tacit.changes.duplicates import resemblance, sketch
+from tacit.skills.memory import FACT_FILE
+from tacit.skills.reading import parse_skill
 
 State = Literal["waiting", "accepted", "rejected"]
 SAME = 0.8
@@ -68,14 +70,18 @@ class Inbox:
         """The latest proposals, answered or not, newest first."""
         return self._read("1 ORDER BY made DESC, id DESC LIMIT ?", (most,))
 
-    def count(self, state: State, *, kind: str = "", actors: Collection[str] = ()) -> int:
-        """How many there are in this state: of one kind, such as `create`, by some actors."""
+    def count(
+        self, state: State, *, kind: str = "", actors: Collection[str] = (), below: str = ""
+    ) -> int:
+        """How many there are in this state: of one kind, such as `create`, by some actors, in
+        places whose path ends in `below`."""
         among = ", ".join("?" * len(actors))
         by = f"AND actor IN ({among})" if actors else ""
         with self._open() as connection:
             row = connection.execute(
-                f"SELECT count(*) FROM proposals WHERE state = ? AND ? IN ('', kind) {by}",  # noqa: S608
-                (state, kind, *actors),
+                "SELECT count(*) FROM proposals WHERE state = ? AND ? IN ('', kind)"  # noqa: S608
+                f" AND (? = '' OR substr(root, -length(?)) = ?) {by}",
+                (state, kind, below, below, below, *actors),
             ).fetchone()
         return int(row[0])
 
@@ -230,12 +236,18 @@ def _text(change: Change) -> str:
     return "\n".join(_says(operation) for operation in change.operations)
 
 
+def _file(path: str, data: bytes) -> str:
+    """The path and the text; of a fact what it says, as all facts of a day have like heads."""
+    if path == FACT_FILE:
+        fact = parse_skill(data)
+        return f"{path} {fact.description}\n{fact.body}"
+    return f"{path} {data.decode('utf-8', 'replace')}"
+
+
 def _says(operation: Operation) -> str:
     match operation:
         case Create(files=files) | Rewrite(files=files):
-            return "\n".join(
-                f"{path} {data.decode('utf-8', 'replace')}" for path, data in sorted(files.items())
-            )
+            return "\n".join(_file(path, data) for path, data in sorted(files.items()))
         case EditOperation(new=new, old=old, path=path):
             return f"{path} {old} {new}"
         case WriteFile(path=path, data=data):

@@ -9,14 +9,15 @@ from typing import Protocol
 
 import msgspec
 
-from tacit.changes import duplicates, limits, policy
+from tacit.changes import limits
 from tacit.changes.actor import BACKGROUND
 from tacit.changes.case import Case
-from tacit.changes.change import SKILL_FILE, Refusal
+from tacit.changes.change import Refusal
 from tacit.changes.files import Files, programs, to_bytes
+from tacit.changes.form import Form
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.policy import Decision
-from tacit.skills import standard
+from tacit.skills.scheduled import used_by_schedules
 from tacit.skills.skill import Problem
 
 _GRAVEST: tuple[Decision, ...] = ("refuse", "copy", "propose", "ask", "allow")
@@ -77,7 +78,8 @@ class Judge:
 
     def judge(self, case: Case, *, is_copy: bool = False) -> Judgement:
         """What the steps before the approval say. `is_copy`: it is meant to repeat a skill."""
-        decision, refusal, asks = judge_policy(case, self._neighbours)
+        around = case.form.around(case.change.root) or self._neighbours
+        decision, refusal, asks = judge_policy(case, around)
         if refusal is not None:
             return Judgement(refusal=refusal, decision=decision)
         if case.merged is not None and case.merged.conflicts:
@@ -89,7 +91,7 @@ class Judge:
             lambda: judge_standard(case),
             lambda: self._judge_scan(case, asks, notes),
             lambda: judge_size(case),
-            lambda: [] if is_copy else judge_duplicate(case, self._neighbours),
+            lambda: [] if is_copy else judge_duplicate(case, around),
         ]
         for step in steps:
             for found in step():
@@ -105,13 +107,20 @@ class Judge:
     def _judge_scan(self, case: Case, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
         if case.after is None:
             return []
-        learned = case.after.learned or case.change.actor in BACKGROUND
+        learned = (
+            case.after.learned
+            or case.change.actor in BACKGROUND
+            or case.form.is_machines(case.change)
+        )
         known = set()
         if _own_work(case):
             known = {_key(found) for found in self._scan(case.old, learned=learned)}
         refusals: list[Refusal] = []
         for found in self._scan(case.new, learned=learned):
             where = f"{found.file}, line {found.line}: {found.message}"
+            if case.form.never(found.rule):
+                refusals.append(Refusal("scan", found.rule, where, found.fix))
+                continue
             if _key(found) in known or found.severity == "note":
                 notes.append(where)
                 continue
@@ -136,11 +145,29 @@ def judge_policy(
     worst: Decision = "allow"
     asks: list[Refusal] = []
     for touch in case.touches:
-        decision = policy.decide(actor, touch.act, touch.origin, pinned=touch.pinned)
+        decision = case.form.decide(actor, touch.act, touch.origin, pinned=touch.pinned)
         if decision in ("ask", "propose"):
-            asks.append(policy.asked(actor, touch.act, touch.origin, touch.skill, decision))
+            asks.append(case.form.asked(actor, touch.act, touch.origin, touch.skill, decision))
         worst = min(worst, decision, key=_GRAVEST.index)
-    return worst, _background_rules(case, neighbours), asks
+    return worst, _scheduled(case) or _background_rules(case, neighbours), asks
+
+
+def _scheduled(case: Case) -> Refusal | None:
+    """A skill that a schedule runs is not put away by a machine."""
+    if case.change.actor == "user":
+        return None
+    for touch in case.touches:
+        if touch.act not in ("archive", "merge", "delete", "rename"):
+            continue
+        name = touch.skill.rsplit("/", 1)[-1]
+        if found := used_by_schedules(name):
+            return Refusal(
+                "policy",
+                "scheduled",
+                f"'{name}' is run by the schedule {' and '.join(found)}",
+                f"leave it, or have the user change that first: tacit schedule edit {found[0]}",
+            )
+    return None
 
 
 def _background_rules(case: Case, neighbours: Neighbours) -> Refusal | None:
@@ -154,7 +181,7 @@ def _background_rules(case: Case, neighbours: Neighbours) -> Refusal | None:
             return Refusal(
                 "policy",
                 "exists",
-                f"there is already a skill '{name}', in {taken.root}",
+                f"there is already a {case.form.noun} '{name}', in {taken.root}",
                 f"edit '{taken.name}' instead" if taken.origin == "learned" else "leave it",
                 (taken.name,),
             )
@@ -164,7 +191,8 @@ def _background_rules(case: Case, neighbours: Neighbours) -> Refusal | None:
         return Refusal(
             "policy",
             "mark-removed",
-            "the edit takes out 'source: auto-skill', which says that the skill was learned",
+            "the edit takes out 'source: auto-skill', which says that the"
+            f" {case.form.noun} was learned",
             "leave that line in",
         )
     return None
@@ -213,19 +241,20 @@ def judge_standard(case: Case) -> list[Refusal]:
         return []
     name = case.actions[-1].standing.skill if case.before is None else case.after.name
     folder = _edited_folder(case) or name
-    file = case.new.get(SKILL_FILE)
+    form = case.form
+    file = case.new.get(form.file)
     if file is None or file.kind == "link":
-        return [] if _own_work(case) else [_no_skill_file()]
-    found = standard.check(file.data.decode("utf-8", "replace"), folder)
+        return [] if _own_work(case) else [_no_file(form)]
+    found = form.check(file.data.decode("utf-8", "replace"), folder)
     if any(problem.code == "not-utf8" for problem in case.after.problems):
         found += [problem for problem in case.after.problems if problem.code == "not-utf8"]
     known: set[tuple[str, str]] = set()
-    before = case.old.get(SKILL_FILE)
+    before = case.old.get(form.file)
     if _own_work(case) and before is not None:
         text = before.data.decode("utf-8", "replace")
-        known = {(p.code, p.message) for p in standard.check(text, folder)}
+        known = {(p.code, p.message) for p in form.check(text, folder)}
     return [
-        _broken(problem)
+        _broken(problem, form)
         for problem in found
         if problem.severity == "error" and (problem.code, problem.message) not in known
     ]
@@ -234,10 +263,10 @@ def judge_standard(case: Case) -> list[Refusal]:
 def judge_size(case: Case) -> list[Refusal]:
     if case.after is None:
         return []
-    over = limits.check(case.new, case.after)
+    over = limits.check(case.new, case.after, case.form.measure)
     if over and _own_work(case) and case.before is not None:
-        was = limits.sizes(case.old, case.before)
-        now = limits.sizes(case.new, case.after)
+        was = limits.sizes(case.old, case.before, case.form.measure)
+        now = limits.sizes(case.new, case.after, case.form.measure)
         over = [found for found in over if now[found.rule] > was[found.rule]]
     return over
 
@@ -247,8 +276,8 @@ def judge_duplicate(case: Case, neighbours: Neighbours) -> list[Refusal]:
         return []
     names = {case.after.name, *case.absorbs}
     others = [skill for skill in neighbours.alike(case.after) if skill.name not in names]
-    found = duplicates.nearest(case.after, others)
-    return [duplicates.refusal(case.after, found)] if found else []
+    found = case.form.repeats(case.after, others)
+    return [found] if found else []
 
 
 def conflict(case: Case) -> Refusal:
@@ -257,7 +286,7 @@ def conflict(case: Case) -> Refusal:
         "apply",
         "conflict",
         "it changes lines that were changed meanwhile, in " + ", ".join(case.merged.conflicts),
-        "read the skill again and make the change on that",
+        f"read the {case.form.noun} again and make the change on that",
         (case.change.skill,),
     )
 
@@ -292,15 +321,17 @@ def _key(found: Finding) -> tuple[str, str, str]:
     return (found.rule, found.file, found.message)
 
 
-def _broken(problem: Problem) -> Refusal:
+def _broken(problem: Problem, form: Form) -> Refusal:
     return Refusal(
         "standard",
         problem.code,
-        f"SKILL.md, line {problem.line}: {problem.message}",
+        f"{form.file}, line {problem.line}: {problem.message}",
         problem.fix,
         overridable=problem.code in ("unknown-key", "name-differs", "name-form"),
     )
 
 
-def _no_skill_file() -> Refusal:
-    return Refusal("standard", "no-skill-file", "there is no SKILL.md", "a skill needs one")
+def _no_file(form: Form) -> Refusal:
+    return Refusal(
+        "standard", f"no-{form.noun}-file", f"there is no {form.file}", f"a {form.noun} needs one"
+    )

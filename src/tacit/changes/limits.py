@@ -1,5 +1,8 @@
 """How large a skill may be. Long skills are read worse, and cost every session that loads them."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from tacit.changes.change import Refusal
 from tacit.changes.files import Files
 from tacit.skills.skill import Skill
@@ -20,35 +23,51 @@ def estimate_tokens(text: str) -> int:
     return round((len(text) - wide) / _PER_TOKEN + wide / _PER_TOKEN_WIDE)
 
 
-def check(files: Files, skill: Skill) -> list[Refusal]:
-    """What is over a limit, one refusal each."""
-    lines = skill.body.count("\n") + 1
-    tokens = estimate_tokens(skill.body)
-    total = sum(len(file.data) for file in files.values())
-    measured = (
-        ("long-body", lines, MAX_LINES, "the body has {n:,} lines; {most:,} are allowed", _MOVE),
-        (
+class Measure(NamedTuple):
+    """One thing that is counted: what it is called, how much there is, and how much may be."""
+
+    rule: str
+    n: int
+    most: int
+    text: str
+    """The words for too much of it, with `n` and `most` to fill in."""
+    hint: str
+
+
+Measuring = Callable[[Files, Skill], tuple[Measure, ...]]
+
+
+def measure_skill(files: Files, skill: Skill) -> tuple[Measure, ...]:
+    return (
+        Measure(
+            "long-body",
+            skill.body.count("\n") + 1,
+            MAX_LINES,
+            "the body has {n:,} lines; {most:,} are allowed",
+            _MOVE,
+        ),
+        Measure(
             "heavy-body",
-            tokens,
+            estimate_tokens(skill.body),
             MAX_TOKENS,
             "the body has about {n:,} tokens (an estimate); {most:,} are allowed",
             _MOVE,
         ),
-        (
+        Measure(
             "heavy-skill",
-            total,
+            sum(len(file.data) for file in files.values()),
             MAX_TOTAL,
             "the skill has {n:,} bytes; {most:,} are allowed",
             "leave out what can be fetched or made when it is needed",
         ),
-        (
+        Measure(
             "many-files",
             len(files),
             MAX_FILES,
             "the skill has {n:,} files; {most:,} are allowed",
             "put related files together, or make two skills",
         ),
-        (
+        Measure(
             "long-description",
             len(skill.description),
             MAX_DESCRIPTION,
@@ -56,22 +75,24 @@ def check(files: Files, skill: Skill) -> list[Refusal]:
             "say what it does and when to use it, and move the rest to the body",
         ),
     )
+
+
+def check(files: Files, skill: Skill, measure: Measuring = measure_skill) -> list[Refusal]:
+    """What is over a limit, one refusal each."""
     return [
-        Refusal("size", rule, text.format(n=n, most=most), hint, overridable=True)
-        for rule, n, most, text, hint in measured
-        if n > most
+        Refusal("size", found.rule, _words(found), found.hint, overridable=True)
+        for found in measure(files, skill)
+        if found.n > found.most
     ]
 
 
-def sizes(files: Files, skill: Skill) -> dict[str, int]:
+def sizes(files: Files, skill: Skill, measure: Measuring = measure_skill) -> dict[str, int]:
     """The same measures by rule, to tell whether a change made one worse."""
-    return {
-        "long-body": skill.body.count("\n") + 1,
-        "heavy-body": estimate_tokens(skill.body),
-        "heavy-skill": sum(len(file.data) for file in files.values()),
-        "many-files": len(files),
-        "long-description": len(skill.description),
-    }
+    return {found.rule: found.n for found in measure(files, skill)}
+
+
+def _words(found: Measure) -> str:
+    return found.text.format(n=found.n, most=found.most)
 
 
 _MOVE = "move detail to files under references/ and name them in the body"

@@ -1,4 +1,4 @@
-"""A place: one folder of skills that changes can be made in, with its scope and its project."""
+"""A place: one folder of skills, or of facts, that changes can be made in, with its scope."""
 
 import hashlib
 import os
@@ -7,21 +7,26 @@ from typing import Literal
 import msgspec
 
 from tacit.base import paths
+from tacit.skills.memory import MEMORY
+from tacit.skills.scheduled import folder as scheduled_folder
 from tacit.skills.skill import Origin, Skill
 
-Scope = Literal["project", "user", "extra", "bundled"]
+Scope = Literal["project", "user", "extra", "bundled", "scheduled"]
+Kind = Literal["skills", "facts"]
 
 SHARED = os.path.join(".agents", "skills")
 """Where skills lie in a project and in a home, for every agent."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A skills folder. It need not exist yet, unless a skill in it is to be changed."""
+    """A folder of skills or of facts. It need not exist yet, unless what is in it is changed."""
 
     root: str
     scope: Scope = "user"
     project: str = ""
     """The project that it belongs to; its real path must lie in there."""
+    kind: Kind = "skills"
+    """What lies in it, and with that the rules that hold there; see `form.py`."""
 
     @property
     def real(self) -> str:
@@ -36,8 +41,8 @@ class Place(msgspec.Struct, frozen=True):
 
     def origin(self, skill: Skill) -> Origin:
         """Whose `skill` is, when it lies here."""
-        if self.scope == "bundled":
-            return "bundled"
+        if self.scope in ("bundled", "scheduled"):
+            return self.scope
         if skill.learned:
             return "learned"
         if skill.source == "scheduled":
@@ -47,7 +52,7 @@ class Place(msgspec.Struct, frozen=True):
 
 def places_here(cwd: str | None = None) -> list[Place]:
     """Where skills can be changed from `cwd`: the project's and the user's own folder, whether
-    they exist or not, then every other folder that the library reads."""
+    they exist or not, then every other folder that the library reads, then what is scheduled."""
     from tacit.base.settings import load
     from tacit.skills.scopes import roots
 
@@ -57,7 +62,47 @@ def places_here(cwd: str | None = None) -> list[Place]:
         Place(root.path, root.scope, root.project)  # type: ignore[arg-type]
         for root in roots(here, hosts=chosen.hosts, extra=chosen.paths)
     ]
-    return [project_place(here), user_place(), *others]
+    return [project_place(here), user_place(), *others, scheduled_place()]
+
+
+def scheduled_place() -> Place:
+    """The skills that only schedules run: in the data folder, where no library looks."""
+    return Place(scheduled_folder(), "scheduled")
+
+
+def all_places(cwd: str | None = None) -> list[Place]:
+    """Where anything can be changed from `cwd`: skills, then facts."""
+    return [*places_here(cwd), *fact_places(cwd)]
+
+
+def fact_places(cwd: str | None = None) -> list[Place]:
+    """Where facts are kept: the project's folder, then the user's."""
+    return list(dict.fromkeys((project_facts(cwd), user_facts())))
+
+
+def place_of(root: str) -> Place | None:
+    """The place of a project with this folder, where the project is still there."""
+    for folder, kind in ((SHARED, "skills"), (MEMORY, "facts")):
+        project = root.removesuffix(os.sep + folder)
+        if project != root and os.path.isdir(project):
+            return Place(root, "project", project, kind)  # type: ignore[arg-type]
+    return None
+
+
+def user_facts() -> Place:
+    """The user's own facts: `~/.agents/memory`."""
+    return Place(os.path.join(paths.user_home(), MEMORY), "user", kind="facts")
+
+
+def project_facts(cwd: str | None = None) -> Place:
+    """The facts of the project that `cwd` lies in: `<project>/.agents/memory`.
+
+    Outside any project (the home itself) that is the user's place.
+    """
+    project = paths.project_root(cwd or os.getcwd())
+    if project == paths.user_home():
+        return user_facts()
+    return Place(os.path.join(project, MEMORY), "project", project, "facts")
 
 
 def user_place() -> Place:

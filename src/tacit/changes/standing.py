@@ -95,17 +95,22 @@ def find_archived(root: Folder, history: History, skill: str) -> Standing | None
     return look_archived(root, history, key)
 
 
-def skill_of(standing: Standing) -> Skill:
-    return parse_files(standing.contents.files, standing.skill)
+def skill_of(standing: Standing, names: tuple[str, ...] = FILE_NAMES) -> Skill:
+    return parse_files(standing.contents.files, standing.skill, names)
 
 
-def parse_files(files: Files, skill: str) -> Skill:
-    """The skill in `files`. A SKILL.md that is a link counts as the user's, and is not read."""
+def parse_files(files: Files, skill: str, names: tuple[str, ...] = FILE_NAMES) -> Skill:
+    """The skill in `files`, whose file goes by one of `names`.
+
+    A SKILL.md that is a link counts as the user's, and is not read.
+    """
     name = skill.rsplit("/", 1)[-1]
-    for file_name in FILE_NAMES:
+    for file_name in names:
         file = files.get(file_name)
         if file is not None and file.kind != "link":
-            return parse_skill(file.data, name, file=file_name)
+            return parse_skill(
+                file.data, name, file=file_name if names is FILE_NAMES else "SKILL.md"
+            )
     return Skill(name=name, description="")
 
 

@@ -10,11 +10,12 @@ from tacit.changes.change import Change, Refusal
 from tacit.changes.contain import Folder
 from tacit.changes.edits import Unfit
 from tacit.changes.files import File, to_bytes
+from tacit.changes.form import SKILLS, Form, form_of
 from tacit.changes.history import History, Version
 from tacit.changes.merge import merge
 from tacit.changes.place import Place
 from tacit.changes.plan import Action
-from tacit.changes.policy import Act, decide, refusal
+from tacit.changes.policy import Act
 from tacit.changes.standing import Standing, look, look_archived, parse_files
 
 
@@ -26,9 +27,11 @@ class Conflict(Unfit):
         self.offer = offer
 
 
-def undo_actions(root: Folder, history: History, versions: list[Version]) -> list[Action]:
+def undo_actions(
+    root: Folder, history: History, versions: list[Version], form: Form = SKILLS
+) -> list[Action]:
     """The actions that take back a change, given its commits. Raises `Unfit` or `Conflict`."""
-    return _Undo(root, history, versions).actions()
+    return _Undo(root, history, versions, form).actions()
 
 
 def rollback_action(root: Folder, history: History, skill: str, version: Version) -> Action:
@@ -45,13 +48,14 @@ def rollback_action(root: Folder, history: History, skill: str, version: Version
 
 def check_policy(place: Place, change: Change, actions: list[Action]) -> None:
     """Taking back is changing: a machine may do it where it may edit. Raises `Unfit`."""
+    form = form_of(place)
     for action in actions:
         standing = action.standing
         act: Act = "delete" if action.kind == "delete" else "edit"
         files = standing.contents.files or action.files
-        origin = place.origin(parse_files(files, standing.skill))
-        if decide(change.actor, act, origin, pinned=standing.pinned) in ("refuse", "propose"):
-            words = refusal(change.actor, act, origin, standing.skill, pinned=standing.pinned)
+        origin = place.origin(parse_files(files, standing.skill, form.names))
+        if form.decide(change.actor, act, origin, pinned=standing.pinned) in ("refuse", "propose"):
+            words = form.refusal(change.actor, act, origin, standing.skill, pinned=standing.pinned)
             raise Unfit(words)
 
 
@@ -70,7 +74,8 @@ def already_undone(history: History, versions: list[Version]) -> str:
 
 
 class _Undo:
-    def __init__(self, root: Folder, history: History, versions: list[Version]) -> None:
+    def __init__(self, root: Folder, history: History, versions: list[Version], form: Form) -> None:
+        self.form = form
         self.root = root
         self.history = history
         self.versions = versions
@@ -122,8 +127,10 @@ class _Undo:
         if standing.is_live:
             raise _unfit(
                 "exists",
-                f"a skill '{standing.skill}' is there again",
-                f"rename or archive it first: tacit archive {standing.skill}",
+                f"a {self.form.noun} '{standing.skill}' is there again",
+                f"remove it first: {self.form.remove} {standing.skill}"
+                if self.form.noun == "fact"
+                else f"rename or archive it first: tacit archive {standing.skill}",
             )
         files = self._before(version)
         return Action(standing=standing, kind="create", state="live", files=files)
@@ -135,7 +142,7 @@ class _Undo:
                 "changed-since",
                 f"'{standing.skill}' was changed after {version.record.change} made it",
                 f"undo those changes first (tacit log {standing.skill}),"
-                f" or delete it: tacit rm {standing.skill}",
+                f" or delete it: {self.form.remove} {standing.skill}",
             )
         files = {} if state == "gone" else standing.contents.files
         return Action(standing=standing, kind=kind, state=state, files=files)  # type: ignore[arg-type]

@@ -7,6 +7,8 @@
 - not set: as `ask` until the user has accepted three learned skills; then they are asked, once,
   whether to go on without asking. Until they answer, each change still waits.
 
+Facts are small and many: they wait only where `ask` or `propose-only` is set.
+
 Every agent in the background gets its gate here. What each of them may do at all is policy's, and
 drafts that were made by counting always wait (`distil.py`).
 """
@@ -26,7 +28,7 @@ from tacit.changes.gate import Gate
 from tacit.changes.inbox import Inbox
 from tacit.changes.judging import Scanner
 from tacit.changes.neighbours import Neighbours
-from tacit.changes.place import Place
+from tacit.changes.place import SHARED, Place
 
 Mode = Literal["auto", "ask", "propose-only"]
 FIRST = 3
@@ -61,7 +63,7 @@ def approval(learn: LearnSettings, *, data: str = "") -> Approval:
         return Approval(learn.approval)
     data = data or paths.folders().data
     inbox = Inbox(os.path.join(data, FILE_NAME), SystemClock())
-    accepted = inbox.count("accepted", kind="create", actors=BACKGROUND)
+    accepted = inbox.count("accepted", kind="create", actors=BACKGROUND, below=SHARED)
     return Approval("ask", accepted, question=accepted >= FIRST)
 
 
@@ -73,12 +75,17 @@ def gate_for(
     scanner: Scanner | None = None,
     data: str = "",
     clock: Clock | None = None,
+    facts: bool = False,
 ) -> Gate:
-    """The gate over `places` for an agent in the background, which asks as the user wants it."""
+    """The gate over `places` for an agent in the background, which asks as the user wants it.
+
+    `facts`: for places with facts, which by default land unasked.
+    """
+    unasked = facts and not settings.learn.approval
     return Gate(
         places,
         neighbours=neighbours,
-        always_ask=approval(settings.learn, data=data).asks,
+        always_ask=() if unasked else approval(settings.learn, data=data).asks,
         scanner=scanner,
         data=data or None,
         clock=clock,

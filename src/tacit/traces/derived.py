@@ -22,13 +22,6 @@ _PATHS = (
 )  # fmt: skip
 _COMMANDS = ("command", "cmd", "script", "code")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$", re.MULTILINE)
-_SKILL_FILE = re.compile(r"(?:^|[/\\])([^/\\\s]+)[/\\]SKILL\.md$", re.IGNORECASE)
-_IN_SKILLS = re.compile(r"(?:^|[/\\])skills?[/\\]([^/\\\s]+)[/\\]", re.IGNORECASE)
-# A redirection or a copying command whose target is a SKILL.md.
-_SHELL_WRITES = re.compile(
-    r"(?:>>?|\btee(?:\s+-a)?|\bcp\s+\S+|\bmv\s+\S+)\s*[\"']?([^\s\"'<>|;&]*SKILL\.md)",
-    re.IGNORECASE,
-)
 
 # How people begin when they put something right; tried on the first words of a later prompt.
 _CORRECTS = re.compile(
@@ -188,25 +181,6 @@ def files(trace: Trace) -> list[Touched]:
                 path, seen.read + (call.kind == "read"), seen.written + (call.kind != "read")
             )
     return list(found.values())
-
-
-def skills_written(trace: Trace) -> list[str]:
-    """The skills whose files the session itself wrote, by a tool or in the shell."""
-    found: dict[str, None] = {}
-    for _, call in _calls(trace):
-        if call.failed:
-            continue
-        if call.kind in ("write", "edit"):
-            for path in paths_of(call):
-                if match := _SKILL_FILE.search(path) or _IN_SKILLS.search(path):
-                    found[match.group(1)] = None
-        elif call.kind == "shell":
-            for path in _SHELL_WRITES.findall(command_of(call)):
-                if match := _SKILL_FILE.search(path):
-                    found[match.group(1)] = None
-        elif call.name == "skill_manage" and values.string(call.arguments.get("name")):
-            found[values.string(call.arguments["name"])] = None
-    return list(found)
 
 
 def command_of(call: ToolCall) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tacit.base.errors import NotFound, TacitError
+from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
 from tacit.traces.store import Store
 from tacit.work import kinds
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _MEND = 600.0
+_HELD = 300.0
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -41,8 +43,8 @@ def _may_begin(ticket: "Ticket") -> Allowed:
     session = ticket.payload.get("session")
     if ticket.home not in ("", machine()) and isinstance(session, str) and not _is_here(session):
         return Allowed(f"its session is on {ticket.home}", home=ticket.home)
-    if kinds.get(ticket.kind).spends and (refusal := _budget()):
-        return Allowed(refusal, later=until_tomorrow())
+    if kinds.get(ticket.kind).spends:
+        return _budget(load().settings.learn)
     return Allowed()
 
 
@@ -54,10 +56,17 @@ def until_tomorrow(now: float | None = None) -> float:
     return max(midnight.timestamp() - now, 0.0) + 60.0
 
 
-def _budget() -> str:
-    from importlib import import_module
+def _budget(learn: LearnSettings) -> Allowed:
+    from tacit.agent import spending
 
-    return str(import_module("tacit.agent.spending").allowed(load().settings.learn))
+    refusal = spending.allowed(learn)
+    if not refusal:
+        return Allowed()
+    spent = spending.today()
+    money = 0 < learn.daily_money <= spent.money
+    tokens = 0 < learn.daily_tokens <= spent.tokens
+    # Otherwise others hold what is left of it, and may give some back.
+    return Allowed(refusal, later=until_tomorrow() if money or tokens else _HELD)
 
 
 def _is_here(session: str) -> bool:

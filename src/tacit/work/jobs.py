@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tacit.base.errors import NotFound, Refused, Usage
+from tacit.base.errors import NotFound, Refused, Unwritable, Usage
 from tacit.base.job import Done
 from tacit.work import requests, where
+from tacit.work.worker import present
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus
@@ -76,6 +77,8 @@ def listing(*, kind: str = "", limit: int = 0) -> list[Entry]:
     if where.has_engine() and where.made(place):
         with _client() as client:
             found += _entries(client)
+    if not place.shared and present() is None:
+        found = [_left(entry) for entry in found]
     chosen = [entry for entry in found if kind in ("", entry.kind)]
     chosen.sort(key=lambda entry: entry.at.timestamp() if entry.at else 0.0, reverse=True)
     return chosen[:limit] if limit else chosen
@@ -84,9 +87,10 @@ def listing(*, kind: str = "", limit: int = 0) -> list[Entry]:
 def show(name: str) -> Entry:
     """The job called `name`, or by enough of its id to be sure. Raises `NotFound` and `Usage`."""
     known = listing()
-    exact = [entry for entry in known if entry.id == name]
-    near = exact or [e for e in known if len(name) >= 4 and name in (e.id[: len(name)], e.key)]
-    near = near or [e for e in known if e.id.partition("-")[2].startswith(name) and len(name) >= 4]
+    near = [entry for entry in known if name in (entry.id, entry.key)]
+    if not near and len(name) >= 4:
+        both = [(entry, entry.id, entry.id.rpartition("-")[2]) for entry in known]
+        near = [e for e, whole, end in both if whole.startswith(name) or end.startswith(name)]
     if not near:
         raise NotFound(f"there is no job '{name}'", "see what there is: tacit jobs")
     if len({entry.id for entry in near}) > 1:
@@ -99,6 +103,9 @@ def retry(name: str) -> Entry:
     """Have a job done again, or now if it was put off, and see that a worker runs."""
     entry = show(name)
     if entry.state in ("waiting", "queued", "running"):
+        if present() is None:
+            requests.wake()
+            return entry
         raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
     with _client() as client:
         from tacit.work.engine import Ticket, options, queue_of
@@ -139,11 +146,19 @@ def _client() -> "Iterator[DBOSClient]":
     where.need_engine("the queue of jobs")
     place = where.place()
     where.check(place)
+    from sqlalchemy.exc import DBAPIError
+
     from tacit.work.engine import client
+    from tacit.work.making import first_line
 
     opened = client(place)
     try:
         yield opened
+    except DBAPIError as error:
+        raise Unwritable(
+            f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
+            "see what is wrong: tacit doctor",
+        ) from error
     finally:
         opened.destroy()
 
@@ -163,6 +178,14 @@ def _waiting() -> list[Entry]:
         )
         for asked in requests.waiting()
     ]
+
+
+def _left(entry: Entry) -> Entry:
+    """One that counts as running where no worker is."""
+    if entry.state != "running":
+        return entry
+    reason = "its worker is gone; the next one takes it up"
+    return msgspec.structs.replace(entry, state="queued", reason=reason)
 
 
 def _entries(client: "DBOSClient") -> list[Entry]:
@@ -190,7 +213,7 @@ def _entry(job: str, runs: "list[WorkflowStatus]") -> Entry | None:
     ticket, status = tickets[-1]
     last = attempts[-1]
     changes = {change: None for _, s in tickets for change in _done(s).changes}
-    before = attempts[-2].reason if last.state == "put off" and len(attempts) > 1 else ""
+    before = attempts[-2].reason if last.state in _LIVE and len(attempts) > 1 else ""
     return Entry(
         job,
         ticket.kind,

@@ -21,6 +21,7 @@ from tacit.agent.walls import is_guarded, is_inside
 from tacit.base import paths
 from tacit.base.files import write_atomic
 from tacit.skills.globs import matches
+from tacit.skills.memory import MEMORY
 from tacit.traces.hosts.places import PLACES
 
 _PASSED_OVER = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache"}
@@ -188,6 +189,8 @@ def writable(path: str, context: Context) -> str:
     below = f"/{os.path.relpath(real, context.project).casefold()}/"
     if any(f"/{folder}/" in below for place in PLACES for folder in place.project):
         raise Failed(f"{path} lies in a skill folder; use manage_skill")
+    if f"/{MEMORY}/" in below:
+        raise Failed(f"{path} lies in the folder of facts; use remember")
     if "/.git/" in below or is_guarded(real, context.rules()):
         raise Failed(f"{path} is not a file of the project's own work")
     return real

@@ -47,9 +47,9 @@ def activate(call: RunSkill, context: Context) -> Result:
 
 def _recalled(name: str, context: Context) -> Entry | None:
     """The skill that was put away under `name`, back in the library. Raises `Failed`."""
-    from tacit.agent.recalling import recall
+    from tacit.agent.bringing_back import bring_back
 
-    found = recall(context.library, name, "model", context.session)
+    found = bring_back(context.library, name, "model", context.session)
     if found is None:
         return None
     if not found.name:

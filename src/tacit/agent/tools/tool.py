@@ -63,6 +63,8 @@ class Context:
         self.options = options
         self.active: dict[str, Active] = {}
         """The conversation's own table; the conversation writes it."""
+        self.noted: set[str] = set()
+        """Marks of facts that this conversation's own calls noted or forgot."""
         self.session = ""
         self.agreed = False
         """Whether a person, and not a rule, has allowed the call that is being made."""

@@ -62,7 +62,7 @@ class Desk:
     def write(self, skill: str, path: str, data: bytes, *, executable: bool | None = None) -> None:
         """Put `data` there, new or in place of the old. A skill that is not here is begun.
 
-        `executable` None keeps what was, or for a new file goes by its first two characters.
+        `executable` None keeps what was; a new file is none, as the gate takes no new programs.
         """
         if refusal := check_name(skill):
             raise Failed(f"{refusal.reason}; {refusal.hint}")
@@ -118,8 +118,7 @@ def _put(folder: Folder, name: str, data: bytes, executable: bool | None) -> Non
     if before is not None and not stat.S_ISREG(before.st_mode):
         raise Failed(f"'{name}' is not a plain file, and stays as it is")
     if executable is None:
-        runs = before.st_mode & 0o100 if before is not None else data.startswith(b"#!")
-        executable = bool(runs)
+        executable = before is not None and bool(before.st_mode & 0o100)
     # Under another name first: what is there may have a second name elsewhere.
     temporary = f".{secrets.token_hex(6)}.tmp"
     put_new(folder, temporary, data, executable=executable)

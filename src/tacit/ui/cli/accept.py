@@ -7,6 +7,7 @@ from tacit.changes.actor import acting_as
 from tacit.learn import notices
 from tacit.learn.noticing import ask_to_go_on
 from tacit.ui.cli import gating, output
+from tacit.ui.cli.names import complete_proposal
 
 _EPILOG = """\b
 Examples:
@@ -17,7 +18,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("proposals", nargs=-1)
+@click.argument("proposals", nargs=-1, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="All that wait.")
 @output.json_option
 def command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:

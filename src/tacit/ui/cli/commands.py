@@ -13,7 +13,7 @@ class Known:
 
 
 FIND = "Find and read skills"
-CHANGE = "Change skills"
+CHANGE = "Change skills and facts"
 BACK = "History and inbox"
 SESSIONS = "Sessions of your agents"
 CONNECT = "Connect your agents"
@@ -35,9 +35,12 @@ COMMANDS: dict[str, Known] = {
     ),
     "chat": Known("chat", TALK, "Talk with the agent."),
     "run": Known("run", TALK, "Let the agent do one task, and print its answer."),
+    "schedule": Known("schedule", TALK, "Run skills and tasks by the clock."),
     "setup": Known("setup", TALK, "Choose a model, and test it."),
     "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
+    "improve": Known("improve", LEARN, "Repair a skill by what failed when it was used."),
     "why": Known("why", LEARN, "Say what came of a session, and why."),
+    "cost": Known("cost", LEARN, "Show what work in the background cost, and what it may."),
     "prompt-status": Known("prompt_status", LEARN, "Print, once, what was learned; for a prompt."),
     "new": Known("new", CHANGE, "Make a skill."),
     "edit": Known("edit", CHANGE, "Change a skill: its text, a support file, or its name."),
@@ -48,6 +51,7 @@ COMMANDS: dict[str, Known] = {
     "unpin": Known("unpin", CHANGE, "Let the usual rules hold for a skill again."),
     "curate": Known("curate", CHANGE, "Put away what nobody uses, and see how the library ages."),
     "share": Known("share", CHANGE, "Let git see a learned skill of this project."),
+    "memory": Known("memory", CHANGE, "Show, note, change and forget facts."),
     "log": Known("log", BACK, "Show the history of skills, the newest change first."),
     "history": Known("history", BACK, "Show the life of a skill: made, used, failed, repaired."),
     "diff": Known("diff", BACK, "Show what a change did, or how a skill differs."),
@@ -62,6 +66,8 @@ COMMANDS: dict[str, Known] = {
     "forget": Known("forget", SESSIONS, "Forget sessions for good."),
     "watch": Known("watch", SESSIONS, "Follow the agents' folders, without hooks."),
     "worker": Known("worker", SESSIONS, "Take in the sessions that hooks reported."),
+    "daemon": Known("daemon", SESSIONS, "Keep a worker running, and start it with the machine."),
+    "jobs": Known("jobs", LEARN, "Show the work in the background: what came of it, and why."),
     "connect": Known("connect", CONNECT, "Have your agents tell Tacit when a session ends."),
     "disconnect": Known("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
     "plugin": Known("plugin", CONNECT, "Write the folder that agents can install as a plugin."),

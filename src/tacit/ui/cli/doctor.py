@@ -8,6 +8,8 @@ from tacit.base.health import Check, Finding
 from tacit.base.terminal import plain
 from tacit.skills import health as skills_health
 from tacit.ui.cli import output
+from tacit.work import health as work_health
+from tacit.work.schedules import health as schedule_health
 
 _EPILOG = """\b
 Examples:
@@ -19,17 +21,24 @@ Exit code 6 while something is wrong.
 
 
 def check_changes() -> list[Finding]:
-    """Journal, history, inbox and what is hidden from git, of every skills folder here."""
+    """Journal, history, inbox and what is hidden from git, of every folder of skills or facts."""
     from tacit.changes.checks import check
     from tacit.changes.gate import Gate
+    from tacit.changes.place import all_places
 
     try:
-        return check(Gate())
+        return check(Gate(all_places()))
     except BadConfig:
         return []  # said by its own check
 
 
-CHECKS: tuple[Check, ...] = (*health.CHECKS, *skills_health.CHECKS, check_changes)
+CHECKS: tuple[Check, ...] = (
+    *health.CHECKS,
+    *skills_health.CHECKS,
+    check_changes,
+    *work_health.CHECKS,
+    *schedule_health.CHECKS,
+)
 
 
 @click.command(epilog=_EPILOG)

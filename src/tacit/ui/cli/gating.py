@@ -15,11 +15,12 @@ from tacit.changes.change import Change, Operation, Verdict, make_change
 from tacit.changes.files import File
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
-from tacit.changes.place import SHARED, Place, places_here, project_place, user_place
+from tacit.changes.place import Place, all_places, place_of, project_place, user_place
 from tacit.changes.site import Site
 from tacit.learn import notices
 from tacit.learn.curate.world import known_places
 from tacit.skills.library import Entry, Library
+from tacit.skills.memory import FACT_FILE
 from tacit.ui.cli import output
 from tacit.work import linking
 
@@ -40,33 +41,28 @@ class Target:
 
 
 def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
-    """The gate over every skills folder that can be reached from here.
+    """The gate over every folder of skills and of facts that can be reached from here.
 
     `everywhere` adds those that the inbox and the notices speak of: what was proposed or learned in
     another project can be read, answered and taken back from any folder.
     """
     library = Library()
     linking.listen()
-    gate = Gate(places_here(library.cwd))
+    gate = Gate(all_places(library.cwd))
     if everywhere:
         spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}
         spoken_of.update(notices.roots())
         spoken_of.update(place.root for place in known_places(database.default_path()))
-        elsewhere = [place for root in sorted(spoken_of) if (place := _project_of(root))]
+        elsewhere = [place for root in sorted(spoken_of) if (place := place_of(root))]
         gate = Gate([*(site.place for site in gate.sites.values()), *elsewhere])
     return gate, library
 
 
-def _project_of(root: str) -> Place | None:
-    """The place with this skills folder, where its project is still there."""
-    project = root.removesuffix(os.sep + SHARED)
-    if project == root or not os.path.isdir(project):
-        return None
-    return Place(root, "project", project)
-
-
 def find(gate: Gate, library: Library, name: str) -> Target:
-    """The skill that `name` means: one that is there, or one that only history knows."""
+    """The skill that `name` means: one that is there, or one that only history knows.
+
+    Where no skill ever had that name, a fact that has a history.
+    """
     entry = library.find(name)
     if entry is not None:
         site = gate.site(entry.root)
@@ -83,6 +79,8 @@ def find_here(gate: Gate, library: Library, name: str) -> Target:
     target = find(gate, library, name)
     if target.entry is not None:
         return target
+    if target.site.place.kind == "facts":
+        raise NotFound(f"'{name}' is a fact, not a skill", f"see it: tacit memory show {name}")
     head = target.site.history.head(target.skill)
     record = head.record if head is not None else None
     if record is not None and record.state.startswith("archived:"):
@@ -124,7 +122,13 @@ def propose(
 
 
 def tell(
-    verdict: Verdict, done: str, as_json: bool, *, can_override: bool = False, back: str = "undo"
+    verdict: Verdict,
+    done: str,
+    as_json: bool,
+    *,
+    can_override: bool = False,
+    back: str = "undo",
+    noun: str = "skill",
 ) -> int:
     """Print what became of a change; the exit code. `can_override`: the command has --override."""
     if as_json:
@@ -138,6 +142,7 @@ def tell(
         return 0
     refusal = verdict.refusal
     assert refusal is not None
+    edit = "tacit edit" if noun == "skill" else "tacit memory edit"
     if verdict.outcome == "proposed":
         click.echo(f"Waits in the inbox: {plain(refusal.reason)}")
         click.echo(click.style(f"see it: tacit inbox {verdict.change[-8:]}", dim=True))
@@ -148,10 +153,10 @@ def tell(
     if refusal.hint:
         click.echo(f"        {plain(refusal.hint)}", err=True)
     for name in refusal.alternatives:
-        click.echo(f"        instead: tacit edit {plain(name)}", err=True)
+        click.echo(f"        instead: {edit} {plain(name)}", err=True)
     if refusal.overridable and can_override:
         click.echo(
-            f"        your own skill: --override {refusal.rule} lets it through, on record",
+            f"        your own {noun}: --override {refusal.rule} lets it through, on record",
             err=True,
         )
     return REFUSED
@@ -249,9 +254,11 @@ def write_offer(verdict: Verdict) -> None:
     folder = os.path.join(paths.folders().data, "drafts", f"{suggest(verdict.skill)}-merged")
     for path, data in verdict.offer.items():
         write_atomic(os.path.join(folder, path), data)
-    shown = for_shell(os.path.join(folder, "SKILL.md"))
+    is_fact = FACT_FILE in verdict.offer
+    shown = for_shell(os.path.join(folder, FACT_FILE if is_fact else "SKILL.md"))
+    edit = "tacit memory edit" if is_fact else "tacit edit"
     click.echo(f"The merged text, with both sides marked, is in {shown}", err=True)
-    click.echo(f"Mend it, then: tacit edit {verdict.skill} --from {shown}", err=True)
+    click.echo(f"Mend it, then: {edit} {verdict.skill} --from {shown}", err=True)
 
 
 def shown_place(site: Site) -> str:

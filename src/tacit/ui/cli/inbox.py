@@ -10,6 +10,7 @@ from tacit.changes.inbox import Proposal
 from tacit.learn import notices
 from tacit.learn.approving import approval, question
 from tacit.ui.cli import gating, output
+from tacit.ui.cli.names import complete_proposal
 
 _EPILOG = """\b
 Examples:
@@ -24,7 +25,7 @@ _MOST_NEWS = 20
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("proposal", required=False)
+@click.argument("proposal", required=False, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="Answered ones too.")
 @output.json_option
 def command(proposal: str | None, everything: bool, as_json: bool) -> int:

@@ -5,6 +5,7 @@ import click
 from tacit.base.errors import Usage
 from tacit.learn import notices
 from tacit.ui.cli import gating, output
+from tacit.ui.cli.names import complete_proposal
 
 _EPILOG = """\b
 Examples:
@@ -14,7 +15,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("proposal")
+@click.argument("proposal", shell_complete=complete_proposal)
 @click.option("--reason", default="", help="Why; it is remembered.")
 @click.option("--forget", is_flag=True, help="Let the same idea be proposed again.")
 @output.json_option

@@ -9,7 +9,8 @@ from tacit.traces import derived
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
 from tacit.ui.cli import output
-from tacit.ui.cli.sessions import row_of
+from tacit.ui.cli.names import complete_session
+from tacit.ui.cli.sessions import rows_of
 
 _EPILOG = """\b
 Examples:
@@ -20,7 +21,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_session)
 @click.option("--full", is_flag=True, help="Whole texts and results.")
 @output.json_option
 def command(name: str, full: bool, as_json: bool) -> int:
@@ -31,7 +32,7 @@ def command(name: str, full: bool, as_json: bool) -> int:
     if as_json:
         output.write_json(
             {
-                "session": row_of(stored, Ledger(store.connection).outcomes()),
+                "session": rows_of([stored], Ledger(store.connection))[0],
                 "turns": trace.turns,
                 "corrections": derived.corrections(trace),
                 "mended": derived.mended(trace),

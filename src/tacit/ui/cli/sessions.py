@@ -1,6 +1,6 @@
 """`tacit sessions`: what agents did here, a line a session."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import click
@@ -10,8 +10,10 @@ from tacit.base.moments import ago, parse_since
 from tacit.base.paths import shorten
 from tacit.base.terminal import one_line
 from tacit.learn.ledger import Ledger
+from tacit.learn.triggers import Decision
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
+from tacit.ui.cli.names import complete_host
 
 _EPILOG = """\b
 Examples:
@@ -47,25 +49,32 @@ class Row(msgspec.Struct, frozen=True):
     redacted: dict[str, int]
     learned: str
     """What learning made of it; empty where it was not looked at."""
+    decided: Decision | None
+    """Whether it was to be looked at, and why or why not; null where nobody had to decide."""
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--host", default="", help="Only this agent's, e.g. claude-code.")
+@click.option(
+    "--host", default="", shell_complete=complete_host, help="Only this agent's, e.g. claude-code."
+)
 @click.option("--project", default="", help="Only those in this folder and below it.")
 @click.option("--since", help="Only those since: 7d, 12h, a date.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
 @output.json_option
 def command(host: str, project: str, since: str | None, limit: int, as_json: bool) -> int:
-    """List the sessions that are in the store, the latest first."""
+    """List the sessions that are in the store, the latest first.
+
+    `learned` says what came of each, or why it was not looked at; more: tacit why ID.
+    """
     import os
 
     store = Store.open()
     folder = os.path.abspath(os.path.expanduser(project)) if project else ""
     moment = parse_since(since) if since else None
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
-    outcomes = Ledger(store.connection).outcomes()
+    ledger = Ledger(store.connection)
     if as_json:
-        output.write_json({"sessions": [row_of(s, outcomes) for s in found]})
+        output.write_json({"sessions": rows_of(found, ledger)})
         return 0
     if not found:
         some = host or project or since
@@ -75,6 +84,7 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
             else "No sessions yet. Take in those of your agents: tacit import"
         )
         return 0
+    outcomes, decisions = ledger.outcomes(), ledger.latest_decisions()
     now = datetime.now(UTC)
     head = (
         "when", "id", "agent", "project", "turns", "calls", "failed", "cost", "learned", "skills"
@@ -89,7 +99,7 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
             str(s.calls),
             str(s.failures or ""),
             _cost(s.head.usage.cost),
-            outcomes.get(s.id, ""),
+            _learned(outcomes.get(s.id, ""), decisions.get(s.id)),
             one_line(", ".join(s.skills)),
         )
         for s in found
@@ -98,7 +108,13 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
     return 0
 
 
-def row_of(stored: Stored, outcomes: Mapping[str, str]) -> Row:
+def rows_of(found: Iterable[Stored], ledger: Ledger) -> list[Row]:
+    """Sessions for `--json`."""
+    outcomes, decisions = ledger.outcomes(), ledger.latest_decisions()
+    return [_row(s, outcomes.get(s.id, ""), decisions.get(s.id)) for s in found]
+
+
+def _row(stored: Stored, learned: str, decided: Decision | None) -> Row:
     head = stored.head
     return Row(
         stored.id,
@@ -118,8 +134,16 @@ def row_of(stored: Stored, outcomes: Mapping[str, str]) -> Row:
         head.usage.output,
         head.usage.cost,
         stored.redacted,
-        outcomes.get(stored.id, ""),
+        learned,
+        decided,
     )
+
+
+def _learned(outcome: str, decided: Decision | None) -> str:
+    """What came of a session; else why it was not looked at, or that it will be."""
+    if outcome or decided is None:
+        return outcome
+    return decided.word if decided.look else f"no: {decided.word}"
 
 
 def _end(text: str, most: int) -> str:

@@ -1,37 +1,102 @@
 """`tacit why`: what came of a session."""
 
+import os
+
 import click
 
+from tacit.agent import spending
+from tacit.base import paths
+from tacit.base.clock import SystemClock
+from tacit.base.database import FILE_NAME
+from tacit.base.errors import NotFound
 from tacit.base.terminal import one_line
-from tacit.learn.ledger import Ledger
-from tacit.traces.store import Store
+from tacit.changes.inbox import Inbox
+from tacit.learn.ledger import Decided, Ledger, Review
+from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
+from tacit.ui.cli.names import complete_session
 
 _EPILOG = """\b
 Examples:
   tacit why b4a27079
 """
+_MOMENTS = {"after": "after the session", "chat": "during the chat"}
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("session")
+@click.argument("session", shell_complete=complete_session)
 @output.json_option
 def command(session: str, as_json: bool) -> int:
-    """Say whether a session was learned from, what came of it, and why."""
+    """Say whether a session was learned from, what came of it, what it cost, and why or why not."""
     store = Store.open()
     stored = store.find(session)
-    reviews = Ledger(store.connection).of(stored.id)
+    ledger = Ledger(store.connection)
+    reviews, decisions = ledger.of(stored.id), ledger.decisions(stored.id)
+    spent = spending.total(entry.spent for entry in _entries(stored))
     if as_json:
-        output.write_json({"session": stored.id, "reviews": reviews})
-        return 0
-    if not reviews:
-        click.echo(
-            f"{stored.id} has not been looked at yet: tacit learn {stored.head.session[:12]}"
+        output.write_json(
+            {"session": stored.id, "reviews": reviews, "decisions": decisions, "spent": spent}
         )
         return 0
+    if not reviews:
+        _not_yet(stored, decisions)
     for review in reviews:
-        click.echo(f"{review.at[:16].replace('T', ' ')}  {review.method}: {review.outcome}")
-        click.echo(f"    {one_line(review.reason)}")
-        for change in review.changes:
-            click.echo(f"    see it: tacit inbox {change[-8:]}")
+        _write_review(review)
+    for decided in decisions:
+        _write_decision(decided)
+    if spent.requests:
+        requests = output.counted(spent.requests, "request")
+        click.echo(f"It cost {spent.shown()}: {requests}, {spent.tokens:,} tokens.")
     return 0
+
+
+def _not_yet(stored: Stored, decisions: list[Decided]) -> None:
+    waits = bool(decisions) and decisions[0].decision.look
+    state = "is to be looked at (see: tacit jobs)" if waits else "has not been looked at"
+    click.echo(f"{stored.id} {state}; by hand: tacit learn {stored.head.session[:12]}")
+
+
+def _write_review(review: Review) -> None:
+    click.echo(f"{_minute(review.at)}  {review.method}: {review.outcome}")
+    click.echo(f"    {one_line(review.reason)}")
+    for change in review.changes:
+        click.echo(f"    {_see(change)}")
+
+
+def _write_decision(decided: Decided) -> None:
+    decision = decided.decision
+    for_what = " and ".join(
+        word for word, due in (("skills", decision.skills), ("facts", decision.facts)) if due
+    )
+    said = f"to be looked at for {for_what}" if for_what else "not looked at"
+    click.echo(f"{_minute(decided.at)}  {_MOMENTS[decision.moment]}: {said}")
+    click.echo(output.wrapped(f"    {one_line(decision.reason)}"))
+
+
+def _see(change: str) -> str:
+    """How a change can be seen: in the inbox, or, once it landed, with the way back."""
+    short = change[-8:]
+    inbox = Inbox(os.path.join(paths.folders().data, FILE_NAME), SystemClock())
+    try:
+        proposal = inbox.get(change)
+    except NotFound:  # it never waited
+        return f"see it: tacit diff {short} · undo: tacit undo {short}"
+    if proposal.state == "accepted":
+        short = proposal.applied_as[-8:]
+        return f"accepted; see it: tacit diff {short} · undo: tacit undo {short}"
+    state = "turned down; " if proposal.state == "rejected" else ""
+    return f"{state}see it: tacit inbox {short}"
+
+
+def _entries(stored: Stored) -> list[spending.Spending]:
+    """What was spent on the session; of a chat, over all its parts."""
+    ever = spending.days_ago(3650)
+    return [
+        entry
+        for entry in spending.listing(ever, kind="review")
+        if entry.key == stored.id or entry.key.startswith(f"{stored.id}#")
+    ]
+
+
+def _minute(at: str) -> str:
+    return at[:16].replace("T", " ")

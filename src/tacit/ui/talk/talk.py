@@ -13,6 +13,8 @@ import msgspec
 
 from tacit.base import paths
 from tacit.base.errors import TacitError
+from tacit.ui.talk import scheduled
+from tacit.ui.talk.news import News
 from tacit.ui.talk.tally import Tally
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class Options(msgspec.Struct, frozen=True):
     resuming: str = ""
     """The whole id of an earlier session."""
     yes: bool = False
+    learns: bool = False
+    """Whether what is said here may be looked at for skills and facts."""
 
 
 class Talk:
@@ -47,11 +51,13 @@ class Talk:
         self.cwd = options.cwd or os.getcwd()
         self.project = paths.project_root(self.cwd)
         self.tally = Tally()
+        self.news = News()
         self.session: Session | None = None
         self.ready = False
         self._approve = approve
         self._ask = ask
         self._library: Library | None = None
+        self.scheduled = scheduled.Names()
 
     @property
     def model(self) -> str:
@@ -75,6 +81,10 @@ class Talk:
 
     def open(self) -> None:
         """Make the session, unless there is one. Blocks; raises `TacitError`."""
+        if self.options.learns:
+            from tacit.work import glue
+
+            glue.listen_to_chat()
         if self.session is None:
             self.session = self._made(self.options.model, self.options.resuming)
 
@@ -125,7 +135,11 @@ class Talk:
 
         if self.session is None:
             raise TacitError("there is no model to talk to", "set one up: tacit setup")
-        async with aclosing(self.session.say(text)) as heard:
+        if text.startswith(scheduled.PREFIX):
+            said = scheduled.by_hand(text, approve=self._approve, ask=self._ask)
+        else:
+            said = self.session.say(text)
+        async with aclosing(said) as heard:
             async for event in heard:
                 if isinstance(event, events.Usage):
                     self.tally.count(event)
@@ -147,6 +161,7 @@ class Talk:
             yes=self.options.yes,
             approve=self._approve,
             ask=self._ask,
+            kit=scheduled.kit(),
         )
 
 

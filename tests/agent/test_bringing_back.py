@@ -7,7 +7,7 @@ import pytest
 from talking import of, say, write_skill
 
 from tacit.agent import events
-from tacit.agent.recalling import recall
+from tacit.agent.bringing_back import bring_back
 from tacit.agent.uses import uses
 from tacit.changes.change import Archive, MergeInto, make_change
 from tacit.changes.gate import Gate
@@ -108,7 +108,7 @@ def test_a_name_that_was_never_there(gate) -> None:
     """Nothing is archived under it: nothing happens, whatever the name holds."""
     put_away(gate, "deploy")
     for name in ("nothing", "../deploy", "", "~", "deploy/x", "a\0b"):
-        assert recall(Library(), name, "user") is None
+        assert bring_back(Library(), name, "user") is None
 
 
 def test_the_last_one_of_a_name_comes_back(gate, home: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_last_one_of_a_name_comes_back(gate, home: Path) -> None:
     put_away(gate, "deploy")
     write_skill(home / ".agents" / "skills", "deploy", "# the second", head=LEARNED)
     put_away(gate, "deploy")
-    found = recall(Library(), "deploy", "model")
+    found = bring_back(Library(), "deploy", "model")
     assert found is not None
     assert found.name == "deploy"
     assert "the second" in Library().read("deploy").body
@@ -128,7 +128,7 @@ def test_where_a_person_must_agree_it_stays(gate, home: Path) -> None:
 
     assert gate.propose(make_change("deploy", Pin(), actor="user")).applied
     put_away(gate, "deploy", actor="user")
-    found = recall(Library(), "deploy", "model")
+    found = bring_back(Library(), "deploy", "model")
     assert found is not None
     assert found.name == ""
     assert msgspec.structs.asdict(found)["note"]

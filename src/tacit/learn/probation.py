@@ -1,0 +1,285 @@
+"""Repairs on probation: the uses after one against those before it, and what is done about it.
+
+A repaired skill is watched for its next uses. The share of failed steps is compared by the exact
+test; clearly worse, and the repair is taken back by itself, announced, and remembered so that it is
+not made again. Which repair is on probation is read from the history each time: the last version
+is a repair and nobody has touched the skill since. Owns the table `probations`, of verdicts.
+"""
+
+import os
+import sqlite3
+from datetime import UTC, datetime
+from typing import Literal
+
+import msgspec
+
+from tacit.agent.uses import Use
+from tacit.base import database
+from tacit.base.errors import Damaged
+from tacit.base.sections import ImproveSettings, Settings
+from tacit.changes.actor import acting_as
+from tacit.changes.change import Change, Verdict
+from tacit.changes.files import Files
+from tacit.changes.gate import Gate
+from tacit.changes.history import Version
+from tacit.changes.place import places_here
+from tacit.changes.standing import Standing
+from tacit.learn import notices, noticing, recording
+from tacit.learn.approving import gate_for
+from tacit.learn.exact import chance
+from tacit.learn.improve import edits
+from tacit.learn.improve.repairs import Repairs
+from tacit.learn.notices import Notice
+from tacit.learn.versions import digest_of
+from tacit.skills.reading import FILE_NAMES, parse_skill
+
+State = Literal["watching", "kept", "worse"]
+BEFORE = 10
+"""Uses before the repair that are compared with."""
+
+STEPS = (
+    """
+    CREATE TABLE probations (
+      change TEXT PRIMARY KEY, at REAL NOT NULL, skill TEXT NOT NULL, root TEXT NOT NULL,
+      state TEXT NOT NULL, numbers TEXT NOT NULL, undone_by TEXT NOT NULL DEFAULT '') STRICT;
+    """,
+)
+
+
+class Count(msgspec.Struct, frozen=True):
+    """Some uses of a version: how many, with how many steps, of which so many failed."""
+
+    uses: int = 0
+    calls: int = 0
+    failed: int = 0
+
+    def told(self) -> str:
+        share = f"{self.failed / self.calls:.0%}" if self.calls else "none"
+        uses = "1 use" if self.uses == 1 else f"{self.uses} uses"
+        return f"{self.failed} of {self.calls} steps failed ({share}) in {uses}"
+
+
+class Probation(msgspec.Struct, frozen=True):
+    """A repair that is watched, and how it does."""
+
+    change: str
+    skill: str
+    root: str
+    old: Count
+    new: Count
+    chance: float
+    """That chance alone makes it so much worse."""
+    state: State
+
+    @property
+    def numbers(self) -> str:
+        """In words for a person."""
+        return f"since: {self.new.told()}; before: {self.old.told()}; p = {self.chance:.3g}"
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """What was done at the end of a probation."""
+
+    outcome: Literal["kept", "rolled back", "proposed", "refused", "nothing"]
+    reason: str
+    change: str = ""
+    """The change that took the repair back."""
+
+
+def look(
+    connection: sqlite3.Connection, root: str, skill: str, settings: Settings
+) -> Probation | None:
+    """How the repair of `skill` does that is on probation; None when none is."""
+    gate = Gate(places_here(root))
+    standing = gate.look(skill, root)
+    head = standing.head
+    if head is None or not standing.is_live or not _is_repair(head):
+        return None
+    if _verdict(connection, head.record.change):
+        return None
+    history = gate.site(root).history
+    before = history.version(head.parent) if head.parent else None
+    if before is None:
+        return None
+    mine, theirs = (_digest(history.files(version)) for version in (head, before))
+    names = _names(standing)
+    recording.prepare(connection)
+    uses = recording.uses_of(connection, names)
+    new = [use for use in uses if use.at >= head.at and use.digest in (mine, "")]
+    old = [use for use in uses if use.digest == theirs and use not in new]
+    return judge(head.record.change, skill, root, old, new, settings.improve)
+
+
+def judge(
+    change: str, skill: str, root: str, old: list[Use], new: list[Use], settings: ImproveSettings
+) -> Probation:
+    """Compare uses, both newest first. Earlier than the last use, only what is beyond doubt."""
+    watched = new[::-1][: settings.probation_uses]
+    after, before = _count(watched), _count(old[:BEFORE])
+    p = chance(after.failed, after.calls, before.failed, before.calls)
+    enough = len(watched) >= settings.probation_uses
+    limit = settings.worse if enough else settings.worse / settings.probation_uses
+    state: State = "worse" if p <= limit else "kept" if enough else "watching"
+    return Probation(change, skill, root, before, after, p, state)
+
+
+def settle(
+    connection: sqlite3.Connection, root: str, skill: str, change: str, settings: Settings
+) -> Ended:
+    """End the probation of `change` if it can be ended. Done again after a kill, it goes on.
+
+    Raises `Damaged` where the version that would be given up is not in the history: then nothing
+    is taken back.
+    """
+    gate = gate_for(places_here(root), settings)
+    with acting_as("improver"):
+        standing = gate.look(skill, root)
+        head = standing.head
+        if head is not None and head.record.undoes == change and head.record.actor == "improver":
+            return _note(connection, head, change, root)  # a kill came between the two
+        watched = look(connection, root, skill, settings)
+        if watched is None or watched.change != change or watched.state == "watching":
+            return Ended("nothing", "the probation is over, or goes on")
+        if watched.state == "kept":
+            _keep(connection, watched)
+            return Ended("kept", watched.numbers)
+        check_copy(gate, root, standing)
+        return _take_back(connection, gate, watched, standing, settings)
+
+
+def check_copy(gate: Gate, root: str, standing: Standing) -> Version:
+    """The version in the history that holds what stands now. Raises `Damaged` where none does."""
+    head = standing.head
+    files = gate.site(root).history.files(head) if head is not None else {}
+    if head is None or files != standing.contents.files:
+        raise Damaged(
+            f"'{standing.skill}' is not in the history as it stands, so nothing is taken back",
+            "see: tacit doctor",
+        )
+    return head
+
+
+def _take_back(
+    connection: sqlite3.Connection,
+    gate: Gate,
+    watched: Probation,
+    standing: Standing,
+    settings: Settings,
+) -> Ended:
+    reason = f"worse since the repair: {watched.numbers}"
+    verdict = gate.undo(watched.change, actor="improver", root=watched.root, reason=reason)
+    if verdict.refused:
+        return _propose_back(connection, gate, watched, standing, settings)
+    head = gate.look(watched.skill, watched.root).head
+    assert head is not None
+    return _note(connection, head, watched.change, watched.root)
+
+
+def _propose_back(
+    connection: sqlite3.Connection,
+    gate: Gate,
+    watched: Probation,
+    standing: Standing,
+    settings: Settings,
+) -> Ended:
+    """Of the user's own skill nothing is taken back unasked, unless repairs are applied unasked."""
+    from tacit.learn.improve.own import apply_own
+
+    history = gate.site(watched.root).history
+    assert standing.head is not None
+    before = history.files(history.version(standing.head.parent))
+    reason = f"take the repair back; {watched.numbers}"
+    change = Change(
+        id=_back_id(watched.change),
+        skill=watched.skill,
+        operations=edits.operations(standing.contents.files, before),
+        actor="improver",
+        reason=reason,
+        root=watched.root,
+        base=standing.head.id,
+    )
+    verdict = apply_own(gate, change, gate.propose(change), settings)
+    _keep(connection, watched, verdict.change)
+    Repairs(connection).taken_back(watched.change, f"worse: {watched.numbers}")
+    if verdict.applied:
+        _announce(watched.skill, watched.root, verdict.change, reason)
+        return Ended("rolled back", reason, verdict.change)
+    noticing.about(change, verdict)
+    return Ended("proposed" if verdict.outcome == "proposed" else "refused", _said(verdict, reason))
+
+
+def _note(connection: sqlite3.Connection, head: Version, change: str, root: str) -> Ended:
+    """Remember and announce that a repair was taken back; twice is the same as once."""
+    record = head.record
+    _write(connection, (change, record.skill, root, "worse", record.reason, record.change))
+    Repairs(connection).taken_back(change, record.reason)
+    _announce(record.skill, root, record.change, record.reason)
+    return Ended("rolled back", record.reason, record.change)
+
+
+def _keep(connection: sqlite3.Connection, watched: Probation, undone_by: str = "") -> None:
+    told = (watched.change, watched.skill, watched.root, watched.state, watched.numbers, undone_by)
+    _write(connection, told)
+
+
+def _write(connection: sqlite3.Connection, told: tuple[str, ...]) -> None:
+    database.migrate(connection, "probations", STEPS)
+    with database.transaction(connection):
+        connection.execute(
+            "INSERT OR IGNORE INTO probations (change, skill, root, state, numbers, undone_by, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*told, datetime.now(UTC).timestamp()),
+        )
+
+
+def verdicts(connection: sqlite3.Connection, skill: str) -> list[tuple[str, str, str, datetime]]:
+    """How the probations of a skill ended: the repair, the verdict, the numbers, when."""
+    database.migrate(connection, "probations", STEPS)
+    rows = connection.execute(
+        "SELECT change, state, numbers, at FROM probations WHERE skill = ? ORDER BY at DESC",
+        (skill,),
+    ).fetchall()
+    return [(row[0], row[1], row[2], datetime.fromtimestamp(row[3], UTC)) for row in rows]
+
+
+def _verdict(connection: sqlite3.Connection, change: str) -> bool:
+    database.migrate(connection, "probations", STEPS)
+    row = connection.execute("SELECT 1 FROM probations WHERE change = ?", (change,)).fetchone()
+    return row is not None
+
+
+def _is_repair(version: Version) -> bool:
+    record = version.record
+    # A repair names the session that shows why; what takes one back does not.
+    by_repair = record.actor == "improver" and bool(record.evidence)
+    return by_repair and record.kind == "edit" and not record.undoes
+
+
+def _names(standing: Standing) -> tuple[str, ...]:
+    folder = os.path.basename(standing.skill)
+    for name in FILE_NAMES:
+        if (file := standing.contents.files.get(name)) is not None:
+            return tuple(dict.fromkeys((folder, parse_skill(file.data, folder).name)))
+    return (folder,)
+
+
+def _digest(files: Files) -> str:
+    return next((digest_of(files[name].data) for name in FILE_NAMES if name in files), "")
+
+
+def _count(uses: list[Use]) -> Count:
+    return Count(len(uses), sum(use.calls for use in uses), sum(use.failed for use in uses))
+
+
+def _announce(skill: str, root: str, change: str, why: str) -> None:
+    notices.announce(Notice(kind="rolled-back", skill=skill, change=change, root=root, why=why))
+
+
+def _said(verdict: Verdict, reason: str) -> str:
+    return f"{reason}; {verdict.explain()}"
+
+
+def _back_id(change: str) -> str:
+    from tacit.learn.background.staging import change_id
+
+    return change_id(f"probation-{change}", change)

@@ -1,0 +1,318 @@
+"""`tacit memory`: facts, as a person lists, reads, notes, changes and forgets them."""
+
+import sys
+from typing import Any
+
+import click
+
+from tacit.base.errors import NotFound, Refused, Usage
+from tacit.base.paths import shorten
+from tacit.base.terminal import one_line, plain
+from tacit.changes import private
+from tacit.changes.actor import acting_as
+from tacit.changes.change import Rewrite, make_change
+from tacit.changes.gate import Gate
+from tacit.changes.memory import Known, known_facts
+from tacit.changes.place import Place, fact_places
+from tacit.changes.remembering import Note, Why, forget, place_for, remember
+from tacit.skills.memory import FACT_FILE, KINDS, Kind
+from tacit.ui.cli import gating, output
+from tacit.ui.cli.names import complete_fact
+
+_EPILOG = """\b
+Examples:
+  tacit memory                                     what was noted
+  tacit memory show package-manager                one of them, and where it is from
+  tacit memory add package-manager "The project uses pnpm; npm breaks the lock file."
+  tacit memory edit package-manager                in your editor
+  tacit memory forget package-manager
+
+Take any of it back: tacit undo CHANGE. What happened to one: tacit log NAME.
+"""
+_DROP = ("noted", "by", "where", "state")
+
+F = Any
+
+
+def _scoped(function: F) -> F:
+    """`--project` and `--user`, to say which of two facts of one name is meant."""
+    for scope in ("user", "project"):
+        about = "your own" if scope == "user" else "this project's"
+        function = click.option(
+            f"--{scope}", "scope", flag_value=scope, help=f"Only {about} facts."
+        )(function)
+    return function
+
+
+def _for_history(function: F) -> F:
+    return click.option("--reason", default="", help="Why, for the history.")(function)
+
+
+@click.group(epilog=_EPILOG, invoke_without_command=True)
+@output.json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> int:
+    """Show, note, change and forget facts: what is so, where skills say how.
+
+    Facts are small files in .agents/memory of your home and of a project. They pass the same checks
+    as skills, every change is on record, and `tacit undo` takes one back. Chat recalls them.
+    """
+    if ctx.invoked_subcommand is not None:
+        if as_json:  # said before the subcommand, it means that one
+            ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
+        return 0
+    return int(ctx.invoke(list_facts, scope=None, kind=None, as_json=as_json))
+
+
+@command.command("list")
+@_scoped
+@click.option("--kind", type=click.Choice(KINDS), help="Only facts of this kind.")
+@output.json_option
+def list_facts(scope: str | None, kind: Kind | None, as_json: bool) -> int:
+    """List the facts that can be reached from here."""
+    found = [
+        known
+        for known in known_facts()
+        if scope in (None, known.fact.scope) and kind in (None, known.fact.kind)
+    ]
+    if as_json:
+        output.write_json({"facts": [_as_json(known) for known in found]})
+        return 0
+    if not found:
+        click.echo("Nothing has been noted yet. Note something: tacit memory add NAME TEXT")
+        return 0
+    rows = [
+        (
+            one_line(known.fact.name),
+            known.fact.kind,
+            known.fact.scope,
+            known.fact.state,
+            known.by or "the project",
+            known.fact.noted,
+            one_line(known.fact.says) or one_line(known.fact.why),
+        )
+        for known in found
+    ]
+    head = ("name", "kind", "where", "state", "by", "noted", "says")
+    click.echo(output.table(head, rows, _DROP))
+    for why in dict.fromkeys(k.fact.why for k in found if k.fact.state == "untrusted"):
+        click.echo(click.style(f"not recalled: {why}", fg="yellow"))
+    return 0
+
+
+@command.command()
+@click.argument("name", shell_complete=complete_fact)
+@_scoped
+@output.json_option
+def show(name: str, scope: str | None, as_json: bool) -> int:
+    """Read a fact, and see who noted it, where and when."""
+    known = _find(name, scope)
+    fact = known.fact
+    if as_json:
+        output.write_json(_as_json(known) | {"detail": fact.detail, "metadata": fact.metadata})
+        return 0
+    click.echo(f"{click.style(plain(fact.name), bold=True)}  {plain(fact.says)}")
+    if fact.detail:
+        click.echo(f"\n{plain(fact.detail)}")
+    rows = {
+        "kind": fact.kind,
+        "from": known.provenance,
+        "where": shorten(fact.folder),
+        "sessions": fact.metadata.get("sessions", ""),
+        "state": fact.state if not fact.why else f"{fact.state}: {fact.why}",
+    }
+    click.echo()
+    for label, value in rows.items():
+        if value:
+            click.echo(f"{click.style(f'{label:<9}', dim=True)} {one_line(value)}")
+    return 0
+
+
+@command.command()
+@click.argument("name")
+@click.argument("text")
+@click.option("--kind", type=click.Choice(KINDS), default="project", help="What it is about.")
+@click.option("--detail", default="", help="More, where one line is not enough.")
+@_scoped
+@_for_history
+@click.option("--override", multiple=True, help="Set a rule aside, on record.")
+@output.json_option
+def add(
+    name: str,
+    text: str,
+    kind: Kind,
+    detail: str,
+    scope: str | None,
+    reason: str,
+    override: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Note a fact, or replace the one of that name.
+
+    What is about you (user, feedback) goes into your own folder, the rest into the project's,
+    unless you say --user or --project.
+    """
+    place = _place(scope) if scope else place_for(fact_places(), kind)
+    note = Note(name=name, says=text, kind=kind, detail=detail)
+    with acting_as("user"):
+        verdict = remember(_gate(), place.root, note, Why(reason=reason, overrides=override))
+    done = f"Noted {name} in {shorten(place.root)}"
+    return gating.tell(verdict, done, as_json, can_override=True, noun="fact")
+
+
+@command.command()
+@click.argument("name", shell_complete=complete_fact)
+@click.option("--from", "source", help="Take the text from this file ('-': standard input).")
+@_scoped
+@_for_history
+@click.option("--override", multiple=True, help="Set a rule aside, on record.")
+@output.json_option
+def edit(
+    name: str,
+    source: str | None,
+    scope: str | None,
+    reason: str,
+    override: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Change a fact in your editor. A text that is refused is kept, and the message says where."""
+    fact = _find(name, scope).fact
+    gate = _gate()
+    standing = gate.look(fact.name, fact.root)
+    file = standing.contents.files.get(FACT_FILE)
+    before = file.data if file is not None and file.kind != "link" else b""
+    if source:
+        after = gating.read_source(source)
+        gating.as_text(after, source)
+    else:
+        edited = gating.edit_text(gating.as_text(before, FACT_FILE))
+        after = edited.encode() if edited is not None else before
+    if after == before:
+        if as_json:
+            output.write_json({"outcome": "unchanged", "skill": fact.name})
+        else:
+            click.echo("Nothing was changed.", err=True)
+        return 0
+    with acting_as("user"):
+        change = make_change(
+            fact.name,
+            Rewrite({FACT_FILE: after}),
+            reason=reason,
+            root=fact.root,
+            base=standing.head.id if standing.head else "",
+            overrides=override,
+        )
+        verdict = gate.propose(change)
+    code = gating.tell(verdict, f"Changed {name}", as_json, can_override=True, noun="fact")
+    if verdict.offer and not as_json:
+        gating.write_offer(verdict)
+    if verdict.refused and source in (None, "-"):
+        kept = gating.keep_text(after, name)
+        click.echo(f"Your text is kept: tacit memory edit {name} --from {kept}", err=True)
+    return code
+
+
+@command.command("forget")
+@click.argument("name", shell_complete=complete_fact)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_scoped
+@_for_history
+@output.json_option
+def forget_fact(name: str, yes: bool, scope: str | None, reason: str, as_json: bool) -> int:
+    """Forget a fact. Its history stays, so that `tacit undo` brings it back.
+
+    No machine notes a fact of that name again.
+    """
+    fact = _find(name, scope).fact
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Refused(f"forgetting '{name}' needs a yes", f"tacit memory forget {name} --yes")
+        click.confirm(f"Forget {name} ({one_line(fact.says)})?", abort=True)
+    with acting_as("user"):
+        verdict = forget(_gate(), fact.root, fact.name, Why(reason=reason))
+    return gating.tell(verdict, f"Forgot {name}", as_json, noun="fact")
+
+
+@command.command()
+@click.argument("name", shell_complete=complete_fact)
+@click.option("--private", "hide", is_flag=True, help="Hide it from git again.")
+@output.json_option
+def share(name: str, hide: bool, as_json: bool) -> int:
+    """Let git see a fact of this project; at first each is private."""
+    fact = _find(name, "project").fact
+    place, gate = _place("project"), _gate()
+    change = private.hide if hide else private.show
+    changed = change(place, fact.name, gate.data)
+    if as_json:
+        output.write_json({"fact": name, "shared": not hide, "changed": changed})
+    elif not changed:
+        click.echo(f"{name} was {'private' if hide else 'visible to git'} already")
+    else:
+        click.echo(
+            f"{name} is private again" if hide else f"git sees it now: git add {fact.folder}"
+        )
+    return 0
+
+
+@command.command()
+@output.json_option
+def index(as_json: bool) -> int:
+    """Print the facts as chat puts them before a model, within the budget of the settings."""
+    import os
+
+    from tacit.agent.recalling import recalled
+    from tacit.base.settings import load
+
+    found = recalled(os.getcwd(), load().settings.memory)
+    if as_json:
+        output.write_json(
+            {
+                "text": found.text,
+                "lines": found.text.count("\n"),
+                "bytes": len(found.text.encode()),
+                "facts": len(found.marks),
+            }
+        )
+    else:
+        click.echo(found.text, nl=False)
+    return 0
+
+
+def _gate() -> Gate:
+    return Gate(fact_places())
+
+
+def _place(scope: str) -> Place:
+    found = next((place for place in fact_places() if place.scope == scope), None)
+    if found is None:
+        raise Usage("this is not a project", "go to one, or leave --project out")
+    return found
+
+
+def _find(name: str, scope: str | None) -> Known:
+    """The fact that `name` means: the project's before the user's."""
+    facts = known_facts()
+    for known in facts:
+        if known.fact.name == name and scope in (None, known.fact.scope):
+            return known
+    import difflib
+
+    near = difflib.get_close_matches(name, {known.fact.name for known in facts}, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "see them: tacit memory"
+    raise NotFound(f"there is no fact '{name}'", hint)
+
+
+def _as_json(known: Known) -> dict[str, object]:
+    fact = known.fact
+    return {
+        "name": fact.name,
+        "says": fact.says,
+        "kind": fact.kind,
+        "scope": fact.scope,
+        "state": fact.state,
+        "why": fact.why,
+        "by": known.by,
+        "noted": fact.noted,
+        "learned": fact.learned,
+        "folder": fact.folder,
+    }

@@ -1,0 +1,65 @@
+"""Workers of the tests' own, and what they leave."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+DRIVER = Path(__file__).parent / "job_driver.py"
+LONG = 120.0
+"""Seconds after which something will not happen any more, on however slow a machine."""
+
+
+class Workers:
+    """Starts workers over one folder of notes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(
+        self, *points: str, driver: Path = DRIVER, **environment: str
+    ) -> subprocess.Popen[bytes]:
+        worker = subprocess.Popen(
+            [sys.executable, str(driver), str(self.folder), *points],
+            env={**os.environ, **environment},
+        )
+        self._started.append(worker)
+        return worker
+
+    def run(self, *points: str, driver: Path = DRIVER, **environment: str) -> int:
+        return self.start(*points, driver=driver, **environment).wait(LONG)
+
+    def lines(self, name: str) -> int:
+        """How often something was noted."""
+        path = self.folder / name
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def changes(self) -> list[str]:
+        return sorted(path.name.split(".")[0] for path in self.folder.glob("*.change-*"))
+
+    def end(self) -> None:
+        for worker in self._started:
+            worker.kill()
+            worker.wait()
+
+
+@pytest.fixture
+def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Workers":
+    """Workers of this test alone; asking for a job starts none by itself."""
+    monkeypatch.setenv("TACIT_WORKER", "1")
+    made = Workers(tmp_path)
+    yield made
+    made.end()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.25)

@@ -1,0 +1,121 @@
+"""Jobs as a person sees and steers them, done by a real worker."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tacit.agent import spending
+from tacit.agent.events import Usage
+from tacit.base.errors import NotFound, Refused
+from tacit.base.errors import Usage as WrongUse
+from tacit.work import jobs, kinds, requests
+from tacit.work.requests import request
+
+from .conftest import Workers, until
+
+
+@pytest.fixture
+def asked(workers: Workers) -> Workers:
+    """A worker that has done jobs of every ending, and one that it is in the middle of."""
+    (workers.folder / "held.wait").touch()
+    (workers.folder / "plain.wait").touch()
+    for key, payload in {
+        "plain": {},
+        "off": {"off": 3600},
+        "fault": {"fault": True},
+        "later": {},
+        "held": {},
+    }.items():
+        request("review", key, payload, delay=3600 if key == "later" else 0)
+    request("review", "plain", {})
+    return workers
+
+
+def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
+    """What waits, runs, is put off and is over, each with its reason; again, now, no more."""
+    assert {entry.state for entry in jobs.listing()} == {"waiting"}
+    worker = asked.start(IDLE="600")
+    until((asked.folder / "plain.waits").exists)
+    assert jobs.show("plain").state == "running"
+    with pytest.raises(Refused, match="running already"):
+        jobs.retry("plain")
+    jobs.cancel("plain")
+    (asked.folder / "held.wait").unlink()
+    until(lambda: "queued" not in {entry.state for entry in jobs.listing()})
+    until(lambda: "running" not in {entry.state for entry in jobs.listing()})
+    found = {entry.key: entry for entry in jobs.listing()}
+    assert found["plain"].state == "cancelled"
+    assert not (asked.folder / f"plain.change-{found['plain'].id}").exists()
+    assert (found["off"].state, found["off"].reason) == ("put off", "not today")
+    assert (found["fault"].state, found["fault"].reason) == (
+        "put off",
+        "ValueError: a fault of its own",
+    )
+    assert found["later"].state == "put off"
+    for key, wait in {"off": 3600, "fault": 60, "later": 3600}.items():
+        due = found[key].attempts[-1].due
+        assert due is not None
+        assert 0 < due.timestamp() - time.time() <= wait
+    # Now instead of later, again what was cancelled, and never what was put off.
+    (asked.folder / "plain.wait").unlink()
+    assert jobs.retry("off").state in ("put off", "queued", "running", "done")
+    jobs.retry("plain")
+    jobs.cancel("fault")
+    until(lambda: sum(entry.state == "done" for entry in jobs.listing()) == 3)
+    worker.kill()
+    found = {entry.key: entry for entry in jobs.listing()}
+    assert [attempt.outcome for attempt in found["off"].attempts] == ["nothing", "created"]
+    assert found["fault"].state == "cancelled"
+    with pytest.raises(Refused, match="is over: created"):
+        jobs.cancel("off")
+    assert asked.changes() == ["fault", "held", "off", "plain"]
+    assert found["off"].changes == (f"c-{found['off'].id}",)
+    with pytest.raises(NotFound, match="no job 'nowhere'"):
+        jobs.show("nowhere")
+    with pytest.raises(WrongUse, match="several jobs"):
+        jobs.show("review-")
+    assert jobs.show(found["off"].id[:11]).id == found["off"].id
+
+
+def test_no_worker_is_needed_to_call_a_waiting_job_off(workers: Workers) -> None:
+    """A request that nobody took up is dropped."""
+    request("review", "one", {})
+    assert jobs.cancel("one").state == "cancelled"
+    assert not requests.waiting()
+
+
+def test_a_job_that_may_not_spend_is_put_off_until_tomorrow(home: Path) -> None:
+    """The reason names the budget; a kind that asks no model may begin all the same."""
+    from tacit.work.allowing import Allowed, may_begin, until_tomorrow
+    from tacit.work.engine import Ticket
+
+    assert may_begin(Ticket("review", "one")) == Allowed()
+    assert spending.record("review", "x", Usage(1, 1, cost=99.0, model="m")) == ""
+    kept = may_begin(Ticket("review", "one"))
+    assert "today" in kept.reason
+    assert abs(kept.later - until_tomorrow()) < 5
+    assert may_begin(Ticket("curate", "one")) == Allowed()
+
+
+def test_settings_that_cannot_be_read_only_put_a_job_off(home: Path) -> None:
+    """A typing error in the configuration loses no job."""
+    from tacit.work.allowing import may_begin
+    from tacit.work.engine import Ticket
+
+    file = home / ".config/tacit/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("[learn]\nturns = 'many'\n")
+    kept = may_begin(Ticket("review", "one"))
+    assert "learn.turns" in kept.reason
+    assert kept.later > 0
+
+
+def test_a_kind_whose_code_is_missing_says_so() -> None:
+    """Not an import error out of nowhere, but which kind nobody does."""
+    kinds.register("odd", "tacit.nowhere:run")
+    try:
+        with pytest.raises(NotFound, match="nothing here does jobs of the kind 'odd'"):
+            kinds.runner("odd")
+    finally:
+        kinds._KINDS.pop("odd")
