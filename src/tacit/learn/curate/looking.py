@@ -25,6 +25,7 @@ from tacit.learn.curate.states import Seen
 from tacit.learn.curate.world import World
 from tacit.learn.recording import uses_of
 from tacit.skills import index
+from tacit.skills.naming import normal
 from tacit.skills.skill import LEARNED_SOURCE
 
 _DAY = 86_400.0
@@ -135,7 +136,8 @@ def _kept(world: World, real: Place, row: index.Row, skill: str, pinned: set[str
         return _WHOSE.get(source, "yours")
     if skill in pinned:
         return "pinned"
-    if {row[index.NAME], skill, skill.rpartition("/")[2]} & world.scheduled:
+    names = (row[index.NAME], skill.rpartition("/")[2])
+    if world.scheduled.intersection(map(normal, names)):
         return "scheduled"
     if row[index.REAL]:
         return "linked"

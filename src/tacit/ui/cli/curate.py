@@ -10,7 +10,6 @@ from tacit.base.settings import load
 from tacit.base.terminal import fit, one_line, plain
 from tacit.learn.curate.curating import curate, rehearse, report_path
 from tacit.learn.curate.report import Joined, Moved, Report, markdown
-from tacit.learn.curate.schedules import scheduled_names
 from tacit.learn.curate.status import Row, Status
 from tacit.learn.curate.status import status as look_at
 from tacit.learn.curate.world import World, here
@@ -56,7 +55,7 @@ def command(
     if ctx.invoked_subcommand is not None:
         return 0
     settings = load().settings
-    world = here(scheduled=scheduled_names())
+    world = here()
     linking.listen()
     if join or waiting:
         return _consolidate(world, settings, waiting, dry_run, as_json)
@@ -115,7 +114,7 @@ def status(ctx: click.Context, everything: bool, as_report: bool, as_json: bool)
     """Show how the library ages: how long each learned skill has been without use."""
     above = ctx.parent.params if ctx.parent else {}
     as_json = as_json or bool(above.get("as_json"))
-    found = look_at(here(scheduled=scheduled_names()), load().settings)
+    found = look_at(here(), load().settings)
     if as_json:
         output.write_json(found)
     elif as_report:
