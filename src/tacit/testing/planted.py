@@ -13,7 +13,7 @@ from tacit.testing.replies import Reply, ReplyLike, ToolUse, reply
 from tacit.testing.request import Request
 from tacit.testing.script import Script
 from tacit.testing.sessions import called, made
-from tacit.traces.trace import Trace
+from tacit.traces.trace import Step, Trace
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ def load(path: str | os.PathLike[str]) -> list[Planted]:
 
 def trace_of(planted: Planted, project: str = "") -> Trace:
     """The session itself."""
-    turns = [
+    turns: list[list[str | Step]] = [
         [
             turn.prompt or "Go on.",
             *(called(c.tool, c.arguments, c.output, failed=c.failed) for c in turn.steps),
