@@ -185,7 +185,7 @@ actions = st.lists(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(actions)
 def test_against_a_simple_account(home: Path, steps) -> None:

@@ -283,10 +283,11 @@ def test_planted_orders_are_not_noted_by_machines(gate: Gate) -> None:
     texts = ["\n\n".join(row["files"].values()).replace("---\n", "\n") for row in rows]
     short = [text for text in texts if len(text.encode()) < 7_000 and text.count("\n") < 55]
     landed = 0
+    assert len(short) >= 50
+    short = short[::2]
     for number, text in enumerate(short):
         verdict = note(gate, f"note-{number}", f"Zq{number} noted.", "reviewer", detail=text)
         landed += verdict.applied
-    assert len(short) >= 50
     assert landed <= len(short) / 4
 
 
@@ -475,7 +476,7 @@ def test_two_writers_lose_nothing(gate: Gate, home: Path) -> None:
         "from tacit.changes.remembering import Note, remember\n"
         "who = sys.argv[1]\n"
         "gate = Gate(fact_places())\n"
-        "for n in range(6):\n"
+        "for n in range(4):\n"
         "    own = Note(name=f'{who}{n}', says=f'{who}{n} {who}x{n}y {who}z{n}.', kind='project')\n"
         "    assert remember(gate, user_facts().root, own, actor='user').applied\n"
         "    one = Note(name='shared', says=f'Writer {who} was here, turn {n}.', kind='project')\n"
@@ -485,8 +486,8 @@ def test_two_writers_lose_nothing(gate: Gate, home: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", script, who]) for who in ("ada", "bob")]
     assert [child.wait(120) for child in running] == [0, 0]
     site = gate.site(user_facts().root)
-    assert len(site.history.skills()) == 13
-    assert len(list(site.history.log("shared"))) == 12
+    assert len(site.history.skills()) == 9
+    assert len(list(site.history.log("shared"))) == 8
     assert checks.check(gate) == []
 
 

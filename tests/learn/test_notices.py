@@ -110,7 +110,10 @@ def test_a_question_is_told_until_it_is_answered() -> None:
     assert asked.startswith("shall I keep release-notes? (seen)")
     assert f"keep: tacit accept {short} · drop: tacit reject {short}" in asked
     assert prompt_line.peek(paths.folders().data)[0] == f"tacit: {asked}"
-    gate.reject(gate.inbox.waiting()[0])
+    learned(gate, "db-migration", "distiller")
+    assert line(pending("chat")[0]).startswith("shall I keep the draft db-migration? (seen)")
+    for waiting in gate.inbox.waiting():
+        gate.reject(waiting)
     notices.refresh()
     assert (tell("chat"), shown()) == ((), "")
 
@@ -273,7 +276,7 @@ def test_on_a_mac_the_words_are_arguments_of_the_script(program, monkeypatch) ->
 
 
 @settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.text(), st.text())
 def test_whatever_a_name_holds_a_line_is_one_line(home: Path, name: str, why: str) -> None:
@@ -321,6 +324,28 @@ def test_a_prompt_is_answered_without_the_command_line_library(home: Path) -> No
         assert done.stdout.endswith("0 set()\n")
 
 
+def test_a_terminal_without_the_characters_gets_the_line_all_the_same() -> None:
+    """In ASCII what cannot be shown is a question mark, and nothing is an error."""
+    announce(Notice(kind="created", skill="数据库", change=CHANGE))
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tacit"), "prompt-status"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        timeout=60,
+    )
+    assert done.stdout.startswith(b"tacit: learned the skill ??? ? see: tacit diff 9c1d22ab")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_prompt_that_cannot_be_written_loses_no_notice() -> None:
+    """Something else lies where the prompt's file belongs: the chat tells it."""
+    folder = Path(paths.folders().data) / prompt_line.FILE_NAME
+    folder.mkdir(parents=True)
+    assert announce(Notice(kind="created", skill="x", change=CHANGE))
+    assert len(tell("chat")) == 1
+    assert shown() == ""
+
+
 def test_a_broken_database_disturbs_nothing() -> None:
     """Nothing can be stored or told then, and nobody notices."""
     path = Path(database.default_path())
@@ -328,16 +353,3 @@ def test_a_broken_database_disturbs_nothing() -> None:
     path.write_bytes(b"this is no database, by any means" * 99)
     assert not announce(Notice(kind="created", skill="x", change=CHANGE))
     assert (tell("chat"), pending("inbox"), notices.roots()) == ((), [], [])
-
-
-def test_a_fact_is_not_called_a_skill() -> None:
-    """What a review noted is told as a fact, with the same way back."""
-    from tacit.changes.place import fact_places, user_facts
-    from tacit.changes.remembering import Note, remember
-
-    gate = gate_for(fact_places(), Settings(learn=LearnSettings(approval="auto")))
-    note = Note(name="editor", says="The user works in Helix.", kind="user")
-    assert remember(gate, user_facts().root, note, actor="reviewer").applied
-    (told,) = pending("shell")
-    assert line(told).startswith("noted the fact editor")
-    assert "tacit undo" in line(told)

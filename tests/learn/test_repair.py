@@ -65,13 +65,16 @@ def test_it_fails_is_repaired_and_works(folder: Path, reach: Reach) -> None:
     assert "Bash" not in text
     assert (folder / "scripts" / "count.sh").read_text() == repairing.COUNT
     gate = Gate([project_place()])
-    record = gate.look("check-notes").head.record
+    head = gate.look("check-notes").head
+    record = head.record
+    commit = gate.site().history.objects.read("commit", head.id)
+    assert b"\n\nimprove check-notes\n\n" in commit
     assert (record.actor, record.change, record.evidence) == (
         "improver",
         done.changes[0],
         (session,),
     )
-    assert record.reason.startswith("improve check-notes: The script was missing")
+    assert record.reason.startswith("The script was missing")
     assert any("repaired the skill check-notes" in line for line in notices.tell("chat"))
     said = asked.messages[-1].text
     assert "scripts/check.sh" in said

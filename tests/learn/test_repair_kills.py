@@ -14,10 +14,8 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 _HERE = Path(__file__).parent
 
 
-@pytest.fixture(scope="module")
-def became(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def _killed(folder: Path) -> dict[str, Any]:
     """What became of each kill; one process tries all of them."""
-    folder = tmp_path_factory.mktemp("kills")
     variables = {"PATH": os.environ["PATH"], "TACIT_LEARN_APPROVAL": "auto", "LANG": "C.UTF-8"}
     done = subprocess.run(
         [sys.executable, str(_HERE / "kills.py"), str(folder)],
@@ -30,16 +28,18 @@ def became(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-_REPAIR = (
-    "begun", "staged", "made", "before the gate", "after the gate", "told", "cleared", "remembered",
-)  # fmt: skip
-_BACK = ("before the undo", "after the undo", "noted", "back told")
+def test_killed_at_any_step_it_is_done_once(tmp_path: Path) -> None:
+    """The skill is the old or the new one at the kill. Done again, a repair has landed once and is
+    told once; a rollback is done once, never brought back by a second undo, and told once."""
+    became = _killed(tmp_path)
+    for point in _REPAIR:
+        _check_repair(became.pop(point))
+    for point in _BACK:
+        _check_rollback(became.pop(point))
+    assert became == {}
 
 
-@pytest.mark.parametrize("point", _REPAIR)
-def test_a_killed_repair_lands_once(became: dict[str, Any], point: str) -> None:
-    """The skill is the old or the new one at the kill, and afterwards repaired once, told once."""
-    found = became[point]
+def _check_repair(found: dict[str, Any]) -> None:
     assert found["signal"] == 9
     assert found["whole"]
     assert found["outcome"] == "repaired"
@@ -52,10 +52,7 @@ def test_a_killed_repair_lands_once(became: dict[str, Any], point: str) -> None:
     assert found["staging"] == []
 
 
-@pytest.mark.parametrize("point", _BACK)
-def test_a_killed_rollback_is_done_once(became: dict[str, Any], point: str) -> None:
-    """The repair is taken back once, never brought back by a second undo, and told once."""
-    found = became[point]
+def _check_rollback(found: dict[str, Any]) -> None:
     assert found["signal"] == 9
     assert found["whole"]
     assert found["outcome"] in ("rolled back", "nothing")
@@ -64,3 +61,9 @@ def test_a_killed_rollback_is_done_once(became: dict[str, Any], point: str) -> N
     assert found["versions"] == ["improver", "improver", "user"]
     assert found["attempts"] == ["rolled back"]
     assert sorted(found["notices"]) == ["repaired", "rolled-back"]
+
+
+_REPAIR = (
+    "begun", "staged", "before the gate", "after the gate", "told", "cleared", "remembered",
+)  # fmt: skip
+_BACK = ("before the undo", "after the undo", "noted", "back told")

@@ -31,6 +31,7 @@ description: Build a release of this project. Use before a version is published.
 1. Read the version from the VERSION file; never invent one.
 2. Run `make release` with that version in the environment.
 """
+_DEAR = {"TACIT_LEARN_CONFIRM_ABOVE": "0.0001", "OPENAI_API_KEY": "none"}
 MAKES = [ToolUse("write_file", {"path": "release-build/SKILL.md", "content": SKILL}), "kept"]
 
 
@@ -94,40 +95,39 @@ def test_the_most_promising_first_and_what_came_of_each(store: Store, home: Path
     assert (again["sessions"], again["passed"]) == (0, {"done before": 2, "few calls": 1})
 
 
-def test_a_dry_run_changes_nothing_and_notes_nothing(store: Store, home: Path) -> None:
-    """The diff is shown; no skill, no proposal, no line in the ledger; the model is paid."""
-    with ModelServer(MAKES) as server:
-        found = learned(server, "rich-0001", "--dry-run")
-    (row,) = found["looked"]
-    assert row["outcome"] == "would change"
-    assert row["would"][0]["skill"] == "release-build"
-    assert "+1. Read the version from the VERSION file" in row["would"][0]["diff"]
-    assert "consent" in row["would"][0]["waits"]
-    assert answer("inbox")["proposals"] == []
-    assert Ledger(store.connection).of("claude-code:rich-0001") == []
-    assert not (home / ".agents").exists()
-    assert (spending.today().requests, found["spent"]["requests"]) == (2, 2)
+def test_a_dry_run_over_a_path_until_the_budget_is_used_up(
+    store: Store, home: Path, tmp_path: Path
+) -> None:
+    """What would land is shown with its diff; nothing is changed or noted, and it is paid for.
 
-
-def test_a_path_is_looked_at_until_the_budget_is_used_up(store: Store, tmp_path: Path) -> None:
-    """Transcripts that lie anywhere can be named; the first is done, the second is left."""
+    Transcripts that lie anywhere can be named; the second is left, as the budget is used up.
+    """
     for host in ("claude", "codex"):
         shutil.copytree(FIXTURES / host / "home", tmp_path / "there" / host)
-    limits = {"TACIT_LEARN_DAILY_TOKENS": "150", "TACIT_LEARN_AFTER_CALLS": "4"}
-    with ModelServer(["nothing to keep"]) as server:
-        found = learned(server, str(tmp_path / "there"), **limits)
-    assert [row["outcome"] for row in found["looked"]] == ["nothing"]
-    assert (found["sessions"], found["left"]) == (1, 1)
-    assert "the 150 tokens a day are used up (120 taken today)" in found["stopped"]
+    limits = {"TACIT_LEARN_DAILY_TOKENS": "300", "TACIT_LEARN_AFTER_CALLS": "4"}
+    with ModelServer(MAKES) as server:
+        found = learned(server, str(tmp_path / "there"), "--dry-run", **limits)
+    (row,) = found["looked"]
+    assert row["outcome"] == "would change", row["reason"]
+    (would,) = row["would"]
+    assert would["skill"] == "release-build"
+    assert "+1. Read the version from the VERSION file" in would["diff"]
+    assert "consent" in would["waits"]
+    assert answer("inbox")["proposals"] == []
+    assert Ledger(store.connection).of(row["session"]) == []
+    assert not (home / ".agents").exists()
+    assert (found["spent"]["requests"], found["left"]) == (2, 1)
+    assert "the 300 tokens a day are used up (240 taken today)" in found["stopped"]
+    file = next((tmp_path / "there").rglob("*.jsonl"))
+    named = tacit("learn", str(file), "--model", "openai:gpt-5.1", **_DEAR)
+    assert "1 session to look at" in named.stderr  # named by its file, whatever it holds
     (tmp_path / "empty").mkdir()
     assert error(3, "learn", str(tmp_path / "empty"))["code"] == "not-found"
 
 
 def test_much_is_asked_first(store: Store) -> None:
     """Without a terminal to ask at, nothing is sent: it is said what to type."""
-    flags = ("--model", "openai:gpt-5.1")
-    dear = {"TACIT_LEARN_CONFIRM_ABOVE": "0.0001", "OPENAI_API_KEY": "none"}
-    done = tacit("learn", *flags, **dear)
+    done = tacit("learn", "--model", "openai:gpt-5.1", **_DEAR)
     assert done.returncode == 2
     assert "2 sessions to look at: about $" in done.stderr
     assert "--yes" in done.stderr

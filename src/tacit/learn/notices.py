@@ -22,7 +22,6 @@ from tacit.base.errors import TacitError
 from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
 from tacit.base.terminal import fit, one_line
-from tacit.skills.memory import MEMORY
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
@@ -35,7 +34,7 @@ STEPS = (
     CREATE TABLE notices (
       id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at REAL NOT NULL, kind TEXT NOT NULL,
       skill TEXT NOT NULL, change TEXT NOT NULL, root TEXT NOT NULL, session TEXT NOT NULL,
-      why TEXT NOT NULL, quiet INTEGER NOT NULL) STRICT;
+      why TEXT NOT NULL, actor TEXT NOT NULL, quiet INTEGER NOT NULL) STRICT;
     CREATE INDEX notices_at ON notices (at);
     CREATE TABLE told (
       notice INTEGER NOT NULL REFERENCES notices (id) ON DELETE CASCADE, face TEXT NOT NULL,
@@ -63,6 +62,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """The skills folder of the change."""
     session: str = ""
     why: str = ""
+    actor: str = ""
+    """Who did it, or wants to."""
     quiet: bool = False
     """Only counted, not told by itself."""
     at: datetime = datetime.min.replace(tzinfo=UTC)
@@ -82,14 +83,14 @@ def line(notice: Notice) -> str:
     match notice.kind:
         case "proposed":
             keep = f"keep: tacit accept {short} · drop: tacit reject {short}"
-            return f"shall I keep {name}?{why} · see: tacit inbox {short} · {keep}"
+            what = "the draft " if notice.actor == "distiller" else ""
+            return f"shall I keep {what}{name}?{why} · see: tacit inbox {short} · {keep}"
         case "failed":
             session = one_line(notice.session)
             return f"could not learn from a session{why} · see: tacit why {session}"
         case "question" | "scheduled":
             return one_line(notice.why)
-    says = _SAYS | _OF_FACTS if notice.root.endswith(MEMORY) else _SAYS
-    return f"{says[notice.kind].format(name)}{why} · {back}"
+    return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
 
 
 _SAYS = {
@@ -103,7 +104,6 @@ _SAYS = {
     "noted": "noted the fact {}",
     "forgot": "forgot the fact {}",
 }
-_OF_FACTS = {"created": "noted the fact {}", "edited": "replaced the fact {}"}
 
 
 def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
@@ -116,7 +116,7 @@ def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
         connection.execute("DELETE FROM notices WHERE at < ? AND kind != 'question'", (old,))
         made = connection.execute(
             "INSERT OR IGNORE INTO notices (key, at, kind, skill, change, root, session, why,"
-            " quiet) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " actor, quiet) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 notice.key,
                 now.timestamp(),
@@ -126,6 +126,7 @@ def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
                 notice.root,
                 notice.session,
                 notice.why,
+                notice.actor,
                 notice.quiet,
             ),
         )
@@ -253,6 +254,7 @@ def _notice(row: sqlite3.Row) -> Notice:
         root=row["root"],
         session=row["session"],
         why=row["why"],
+        actor=row["actor"],
         quiet=bool(row["quiet"]),
         at=datetime.fromtimestamp(row["at"], UTC),
         id=row["id"],
@@ -288,7 +290,7 @@ def _write_prompt(found: tuple[Notice, ...]) -> None:
     numbers = " ".join(str(notice.id) for notice in found)
     try:
         prompt_line.put(paths.folders().data, [*lines, numbers] if lines else [])
-    except OSError:
+    except (TacitError, OSError):  # the other faces can still tell it
         return
 
 

@@ -115,6 +115,7 @@ def _notice(change: Change, kind: Kind, number: str = "", *, quiet: bool = False
         root=change.root,
         session=change.session,
         why=change.reason,
+        actor=change.actor,
         quiet=quiet,
     )
 

@@ -48,7 +48,7 @@ def test_facts_alone(project: Path, session: Trace, serve: Any) -> None:
     again = serve(Turns([keep("versions", "The version comes from the VERSION file."), "Done."]))
     assert look(session, job="review-2", facts=True, skills=False).outcome == "nothing"
     assert "versions (project): The version comes from" in again.requests[0].system
-    assert "says that already" in again.requests[-1].tool_results[0].text
+    assert "already says that" in again.requests[-1].tool_results[0].text
 
 
 def test_a_fact_is_not_what_a_tool_printed(project: Path, serve: Any) -> None:

@@ -153,3 +153,25 @@ def test_a_long_change_can_be_seen_whole(project: Path) -> None:
 
     play(scenario())
     assert not os.path.exists(project / "long.txt")
+
+
+def test_what_was_learned_is_told_while_nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, at the next quiet moment, without a word from the user; the footer counts."""
+    from tacit.learn import notices
+    from tacit.learn.notices import Notice
+    from tacit.ui.tui import app
+
+    monkeypatch.setattr(app, "_LOOK", 0.05)
+
+    async def scenario() -> None:
+        async with opened(["Fine."]) as chat:
+            await chat.send("hello")
+            await chat.until("Fine.")
+            await chat.idle()
+            notices.announce(Notice(kind="created", skill="backup", change="1-abcd1234"))
+            screen = await chat.until("learned the skill backup")
+            assert "/undo abcd1234" in screen
+            await chat.pilot.pause(0.3)
+            assert chat.screen.count("learned the skill backup") == 1
+
+    play(scenario())

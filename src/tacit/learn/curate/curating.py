@@ -77,6 +77,8 @@ def curate(world: World, settings: Settings, *, by: str = "user") -> Report:
         notes = sound_tables(world, store)
         book = Book(store.connection)
         for left in book.curations("begun"):
+            if left.by == "model":  # a consolidation; see consolidating.py
+                continue
             _carry_out(world, settings, store, book, msgspec.json.decode(left.plan, type=Plan))
         plan = make_plan(world, Rules.of(settings.curate), store, book, by, notes)
         book.begin(plan.id, plan.at, by, msgspec.json.encode(plan))

@@ -4,19 +4,17 @@ end with the rest."""
 from collections.abc import Sequence
 from typing import get_args
 
-import msgspec
-
 from tacit.agent.tools.tool import Failed
-from tacit.changes.change import Change, Create, Rewrite, make_change
+from tacit.changes.change import Change
 from tacit.changes.gate import Gate
 from tacit.changes.memory import recallable
 from tacit.changes.place import Place
-from tacit.changes.remembering import Note, place_for, text_of
+from tacit.changes.remembering import Note, Why, noting, place_for
 from tacit.learn.provenance.check import Witness
 from tacit.learn.review.landing import id_of
 from tacit.learn.review.marks import Origin
 from tacit.learn.telling import clean, cut
-from tacit.skills.memory import FACT_FILE, Kind, parse_fact
+from tacit.skills.memory import Kind
 
 MOST = 10
 """Facts that one review may keep."""
@@ -58,28 +56,14 @@ class Facts:
         return "it will be kept when you are done"
 
     def _change(self, note: Note) -> Change:
-        root = place_for(self._places, note.kind).root
-        standing = self._gate.look(note.name, root)
-        data = text_of(note, "reviewer", self._origin.today).encode()
-        base = ""
-        operation: Create | Rewrite = Create({FACT_FILE: data})
-        if standing.is_live:
-            old = standing.contents.files.get(FACT_FILE)
-            known = parse_fact(old.data, note.name) if old is not None else None
-            if known is not None and known.says == " ".join(note.says.split()):
-                raise Failed(f"'{note.name}' says that already")
-            operation, base = Rewrite({FACT_FILE: data}), standing.head.id if standing.head else ""
-        change = make_change(
-            note.name,
-            operation,
-            actor="reviewer",
+        why = Why(
             reason=cut(clean(note.says), 200),
-            evidence=(self._origin.session,),
             session=self._origin.session,
-            root=root,
-            base=base,
+            evidence=(self._origin.session,),
+            id=id_of(self._job, note.name, "fact"),
         )
-        return msgspec.structs.replace(change, id=id_of(self._job, note.name, "fact"))
+        root, today = place_for(self._places, note.kind).root, self._origin.today
+        return noting(self._gate, root, note, why, actor="reviewer", today=today)
 
 
 def known(project: str) -> str:

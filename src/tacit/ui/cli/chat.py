@@ -7,7 +7,6 @@ import click
 
 from tacit.base.errors import Usage
 from tacit.ui.talk.talk import Options, full_id
-from tacit.work import glue
 
 _EPILOG = """\b
 Examples:
@@ -47,11 +46,12 @@ def command(
     """
     if again and session:
         raise Usage("--continue and --resume exclude each other", "take one of them")
-    options = Options(os.getcwd(), model, _resuming(again, session), yes)
-    glue.listen_to_chat()
+    options = Options(os.getcwd(), model, _resuming(again, session), yes, learns=True)
     try:
         return _talk(options, plainly, no_mouse, as_json)
     finally:
+        from tacit.work import glue  # late: the first frame does not wait for it
+
         glue.leave()
 
 

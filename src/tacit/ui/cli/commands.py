@@ -38,6 +38,7 @@ COMMANDS: dict[str, Known] = {
     "schedule": Known("schedule", TALK, "Run skills and tasks by the clock."),
     "setup": Known("setup", TALK, "Choose a model, and test it."),
     "learn": Known("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
+    "improve": Known("improve", LEARN, "Repair a skill by what failed when it was used."),
     "why": Known("why", LEARN, "Say what came of a session, and why."),
     "cost": Known("cost", LEARN, "Show what work in the background cost, and what it may."),
     "prompt-status": Known("prompt_status", LEARN, "Print, once, what was learned; for a prompt."),

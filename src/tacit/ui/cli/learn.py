@@ -50,6 +50,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def is_path(self) -> bool:
         return bool(self.what) and (os.sep in self.what or os.path.exists(self.what))
 
+    @property
+    def names_sessions(self) -> bool:
+        """Whether sessions are named, by id or by file, rather than a folder to look through."""
+        return bool(self.what) and (not self.is_path or os.path.isfile(self.what))
+
 
 @click.command(epilog=_EPILOG)
 @click.argument("what", default="", metavar="[SESSION|PATH]", shell_complete=complete_session)

@@ -37,17 +37,16 @@ def with_model(
     from tacit.learn import by_hand
 
     chosen = (
-        named(store, found, settings)
-        if options.what and not options.is_path
+        named(store, found[: options.most], settings)
+        if options.names_sessions
         else choose(store, found, settings, again=options.again, most=options.most)
     )
     if not chosen.candidates:
         _write_nothing(chosen, options)
         return 0
     if refusal := spending.allowed(settings.learn):
-        raise Refused(
-            refusal, "it goes on tomorrow; or set another: tacit config learn.daily_money"
-        )
+        hint = "it goes on tomorrow; or allow more: tacit config set learn.daily_money 5"
+        raise Refused(refusal, hint)
     guess = by_hand.estimated(store, chosen.candidates, settings, model)
     _ask(guess, settings.learn, options)
 

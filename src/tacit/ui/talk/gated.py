@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tacit.base import database
 from tacit.base.clock import SystemClock
-from tacit.base.errors import TacitError, Usage
+from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.terminal import one_line
 from tacit.ui.talk.shown import Shown, table
 from tacit.ui.talk.talk import Talk
@@ -28,12 +28,12 @@ def inbox(talk: Talk, rest: str) -> Shown:
         return _one(gate, gate.inbox.get(rest))
     waiting = gate.inbox.waiting()
     if not waiting:
-        return Shown("The inbox is empty.")
+        return Shown("The inbox is empty." + _question())
     rows = [
         (f"{p.id[-8:]}  {one_line(p.change.skill)}", one_line(p.change.reason or p.why.reason))
         for p in waiting
     ]
-    return Shown(f"{table(rows, 40)}\n\nsee one: /inbox ID")
+    return Shown(f"{table(rows, 40)}\n\nsee one: /inbox ID{_question()}")
 
 
 def _one(gate: "Gate", proposal: "Proposal") -> Shown:
@@ -54,16 +54,21 @@ def _answer(talk: Talk, gate: "Gate", verb: str, words: str) -> Shown:
     name, _, why = words.partition(" ")
     if not name:
         raise Usage(f"{verb} which?", f"name it: /inbox {verb} ID")
+    from tacit.learn import notices, noticing
+
     proposal = gate.inbox.get(name)
     if proposal.state != "waiting":
         raise Usage(f"{proposal.id[-8:]} was {proposal.state} already", "see what waits: /inbox")
     if verb == "reject":
         gate.reject(proposal, why.strip())
+        notices.refresh()
         return Shown(f"Rejected: {one_line(proposal.change.skill)}. It is not proposed again.")
     with acting_as("user"):
         verdict = gate.accept(proposal)
     talk.library.refresh()
-    return Shown(_told(verdict, "Accepted", "take it back"))
+    notices.refresh()
+    asked = noticing.ask_to_go_on()
+    return Shown(told(verdict, "Accepted", "take it back") + (f"\n\n{asked}" if asked else ""))
 
 
 def undo(talk: Talk, rest: str) -> Shown:
@@ -73,9 +78,12 @@ def undo(talk: Talk, rest: str) -> Shown:
     gate = _gate()
     if rest:
         with acting_as("user"):
-            verdict = gate.undo(rest)
+            try:
+                text = told(gate.undo(rest), "Undone", "bring it back")
+            except NotFound:
+                text = _undo_group(gate, rest)
         talk.library.refresh()
-        return Shown(_told(verdict, "Undone", "bring it back"))
+        return Shown(text)
     found = [v for site in gate.sites.values() for v in site.history.latest(_MOST)]
     found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
     if not found:
@@ -90,7 +98,30 @@ def undo(talk: Talk, rest: str) -> Shown:
     return Shown(f"{table(rows, 40)}\n\ntake one back: /undo ID")
 
 
-def _told(verdict: "Verdict", done: str, back: str) -> str:
+def _undo_group(gate: "Gate", start: str) -> str:
+    """Take a whole run of curation back. Raises `NotFound` where `start` names none."""
+    from tacit.changes.grouping import find_group, undo_group
+
+    group = find_group(gate, start)
+    if not group:
+        raise NotFound(f"no change ends with '{start}'", "see the latest: /undo")
+    verdicts = undo_group(gate, group, reason="")
+    lines = [f"Undone: {sum(verdict.applied for verdict in verdicts)} of {len(verdicts)} changes"]
+    lines += [f"{one_line(v.skill)}: {v.explain()}" for v in verdicts if not v.applied]
+    return "\n".join(lines)
+
+
+def _question() -> str:
+    """The question whether learned changes may land unasked, where it is open."""
+    from tacit.base.settings import load
+    from tacit.learn.approving import approval, question
+
+    found = approval(load().settings.learn)
+    return f"\n\n{question(found.accepted)}" if found.question else ""
+
+
+def told(verdict: "Verdict", done: str, back: str) -> str:
+    """What became of a change, in a line or two."""
     if verdict.applied:
         return f"{done}: {one_line(verdict.skill)} ({back}: /undo {verdict.change[-8:]})"
     text = verdict.explain()

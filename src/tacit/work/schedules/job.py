@@ -13,12 +13,15 @@ from typing import Any
 import msgspec
 
 from tacit.agent import events, spending
+from tacit.agent.limits import Limits
+from tacit.agent.spending import Reserved
 from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.job import Done, Job, cancelled
+from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
 from tacit.work.schedules import delivering, runs, shelf
 from tacit.work.schedules.acting import Acting, Outcome
-from tacit.work.schedules.recurrence import due_after
+from tacit.work.schedules.recurrence import Once
 from tacit.work.schedules.runs import Row, run_id
 from tacit.work.schedules.shelf import By, Schedule
 
@@ -26,6 +29,8 @@ AGAIN = (30.0, 120.0, 600.0)
 """Seconds before the next try, after a failure on the way to the model."""
 HAND = "by hand, process "
 """Before the id of the process that runs it, while it does."""
+_HELD = 60.0
+"""Seconds to wait where other work holds the budget."""
 _WATCH = 1.0
 
 
@@ -41,7 +46,13 @@ def run(job: Job) -> Done:
         if row.state != "ran":
             if why := _outdated(schedule, row):
                 return _over(row, "skipped", why)
-            row, outcome = _do(schedule, row)
+            held = _reserve(schedule)
+            if held.refusal:
+                return _held_up(schedule, row, held.refusal)
+            try:
+                row, outcome = _do(schedule, row, held)
+            finally:
+                spending.settle(held)
             if outcome.passing and row.attempt <= len(AGAIN):
                 return _again(row, outcome)
             if not outcome.succeeded:
@@ -62,7 +73,7 @@ def finish(schedule: Schedule, row: Row) -> Done:
     if outside:
         text = f"{row.schedule}: output was not delivered everywhere ({'; '.join(outside)})"
         delivering.tell(f"undelivered:{row.id}", text)
-    if schedule.binding.once and _is_spent(schedule):
+    if _is_spent(schedule, row):
         try:
             shelf.remove(schedule.name, By(reason=f"ran once: {row.id}"))
         except TacitError as error:  # it was removed meanwhile, or is pinned: nothing is lost
@@ -77,7 +88,7 @@ def record_hand(schedule: Schedule, outcome: Outcome, row: Row) -> None:
     if not outcome.succeeded:
         _update(row, state="failed", reason=_why(outcome), ended=datetime.now(UTC))
         return
-    if schedule.binding.once and _is_spent(schedule):
+    if _is_spent(schedule, row):
         try:
             shelf.remove(schedule.name, By(reason=f"ran by hand: {row.id}"))
         except TacitError:
@@ -129,31 +140,35 @@ def _outdated(schedule: Schedule, row: Row) -> str:
     return ""
 
 
-def _do(schedule: Schedule, row: Row) -> tuple[Row, Outcome]:
-    """The session. What it spends is counted, and held to what is left of the day."""
-    from tacit.agent.limits import Limits
-
+def _reserve(schedule: Schedule) -> Reserved:
+    """What the run may take of what is left of the day."""
     settings = load(schedule.binding.project).settings
-    chosen = settings.agent
-    wanted = Limits(chosen.turns, schedule.binding.seconds, chosen.tokens, chosen.money)
-    held = spending.reserve(settings.learn, wanted)
-    if held.refusal:
-        return row, Outcome("money", error=held.refusal)
+    chosen = settings.schedule
+    limits = Limits(0, schedule.binding.seconds, chosen.tokens, chosen.money)
+    return spending.reserve(settings.learn, limits)
+
+
+def _is_held_only(learn: LearnSettings) -> bool:
+    """Whether there is budget left, and only work that goes on, or was killed, holds it."""
+    spent = spending.today()
+    money = not learn.daily_money or spent.money < learn.daily_money
+    return money and (not learn.daily_tokens or spent.tokens < learn.daily_tokens)
+
+
+def _do(schedule: Schedule, row: Row, held: Reserved) -> tuple[Row, Outcome]:
+    """The session. What it spends is counted."""
+    acting = Acting(schedule, row.due, limits=held.limits)
     try:
-        acting = Acting(schedule, row.due, limits=held.limits)
-        try:
-            now = datetime.now(UTC)
-            session = acting.session.context.session
-            row = _update(row, state="running", began=now, attempt=row.attempt + 1, session=session)
-            outcome = asyncio.run(_watched(acting, row, held))
-        finally:
-            acting.close()
+        now = datetime.now(UTC)
+        session = acting.session.context.session
+        row = _update(row, state="running", began=now, attempt=row.attempt + 1, session=session)
+        outcome = asyncio.run(_watched(acting, row, held))
     finally:
-        spending.settle(held)
+        acting.close()
     return _update(row, refused=outcome.refused), outcome
 
 
-async def _watched(acting: Acting, row: Row, held: Any) -> Outcome:
+async def _watched(acting: Acting, row: Row, held: Reserved) -> Outcome:
     """Run it; stop when the job is cancelled."""
 
     async def read() -> None:
@@ -178,6 +193,14 @@ def _again(row: Row, outcome: Outcome) -> Done:
     return Done("put off", outcome.error, later=wait)
 
 
+def _held_up(schedule: Schedule, row: Row, refusal: str) -> Done:
+    """The day's budget is spent, which is told; or others hold it for now, which passes."""
+    if not _is_held_only(load(schedule.binding.project).settings.learn):
+        return _failed(row, refusal)
+    _update(row, state="sent", reason=f"waits: {refusal}")
+    return Done("put off", refusal, later=_HELD)
+
+
 def _failed(row: Row, reason: str) -> Done:
     done = _over(row, "failed", reason)
     failed = msgspec.structs.replace(row, state="failed", reason=reason)
@@ -198,10 +221,10 @@ def _why(outcome: Outcome) -> str:
     return f"the limit on {outcome.reason} was reached"
 
 
-def _is_spent(schedule: Schedule) -> bool:
-    """Whether no due time is left."""
-    timing, place = schedule.binding.timing, schedule.binding.place
-    return next(due_after(timing, place, datetime.now(UTC)), None) is None
+def _is_spent(schedule: Schedule, row: Row) -> bool:
+    """Whether a one-shot has nothing left to come after this run."""
+    timing = schedule.binding.timing
+    return isinstance(timing, Once) and row.due >= timing.at
 
 
 def _update(row: Row, **values: Any) -> Row:
