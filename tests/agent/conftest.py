@@ -27,6 +27,12 @@ def wire(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(autouse=True)
+def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chat that ends starts no worker in the background, as if it ran below one."""
+    monkeypatch.setenv("TACIT_WORKER", "1")
+
+
+@pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between tries are short."""
     monkeypatch.setattr(retry, "_FIRST", 0.01)

@@ -37,13 +37,18 @@ def test_slash_and_the_models_own_call_give_the_same_bytes(open_session, skills,
 
 def test_two_skills_by_slash_are_two_calls_of_one_response(open_session, skills, wire) -> None:
     """`/a /b text` is, to the byte, a response that calls run_skill for a and then for b."""
-    with ModelServer(["done"]) as by_user:
-        told = say(open_session(by_user, wire), "/deploy /review the last commit")
-    assert [skill.name for skill in of(events.Skill, told)] == ["deploy", "review"]
-    uses = [use for m in by_user.requests[0].messages for use in m.tool_uses]
-    assert [use.arguments["name"] for use in uses] == ["deploy", "review"]
-    with ModelServer([reply(*uses), "done"]) as by_model:
-        say(open_session(by_model, wire), "the last commit")
+    uses: list[ToolUse] = []
+    with (
+        ModelServer(["done"]) as by_user,
+        ModelServer(lambda r: "done" if r.turn else reply(*uses)) as by_model,
+    ):
+        # Both begin before a use changes the order in which a new one is told of skills.
+        first, second = open_session(by_user, wire), open_session(by_model, wire)
+        told = say(first, "/deploy /review the last commit")
+        assert [skill.name for skill in of(events.Skill, told)] == ["deploy", "review"]
+        uses += [use for m in by_user.requests[0].messages for use in m.tool_uses]
+        assert [use.arguments["name"] for use in uses] == ["deploy", "review"]
+        say(second, "the last commit")
     assert by_user.requests[0].body == by_model.requests[1].body
 
 

@@ -20,6 +20,13 @@ sys.path.insert(0, str(Path(__file__).parent))  # for inside.py
 PROGRAM = str(Path(sys.executable).with_name("tacit"))
 
 
+@pytest.fixture(autouse=True)
+def _no_worker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chat that ends starts no worker in the background, as if it ran below one."""
+    if request.path.stem.startswith("test_chat"):
+        monkeypatch.setenv("TACIT_WORKER", "1")
+
+
 class Program:
     """The installed `tacit`."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tacit.testing import ModelServer, Rules, Stall, ToolUse, Turns, reply
+from tacit.testing import ModelServer, Request, Stall, ToolUse, Turns, reply
 from tacit.testing.script import ScriptLike
 from tacit.ui.cli.app import run
 
@@ -209,23 +209,64 @@ class _Terminal:
         return code
 
 
-def test_a_dumb_terminal_gets_lines_without_escapes() -> None:
-    """With TERM=dumb the plain face is taken; Ctrl-C stops an answer and the talk goes on."""
-    stalled: Any = reply("One two three four five six", fault=Stall(50, after_chunks=4))
-    script = Rules((lambda r: r.messages[-1].text == "again", "Here again.\n"), default=stalled)
-    with ModelServer(script, strict=False) as server:
+def _states(request: Request) -> Any:
+    """A reply for each state in which the user may press Ctrl-C."""
+    replies: dict[str, Any] = {
+        "count": reply("One two three four five six", fault=Stall(50, after_chunks=4)),
+        "run": ToolUse("run_command", {"command": "echo ran > made; sleep 50"}),
+        "approve": ToolUse("run_command", {"command": "touch never"}),
+        "ask": ToolUse("ask_user", {"question": "Which one?"}),
+    }
+    return replies.get(request.user_texts[-1], "Here again.\n")
+
+
+def test_ctrl_c_in_every_state_of_a_dumb_terminal(home: Path) -> None:
+    """With TERM=dumb there are lines only. Ctrl-C ends an answer, a command, a question of either
+    kind, and the talk goes on; what ran, what did not, and what was said is in the next request."""
+    with ModelServer(_states, strict=False) as server:
         terminal = _Terminal(server, TERM="dumb")
         try:
-            terminal.until("you> ")
-            terminal.press("count\n")
-            server.wait(1)
-            time.sleep(0.3)
-            terminal.press("\x03")
-            terminal.until("Interrupted; what was done is kept.")
+            for count, (text, sign, keys) in enumerate(
+                [
+                    ("count", "One", ""),
+                    ("run", "y, s, a or n> ", "y\n"),
+                    ("approve", "y, s, a or n> ", ""),
+                    ("ask", "your answer> ", ""),
+                ],
+                start=1,
+            ):
+                terminal.until("you> ")
+                terminal.seen = ""
+                terminal.press(f"{text}\n")
+                if text == "count":
+                    server.wait(1)  # half a line is not written until it is whole
+                    time.sleep(0.3)
+                else:
+                    terminal.until(sign)
+                    terminal.press(keys)
+                if text == "run":
+                    _wait_for(home / "work" / "made")
+                terminal.press("\x03")
+                terminal.until("Interrupted; what was done is kept.")
+                assert len(server.requests) == count
+                assert "Traceback" not in terminal.seen
+                assert "\x1b" not in terminal.seen
             terminal.press("again\n")
             terminal.until("Here again.\r\nyou> ")
             terminal.press("\x04")
             terminal.until("Go on later: tacit chat --resume ")
-            assert "\x1b" not in terminal.seen
         finally:
             terminal.close()
+    last = server.requests[-1]
+    assert any(m.role == "assistant" and m.text.endswith("[interrupted]") for m in last.messages)
+    ran, approved, asked = (result.text for result in last.tool_results)
+    assert "while it ran" in ran
+    assert approved == asked == "[not run: interrupted by the user]"
+    assert not (home / "work" / "never").exists()
+
+
+def _wait_for(path: Path) -> None:
+    end = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} was not made"
+        time.sleep(0.05)

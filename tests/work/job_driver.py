@@ -1,23 +1,27 @@
 """A worker with a kind of job of its own, in a process that dies where it is told to.
 
 `python job_driver.py FOLDER [POINT...]`: at each point that is named, once over all runs that share
-FOLDER, the process is killed as by `kill -9`. What the job does is left in FOLDER.
+FOLDER, the process is killed as by `kill -9`. At the point in the variable FULL the disk
+becomes full. What the job does is left in FOLDER.
 """
 
 import os
+import resource
 import signal
 import sys
 import time
 from pathlib import Path
 
 from tacit.base.job import Done, Job, cancelled, step
-from tacit.work import engine, kinds, requests, worker
+from tacit.work import desk, engine, kinds, requests, worker
 
 FOLDER = Path(sys.argv[1])
 POINTS = sys.argv[2:]
 
 
 def die(point: str) -> None:
+    if point == os.environ.get("FULL"):  # from here on the disk is: no file can grow
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))
     if point not in POINTS:
         return
     try:
@@ -68,7 +72,9 @@ def dying(module: object, name: str, before: str, after: str) -> None:
 
 
 def main() -> None:
+    die("at the start")
     kinds.register("review", run, per_hour=-1)
+    desk._EVERY = 0.5
     dying(engine.Engine, "put", "before it is queued", "when it is queued")
     dying(requests, "take", "before it is taken", "when it is taken")
     dying(engine, "may_begin", "before it may begin", "when it may begin")

@@ -1,4 +1,4 @@
-"""Jobs over real kills, on the engine and the file that users have."""
+"""Jobs over real kills and a full disk, on the engine and the file that users have."""
 
 import os
 import signal
@@ -11,6 +11,7 @@ from tacit.work.requests import request
 from .conftest import Workers
 
 POINTS = [
+    "at the start",
     "before it is queued",
     "when it is queued",
     "before it is taken",
@@ -25,19 +26,11 @@ POINTS = [
     "before it is tidied",
     "when it is tidied",
 ]
-# All of them one after the other in one life of a job, as far as it may be killed while it runs.
-SAMPLED = ["when it is queued", "between steps", "after the change", "when it is over"]
+FULL = os.environ.get("TACIT_TEST_FULL")
 
 
-@pytest.mark.parametrize(
-    "points", [[p] for p in POINTS] if os.environ.get("TACIT_TEST_FULL") else [SAMPLED]
-)
-def test_a_job_survives_kills_and_is_done_once(workers: Workers, points: list[str]) -> None:
-    """Killed at each of these points, the job is done in the end, and what it changes once."""
-    request("review", "s1", {"session": "claude-code:s1"})
-    for point in points:
-        assert workers.run(point) == -signal.SIGKILL, point
-    assert workers.run() == 0
+def check_done(workers: Workers) -> jobs.Entry:
+    """The job is done, what it changes was changed, and nothing is left over of it."""
     (entry,) = jobs.listing()
     assert (entry.state, entry.outcome, entry.reason) == ("done", "created", "for s1")
     assert len(entry.attempts) == 1
@@ -45,6 +38,32 @@ def test_a_job_survives_kills_and_is_done_once(workers: Workers, points: list[st
     assert not requests.waiting()
     assert not requests.taken()
     assert where.ahead(where.place()) == where.Ahead()
-    if points == SAMPLED:
-        assert workers.lines("s1.read") == 1, "a step that was done is not repeated"
-        assert entry.attempts[0].kills == 3
+    return entry
+
+
+def test_a_job_survives_a_full_disk(workers: Workers) -> None:
+    """Without room for what came of it, it is done by the next worker.
+
+    In between it is said where it stands, and a step that was done is not done again.
+    """
+    request("review", "s1", {"session": "claude-code:s1"})
+    assert workers.run(FULL="after the change") == 0
+    (entry,) = jobs.listing()
+    assert (entry.state, entry.reason) == ("queued", "its worker is gone; the next one takes it up")
+    assert workers.run() == 0
+    assert check_done(workers).attempts[0].kills == 1
+    assert workers.lines("s1.read") == 1
+
+
+@pytest.mark.skipif(not FULL, reason="takes a minute: set TACIT_TEST_FULL=1")
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("how", ["kill", "full"])
+def test_a_job_is_done_once_whatever_happens_where(workers: Workers, point: str, how: str) -> None:
+    """At each point: killed, or from there on without room on the disk."""
+    request("review", "s1", {"session": "claude-code:s1"})
+    if how == "kill":
+        assert workers.run(point) == -signal.SIGKILL
+    else:
+        assert workers.run(FULL=point) == 0
+    assert workers.run() == 0
+    check_done(workers)

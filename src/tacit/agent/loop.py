@@ -57,6 +57,7 @@ class Agent:
         self._asking = Asking(several, conversation, tools, retries=self.limits.retries)
         self._window = window
         self._running = ""
+        """The call whose tool is at work, so that an interrupt may leave it half done."""
 
     async def respond(
         self, message: str, *, note: str = "", known: Sequence[str] = ()
@@ -124,8 +125,7 @@ class Agent:
         arguments = _arguments(part)
         name, served = serve(part.tool_name, arguments, set(self._tools))
         yield events.Call(part.tool_call_id, part.tool_name, arguments)
-        self._running = part.tool_call_id
-        result, seconds = await self._execute(name, served)
+        result, seconds = await self._execute(part.tool_call_id, name, served)
         self.conversation.add_return(part, result, seconds)
         self._running = ""
         if result.activated is not None:
@@ -134,7 +134,9 @@ class Agent:
             part.tool_call_id, name, result.text, result.failed, seconds, result.diff
         )
 
-    async def _execute(self, name: str, arguments: dict[str, Any]) -> tuple[Result, float]:
+    async def _execute(
+        self, call_id: str, name: str, arguments: dict[str, Any]
+    ) -> tuple[Result, float]:
         """What a call gives, and the seconds that the tool itself took: people are not timed."""
         tool = self._tools.get(name)
         if tool is None:
@@ -147,6 +149,7 @@ class Agent:
             if not await self._approver.allows(request):
                 return Result(self._approver.refusal, failed=True), 0.0
             self.context.agreed = self._approver.by_person
+            self._running = call_id if tool.power != "ask" else ""
             began = time.monotonic()
             result = await tool.run(call, self.context)
         except Failed as failed:

@@ -34,8 +34,6 @@ from tacit.learn.versions import digest_of
 from tacit.skills.reading import FILE_NAMES, parse_skill
 
 State = Literal["watching", "kept", "worse"]
-REASON = "improve "
-"""How the reason of a repair begins."""
 BEFORE = 10
 """Uses before the repair that are compared with."""
 
@@ -252,7 +250,8 @@ def _verdict(connection: sqlite3.Connection, change: str) -> bool:
 
 def _is_repair(version: Version) -> bool:
     record = version.record
-    by_repair = record.actor == "improver" and record.reason.startswith(REASON)
+    # A repair names the session that shows why; what takes one back does not.
+    by_repair = record.actor == "improver" and bool(record.evidence)
     return by_repair and record.kind == "edit" and not record.undoes
 
 

@@ -47,6 +47,7 @@ class Plain:
         self._interactive = sys.stdin.isatty() and not as_json
         self._line = ""
         """What was said and is not a whole line yet."""
+        self._answering: asyncio.Task[None] | None = None
 
     def run(self) -> int:
         self.talk.open()
@@ -56,10 +57,11 @@ class Plain:
                 try:
                     if not self._do(text, runner):
                         break
+                    self._tell_news()
                 except TacitError as error:
                     self._fault(error.message, error.hint)
-                except KeyboardInterrupt:
-                    self._say("Interrupted; what was done is kept.")
+                except (KeyboardInterrupt, asyncio.CancelledError):
+                    self._interrupted()
             self.talk.close()
         if self._interactive and self.talk.session and self.talk.session.conversation.messages:
             self._say(f"Go on later: tacit chat --resume {self.talk.id}")
@@ -82,6 +84,7 @@ class Plain:
         return True
 
     async def _answer(self, text: str) -> None:
+        self._answering = asyncio.current_task()
         async for event in self.talk.say(text):
             self._tell(event)
 
@@ -138,6 +141,7 @@ class Plain:
         """Ask whether a call may run."""
         from tacit.ui.talk.preview import preview
 
+        await _catch_up()
         if self.as_json:
             asked = {"type": "approval", **msgspec.to_builtins(request)}
             return _ANSWERS.get((self._put(asked) or "").strip().lower(), "no")
@@ -156,6 +160,7 @@ class Plain:
 
     async def ask_user(self, asked: "Asked") -> str | None:
         """Put the model's question to the user."""
+        await _catch_up()
         if self.as_json:
             return self._put({"type": "question", **msgspec.to_builtins(asked)})
         self._say(f"Question: {asked.question}")
@@ -176,17 +181,16 @@ class Plain:
     def _prompt(self, mark: str) -> str | None:
         """A line from the user in the middle of an answer; None at the end of the input.
 
-        Ctrl-C here stops the whole answer: it cancels the task that asks.
+        Ctrl-C here stops the whole answer, and the agent that asks.
         """
         self._flush()
         try:
             with _plain_interrupts():
                 return self._read(mark)
         except KeyboardInterrupt:
-            task = asyncio.current_task()
-            if task is not None:
-                task.cancel()
-            return None
+            assert self._answering is not None
+            self._answering.cancel()
+            raise asyncio.CancelledError from None
 
     # Reading
 
@@ -233,6 +237,15 @@ class Plain:
             self._say(f"tacit in {shorten(self.talk.project)}, with {self.talk.model}.")
             self._say("/help lists the commands. Ctrl-C stops an answer, Ctrl-D quits.")
         self._recount()
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        """Say what was learned in the background since this was last asked."""
+        for line in self.talk.news.look():
+            if self.as_json:
+                self._write(msgspec.json.encode({"type": "notice", "text": line}).decode())
+            else:
+                self._say(f"[news: {line}]")
 
     def _recount(self) -> None:
         """Say briefly what was said before."""
@@ -249,6 +262,12 @@ class Plain:
                 self._say(f"{who}: {text}{' …' if left else ''}")
         active = ", ".join(map(one_line, session.conversation.active))
         self._say(f"Resumed {self.talk.id}." + (f" Skills active: {active}." if active else ""))
+
+    def _interrupted(self) -> None:
+        if self.as_json:
+            self._write(msgspec.json.encode({"type": "interrupted"}).decode())
+        else:
+            self._say("Interrupted; what was done is kept.")
 
     def _show(self, shown: Shown) -> None:
         if self.as_json:
@@ -281,6 +300,12 @@ class Plain:
     def _write(self, text: str) -> None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
+
+
+async def _catch_up() -> None:
+    """Let what happened before a question be written before it: the question holds up the loop."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 def _comfort() -> None:

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tacit.base import paths
-from tacit.base.errors import MissingExtra, TacitError
+from tacit.base.errors import MissingExtra, TacitError, Unwritable
 from tacit.base.sections import JobSettings
 from tacit.work import requests, where
 from tacit.work.log import log
@@ -31,24 +31,18 @@ class Desk:
 
     def __init__(self, settings: JobSettings, *, stay: bool = False) -> None:
         self._settings = settings
-        self._stay = stay
+        self.stays = stay
         """Whether the worker does not go: then it also waits for jobs of other machines."""
         self._engine: Engine | None = None
         self._looked = 0.0
         self._next_try = 0.0
         self._said = ""
+        self._lost: set[str] = set()
 
-    @staticmethod
-    def can_work() -> bool:
-        """Whether requests can be taken up here, so that it makes sense to stay for them."""
-        try:
-            place = where.place()
-            if not where.has_engine():
-                return False
-            where.check(place)
-        except TacitError:
-            return False
-        return True
+    @property
+    def troubled(self) -> bool:
+        """Whether requests cannot be taken up here now, so that nobody should stay for them."""
+        return bool(self._said)
 
     def turn(self) -> bool:
         """Do what is due; whether there is work now or soon, so that the worker should not go."""
@@ -57,8 +51,16 @@ class Desk:
         except TacitError as error:
             self._say(error)
         except Exception as error:  # a worker that cannot do jobs still stores sessions
-            self._say(TacitError(f"jobs cannot be done: {type(error).__name__}: {error}"))
+            self._say(TacitError(f"jobs cannot be done: {type(error).__name__}: {error}"[:500]))
         return False
+
+    def rest(self) -> None:
+        """Nothing is left to do, but the worker stays: without the engine it costs next to nothing.
+
+        Where others share the queues, it waits for their jobs too.
+        """
+        if self._engine is not None and not (self.stays and self._engine.place.shared):
+            self.close()
 
     def close(self) -> None:
         """Stop the engine; what it was doing is taken up by the next. Twice is once."""
@@ -85,12 +87,10 @@ class Desk:
         if now - self._looked >= _EVERY:
             self._engine.attend()
             self._tidy(self._engine.place)
+            self._find_lost(self._engine)
             self._looked = now
         ahead = self._engine.ahead()
-        busy = ahead.ready > 0 or 0 < ahead.due < time.time() + SOON
-        if not busy and self._stay and not self._engine.place.shared:
-            self.close()  # a daemon that has nothing to do costs nothing
-        return busy
+        return ahead.ready > 0 or 0 < ahead.due < time.time() + SOON
 
     def _is_wanted(self) -> bool:
         for path in requests.unreadable():
@@ -102,14 +102,16 @@ class Desk:
         if not where.has_engine():
             return False
         place = where.place()
-        if place.shared and self._stay:
+        if place.shared and self.stays:
             return True
         ahead = where.ahead(place)
-        return ahead.ready > 0 or (not self._stay and 0 < ahead.due < time.time() + SOON)
+        return ahead.ready > 0 or (not self.stays and 0 < ahead.due < time.time() + SOON)
 
     def _open(self) -> "Engine":
+        from tacit.learn import noticing
         from tacit.work.engine import Engine
 
+        noticing.listen()
         engine = Engine(where.place(), self._settings)
         engine.forget(self._settings.keep_days)
         return engine
@@ -129,6 +131,21 @@ class Desk:
                 requests.ask_again(asked)
             elif not known[asked.job]:
                 requests.over(asked.job)
+
+    def _find_lost(self, engine: "Engine") -> None:
+        """Stop where the end of a job could not be written: it is taken up at the next start.
+
+        At once it would be done again and again for as long as the disk is full.
+        """
+        lost = engine.lost()
+        again, self._lost = self._lost & lost, lost
+        if again:
+            self._engine, self._lost = None, set()
+            engine.close()
+            raise Unwritable(
+                f"the queue at {engine.place.shown} did not take what came of {min(again)}",
+                "check the free space there",
+            )
 
     def _say(self, error: TacitError) -> None:
         """Into the log, once for each trouble; that the extra is missing once for all workers."""

@@ -23,6 +23,7 @@ from tacit.work import kinds, where
 from tacit.work.allowing import Allowed, may_begin
 from tacit.work.log import log
 from tacit.work.machines import Presence, machine
+from tacit.work.making import first_line, make
 from tacit.work.requests import Request
 from tacit.work.where import Ahead, Place
 
@@ -36,6 +37,8 @@ _LOOK = 1.0
 _POLL = 0.5
 """Seconds between looks at a queue."""
 _WORKFLOW = "job"
+_active: set[str] = set()
+"""The attempts that are being made in this process."""
 
 
 class Ticket(msgspec.Struct, frozen=True):
@@ -95,10 +98,11 @@ class Engine:
 
     def __init__(self, place: Place, settings: JobSettings) -> None:
         """Start it, and take up what a killed worker left. Raises as `where.check` does."""
+        make(place)
         where.check(place)
         self.place = place
         self.presence = Presence(place)
-        _quieten()
+        quieten()
         DBOS(config=_config(place, self.presence.name))
         DBOS.listen_queues(self._queues())
         try:
@@ -108,7 +112,7 @@ class Engine:
             self.close()
             if isinstance(error, Exception) and not isinstance(error, TacitError):
                 raise Unwritable(
-                    f"the queue of jobs at {place.shown} cannot be used: {error}",
+                    f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
                     "check the free space and the permissions there; then: tacit doctor",
                 ) from error
             raise
@@ -122,6 +126,13 @@ class Engine:
     def ahead(self) -> Ahead:
         """What this worker does, and what waits for it. Raises as `where.check` does."""
         return where.ahead(self.place, self._queues(), self.presence.name)
+
+    def lost(self) -> set[str]:
+        """The runs that count as being done here and are not: their end could not be written.
+
+        One that is just beginning is among them for a moment.
+        """
+        return set(where.running(self.place, self.presence.name)) - _active
 
     def forget(self, days: int) -> None:
         """Drop the jobs that have been over for `days`."""
@@ -202,8 +213,17 @@ class _Hold:
 
 @DBOS.workflow(name=_WORKFLOW, max_recovery_attempts=KILLS)
 def _attempt(text: str) -> dict[str, Any]:
-    """One attempt at a job. Everything that may differ the next time is a step."""
+    """One attempt at a job."""
     ticket = msgspec.json.decode(text, type=Ticket)
+    _active.add(ticket.run)
+    try:
+        return _tried(ticket)
+    finally:
+        _active.discard(ticket.run)
+
+
+def _tried(ticket: Ticket) -> dict[str, Any]:
+    """Do the job, or put it off. Everything that may differ the next time is a step."""
     allowed = msgspec.convert(
         DBOS.run_step({"name": "may begin"}, lambda: msgspec.to_builtins(may_begin(ticket))),
         Allowed,
@@ -276,10 +296,12 @@ class _Log(logging.Handler):
     """The engine's own warnings, in the worker's log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        log(f"engine: {record.getMessage()}")
+        error = record.exc_info[1] if record.exc_info else None
+        log(f"engine: {record.getMessage()[:500]} {first_line(error) if error else ''}")
 
 
-def _quieten() -> None:
+def quieten() -> None:
+    """Have the engine's warnings in the worker's log, and nothing of it on a terminal."""
     engine = logging.getLogger("dbos")
     if not any(isinstance(handler, _Log) for handler in engine.handlers):
         engine.handlers = [_Log()]  # one that is there keeps it off the terminal

@@ -8,7 +8,13 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import closing
+from threading import Thread
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from tacit import hook
+from tacit.agent.answered import Answered, Looked
 from tacit.base import paths
 from tacit.base.errors import TacitError
 from tacit.base.events import bus
@@ -18,6 +24,13 @@ from tacit.work import requests
 from tacit.work.intake import SessionStored
 from tacit.work.log import log
 
+if TYPE_CHECKING:
+    from tacit.base.sections import Settings
+    from tacit.learn.triggers import Decision
+    from tacit.traces.store import Store
+
+HOST = "tacit"
+"""Our own agent, among the hosts."""
 _ASK = 60.0
 """Seconds between two looks at whether the library is to be looked after."""
 _STAY = 1800.0
@@ -26,12 +39,31 @@ _next_ask = 0.0
 _stays = False
 
 _listening: list[Callable[[], None]] = []
+_chats: set[str] = set()
+"""The conversations of this process that have had an answer."""
 
 
 def listen() -> None:
     """From now on, what happens in this process becomes requests. Twice is once."""
     if not _listening:
         _listening.append(bus.subscribe(SessionStored, _stored))
+
+
+def listen_to_chat() -> None:
+    """Likewise, and for the answers of our own agent in this process. Twice is once.
+
+    What listening needs is loaded beside the chat, not in its way.
+    """
+    if len(_listening) < 2:
+        listen()
+        _listening.append(bus.subscribe(Answered, _answered))
+        Thread(target=_warm, name="glue", daemon=True).start()
+
+
+def leave() -> None:
+    """The chats of this process are over: what is to be done after a session can be done now."""
+    while _chats:
+        _report(_chats.pop(), "SessionEnd")
 
 
 def idle() -> bool:
@@ -65,10 +97,74 @@ def _curation() -> bool:
 
 
 def _stored(stored: SessionStored) -> None:
-    """A session is in the store: what it did with skills is counted."""
+    """A session is in the store: what it did with skills is counted, and what follows asked for."""
     from tacit.learn.recording import record
     from tacit.traces.store import Store
 
-    if stored.status in ("new", "grown"):
-        with closing(Store.open()) as store:
+    with closing(Store.open()) as store:
+        if stored.status in ("new", "grown"):
             record(store, stored.id)
+        if stored.ended:
+            _ended(store, stored)
+
+
+def _ended(store: "Store", stored: SessionStored) -> None:
+    """Ask for what a session that is over calls for. Done again after a kill, it is the same."""
+    from tacit.learn.considering import KIND, consider, wanted
+    from tacit.learn.improve import triggers as repairs
+
+    settings = _settings(store.find(stored.id).head.project)
+    decision = _undone(store, stored) or consider(store, stored.id, settings)
+    log(f"{stored.id}: {'to be reviewed' if decision.look else 'not reviewed'}; {decision.reason}")
+    if decision.look:
+        key, payload = wanted(stored.id, decision)
+        # A session that was looked at for facts only may yet be looked at for skills.
+        requests.request(KIND, key if decision.skills else f"{key}#facts", payload)
+    for due in repairs.due(store, stored.id, settings):
+        requests.request(repairs.KIND, due.key, due.payload)
+
+
+def _undone(store: "Store", stored: SessionStored) -> "Decision | None":
+    """What was decided when this session was last taken up, if that may not have been asked for.
+
+    The decision is recorded before the job is asked for, and a kill may lie between. One that was
+    asked for is not done a second time.
+    """
+    from tacit.learn.ledger import Ledger
+
+    if stored.status != "unchanged":
+        return None
+    known = [d.decision for d in Ledger(store.connection).decisions(stored.id)]
+    return next((d for d in known if d.moment == "after" and d.look), None)
+
+
+def _answered(answered: Answered) -> None:
+    """An answer of our own agent is over."""
+    from tacit.learn.considering import KIND, consider_chat, wanted
+
+    _chats.add(answered.session)
+    decision = consider_chat(answered, _settings(answered.project))
+    if decision.look:
+        part = str(answered.requests)
+        key, payload = wanted(f"{HOST}:{answered.session}", decision, part)
+        requests.request(KIND, key, payload)
+        bus.publish(Looked(answered.session, skills=decision.skills, facts=decision.facts))
+    _report(answered.session, "Stop")
+
+
+def _report(session: str, event: str) -> None:
+    """Tell the worker, as a host's hook does. Where the worker runs this agent, it knows."""
+    if os.environ.get("TACIT_WORKER"):
+        return
+    data = paths.folders().data
+    payload = msgspec.json.encode({"session_id": session, "hook_event_name": event})
+    if hook.record(data, hook.head([HOST, event], len(payload)), payload):
+        requests.wake()
+
+
+def _settings(project: str) -> "Settings":
+    return load(project if os.path.isdir(project) else paths.user_home()).settings
+
+
+def _warm() -> None:
+    from tacit.learn import considering  # noqa: F401

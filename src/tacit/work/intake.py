@@ -70,9 +70,16 @@ def sources(what: str = "", since: datetime | None = None) -> list[Source]:
 
 
 def take_in(
-    store: Store, chosen: Iterable[Source], tell: Callable[[Source], None] | None = None
+    store: Store,
+    chosen: Iterable[Source],
+    tell: Callable[[Source], None] | None = None,
+    *,
+    ended: bool = False,
 ) -> list[Taken]:
-    """Store what is new in `chosen`; one result a host, in the order in which they came."""
+    """Store what is new in `chosen`; one result a host, in the order in which they came.
+
+    With `ended` they are known to be over, and may be learned from.
+    """
     counts: dict[str, Counter[str]] = {}
     redacted: dict[str, Counter[str]] = {}
     skipped: dict[str, Counter[str]] = {}
@@ -82,7 +89,7 @@ def take_in(
         redacted.setdefault(source.host, Counter()).update(written.redacted)
         if written.status in ("new", "grown"):
             skipped.setdefault(source.host, Counter()).update(store.find(written.id).head.skipped)
-            bus.publish(SessionStored(written.id, written.status))
+            bus.publish(SessionStored(written.id, written.status, ended))
         if tell is not None:
             tell(source)
     return [

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tacit.base.errors import NotFound, Refused, Usage
+from tacit.base.errors import NotFound, Refused, Unwritable, Usage
 from tacit.base.job import Done
 from tacit.work import requests, where
+from tacit.work.worker import present
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus
@@ -76,6 +77,8 @@ def listing(*, kind: str = "", limit: int = 0) -> list[Entry]:
     if where.has_engine() and where.made(place):
         with _client() as client:
             found += _entries(client)
+    if not place.shared and present() is None:
+        found = [_left(entry) for entry in found]
     chosen = [entry for entry in found if kind in ("", entry.kind)]
     chosen.sort(key=lambda entry: entry.at.timestamp() if entry.at else 0.0, reverse=True)
     return chosen[:limit] if limit else chosen
@@ -100,6 +103,9 @@ def retry(name: str) -> Entry:
     """Have a job done again, or now if it was put off, and see that a worker runs."""
     entry = show(name)
     if entry.state in ("waiting", "queued", "running"):
+        if present() is None:
+            requests.wake()
+            return entry
         raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
     with _client() as client:
         from tacit.work.engine import Ticket, options, queue_of
@@ -140,11 +146,19 @@ def _client() -> "Iterator[DBOSClient]":
     where.need_engine("the queue of jobs")
     place = where.place()
     where.check(place)
+    from sqlalchemy.exc import DBAPIError
+
     from tacit.work.engine import client
+    from tacit.work.making import first_line
 
     opened = client(place)
     try:
         yield opened
+    except DBAPIError as error:
+        raise Unwritable(
+            f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
+            "see what is wrong: tacit doctor",
+        ) from error
     finally:
         opened.destroy()
 
@@ -164,6 +178,14 @@ def _waiting() -> list[Entry]:
         )
         for asked in requests.waiting()
     ]
+
+
+def _left(entry: Entry) -> Entry:
+    """One that counts as running where no worker is."""
+    if entry.state != "running":
+        return entry
+    reason = "its worker is gone; the next one takes it up"
+    return msgspec.structs.replace(entry, state="queued", reason=reason)
 
 
 def _entries(client: "DBOSClient") -> list[Entry]:

@@ -31,7 +31,7 @@ def watch(
             if fresh and now - source.modified >= quiet:
                 seen[key] = source.modified
                 due.append(source)
-        for taken in take_in(store, due):
+        for taken in take_in(store, due, ended=True):
             tell(taken)
 
 

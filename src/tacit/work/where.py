@@ -88,13 +88,13 @@ def check(where: Place) -> None:
 
     Raises `Damaged`, `Busy`, `Unwritable`, `Unreachable` or `BadConfig`.
     """
-    with _open(where):
+    with opened(where):
         return
 
 
 def inspect(where: Place) -> str:
     """Empty, or what is wrong inside a file that can be opened. Raises as `check` does."""
-    with _open(where) as connection:
+    with opened(where) as connection:
         if where.shared:
             return ""
         said = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
@@ -105,7 +105,7 @@ def made(where: Place) -> bool:
     """Whether the engine has been here. Raises as `check` does."""
     if where.path and not os.path.exists(where.path):
         return False
-    with _open(where) as connection:
+    with opened(where) as connection:
         return _exists(where, connection)
 
 
@@ -116,7 +116,7 @@ def ahead(where: Place, queues: Collection[str] = (), name: str = "") -> Ahead:
     """
     if where.path and not os.path.exists(where.path):
         return Ahead()
-    with _open(where) as connection:
+    with opened(where) as connection:
         if not _exists(where, connection):
             return Ahead()
         rows = connection.execute(_AHEAD.format(table=_table(where))).fetchall()
@@ -138,13 +138,24 @@ def states(where: Place, ids: Sequence[str] = ()) -> dict[str, str]:
     """The state of each of the engine's runs, or of those in `ids`, by id. Raises as `check`."""
     if where.path and not os.path.exists(where.path):
         return {}
-    with _open(where) as connection:
+    with opened(where) as connection:
         if not _exists(where, connection):
             return {}
         mark = "%s" if where.shared else "?"
         only = f" WHERE workflow_uuid IN ({', '.join([mark] * len(ids))})" if ids else ""
         query = f"SELECT workflow_uuid, status FROM {_table(where)}{only}"  # noqa: S608
         return dict(connection.execute(query, tuple(ids)).fetchall())
+
+
+def running(where: Place, name: str) -> list[str]:
+    """The runs that the worker `name` is said to be doing. Raises as `check` does."""
+    with opened(where) as connection:
+        mark = "%s" if where.shared else "?"
+        query = (
+            f"SELECT workflow_uuid FROM {_table(where)}"  # noqa: S608
+            f" WHERE status = 'PENDING' AND executor_id = {mark}"
+        )
+        return [row[0] for row in connection.execute(query, (name,)).fetchall()]
 
 
 _AHEAD = (
@@ -165,7 +176,8 @@ def need_engine(what: str) -> None:
         raise MissingExtra("work", what)
 
 
-def _open(where: Place) -> AbstractContextManager[Any]:
+def opened(where: Place) -> AbstractContextManager[Any]:
+    """A connection to what holds the queues, for a `with` block. Raises as `check` does."""
     return _server(where) if where.shared else _file(where.path)
 
 

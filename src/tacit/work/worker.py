@@ -122,33 +122,29 @@ def work(
     os.environ["TACIT_WORKER"] = "1"
     linking.listen()
     glue.listen()
+    desk = Desk(configured().jobs, stay=stay)
     taken = 0
     while not stop():
         with sole(_PATIENCE, stays=stay) as alone:
             if alone:
                 events.worker_started()
-                taken += _until_idle(quiet, idle, pause, stay, stop)
+                taken += _until_idle(desk, quiet, idle, pause, stop)
             elif not stay:
                 return taken
-        if not stay and not _came_late():
+        came_late = events.pending() or (requests.waiting() and not desk.troubled)
+        if not stay and not came_late:
             return taken
     return taken
 
 
-def _came_late() -> bool:
-    """Whether something came while the lock was being let go, and is due."""
-    return bool(events.pending()) or bool(requests.waiting() and Desk.can_work())
-
-
 def _until_idle(
+    desk: Desk,
     quiet: float,
     idle: float,
     pause: Callable[[float], None],
-    stay: bool,
     stop: Callable[[], bool],
 ) -> int:
     events.sweep()
-    desk = Desk(configured().jobs, stay=stay)
     ticking = Ticking()
     taken = 0
     last = time.monotonic()
@@ -160,8 +156,10 @@ def _until_idle(
             if ticking.turn() | desk.turn():
                 last = time.monotonic()
             elif not events.pending() and time.monotonic() - last >= idle:
-                worth_staying = glue.idle()
-                if not stay and not worth_staying and not desk.turn():
+                worth_staying = glue.idle() or desk.stays
+                if worth_staying:
+                    desk.rest()
+                elif not desk.turn():
                     break
                 last = time.monotonic()
             pause(min(_STEP, max(idle, 0.05)))

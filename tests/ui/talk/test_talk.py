@@ -60,11 +60,11 @@ def test_cost_is_said_only_where_it_is_known() -> None:
     tally = Tally()
     assert tally.shown_cost() == ""
     tally.count(Usage(1000, 50, 500))
-    assert (tally.shown_cost(), tally.shown_context()) == ("$?", "1.1k")
+    assert (tally.shown_cost(), tally.shown_context()) == ("$?", "1.1k tokens")
     tally.count(Usage(9000, 1000, 0, 0.25))
     tally.window = 100_000
     assert tally.shown_cost() == "$0.25+?"
-    assert tally.shown_context() == "10.0k (10%)"
+    assert tally.shown_context() == "10.0k tokens (10%)"
     report = tally.report()
     assert "10,000 tokens, 5% of it from the cache" in report
     assert "1 requests without a known price" in report

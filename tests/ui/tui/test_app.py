@@ -25,7 +25,7 @@ def test_an_answer_is_shown_as_markdown() -> None:
             screen = await chat.until("Some bold words.")
             assert "what is this?" in screen
             assert "**" not in screen
-            assert "openai:mock-model · 12.3k · $?" in screen
+            assert "openai:mock-model · 12.3k tokens · $?" in screen
             assert chat.server.requests[0].messages[-1].text == "what is this?"
 
     play(scenario())

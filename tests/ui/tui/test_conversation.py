@@ -26,6 +26,8 @@ def test_resuming_says_what_was_said() -> None:
             assert "the desk" in screen
             assert "Many lines:" in screen
             assert "skills active: tidy-up" in screen
+            assert "◆ tidy-up" in screen
+            assert "run_skill" not in screen
             assert "j" not in [line.strip() for line in screen.splitlines()]
             await chat.send("go on")
             await chat.until("Here.")
@@ -76,7 +78,7 @@ def test_every_width_shows_what_matters(columns: int) -> None:
             screen = await chat.until("/tidy-up")
             assert max(len(line) for line in screen.splitlines()) <= columns
             assert "✓ run_command" in screen
-            assert "mock-model · 1.6k · $?" in screen
+            assert "mock-model · 1.6k tokens · $?" in screen
 
     play(scenario())
 
@@ -111,7 +113,7 @@ EXPECTED = """\
 ╭──────────────────────────────────────────────────────────╮
 │ › Ask, or / for skills                                   │
 ╰──────────────────────────────────────────────────────────╯
- openai:mock-model · 120 · $?"""
+ openai:mock-model · 120 tokens · $?"""
 
 
 def test_what_is_far_back_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,3 +153,25 @@ def test_a_long_change_can_be_seen_whole(project: Path) -> None:
 
     play(scenario())
     assert not os.path.exists(project / "long.txt")
+
+
+def test_what_was_learned_is_told_while_nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, at the next quiet moment, without a word from the user; the footer counts."""
+    from tacit.learn import notices
+    from tacit.learn.notices import Notice
+    from tacit.ui.tui import app
+
+    monkeypatch.setattr(app, "_LOOK", 0.05)
+
+    async def scenario() -> None:
+        async with opened(["Fine."]) as chat:
+            await chat.send("hello")
+            await chat.until("Fine.")
+            await chat.idle()
+            notices.announce(Notice(kind="created", skill="backup", change="1-abcd1234"))
+            screen = await chat.until("learned the skill backup")
+            assert "/undo abcd1234" in screen
+            await chat.pilot.pause(0.3)
+            assert chat.screen.count("learned the skill backup") == 1
+
+    play(scenario())

@@ -23,6 +23,7 @@ from tacit.agent.spending import Reserved
 from tacit.agent.tools.tool import Failed, Result
 from tacit.base import paths, trust
 from tacit.base.errors import TacitError
+from tacit.base.job import cancelled
 from tacit.base.sections import Settings
 from tacit.changes.actor import acting_as
 from tacit.learn.background import model, wire
@@ -177,12 +178,14 @@ class _Run:
             try:
                 line = channel.line(min(self._until, time.monotonic() + _LOOK))
             except EOFError:
-                return self._gone(process, channel)
+                return self._gone(channel)
             if line is not None:
                 if (ran := self._hear(wire.decode(line), channel)) is not None:
                     return ran
             elif _is_over(process.pid):
-                return self._gone(process, channel)
+                return self._gone(channel)
+            elif cancelled():
+                return self._ran("killed", "the job was cancelled")
             if time.monotonic() >= self._until:
                 return self._ran("seconds", "the time was up, and the agent was stopped")
 
@@ -199,6 +202,8 @@ class _Run:
                 channel.send(self._serve(said))
             case wire.Finished():
                 self._text = said.text
+                if cancelled():  # what it made must not land any more
+                    return self._ran("killed", "the job was cancelled")
                 began = time.monotonic()
                 channel.send(wire.GoOn(self._broker.finished(said.text)))
                 self._until += time.monotonic() - began  # the gate's time is not the agent's
@@ -223,7 +228,7 @@ class _Run:
             return wire.Answer(str(failed), failed=True)
         return wire.Answer(result.text, result.failed, result.diff)
 
-    def _gone(self, process: "subprocess.Popen[bytes]", channel: wire.Channel) -> Ran:
+    def _gone(self, channel: wire.Channel) -> Ran:
         """The child ended without its last word."""
         with contextlib.suppress(EOFError, wire.Garbled):  # what it printed may say why
             channel.line(time.monotonic() + 0.05)
@@ -285,6 +290,8 @@ def _without_secrets(settings: Settings) -> Settings:
 
 def _is_over(pid: int) -> bool:
     """Whether the process has ended. It is not reaped, so its group's number stays its own."""
+    if not hasattr(os, "waitid"):  # macOS: there its closed pipe tells
+        return False
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     return os.waitid(os.P_PID, pid, options) is not None
 

@@ -29,7 +29,6 @@ from tacit.learn.improve.repairs import Outcome, Repairs
 from tacit.learn.improve.tools import RUN
 from tacit.learn.improve.triggers import Case
 from tacit.learn.notices import Notice
-from tacit.learn.probation import REASON
 from tacit.learn.usage import shortened
 
 
@@ -194,14 +193,13 @@ class Broker:
 
     def _change(self, edited: Edited, text: str) -> Change:
         run = self.case.run
-        lead = f"{REASON}{self.case.entry.name}"
         said = " ".join(text.split())[:400]
         return Change(
             id=change_id(self._staging.job, self.case.skill),
             skill=self.case.skill,
             operations=edits.operations(edited.old, edited.new),
             actor="improver",
-            reason=f"{lead}: {said}" if said else lead,
+            reason=said or f"improve {self.case.entry.name}",
             evidence=(run.session,),
             session=run.session,
             root=self.case.entry.root,

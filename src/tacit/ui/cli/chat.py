@@ -46,7 +46,16 @@ def command(
     """
     if again and session:
         raise Usage("--continue and --resume exclude each other", "take one of them")
-    options = Options(os.getcwd(), model, _resuming(again, session), yes)
+    options = Options(os.getcwd(), model, _resuming(again, session), yes, learns=True)
+    try:
+        return _talk(options, plainly, no_mouse, as_json)
+    finally:
+        from tacit.work import glue  # late: the first frame does not wait for it
+
+        glue.leave()
+
+
+def _talk(options: Options, plainly: bool, no_mouse: bool, as_json: bool) -> int:
     if plainly or as_json or not _is_capable():
         return _plain(options, as_json)
     if not _has_textual():

@@ -14,6 +14,7 @@ from tacit.base.terminal import plain
 from tacit.ui.cli import output
 from tacit.ui.cli.names import complete_skill
 from tacit.ui.talk.scheduled import kit
+from tacit.work import glue
 
 _EPILOG = """\b
 Examples:
@@ -60,12 +61,14 @@ def command(
     flags = {"agent.turns": max_turns, "agent.seconds": max_seconds}
     loaded = settings.load(flags={key: value for key, value in flags.items() if value})
     session = Session(loaded.settings, model=model, yes=yes, kit=kit())
+    glue.listen_to_chat()
     try:
         names = [session.library.get(name).name for name in skill]
         message = " ".join([*(f"/{name}" for name in names), message])
         return asyncio.run(_run(session, message, as_json))
     finally:
         session.close()
+        glue.leave()
 
 
 async def _run(session: Session, message: str, as_json: bool) -> int:

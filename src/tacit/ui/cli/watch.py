@@ -5,6 +5,7 @@ import click
 from tacit.base.paths import shorten
 from tacit.traces.store import Store
 from tacit.ui.cli import output
+from tacit.work import glue
 from tacit.work.intake import Taken
 from tacit.work.watch import folders, watch
 
@@ -25,6 +26,7 @@ def command(quiet: float, as_json: bool) -> int:
 
     For agents that are not connected by hooks. Runs until Ctrl-C.
     """
+    glue.listen()
     store = Store.open()
     if not as_json:
         click.echo(f"Watching {', '.join(shorten(f) for f in folders()) or 'nothing: no agents'}")

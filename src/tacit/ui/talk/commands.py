@@ -10,7 +10,7 @@ import msgspec
 
 from tacit.base.paths import shorten
 from tacit.base.terminal import one_line
-from tacit.ui.talk import gated, past
+from tacit.ui.talk import facts, gated, past
 from tacit.ui.talk.shown import Shown, table
 from tacit.ui.talk.talk import Talk, full_id
 
@@ -86,7 +86,19 @@ def _model(talk: Talk, rest: str) -> Shown:
 
 
 def _cost(talk: Talk, rest: str) -> Shown:
-    return Shown(talk.tally.report())
+    return Shown(f"{talk.tally.report()}\n{_background()}")
+
+
+def _background() -> str:
+    """What learning took today, which is no part of this conversation."""
+    from tacit.agent import spending
+    from tacit.base.amounts import dollars
+    from tacit.base.settings import load
+
+    spent, budget = spending.today(), load().settings.learn.daily_money
+    most = f" of {dollars(budget)} a day" if budget else ""
+    took = f"{spent.shown()} today{most}" if spent.requests else f"nothing today{most}"
+    return f"\nlearning   {took}; see: tacit cost"
 
 
 def _sessions(talk: Talk, rest: str) -> Shown:
@@ -120,6 +132,7 @@ COMMANDS: dict[str, Command] = {
         Command("skills", "the skills that can be used here", _skills, "[words]"),
         Command("inbox", "changes to skills that wait for you", gated.inbox, "[ID]"),
         Command("undo", "take a change to a skill back", gated.undo, "[ID]"),
+        Command("memory", "facts that were noted", facts.memory, "[name]"),
         Command("model", "show or change the model", _model, "[name] [address]"),
         Command("cost", "tokens and money so far", _cost),
         Command("sessions", "earlier conversations here", _sessions, "[ID]"),

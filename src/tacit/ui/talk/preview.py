@@ -4,14 +4,15 @@ import os
 
 from tacit.agent.approval import Request
 from tacit.base.terminal import plain
+from tacit.ui.talk.words import arguments_text
 
 _MOST_BYTES = 1_000_000
+_IN_THE_DIFF = ("path", "name", "old", "old_string", "new", "new_string", "content", "text",
+                "file_text")  # fmt: skip
 
 
 def preview(request: Request, project: str) -> tuple[str, str]:
     """The text to show, and what it is: `command`, `diff` or `text`."""
-    from tacit.ui.talk.words import arguments_text
-
     if request.power == "command":
         return plain(request.subject), "command"
     arguments = request.arguments
@@ -19,17 +20,24 @@ def preview(request: Request, project: str) -> tuple[str, str]:
         return _scheduled(arguments), "text"
     old, new = _text(arguments, "old", "old_string"), _text(arguments, "new", "new_string")
     name = plain(request.subject)
-    if old is not None and new is not None:
-        return _diff(old, new, name), "diff"
     content = _text(arguments, "content", "text", "file_text")
-    if content is not None and request.subject:
-        return _diff(_standing(request.subject, project), content, name), "diff"
+    if old and new is not None:
+        return _about(arguments) + _diff(old, new, name), "diff"
+    writes = request.tool == "write_file"
+    if request.subject and (content or (writes and content is not None)):
+        standing = _standing(request.subject, project) if writes else ""
+        return _about(arguments) + _diff(standing, content, name), "diff"
     return arguments_text(arguments), "text"
+
+
+def _about(arguments: dict[str, object]) -> str:
+    """What a call says beside the text that it changes, above the diff of that."""
+    said = {key: value for key, value in arguments.items() if value and key not in _IN_THE_DIFF}
+    return f"{arguments_text(said)}\n" if said else ""
 
 
 def _scheduled(arguments: dict[str, object]) -> str:
     """What a schedule would bind, with its exact times first."""
-    from tacit.ui.talk.words import arguments_text
     from tacit.work.schedules.tools import preview as times
 
     return plain("\n".join(part for part in (times(arguments), arguments_text(arguments)) if part))

@@ -14,6 +14,7 @@ import msgspec
 from tacit.base import paths
 from tacit.base.errors import TacitError
 from tacit.ui.talk import scheduled
+from tacit.ui.talk.news import News
 from tacit.ui.talk.tally import Tally
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Options(msgspec.Struct, frozen=True):
     resuming: str = ""
     """The whole id of an earlier session."""
     yes: bool = False
+    learns: bool = False
+    """Whether what is said here may be looked at for skills and facts."""
 
 
 class Talk:
@@ -48,6 +51,7 @@ class Talk:
         self.cwd = options.cwd or os.getcwd()
         self.project = paths.project_root(self.cwd)
         self.tally = Tally()
+        self.news = News()
         self.session: Session | None = None
         self.ready = False
         self._approve = approve
@@ -77,6 +81,10 @@ class Talk:
 
     def open(self) -> None:
         """Make the session, unless there is one. Blocks; raises `TacitError`."""
+        if self.options.learns:
+            from tacit.work import glue
+
+            glue.listen_to_chat()
         if self.session is None:
             self.session = self._made(self.options.model, self.options.resuming)
 

@@ -31,10 +31,10 @@ class Tally:
             self.money += usage.cost
 
     def shown_context(self) -> str:
-        """`12.3k (6%)`; without the share where the window is not known."""
+        """`12.3k tokens (6%)`; without the share where the window is not known."""
         if not self.context:
             return ""
-        text = amount(self.context)
+        text = f"{amount(self.context)} tokens"
         return f"{text} ({self.context / self.window:.0%})" if self.window else text
 
     def shown_cost(self) -> str:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tacit.ui.talk.completing import Candidate, Token
     from tacit.ui.tui.asking import Choices
 
+_LOOK = 5.0
+"""Seconds between two looks at what happened in the background."""
 _TWICE = 2.0
 """Seconds in which a second Ctrl-C quits."""
 
@@ -105,7 +107,9 @@ class ChatApp(App[int]):
         except TacitError as error:
             await self._fault(error)
         self.ready.set()
-        await self._look_at_inbox()
+        self.footer.opening = False
+        await self._look_around()
+        self.set_interval(_LOOK, self._look_when_quiet)
 
     # What the user sends
 
@@ -151,7 +155,7 @@ class ChatApp(App[int]):
             self._draw_queued()
             self._start(following)
         else:
-            await self._look_at_inbox()
+            await self._look_around()
 
     async def _command(self, text: str, command: object, rest: str) -> None:
         from tacit.ui.talk.commands import Command
@@ -199,8 +203,9 @@ class ChatApp(App[int]):
         from tacit.agent import events
 
         if isinstance(event, events.Call):
+            self.desk.doing = f"running {event.name}"
             if self.desk.panel is None:
-                self.working.begin(f"running {event.name}")
+                self.working.begin(self.desk.doing)
         elif isinstance(event, events.Return):
             self.working.begin("thinking")
         elif isinstance(event, events.Usage):
@@ -285,9 +290,16 @@ class ChatApp(App[int]):
 
     def on_key(self, event: keys.Key) -> None:
         """Typing over a row of the conversation goes to the input."""
-        if isinstance(self.focused, CallRow) and event.is_printable and event.key != "space":
+        if isinstance(self.focused, CallRow) and event.is_printable:
             self.prompt.focus()
             self.prompt.insert(event.character or "")
+            event.stop()
+
+    def on_paste(self, event: keys.Paste) -> None:
+        """So does pasting."""
+        if isinstance(self.focused, CallRow):
+            self.prompt.focus()
+            self.prompt.post_message(keys.Paste(event.text))
             event.stop()
 
     # Bits of the screen
@@ -302,11 +314,19 @@ class ChatApp(App[int]):
         await self.conversation.end_answer()
         await self.conversation.tell(f"{error.message}\n{error.hint}".strip(), "error")
 
-    async def _look_at_inbox(self) -> None:
+    async def _look_around(self) -> None:
+        """Tell what happened in the background, and count what waits for the user."""
         from tacit.ui.talk.gated import waiting_count
 
+        for line in await asyncio.to_thread(self.talk.news.look):
+            await self.conversation.tell(f"◇ {line}", "news")
         self.footer.inbox = await asyncio.to_thread(waiting_count)
         self.footer.draw()
+
+    def _look_when_quiet(self) -> None:
+        """Look again while nothing is going on; an answer that comes in is not broken into."""
+        if not self._busy and self.desk.panel is None and self.talk.news.is_due:
+            self.run_worker(self._look_around(), group="look")
 
     def _draw_queued(self) -> None:
         row = self.query_one("#queued", Static)

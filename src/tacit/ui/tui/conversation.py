@@ -126,7 +126,11 @@ class Conversation(VerticalScroll, can_focus=False):
             if one.who == "tool":
                 tools.append(one)
                 continue
+            if one.who == "skill" and tools and tools[-1].text.startswith("run_skill"):
+                tools.pop()  # the call that loaded it
             await flush()
+            if one.who == "skill":
+                await self.tell(f"◆ {one_line(one.text)}", "skill")
             if one.who == "you":
                 await self.put(Said(words.cut(one.text, _LINES_BEFORE)[0]))
             elif one.who == "agent" and one.text.strip():

@@ -25,6 +25,8 @@ class Desk:
         self._app = app
         self.panel: Choices | None = None
         """The question that is open."""
+        self.doing = "working"
+        """What goes on when it is answered."""
 
     async def approve(self, request: "Request") -> "Answer":
         """Ask whether a call may run."""
@@ -57,6 +59,7 @@ class Desk:
                 app.prompt.placeholder = "Your answer"
                 app.prompt.focus()
             else:
+                app.prompt.placeholder = "First answer the question above"
                 panel.focus()
             return await panel.answer
         finally:
@@ -64,7 +67,7 @@ class Desk:
             app.prompt.placeholder = HINT
             app.prompt.focus()  # first, or the focus falls to a row and scrolls there
             panel.remove()
-            app.working.begin("working")
+            app.working.begin(self.doing)
 
     def _is_typing(self) -> bool:
         return time.monotonic() - self._app.prompt.typed_at < _TYPING

@@ -43,7 +43,7 @@ class Diff(Static):
 class CallRow(Vertical, can_focus=True):
     """A tool call on one line, that opens to its arguments and its result."""
 
-    BINDINGS: ClassVar = [Binding("enter,space", "fold", "open", show=False)]
+    BINDINGS: ClassVar = [Binding("enter", "fold", "open", show=False)]
 
     def __init__(self, call: events.Call) -> None:
         super().__init__(classes="call")

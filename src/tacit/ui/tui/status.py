@@ -56,6 +56,8 @@ class Footer(Static):
         super().__init__(id="footer")
         self.talk = talk
         self.inbox: int | None = None
+        self.opening = True
+        """Whether settings and skills are still being read."""
         self._hint = ""
 
     def on_resize(self) -> None:
@@ -81,7 +83,7 @@ class Footer(Static):
     def line(self, columns: int) -> str:
         """The footer's text for a width."""
         tally = self.talk.tally
-        model = one_line(self.talk.model) or "no model yet"
+        model = one_line(self.talk.model) or ("getting ready" if self.opening else "no model")
         rest = [tally.shown_context(), tally.shown_cost()]
         if self.inbox:
             rest.append(f"inbox {self.inbox}")
