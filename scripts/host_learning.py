@@ -42,6 +42,7 @@ DRAFT_PROMPT = f"{DRAFT_MARKER}: run tally.sh until it works."
 NEXT_MARKER = "WATER-THE-HERD"
 NEXT_PROMPT = f"{NEXT_MARKER}: is there a skill for it?"
 CALLS = 20
+WHENS = ("dawn", "dusk", *(f"day-{number}" for number in range(3, CALLS + 1)))
 NAME = "herd-moving"
 SIGN = "KVW37"
 SKILL = f"""\
@@ -82,9 +83,10 @@ def learn(agent: Agent, installed: Installed, base: Path, timeout: float) -> Lea
     """Have a real agent hold the sessions, in a home of its own."""
     home = base / agent.name / "learning"
     host = find(agent.name).agent.host
-    many = [agent.shell.use(f"sh tally.sh {'dawn' if n % 2 else 'dusk'}") for n in range(CALLS)]
-    failing = [agent.shell.use("sh tally.sh"), agent.shell.use("sh tally.sh dusk")]
-    with _serve(many, failing * (CALLS // 2)) as server:
+    # None twice: some agents end a session that goes round in circles.
+    many = [agent.shell.use(f"sh tally.sh {when}") for when in WHENS]
+    failing = [agent.shell.use("sh tally.sh"), *many]
+    with _serve(many, failing) as server:
         place = Place(home=home, project=home / "herd", url=server.url, path=(*installed.path, BIN))
         furnish(agent, place)
         _configure(place, server.url)

@@ -30,7 +30,6 @@ class _Invented(NamedTuple):
     does: str
     task: str
     answer: str
-    others: tuple[tuple[str, str], tuple[str, str]]
     asked: str
     manner: Manner
 
@@ -43,73 +42,61 @@ _INVENTED = (
     _Invented(
         "brindle", "label-printers", "Runs the label printers of the warehouse.",
         "empty the queue of the label printers", "brindle purge --all-trays",
-        (("see what prints", "brindle show --brief"), ("hold a tray", "brindle hold --tray 2")),
         "The sticker printing is stuck with old work. Which command clears it?", _OTHER,
     ),
     _Invented(
         "quoll", "artifact-shelf", "Looks after the shelf where build artifacts are kept.",
         "copy the artifact shelf to the west ring", "quoll mirror --ring west",
-        (("list the shelf", "quoll ls --shelf main"), ("drop one", "quoll drop --older 90")),
         "How do I copy the artifact shelf to the west ring with quoll?", _NAMED,
     ),
     _Invented(
         "tarn", "fish-tank-sensors", "Calibrates the water sensors of the fish tanks.",
         "set the water sensors to zero", "tarn zero --probe ph",
-        (("read the probes", "tarn read --once"), ("send the readings", "tarn push --to barn")),
         "The fish tank readings are off. Which command sets the water sensors to zero?", _OWN,
     ),
     _Invented(
         "oskar", "dock-gate-keys", "Handles the keys of the dock gates.",
         "issue a new key for a dock gate", "oskar rekey --gate dock",
-        (("list the gates", "oskar gates --open"), ("block a driver", "oskar bar --badge 7")),
         "How do I issue a new key for a dock gate with oskar?", _NAMED,
     ),
     _Invented(
         "fennel", "seed-catalogue", "Publishes the seed catalogue of the nursery.",
         "publish the seed catalogue for spring", "fennel issue --season spring",
-        (("preview a page", "fennel peek --page 4"), ("check prices", "fennel audit --prices")),
         "Which command brings out the list of plants to sow after winter?", _OTHER,
     ),
     _Invented(
         "grackle", "choir-rota", "Makes the rota of the choir.",
         "swap two singers in the rota", "grackle swap --pair",
-        (("print the rota", "grackle print --week"), ("add a singer", "grackle add --voice alto")),
         "Which command swaps two singers in the rota of the choir?", _OWN,
     ),
     _Invented(
         "mossop", "greenhouse-vents", "Opens and shuts the vents of the greenhouses.",
         "shut all greenhouse vents at once", "mossop shut --every-bay",
-        (("open one vent", "mossop open --bay 3"), ("show the wind", "mossop wind --now")),
         "A storm comes. Which command shuts all greenhouse vents at once?", _OWN,
     ),
     _Invented(
         "dunlin", "ferry-manifest", "Keeps the passenger manifest of the ferry.",
         "freeze the manifest before departure", "dunlin seal --crossing",
-        (("count passengers", "dunlin tally --deck b"), ("reopen it", "dunlin unseal --crossing")),
         "How do I freeze the ferry manifest before departure with dunlin?", _NAMED,
     ),
     _Invented(
         "wexford", "kiln-schedule", "Runs the firing schedule of the pottery kilns.",
         "start the slow cooling of a kiln", "wexford cool --slow",
-        (("show the heat", "wexford heat --live"), ("book a slot", "wexford book --kiln 2")),
         "The pots are fired. Which command lets the oven cool down gently?", _OTHER,
     ),
     _Invented(
         "pintail", "bee-hive-scales", "Reads the scales under the bee hives.",
         "export the hive weights of this week", "pintail dump --week",
-        (("weigh one hive", "pintail weigh --hive 5"), ("tare the scales", "pintail tare --all")),
         "How do I export the hive weights of this week with pintail?", _NAMED,
     ),
     _Invented(
         "corvane", "museum-lights", "Controls the lights of the museum rooms.",
         "dim the lights for the night", "corvane dim --after-hours",
-        (("light a room", "corvane on --room 12"), ("test lamps", "corvane test --lamps")),
         "Which command lowers the lamps in the exhibition in the evening?", _OTHER,
     ),
     _Invented(
         "sandrel", "ski-lift-log", "Keeps the log of the ski lifts.",
         "close the lift log of the day", "sandrel close --daybook",
-        (("note a stop", "sandrel stop --reason ice"), ("print a page", "sandrel page --lift 4")),
         "Which command closes the lift log of the day?", _OWN,
     ),
 )  # fmt: skip
@@ -206,22 +193,20 @@ def _put(skills: Path, name: str, description: str, body: str) -> None:
 
 
 def _invented(made: _Invented) -> str:
-    """Twelve lines, of which one has the answer."""
-    (first, one), (second, two) = made.others
+    """A dozen lines, of which one is the answer."""
     return "\n".join(
         [
             f"# {made.skill.replace('-', ' ').capitalize()}",
             "",
-            f"The program is `{made.program}`.",
+            f"{made.does} The program for it is `{made.program}`.",
             "",
-            f"- To {first}, run `{one}`.",
-            f"- To {made.task}, run `{made.answer}`.",
-            f"- To {second}, run `{two}`.",
+            f"To {made.task}, run this command:",
             "",
-            "Each prints nothing when it worked.",
+            f"    {made.answer}",
             "",
-            "Do not run two of them at the same time.",
-            "Ask before doing it on a holiday.",
+            "It prints nothing when it worked. If it prints an error, read it and stop.",
+            "",
+            "Do not run it twice at the same time, and ask before doing it on a holiday.",
         ]
     )
 

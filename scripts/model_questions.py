@@ -22,7 +22,7 @@ from tacit.skills.library import Library
 
 ALONE = "{question} Give the command."
 WITH_SKILL = "{skill}\n\n{question} Copy the command from the text above."
-TOKENS = 28
+TOKENS = 40
 TOP = 5
 
 
@@ -40,7 +40,13 @@ class Answer(NamedTuple):
     seconds: float
 
     @property
+    def used(self) -> bool:
+        """Whether every word of the command stands there in order; a lost hyphen is let pass."""
+        return says(self.text, self.question.answer, exactly=False)
+
+    @property
     def right(self) -> bool:
+        """Whether the command can be run as it was written."""
         return says(self.text, self.question.answer)
 
 
@@ -56,7 +62,7 @@ def asker(address: str, timeout: float) -> Ask:
     @cached
     def ask(messages: list[dict[str, str]]) -> str:
         body: dict[str, Any] = {"messages": messages, "temperature": 0, "max_tokens": TOKENS}
-        body |= {"model": "local", "seed": 1, "stop": ["\n"]}
+        body |= {"model": "local", "seed": 1}
         request = urllib.request.Request(  # noqa: S310
             f"{address}/v1/chat/completions",
             json.dumps(body).encode(),
@@ -100,9 +106,14 @@ def with_right(question: Question, library: Library, ask: Ask) -> Answer:
     return _send(question, question.skill, 1, _loaded(library, question.skill), ask)
 
 
-def says(text: str, command: str) -> bool:
-    """Whether `text` holds the whole command, not counting spaces and what stands around it."""
+def says(text: str, command: str, *, exactly: bool = True) -> bool:
+    """Whether `text` holds the whole command, not counting spaces and what stands around it.
+
+    Not `exactly`: one hyphen before an option is as good as two.
+    """
     words = [re.escape(word) for word in command.split()]
+    if not exactly:
+        words = [re.sub(r"^(\\-){2}", "--?", word) for word in words]
     return re.search(r"(?<![\w-])" + r"\s+".join(words) + r"(?![\w-])", text) is not None
 
 
@@ -114,7 +125,8 @@ def count(answers: Iterable[Answer]) -> dict[str, int]:
         "retrieved": sum(row.found == row.question.skill for row in rows),
         "in the first five": sum(row.rank > 0 for row in rows),
         "delivered": sum(row.delivered for row in rows),
-        "used": sum(row.right for row in rows),
+        "used": sum(row.used for row in rows),
+        "right": sum(row.right for row in rows),
     }
 
 

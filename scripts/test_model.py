@@ -134,8 +134,8 @@ def measure(
 def table(answers: dict[str, list[Answer]]) -> str:
     """The figures, as Markdown."""
     lines = [
-        "| asked | right skill retrieved | delivered | used: answered right | seconds a question |",
-        "|---|---|---|---|---|",
+        "| asked | right skill retrieved | delivered | used | to the letter | seconds a question |",
+        "|---|---|---|---|---|---|",
     ]
     for way, rows in answers.items():
         counted = count(rows)
@@ -144,7 +144,8 @@ def table(answers: dict[str, list[Answer]]) -> str:
         if way != WAYS[0]:
             cells = [f"{counted[key]} of {of}" for key in ("retrieved", "delivered")]
         seconds = sum(row.seconds for row in rows) / max(of, 1)
-        lines.append(f"| {way} | {' | '.join(cells)} | {counted['used']} of {of} | {seconds:.1f} |")
+        cells += [f"{counted[key]} of {of}" for key in ("used", "right")]
+        lines.append(f"| {way} | {' | '.join(cells)} | {seconds:.1f} |")
     return "\n".join(lines)
 
 

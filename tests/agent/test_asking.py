@@ -109,3 +109,14 @@ def test_a_stall_that_ends_is_no_fault(open_session, wire) -> None:
         told = say(open_session(server, wire), "go")
     assert told[-1].text == "The first half and the second."
     assert not of(events.Restarted, told)
+
+
+@pytest.mark.parametrize("code", [401, 404, 429, 500])
+def test_what_the_provider_says_is_what_the_user_reads(open_session, wire, code) -> None:
+    """An error is the provider's sentence with its number, not a dump of the answer's body."""
+    with ModelServer(lambda request: Status(code, message="the moon is in the way")) as server:
+        told = say(open_session(server, wire, {"retries": 0}), "go")
+    (error,) = of(events.Error, told)
+    assert f"the moon is in the way (error {code})" in error.why
+    assert "{" not in error.why
+    assert "status_code" not in error.why

@@ -613,6 +613,16 @@ def test_huge_and_odd_files_are_passed_over(gate: Gate) -> None:
     assert note(gate, "pipe", "The port is 81.", "agent").refused
 
 
+def test_a_fact_is_a_machines_or_the_users_whatever_it_claims(gate: Gate) -> None:
+    """A source that facts do not have gives nobody, and takes from nobody, the right to a fact."""
+    root = Path(user_facts().root)
+    (root / "odd").mkdir(parents=True)
+    head = "name: odd\ndescription: It is so.\nmetadata:\n  kind: user\n  source: scheduled\n"
+    (root / "odd" / "FACT.md").write_text(f"---\n{head}---\n")
+    assert note(gate, "odd", "It is otherwise.", "reviewer").outcome == "proposed"
+    assert note(gate, "odd", "It is otherwise.", "user").applied
+
+
 def test_where_a_fact_goes_by_itself(gate: Gate) -> None:
     """What is about the user goes with the user, the rest stays with the project."""
     places = fact_places()

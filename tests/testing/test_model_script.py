@@ -68,10 +68,11 @@ def test_what_is_retrieved_delivered_and_used_is_counted(scripts: Any, home: Pat
         "in the first five": 0,
         "delivered": 0,
         "used": 0,
+        "right": 0,
     }
     for way in ("by Tacit", "the right skill given"):
-        assert counted[way]["retrieved"] == counted[way]["used"] == of
-    assert f"| by Tacit | {of} of {of} | {of} of {of} | {of} of {of} |" in program.table(answers)
+        assert counted[way]["retrieved"] == counted[way]["used"] == counted[way]["right"] == of
+    assert f"| by Tacit |{f' {of} of {of} |' * 4}" in program.table(answers)
     assert '<skill name="' in server.requests[1].user_texts[-1]
     assert program.by_manner(answers["by Tacit"]).endswith(
         f"| names the program | {of} of {of} | {of} of {of} | {of} of {of} |"
@@ -90,19 +91,23 @@ def test_the_wrong_skill_counts_as_not_retrieved(scripts: Any, home: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "right"),
+    ("text", "right", "used"),
     [
-        ("`brindle purge --all-trays`", True),
-        ("Run: brindle  purge\n--all-trays", True),
-        ("$ brindle purge --all-trays.", True),
-        ("brindle purge --all", False),
-        ("brindle purge --all-trays-too", False),
-        ("mybrindle purge --all-trays", False),
-        ("purge --all-trays with brindle", False),
-        ("", False),
+        ("`brindle purge --all-trays`", True, True),
+        ("Run: brindle  purge\n--all-trays", True, True),
+        ("$ brindle purge --all-trays.", True, True),
+        ("brindle purge -all-trays", False, True),
+        ("brindle purge all-trays", False, False),
+        ("brindle purge --all", False, False),
+        ("brindle purge --all-trays-too", False, False),
+        ("mybrindle purge --all-trays", False, False),
+        ("purge --all-trays with brindle", False, False),
+        ("", False, False),
     ],
 )
-def test_an_answer_is_the_whole_command(scripts: Any, text: str, right: bool) -> None:
-    """Half a command, or one that only looks alike, is not an answer."""
+def test_an_answer_is_the_whole_command(scripts: Any, text: str, right: bool, used: bool) -> None:
+    """Half a command, or one that only looks alike, is not an answer; a hyphen short, it was used
+    and is not right."""
     _, asking, _ = scripts
     assert asking.says(text, "brindle purge --all-trays") is right
+    assert asking.says(text, "brindle purge --all-trays", exactly=False) is used

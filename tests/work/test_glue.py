@@ -9,13 +9,14 @@ import pytest
 
 from tacit.agent.answered import Answered, Looked
 from tacit.base import config_file
+from tacit.base.errors import Unwritable
 from tacit.base.events import bus
 from tacit.learn.ledger import Ledger
 from tacit.testing.sessions import made, ran
 from tacit.traces import events
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.traces.store import Store
-from tacit.work import glue, requests
+from tacit.work import glue, requests, worker
 from tacit.work.intake import SessionStored
 from tacit.work.worker import take_up
 
@@ -100,6 +101,24 @@ def test_a_session_that_is_only_imported_asks_for_nothing() -> None:
     store.close()
     bus.publish(SessionStored(trace.id, "new"))
     assert not requests.waiting()
+
+
+def test_what_could_not_be_asked_for_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker's log names the session and the cause, and the worker goes on."""
+
+    def full(*given: Any, **named: Any) -> None:
+        raise Unwritable("cannot ask for the review: No space left on device")
+
+    stored(1)
+    monkeypatch.setattr(requests, "request", full)
+    config_file.put({"learn.after_calls": 1})
+    worker._tell(SessionStored("claude-code:s-1", "grown", ended=True))
+    bus.errors.clear()
+    log = (home / ".local/share/tacit/worker.log").read_text().splitlines()
+    assert log[-1].endswith(
+        "claude-code:s-1: what follows was not asked for:"
+        " cannot ask for the review: No space left on device"
+    )
 
 
 def answered(**more: Any) -> Answered:

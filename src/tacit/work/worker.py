@@ -185,7 +185,7 @@ def take_up(session: QuietSession) -> bool:
             log(f"{name}: {written.status}, {written.turns} turns")
             stored = written.status in ("new", "grown")
             if written.id:
-                bus.publish(SessionStored(written.id, written.status, ended=True))
+                _tell(SessionStored(written.id, written.status, ended=True))
     except TacitError as error:
         log(f"{name}: {error.message}")
     except Exception as error:  # one broken session must not keep the others waiting
@@ -193,6 +193,14 @@ def take_up(session: QuietSession) -> bool:
     for event in session.events:
         events.done(event)
     return stored
+
+
+def _tell(stored: SessionStored) -> None:
+    """Publish it; what a listener could not do is no fault of the session's, but is said."""
+    bus.publish(stored)
+    for event, error in bus.errors:
+        if event is stored:
+            log(f"{stored.id}: what follows was not asked for: {error or type(error).__name__}")
 
 
 def _sign(descriptor: int, text: bytes) -> None:

@@ -65,8 +65,8 @@ def consolidate(
         found = look(world, store.connection)
         fresh = [c for c in clusters(world, found) if asked or not book.fact(_fact(c))]
         for cluster in fresh[: settings.curate.clusters]:
-            plan, why = _ask(world, settings, cluster, found)
-            report = _settle(world, settings, store, plan, why, dry=dry)
+            plan, rehearsed, why = _ask(world, settings, cluster, found)
+            report = _settle(world, settings, store, plan, rehearsed, why, dry=dry)
             if not dry:
                 book.set_fact(_fact(cluster), report.id)
             reports.append(report)
@@ -106,12 +106,13 @@ def _settle(
     settings: Settings,
     store: Store,
     plan: Consolidation | None,
+    rehearsed: Made | None,
     why: str,
     *,
     dry: bool,
 ) -> Report:
     """Let a plan land, or wait, or say why there is none."""
-    if plan is None:
+    if plan is None or rehearsed is None:
         now = world.clock.now()
         return Report(id=new_id(now), at=now, by=BY, dry=dry, notes=(why,) if why else ())
     book = Book(store.connection)
@@ -120,7 +121,7 @@ def _settle(
         or "curator" in approval(settings.learn, data=world.data).asks
     )
     if dry or waits:
-        report = _report(plan, rehearse(world, plan), why, dry=dry)
+        report = _report(plan, rehearsed, why, dry=dry)
         if not dry:
             joined = tuple(
                 msgspec.structs.replace(j, outcome="waits for you") for j in report.joined
@@ -165,8 +166,9 @@ def _report(plan: Consolidation, made: Made, why: str, *, dry: bool = False) -> 
 
 def _ask(
     world: World, settings: Settings, cluster: Cluster, found: list[Found]
-) -> tuple[Consolidation | None, str]:
-    """Have an agent look at a cluster; its plan, or none, and what is to be said about it."""
+) -> tuple[Consolidation | None, Made | None, str]:
+    """Have an agent look at a cluster; its plan and what that came to on a copy, or neither, and
+    what is to be said about it."""
     job = f"consolidate-{cluster.key}"
     staging = Staging.open(job, data=world.data)
     try:
@@ -189,7 +191,7 @@ def _ask(
             ),
         )
         ran = room.run(task, broker, settings)
-        return broker.plan(ran), broker.why(ran)
+        return broker.plan(ran), broker.rehearsed, broker.why(ran)
     finally:
         staging.discard()
 
@@ -206,6 +208,7 @@ class _Broker:
         self._joins: dict[str, tuple[tuple[str, ...], str]] = {}
         self._made: Consolidation | None = None
         self._refusals: list[str] = []
+        self.rehearsed: Made | None = None
         for skill in cluster.skills:
             staging.copy_in(self._gate, skill, cluster.root)
 
@@ -239,7 +242,7 @@ class _Broker:
         made = rehearse(self._world, plan)
         if made.refused:
             return self._again("; ".join(made.refused))
-        self._made = plan
+        self._made, self.rehearsed = plan, made
         return None
 
     def plan(self, ran: Ran) -> Consolidation | None:

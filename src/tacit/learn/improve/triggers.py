@@ -173,7 +173,10 @@ def _verdicts(store: Store, trace: Trace, settings: Settings) -> list[Due]:
         entry = library.find(name)
         if entry is None:
             continue
-        watched = probation.look(store.connection, entry.root, folder_of(entry), settings)
+        try:
+            watched = probation.look(store.connection, entry.root, folder_of(entry), settings)
+        except TacitError:  # a place that cannot be read is the doctor's business
+            continue
         if watched is not None and watched.state != "watching":
             key = f"probation:{watched.change}:{watched.new.uses}"
             payload = {"probation": watched.change, "skill": watched.skill, "root": watched.root}
