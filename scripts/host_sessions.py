@@ -129,15 +129,15 @@ def hold(agent: Agent, installed: Installed, base: Path, timeout: float) -> Sess
         elsewhere = Place(home=alone_home, project=alone_home / "herd", url=quiet.url, path=paths)
         place = Place(home=home, project=home / "herd", url=server.url, path=paths)
         for one in (elsewhere, place):
-            _furnish(agent, one)
+            furnish(agent, one)
         # Agents write settings of their own at the first start, and are slower then.
-        _converse(agent, installed, elsewhere, quiet, (WARM_UP,), timeout)
-        _converse(agent, installed, place, server, (WARM_UP,), timeout)
-        alone = _converse(agent, installed, elsewhere, quiet, PROMPTS, timeout)
+        converse(agent, installed, elsewhere, quiet, (WARM_UP,), timeout)
+        converse(agent, installed, place, server, (WARM_UP,), timeout)
+        alone = converse(agent, installed, elsewhere, quiet, PROMPTS, timeout)
         before = _read(_file(agent, place))
         tacit(agent, place, "connect", host, "--yes")
         between = _read(_file(agent, place))
-        connected = _converse(agent, installed, place, server, PROMPTS, timeout)
+        connected = converse(agent, installed, place, server, PROMPTS, timeout)
         waited, trace = _await(place, host)
         listed = msgspec.json.decode(tacit(agent, place, "sessions", "--json"))["sessions"]
         times = [(alone.seconds, connected.seconds)]
@@ -146,14 +146,14 @@ def hold(agent: Agent, installed: Installed, base: Path, timeout: float) -> Sess
             # By turns, so that a load that grows or wanes hits both alike.
             order = pair if len(times) % 2 == 0 else pair[::-1]
             took = {
-                one.home: _converse(agent, installed, one, model, PROMPTS, timeout).seconds
+                one.home: converse(agent, installed, one, model, PROMPTS, timeout).seconds
                 for one, model in order
             }
             times.append((took[alone_home], took[home]))
         tacit(agent, place, "new", SKILL, "--from", "-", given=SKILL_TEXT)
-        after = _converse(agent, installed, place, server, (NEXT_PROMPT,), timeout)
+        after = converse(agent, installed, place, server, (NEXT_PROMPT,), timeout)
         tacit(agent, place, "disconnect", host, "--yes")
-        data = _data(place)
+        data = data_of(place)
         return Session(
             agent=agent,
             host=host,
@@ -216,7 +216,7 @@ def _serve(agent: Agent, home: Path) -> ModelServer:
     return ModelServer(rules, strict=False)
 
 
-def _furnish(agent: Agent, place: Place) -> None:
+def furnish(agent: Agent, place: Place) -> None:
     """A project with something to do in it, and a worker that is not patient."""
     prepare(agent, place)
     (place.project / "README.md").write_text(f"# Herd\n\n{README_SAYS}\n", encoding="utf-8")
@@ -226,7 +226,7 @@ def _furnish(agent: Agent, place: Place) -> None:
     settings.write_text(f"[worker]\nquiet = {QUIET}\nidle = {IDLE}\n", encoding="utf-8")
 
 
-def _converse(
+def converse(
     agent: Agent,
     installed: Installed,
     place: Place,
@@ -256,7 +256,7 @@ def _await(place: Place, host: str, limit: float = 30.0) -> tuple[float | None, 
 
 
 def _stored(place: Place, host: str) -> Trace | None:
-    file = _data(place) / "tacit.db"
+    file = data_of(place) / "tacit.db"
     if not file.exists():
         return None
     store = Store.open(str(file))
@@ -282,7 +282,7 @@ def _file(agent: Agent, place: Place) -> Path:
     return place.home / connector.home / name
 
 
-def _data(place: Place) -> Path:
+def data_of(place: Place) -> Path:
     return place.home / ".local" / "share" / "tacit"
 
 

@@ -1,7 +1,7 @@
 """The program behind scripts/test-hosts: sessions of real agents, and a table of checks on each.
 
 It fetches the agents and closes the network; the sessions are in `host_sessions.py`, the checks
-in `host_checks.py`.
+in `host_checks.py`, and what is learned from a long session in `host_learning.py`.
 """
 
 import argparse
@@ -10,14 +10,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from host_checks import CHECKS
+from host_checks import CHECKS, Verdict
+from host_learning import LEARNING, Learned, chat, homes_end, learn
 from host_sessions import hold
 
+from tacit import __version__
 from tacit.base.errors import TacitError
 from tacit.testing import AGENTS, Agent
-from tacit.testing.installing import InstallFailed, default_cache, forget, install, is_there
+from tacit.testing.installing import (
+    Installed,
+    InstallFailed,
+    default_cache,
+    forget,
+    install,
+    is_there,
+)
 
 
 def fetch(agents: list[Agent], chosen: argparse.Namespace) -> None:
@@ -54,30 +65,63 @@ def _version(chosen: argparse.Namespace) -> str:
 
 def check_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:
     """Run each agent, print the table, and give the number that failed a check."""
+
+    def checked(agent: Agent, installed: Installed) -> list[tuple[str, Verdict]]:
+        session = hold(agent, installed, base, chosen.timeout)
+        return [(name, check(session)) for name, check in CHECKS]
+
+    return _each(agents, chosen, [name for name, _ in CHECKS], checked)
+
+
+def learn_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:
+    """Learn from each agent's session and from our own chat's, and print the table of that."""
+
+    def judged(learned: Learned) -> list[tuple[str, Verdict]]:
+        return [(name, check(learned)) for name, check in LEARNING]
+
+    def checked(agent: Agent, installed: Installed) -> list[tuple[str, Verdict]]:
+        return judged(learn(agent, installed, base, chosen.timeout))
+
+    own = ("Tacit's own chat", __version__, lambda: (__version__, judged(chat(base))))
+    return _each(
+        agents, chosen, [name for name, _ in LEARNING], checked, [] if chosen.agents else [own]
+    )
+
+
+def _each(
+    agents: list[Agent],
+    chosen: argparse.Namespace,
+    names: list[str],
+    checked: Callable[[Agent, Installed], list[tuple[str, Verdict]]],
+    own: Sequence[tuple[str, str, Callable[[], tuple[str, list[tuple[str, Verdict]]]]]] = (),
+) -> int:
     rows: list[list[str]] = []
     reasons: list[str] = []
     failed = 0
-    for agent in agents:
-        print(f"{agent.title} …", file=sys.stderr, flush=True)
-        version = _version(chosen) or agent.version
+
+    def run(agent: Agent) -> tuple[str, list[tuple[str, Verdict]]]:
+        # Without a network by now, npm would try for minutes.
+        if not is_there(agent, chosen.cache, version=_version(chosen)):
+            raise InstallFailed("it could not be fetched, for the reason said above")
+        installed = install(agent, chosen.cache, version=_version(chosen))
+        return installed.version, checked(agent, installed)
+
+    todo = [(agent.title, agent.version, partial(run, agent)) for agent in agents]
+    todo += own
+    for title, version, do in todo:
+        print(f"{title} …", file=sys.stderr, flush=True)
         try:
-            # Without a network by now, npm would try for minutes.
-            if not is_there(agent, chosen.cache, version=_version(chosen)):
-                raise InstallFailed("it could not be fetched, for the reason said above")
-            installed = install(agent, chosen.cache, version=_version(chosen))
-            version = installed.version
-            session = hold(agent, installed, base, chosen.timeout)
-            verdicts = [(name, check(session)) for name, check in CHECKS]
+            version, verdicts = do()  # noqa: PLW2901
         except (TacitError, OSError, subprocess.TimeoutExpired) as error:
             failed += 1
-            rows.append([agent.title, version, *("-" for _ in CHECKS)])
-            reasons.append(f"{agent.title}: {error}")
+            rows.append([title, version, *("-" for _ in names)])
+            reasons.append(f"{title}: {error}")
             continue
-        rows.append([agent.title, version, *(verdict.shown for _, verdict in verdicts)])
-        reasons += [f"{agent.title}, {name}: {v.why}" for name, v in verdicts if v.why]
+        rows.append([title, version, *(verdict.shown for _, verdict in verdicts)])
+        reasons += [f"{title}, {name}: {v.why}" for name, v in verdicts if v.why]
         failed += any(verdict.good is False for _, verdict in verdicts)
-    print(_table(["agent", "version", *(name for name, _ in CHECKS)], rows))
-    print(f"\n{len(agents) - failed} of {len(agents)} agents pass every check.")
+    print(_table(["agent", "version", *names], rows))
+    print(f"\n{len(todo) - failed} of {len(todo)} pass every check.")
     for reason in reasons:
         print(f"- {reason}")
     return failed
@@ -104,6 +148,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="list the agents and their versions")
     parser.add_argument("--keep", action="store_true", help="keep the homes, and say where")
     parser.add_argument("--latest", action="store_true", help="the newest versions, not the known")
+    parser.add_argument("--only", choices=("sessions", "learning"), help="one of the two tables")
     parser.add_argument("--fetched", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one session")
     parser.add_argument("--cache", type=Path, default=default_cache())
@@ -121,8 +166,10 @@ def main() -> int:
     base = Path(tempfile.mkdtemp(prefix="herds-")).resolve()
     started = time.monotonic()
     try:
-        failed = check_all(agents, base, chosen)
+        failed = 0 if chosen.only == "learning" else check_all(agents, base, chosen)
+        failed += 0 if chosen.only == "sessions" else learn_all(agents, base, chosen)
     finally:
+        homes_end(base)
         if chosen.keep:
             print(f"homes kept in {base}", file=sys.stderr)
         else:

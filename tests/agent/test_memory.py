@@ -95,6 +95,9 @@ def test_an_untrusted_projects_facts_do_not_speak(open_session, project) -> None
         session = open_session(server)
         told = say(session, "hi", "look")
     assert "Helix" in server.requests[0].system
+    assert (
+        ".agents/memory of this project is not read: tacit trust" in of(events.Notice, told)[0].text
+    )
     assert "PostgreSQL" not in server.requests[0].system
     assert of(events.Return, told)[0].text == "(no fact fits)"
 

@@ -316,3 +316,17 @@ def test_no_text_around_an_attack_hides_it(text: str, learned: bool) -> None:
     """Whatever stands before an attack, on lines of its own, it is still put before a person."""
     body = text.replace("```", "").replace("~~~", "").replace("<!--", "")
     assert scanned(f"{body}\n\n{ATTACK}", learned=learned).verdict == "block"
+
+
+def test_what_a_head_says_by_escapes_is_read() -> None:
+    """A character or a word that YAML spells as an escape is found as if it stood there."""
+    for said, rule in (
+        (r"Deploys.\U000E0069\U000E0067\U000E006E", "hidden:tag-characters"),
+        (r"Deploys \u202ebackwards", "hidden:reordered-text"),
+        (r"The key is \x41KIAQYLPMN5HFIQR7XYA", "secret:aws-access-key"),
+    ):
+        text = f'---\nname: a\ndescription: "{said}"\n---\n\nDo it.\n'
+        found = scan({"SKILL.md": text.encode()}, learned=True).findings
+        assert rule in {finding.rule for finding in found}, said
+    plain = '---\nname: a\ndescription: "Says \\"hello\\" to C:\\\\temp."\n---\n\nDo it.\n'
+    assert scan({"SKILL.md": plain.encode()}, learned=True).verdict == "pass"

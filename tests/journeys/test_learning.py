@@ -35,7 +35,7 @@ def test_learn_accept_use_undo(home: Path) -> None:
         if host.is_dir():
             shutil.copytree(host / "home", home, dirs_exist_ok=True)
     dry = answer("learn", "--dry-run")
-    assert set(dry) == {"sessions", "drafts"}
+    assert set(dry) == {"sessions", "drafts", "model"}
     assert (dry["sessions"], len(dry["drafts"])) == (8, 1)
     assert set(dry["drafts"][0]) == {"draft", "verdict"}
     assert dry["drafts"][0]["verdict"] is None

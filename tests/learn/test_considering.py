@@ -67,6 +67,16 @@ def test_a_look_by_hand_counts(store: Store) -> None:
     assert consider(store, "claude-code:made-1", SETTINGS).word == "done before"
 
 
+def test_a_look_that_failed_is_due_by_hand(store: Store) -> None:
+    """A server that was down costs no session: the next run by hand looks at it."""
+    store.write(made(["go", *calls(25)]))
+    ledger, stored = Ledger(store.connection), store.find("claude-code:made-1")
+    ledger.record(stored, REVIEW, "failed", "no answer")
+    assert ledger.is_new(stored, REVIEW)
+    ledger.record(stored, REVIEW, "nothing", "nothing to keep")
+    assert not ledger.is_new(stored, REVIEW)
+
+
 def test_a_session_that_changed_skills_is_left_alone(store: Store) -> None:
     """It is not looked at for skills; for facts it may be."""
     writes = ran("cat > .agents/skills/deploy/SKILL.md")

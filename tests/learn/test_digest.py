@@ -32,8 +32,8 @@ def real(host: str) -> Trace:
 
 def parse(text: str, word: str) -> list[tuple[str, str, str]]:
     """What a reader takes from a text with marks: origin, step and body of each block."""
-    found = re.findall(rf"<{word} (\w+) ([\d.]+)[^>\n]*>(.*?)</{word}>", text, re.S)
-    return [(origin, step, body.strip("\n")) for origin, step, body in found]
+    found = re.findall(rf"<{word} (\w+) ([\d.]+)[^>\n]*>(.*?)(?=\n?</?{word}|\Z)", text, re.S)
+    return [(origin, step, body.strip("\n ")) for origin, step, body in found]
 
 
 @pytest.mark.parametrize("host", REAL)
@@ -78,7 +78,9 @@ def test_nothing_inside_a_fence_gets_out(prompt: str, said: str, output: str, fa
     told = digest(trace)
     wanted = [(b.origin, b.step) for b in blocks(trace, SHORT)]
     assert [(o, s) for o, s, _ in parse(told.text, told.word)] == wanted
-    assert told.text.count(f"</{told.word}>") == len(wanted)
+    outputs = [origin for origin, _ in wanted if origin == "output"]
+    assert told.text.count(f"</{told.word}>") == len(outputs)
+    assert told.text.count(told.word) == len(wanted) + len(outputs) + 1
 
 
 def test_a_copied_digest_cannot_close_the_fence_either() -> None:
@@ -142,7 +144,7 @@ def test_a_short_session_is_not_padded() -> None:
 
 def test_what_is_left_out_has_a_page() -> None:
     """Every gap names a page, and the step that it names begins there or before it ends."""
-    trace = long_session(400, 600)
+    trace = long_session(900, 300)
     told, book = digest(trace), pages(trace)
     gaps = re.findall(r"^\(([\d.]+)(?: to [\d.]+)? left out: page (\d+)\)$", told.text, re.M)
     assert gaps

@@ -16,7 +16,8 @@ from tacit.base.sections import LearnSettings, Settings
 from tacit.changes.actor import acting_as
 from tacit.changes.change import Archive, Create, Edit, Verdict, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.place import user_place
+from tacit.changes.place import user_facts, user_place
+from tacit.changes.remembering import Note, Why, remember
 from tacit.learn import notices, noticing
 from tacit.learn.approving import GO_ON, gate_for
 from tacit.learn.notices import Notice, announce, line, pending, tell
@@ -109,7 +110,10 @@ def test_a_question_is_told_until_it_is_answered() -> None:
     assert asked.startswith("shall I keep release-notes? (seen)")
     assert f"keep: tacit accept {short} · drop: tacit reject {short}" in asked
     assert prompt_line.peek(paths.folders().data)[0] == f"tacit: {asked}"
-    gate.reject(gate.inbox.waiting()[0])
+    learned(gate, "db-migration", "distiller")
+    assert line(pending("chat")[0]).startswith("shall I keep the draft db-migration? (seen)")
+    for waiting in gate.inbox.waiting():
+        gate.reject(waiting)
     notices.refresh()
     assert (tell("chat"), shown()) == ((), "")
 
@@ -187,6 +191,25 @@ def test_many_failures_are_one_line() -> None:
     assert tell("chat") == ("could not learn from a session (no) · see: tacit why codex:9",)
 
 
+def test_facts_are_told_as_facts() -> None:
+    """One is told with its way back, several in one line; they bring no question about skills."""
+    gate = gate_for([user_facts()], Settings(), facts=True)
+    says = {
+        "package-manager": "The project uses pnpm; npm breaks the lock file.",
+        "editor": "The user writes in vim and wants no trailing spaces.",
+    }
+    for name, text in says.items():
+        note = Note(name=name, says=text, kind="user")
+        verdict = remember(gate, user_facts().root, note, Why(reason="said so"), actor="reviewer")
+        assert verdict.applied, verdict
+        if name == "package-manager":
+            short = verdict.change[-8:]
+            (told,) = tell("chat")
+            assert told.startswith(f"noted the fact {name} (said so) · see: tacit diff {short}")
+            assert told.endswith(f" · undo: tacit undo {short}")
+    assert tell("inbox") == ("noted 2 facts: editor, package-manager · see: tacit memory",)
+
+
 def test_old_news_is_no_news() -> None:
     """What nobody was told for two weeks is told no more."""
     announce(Notice(kind="created", skill="x", change=CHANGE))
@@ -253,7 +276,7 @@ def test_on_a_mac_the_words_are_arguments_of_the_script(program, monkeypatch) ->
 
 
 @settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.text(), st.text())
 def test_whatever_a_name_holds_a_line_is_one_line(home: Path, name: str, why: str) -> None:
@@ -299,6 +322,28 @@ def test_a_prompt_is_answered_without_the_command_line_library(home: Path) -> No
         )
         assert done.stdout.startswith(wanted), done
         assert done.stdout.endswith("0 set()\n")
+
+
+def test_a_terminal_without_the_characters_gets_the_line_all_the_same() -> None:
+    """In ASCII what cannot be shown is a question mark, and nothing is an error."""
+    announce(Notice(kind="created", skill="数据库", change=CHANGE))
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tacit"), "prompt-status"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        timeout=60,
+    )
+    assert done.stdout.startswith(b"tacit: learned the skill ??? ? see: tacit diff 9c1d22ab")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_prompt_that_cannot_be_written_loses_no_notice() -> None:
+    """Something else lies where the prompt's file belongs: the chat tells it."""
+    folder = Path(paths.folders().data) / prompt_line.FILE_NAME
+    folder.mkdir(parents=True)
+    assert announce(Notice(kind="created", skill="x", change=CHANGE))
+    assert len(tell("chat")) == 1
+    assert shown() == ""
 
 
 def test_a_broken_database_disturbs_nothing() -> None:

@@ -24,6 +24,7 @@ from tacit.agent.limits import Limits
 from tacit.agent.tools.tool import Failed, Result
 from tacit.base import database
 from tacit.base.errors import Unwritable
+from tacit.base.job import held_by
 from tacit.base.sections import Settings
 from tacit.learn.background import room, wire
 from tacit.learn.background.task import Ran, Task
@@ -65,8 +66,8 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_a_conversation_from_end_to_end(make_task: Tasks, chosen: Chosen) -> None:
-    """Tools run in the child, the broker serves and answers, every request is booked, and nothing
-    of it becomes a session of the user's or a use of a skill."""
+    """Tools run in the child, the broker serves and answers, every request is booked, nothing of it
+    becomes a session of the user's, and a broker that is never content ends at the turns."""
     replies = [
         ToolUse("put", {"path": "SKILL.md", "content": "hello"}),
         ToolUse("put", {"path": "../../escape", "content": "x"}),
@@ -74,13 +75,14 @@ def test_a_conversation_from_end_to_end(make_task: Tasks, chosen: Chosen) -> Non
         "first try",
         ToolUse("rm_everything", {}),
         "second try",
+        ToolUse("put", {"path": "SKILL.md", "content": "hello"}),
     ]
-    broker = Broker("refused: say it otherwise")
-    task = make_task("plain", data={"ask": "fail"})
+    broker = Broker(*["refused: say it otherwise"] * 9)
+    task = make_task("plain", data={"ask": "fail"}, limits=Limits(turns=7, seconds=120))
     with ModelServer(replies) as server:
         ran = room.run(task, broker, chosen(server.url))
         asked = server.requests[4]
-    assert (ran.reason, ran.text, ran.error) == ("done", "second try", "")
+    assert (ran.reason, ran.text, ran.error) == ("turns", "second try", "")
     assert broker.heard == ["first try", "second try"]
     assert broker.served == [("outside", {"asked": "fail"})]
     assert asked.messages[-1].text == "refused: say it otherwise"
@@ -93,7 +95,7 @@ def test_a_conversation_from_end_to_end(make_task: Tasks, chosen: Chosen) -> Non
     assert "There is no tool 'rm_everything'" in told[3][2]
     staged = Path(task.staging) / "skills" / "demo" / "SKILL.md"
     assert staged.read_text() == "hello"
-    assert (ran.turns, ran.input_tokens) == (6, _spent().input_tokens)
+    assert (ran.turns, ran.input_tokens) == (7, _spent().input_tokens)
     assert ran.turns == _spent().requests
     assert spending.listing(datetime.now(UTC) - timedelta(hours=1))[0].key == "session-1"
     data = os.path.dirname(database.default_path())
@@ -178,20 +180,6 @@ def test_what_a_killed_run_took_is_accounted(make_task: Tasks, chosen: Chosen) -
     assert [call.name for call in ran.calls] == ["put"]
 
 
-def test_limits_hold_over_all_messages(make_task: Tasks, chosen: Chosen) -> None:
-    """An agent that never stops calling tools, and a broker never content, end at the turns."""
-    script = iter(range(1000))
-
-    def never(request: Any) -> Any:
-        return "there" if next(script) % 3 == 2 else ToolUse("put", {"path": "SKILL.md"})
-
-    broker = Broker(*["again"] * 50)
-    with ModelServer(never) as server:
-        ran = room.run(make_task("plain", limits=Limits(turns=7)), broker, chosen(server.url))
-        assert len(server.requests) == 7
-    assert (ran.reason, ran.turns, broker.heard) == ("turns", 7, ["there", "there"])
-
-
 @pytest.mark.parametrize("say", ["no json at all\n", "endless"])
 def test_garbage_ends_the_run(make_task: Tasks, chosen: Chosen, say: str) -> None:
     """What the parent cannot read ends the run with words for it; the child is gone."""
@@ -246,6 +234,25 @@ def test_the_broker_s_trouble_comes_out(make_task: Tasks, chosen: Chosen) -> Non
     assert _children() == []
 
 
+def test_a_cancelled_job_changes_nothing(make_task: Tasks, chosen: Chosen) -> None:
+    """When the user cancels a job, what its agent made does not reach the broker any more."""
+
+    class Cancelled:
+        def cancelled(self) -> bool:
+            return True
+
+        def step(self, name: str, function: Callable[[], Any]) -> Any:
+            return function()
+
+    say = json.dumps({"type": "finished", "text": "x"}) + "\n"
+    broker = Broker()
+    with held_by(Cancelled()):
+        task = make_task("babbler", data={"say": say, "stay": True})
+        ran = room.run(task, broker, chosen())
+    assert (ran.reason, broker.heard) == ("killed", [])
+    assert "cancelled" in ran.error
+
+
 def test_it_does_not_begin_without_money_or_model(
     make_task: Tasks, chosen: Chosen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +267,13 @@ def test_it_does_not_begin_without_money_or_model(
     ran = room.run(task, Broker(), chosen(learn__daily_money=4.0))
     assert ran.reason == "budget"
     assert "tacit cost" in ran.error
+
+
+def test_a_home_is_no_project(home: Path) -> None:
+    """A session that began in the home, or at the root, does not open it to the child."""
+    assert room.readable_project(str(home / "work")) == str(home / "work")
+    for folder in (str(home), str(home.parent), "/", "", str(home / "gone")):
+        assert room.readable_project(folder) == ""
 
 
 _PARENT = """

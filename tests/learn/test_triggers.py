@@ -1,6 +1,6 @@
 """When a session is looked at: the rules, held against a simple model of them."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base.sections import LearnSettings, MemorySettings
@@ -31,6 +31,7 @@ spokens = st.builds(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(seens, learns, memories)
 def test_after_a_session_as_the_rules_say(seen, learn, memory) -> None:
     """Skills: enough calls, none changed, not before. Facts: enough said, or read anyway."""
@@ -55,6 +56,7 @@ def test_after_a_session_as_the_rules_say(seen, learn, memory) -> None:
     assert found.word == "due" if skills else found.word != "due"
 
 
+@settings(max_examples=60, deadline=None)
 @given(spokens, learns, memories)
 def test_in_a_chat_as_the_rules_say(spoken, learn, memory) -> None:
     """A final answer, and a count that has come to its number; 0 is off; both are one decision."""
@@ -67,6 +69,7 @@ def test_in_a_chat_as_the_rules_say(spoken, learn, memory) -> None:
     assert found.reason
 
 
+@settings(max_examples=60, deadline=None)
 @given(seens, learns, memories)
 def test_a_refusal_names_the_setting_or_the_fact_behind_it(seen, learn, memory) -> None:
     """Whoever is told "no" is told what to change, or what the session did."""

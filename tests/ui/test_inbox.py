@@ -10,9 +10,13 @@ import pytest
 from inside import answer, error, tacit
 from skills_ref.validator import validate
 
+from tacit.base.sections import LearnSettings, Settings
 from tacit.changes.actor import acting_as
 from tacit.changes.change import Create, Edit, Verdict, make_change
 from tacit.changes.gate import Gate
+from tacit.changes.place import project_place
+from tacit.learn import noticing
+from tacit.learn.approving import gate_for
 
 BIN = Path(sys.executable).parent
 PROPOSAL = {"id", "change", "why", "state", "made", "decided", "answer", "applied_as"}
@@ -231,3 +235,40 @@ def test_it_survives_a_restart(skills: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Accepted: tests" in done.stdout
     assert (skills / "tests/SKILL.md").exists()
+
+
+def test_what_was_learned_elsewhere_is_told_seen_and_undone_from_here(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The notice of a skill of another project holds commands that work in any folder."""
+    project = home / "elsewhere"
+    (project / ".git").mkdir(parents=True)
+    text = (
+        f"---\nname: backup\ndescription: {WORDS['backup']} Use for backups.\n"
+        f"metadata:\n  source: auto-skill\n---\n\n1. {WORDS['backup']}\n"
+    )
+    settings = Settings(learn=LearnSettings(approval="auto"))
+    gate = gate_for([project_place(str(project))], settings)
+    with noticing.listening(), acting_as("reviewer"):
+        change = make_change("backup", Create({"SKILL.md": text.encode()}), reason="seen twice")
+        short = gate.propose(change).change[-8:]
+    shown = tacit("inbox").stdout
+    assert "The inbox is empty." in shown
+    assert "Since you last looked here:\n- learned the skill backup (seen twice)" in shown
+    assert f"see: tacit diff {short} · undo: tacit undo {short}" in shown
+    assert "Since you last looked here" not in tacit("inbox").stdout
+    assert "cold bucket" in tacit("diff", short).stdout
+    assert tacit("undo", short).returncode == 0
+    assert not (project / ".agents/skills/backup").exists()
+
+
+def test_after_three_learned_skills_the_user_is_asked_once(skills: Path, home: Path) -> None:
+    """The third yes brings the question with both answers; a setting ends it."""
+    for name, words in WORDS.items():
+        propose_new(name, words, str(skills))
+    first = tacit("accept", "--all").stdout
+    assert "You have accepted 3 learned skills. Go on without asking?" in first
+    assert "tacit config set learn.approval auto" in tacit("inbox").stdout
+    assert tacit("prompt-status").stdout == ""  # the inbox has asked
+    tacit("config", "set", "learn.approval", "ask")
+    assert "Go on without asking" not in tacit("inbox").stdout

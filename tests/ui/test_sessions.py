@@ -268,6 +268,11 @@ def test_why(home: Path) -> None:
     assert set(review) == {"session", "method", "at", "turns", "outcome", "reason", "changes"}
     assert (review["method"], review["outcome"]) == ("counting", "proposed")
     assert "tacit inbox " + review["changes"][0][-8:] in tacit("why", CLAUDE).stdout
+    (verdict,) = answer("accept", review["changes"][0])["verdicts"]
+    short = verdict["change"][-8:]
+    assert f"accepted; see it: tacit diff {short} · undo: tacit undo {short}" in (
+        tacit("why", CLAUDE).stdout
+    )
     assert answer("sessions")["sessions"][0]["learned"] == "proposed"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 DRIVER = Path(__file__).parent / "job_driver.py"
-LONG = 60.0
+LONG = 120.0
 """Seconds after which something will not happen any more, on however slow a machine."""
 
 
@@ -21,16 +21,18 @@ class Workers:
         self.folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def start(self, *points: str, **environment: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, *points: str, driver: Path = DRIVER, **environment: str
+    ) -> subprocess.Popen[bytes]:
         worker = subprocess.Popen(
-            [sys.executable, str(DRIVER), str(self.folder), *points],
+            [sys.executable, str(driver), str(self.folder), *points],
             env={**os.environ, **environment},
         )
         self._started.append(worker)
         return worker
 
-    def run(self, *points: str, **environment: str) -> int:
-        return self.start(*points, **environment).wait(LONG)
+    def run(self, *points: str, driver: Path = DRIVER, **environment: str) -> int:
+        return self.start(*points, driver=driver, **environment).wait(LONG)
 
     def lines(self, name: str) -> int:
         """How often something was noted."""
@@ -60,4 +62,4 @@ def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + LONG
     while not condition():
         assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
+        time.sleep(0.25)

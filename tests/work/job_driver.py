@@ -74,6 +74,7 @@ def dying(module: object, name: str, before: str, after: str) -> None:
 def main() -> None:
     die("at the start")
     kinds.register("review", run, per_hour=-1)
+    kinds.register("improve", run, per_hour=1)
     desk._EVERY = 0.5
     dying(engine.Engine, "put", "before it is queued", "when it is queued")
     dying(requests, "take", "before it is taken", "when it is taken")

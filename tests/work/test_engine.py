@@ -41,19 +41,17 @@ def check_done(workers: Workers) -> jobs.Entry:
     return entry
 
 
-def test_a_job_survives_a_kill_and_a_full_disk(workers: Workers) -> None:
-    """Killed once, without room for what came of it the second time, it is done the third time.
+def test_a_job_survives_a_full_disk(workers: Workers) -> None:
+    """Without room for what came of it, it is done by the next worker.
 
     In between it is said where it stands, and a step that was done is not done again.
     """
     request("review", "s1", {"session": "claude-code:s1"})
-    assert workers.run("between steps") == -signal.SIGKILL
+    assert workers.run(FULL="after the change") == 0
     (entry,) = jobs.listing()
     assert (entry.state, entry.reason) == ("queued", "its worker is gone; the next one takes it up")
-    assert workers.run(FULL="after the change") == 0
-    assert jobs.listing()[0].state == "queued"
     assert workers.run() == 0
-    assert check_done(workers).attempts[0].kills == 2
+    assert check_done(workers).attempts[0].kills == 1
     assert workers.lines("s1.read") == 1
 
 

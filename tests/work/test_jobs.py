@@ -29,21 +29,29 @@ def asked(workers: Workers) -> Workers:
     }.items():
         request("review", key, payload, delay=3600 if key == "later" else 0)
     request("review", "plain", {})
+    for key in ("rare-1", "rare-2"):
+        request("improve", key, {})
     return workers
 
 
 def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
-    """What waits, runs, is put off and is over, each with its reason; again, now, no more."""
+    """What waits, runs, is put off and is over, each with its reason; again, now, no more.
+
+    One of a kind at a time, and of a kind that may begin once an hour, one.
+    """
     assert {entry.state for entry in jobs.listing()} == {"waiting"}
     worker = asked.start(IDLE="600")
     until((asked.folder / "plain.waits").exists)
-    assert jobs.show("plain").state == "running"
+    running = [entry.key for entry in jobs.listing(kind="review") if entry.state == "running"]
+    assert running == ["plain"]
     with pytest.raises(Refused, match="running already"):
         jobs.retry("plain")
     jobs.cancel("plain")
     (asked.folder / "held.wait").unlink()
-    until(lambda: "queued" not in {entry.state for entry in jobs.listing()})
-    until(lambda: "running" not in {entry.state for entry in jobs.listing()})
+    over = {"put off", "done", "cancelled"}
+    until(lambda: {entry.state for entry in jobs.listing(kind="review")} <= over)
+    until(lambda: "done" in {entry.state for entry in jobs.listing(kind="improve")})
+    assert sorted(e.state for e in jobs.listing(kind="improve")) == ["done", "queued"]
     found = {entry.key: entry for entry in jobs.listing()}
     assert found["plain"].state == "cancelled"
     assert not (asked.folder / f"plain.change-{found['plain'].id}").exists()
@@ -62,14 +70,15 @@ def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
     assert jobs.retry("off").state in ("put off", "queued", "running", "done")
     jobs.retry("plain")
     jobs.cancel("fault")
-    until(lambda: sum(entry.state == "done" for entry in jobs.listing()) == 3)
+    until(lambda: sum(entry.state == "done" for entry in jobs.listing(kind="review")) == 3)
     worker.kill()
     found = {entry.key: entry for entry in jobs.listing()}
     assert [attempt.outcome for attempt in found["off"].attempts] == ["nothing", "created"]
     assert found["fault"].state == "cancelled"
     with pytest.raises(Refused, match="is over: created"):
         jobs.cancel("off")
-    assert asked.changes() == ["fault", "held", "off", "plain"]
+    done = {key.partition("-")[0] for key in asked.changes()}
+    assert done == {"fault", "held", "off", "plain", "rare"}
     assert found["off"].changes == (f"c-{found['off'].id}",)
     with pytest.raises(NotFound, match="no job 'nowhere'"):
         jobs.show("nowhere")

@@ -81,6 +81,8 @@ class Error(Event, frozen=True):
 
     why: str
     hint: str = ""
+    passing: bool = False
+    """Whether it failed on the way to the model, so that the same may work later."""
 
 
 class End(Event, frozen=True):

@@ -12,10 +12,11 @@ from tacit.agent import foreign
 from tacit.agent.prompts import prompt
 from tacit.agent.tools.tool import Tool
 from tacit.agent.uses import recently_used
-from tacit.base import trust
+from tacit.base import paths, trust
 from tacit.changes.pins import pinned_skills
 from tacit.skills.catalogue import Catalogue
 from tacit.skills.library import Library
+from tacit.skills.memory import MEMORY
 
 _FILES = ("AGENTS.md", "CLAUDE.md")
 _MOST = 32_000
@@ -65,7 +66,9 @@ def untold(project: str) -> list[str]:
     """Files of the project that are left out because the user does not trust it."""
     if trust.is_trusted(project):
         return []
-    return [name for name in _FILES if os.path.isfile(os.path.join(project, name))]
+    files = [name for name in _FILES if os.path.isfile(os.path.join(project, name))]
+    has_facts = os.path.isdir(os.path.join(project, MEMORY)) and not paths.is_home(project)
+    return [*files, MEMORY] if has_facts else files
 
 
 def _read(path: str) -> str:

@@ -92,7 +92,7 @@ class Agent:
             raise
         except Faults as fault:
             reason = "error"
-            yield events.Error(str(fault), fault.hint)
+            yield events.Error(str(fault), fault.hint, fault.passing)
         why = f"the limit on {reason} was reached" if reason != "error" else "the request failed"
         if reason != "done":
             self._leave_whole(f"[{why}]", f"[not run: {why}]", f"[stopped while it ran: {why}]")

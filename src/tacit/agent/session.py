@@ -13,11 +13,12 @@ from tacit.agent.answered import Looked
 from tacit.agent.approval import Approver, Ask
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import instructions, untold
+from tacit.agent.kit import Kit
 from tacit.agent.limits import Limits
 from tacit.agent.loop import Agent
 from tacit.agent.recalling import fact_news, recalled
 from tacit.agent.servers import Servers
-from tacit.agent.tools import TOOLS, Tool
+from tacit.agent.tools import Tool
 from tacit.agent.tools.skills import RunSkill, activate
 from tacit.agent.tools.tool import Asked, Context, Failed, Options, Result
 from tacit.agent.uses import Recorder
@@ -47,12 +48,15 @@ class Session:
         yes: bool = False,
         approve: Ask | None = None,
         ask: AskUser | None = None,
+        kit: Kit | None = None,
     ) -> None:
         cwd = cwd or os.getcwd()
+        kit = kit or Kit()
         chosen = settings.agent
         self.settings = settings
         self.project = paths.project_root(cwd)
-        self.library = Library(cwd, settings)
+        self.library = kit.library or Library(cwd, settings)
+        self.tools = kit.tools
         self.choice = choose(chosen, model)
         self._configured = configured(chosen) or self.choice
         self.conversation = resume(resuming) if resuming else self._start()
@@ -101,13 +105,16 @@ class Session:
         self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
 
-    async def say(self, message: str) -> AsyncGenerator[events.AnyEvent, None]:
-        """Answer a message of the user's; `/name` activates skills first.
+    async def say(
+        self, message: str, *, skills: Sequence[str] = ()
+    ) -> AsyncGenerator[events.AnyEvent, None]:
+        """Answer a message of the user's; `/name` activates skills first, and so do `skills`.
 
         The last event is an `End`. Cancelling the reader interrupts the agent; what was done stays.
         """
         self.library.refresh()
-        slash = parse_slash(message, self.library)
+        named = Slash(tuple(skills), message, "") if skills else None
+        slash = named or parse_slash(message, self.library)
         if isinstance(slash, Unknown):
             slash = self._recalled(slash, message)
         if isinstance(slash, Unknown):
@@ -194,7 +201,7 @@ class Session:
             self._agent = Agent(
                 [models.build(self.choice), *self._fallback()],
                 self.conversation,
-                (*TOOLS, *more),
+                (*self.tools, *more),
                 self.context,
                 self._approver,
                 limits=limits,
@@ -217,7 +224,7 @@ class Session:
         text = instructions(
             self.project,
             self.library,
-            TOOLS,
+            self.tools,
             network=self.settings.agent.network,
             memory=facts.text,
         )

@@ -160,14 +160,15 @@ def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None
     """Hold what `limits` ask for, as far as it is left of today. Settle it when the work is done.
 
     Work that may take only a part is granted that part: the limits that come back are the ones to
-    keep to.
+    keep to. Where less than a quarter is left it is refused: work that is cut off in the middle
+    costs, and gives nothing.
     """
     at = _stamp(now)
 
     def write(connection: sqlite3.Connection) -> Reserved:
         connection.execute("DELETE FROM reservations WHERE until <= ?", (at,))
         spent, held = _sum(connection, _midnight(now)), _held(connection, at)
-        if refusal := _over(learn, spent, held):
+        if refusal := _over(learn, limits, spent, held):
             return Reserved(refusal=refusal)
         money = _part(limits.money, learn.daily_money - spent.money - held.money)
         tokens = _part(limits.tokens, learn.daily_tokens - spent.tokens - held.tokens)
@@ -194,11 +195,12 @@ def settle(reserved: Reserved) -> None:
 
 
 def allowed(learn: LearnSettings, *, now: datetime | None = None) -> str:
-    """Empty, or why no more may be spent today."""
+    """Empty, or why no more may be begun today: work of the size of one look at a session."""
+    limits = Limits(money=learn.money, tokens=learn.tokens)
     try:
         with _open() as connection:
             spent = _sum(connection, _midnight(now))
-            return _over(learn, spent, _held(connection, _stamp(now)))
+            return _over(learn, limits, spent, _held(connection, _stamp(now)))
     except (TacitError, sqlite3.Error) as error:
         return _unknown(str(error))
 
@@ -277,16 +279,28 @@ def _part(wanted: float, left: float) -> float:
     return min(wanted, left) if wanted else left
 
 
-def _over(learn: LearnSettings, spent: Spent, held: Spent) -> str:
-    if learn.daily_money and spent.money + held.money >= learn.daily_money:
-        budget, used = dollars(learn.daily_money), dollars(spent.money)
-        waiting = f", {dollars(held.money)} held by work that is going on" if held.money else ""
-        return f"the budget of {budget} a day is used up ({used} spent today{waiting})" + _MORE
-    if learn.daily_tokens and spent.tokens + held.tokens >= learn.daily_tokens:
-        budget, used = f"{learn.daily_tokens:,}", f"{spent.tokens:,}"
-        waiting = f", {held.tokens:,} held by work that is going on" if held.tokens else ""
-        return f"the {budget} tokens a day are used up ({used} taken today{waiting})" + _MORE
+def _over(learn: LearnSettings, limits: Limits, spent: Spent, held: Spent) -> str:
+    used, waiting = spent.money, held.money
+    if learn.daily_money and _too_little(learn.daily_money, limits.money, used + waiting):
+        going_on = f", {dollars(waiting)} held by work that is going on" if waiting else ""
+        return (
+            f"the budget of {dollars(learn.daily_money)} a day is used up"
+            f" ({dollars(used)} spent today{going_on}){_MORE}"
+        )
+    tokens, reserved = spent.tokens, held.tokens
+    if learn.daily_tokens and _too_little(learn.daily_tokens, limits.tokens, tokens + reserved):
+        going_on = f", {reserved:,} held by work that is going on" if reserved else ""
+        return (
+            f"the {learn.daily_tokens:,} tokens a day are used up"
+            f" ({tokens:,} taken today{going_on}){_MORE}"
+        )
     return ""
+
+
+def _too_little(budget: float, wanted: float, taken: float) -> bool:
+    """Whether less is left than a quarter of what is wanted, or of what a whole day has."""
+    least = min(wanted or budget, budget) / 4
+    return taken >= budget or budget - taken < least
 
 
 _MORE = "; see: tacit cost"

@@ -42,7 +42,10 @@ def peek(data: str) -> list[str]:
 
 
 def put(data: str, lines: list[str]) -> None:
-    """Let `lines` wait, in place of what waited; none of them takes it away. Raises `OSError`."""
+    """Let `lines` wait, in place of what waited; none takes it away.
+
+    Raises `Unwritable` and `OSError`.
+    """
     path = os.path.join(data, FILE_NAME)
     if not lines:
         try:

@@ -214,6 +214,20 @@ class ScheduleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     zone: str = ""
     """The time zone of new schedules, e.g. Europe/Paris; empty takes this machine's."""
+    catch_up: Literal["latest", "all", "none"] = "latest"
+    """What new schedules do about runs that were missed: the `latest`, `all` of them, or `none`."""
+    overlap: Literal["skip", "queue"] = "skip"
+    """What new schedules do when a run is due while the last one still goes on."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86400)] = 600.0
+    """Seconds that a run of a new schedule may take."""
+    money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Dollars that a run may take; 0 is no limit."""
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 500_000
+    """Tokens that a run may take; 0 is no limit."""
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts that output may be sent to, e.g. hooks.example.com or *.example.com."""
+    trash_days: Annotated[int, msgspec.Meta(ge=1)] = 30
+    """Days for which a removed schedule can be brought back."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

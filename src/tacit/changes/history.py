@@ -209,7 +209,8 @@ _LISTS = ("evidence", "overrides")
 
 def _message(record: Record) -> str:
     """Subject, the reason in full, then a paragraph of trailers, which nothing above can forge."""
-    subject = one_line(f"{record.kind} {record.skill}")
+    repaired = record.actor == "improver" and record.kind == "edit" and not record.undoes
+    subject = one_line(f"{'improve' if repaired else record.kind} {record.skill}")
     trailers = []
     for trailer, field in _TRAILERS:
         value = getattr(record, field)

@@ -70,14 +70,18 @@ class Inbox:
         """The latest proposals, answered or not, newest first."""
         return self._read("1 ORDER BY made DESC, id DESC LIMIT ?", (most,))
 
-    def count(self, state: State, *, kind: str = "", actors: Collection[str] = ()) -> int:
-        """How many there are in this state: of one kind, such as `create`, by some actors."""
+    def count(
+        self, state: State, *, kind: str = "", actors: Collection[str] = (), below: str = ""
+    ) -> int:
+        """How many there are in this state: of one kind, such as `create`, by some actors, in
+        places whose path ends in `below`."""
         among = ", ".join("?" * len(actors))
         by = f"AND actor IN ({among})" if actors else ""
         with self._open() as connection:
             row = connection.execute(
-                f"SELECT count(*) FROM proposals WHERE state = ? AND ? IN ('', kind) {by}",  # noqa: S608
-                (state, kind, *actors),
+                "SELECT count(*) FROM proposals WHERE state = ? AND ? IN ('', kind)"  # noqa: S608
+                f" AND (? = '' OR substr(root, -length(?)) = ?) {by}",
+                (state, kind, below, below, below, *actors),
             ).fetchone()
         return int(row[0])
 

@@ -17,6 +17,7 @@ from tacit.changes.files import Files, programs, to_bytes
 from tacit.changes.form import Form
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.policy import Decision
+from tacit.skills.scheduled import used_by_schedules
 from tacit.skills.skill import Problem
 
 _GRAVEST: tuple[Decision, ...] = ("refuse", "copy", "propose", "ask", "allow")
@@ -148,7 +149,25 @@ def judge_policy(
         if decision in ("ask", "propose"):
             asks.append(case.form.asked(actor, touch.act, touch.origin, touch.skill, decision))
         worst = min(worst, decision, key=_GRAVEST.index)
-    return worst, _background_rules(case, neighbours), asks
+    return worst, _scheduled(case) or _background_rules(case, neighbours), asks
+
+
+def _scheduled(case: Case) -> Refusal | None:
+    """A skill that a schedule runs is not put away by a machine."""
+    if case.change.actor == "user":
+        return None
+    for touch in case.touches:
+        if touch.act not in ("archive", "merge", "delete", "rename"):
+            continue
+        name = touch.skill.rsplit("/", 1)[-1]
+        if found := used_by_schedules(name):
+            return Refusal(
+                "policy",
+                "scheduled",
+                f"'{name}' is run by the schedule {' and '.join(found)}",
+                f"leave it, or have the user change that first: tacit schedule edit {found[0]}",
+            )
+    return None
 
 
 def _background_rules(case: Case, neighbours: Neighbours) -> Refusal | None:

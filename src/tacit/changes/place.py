@@ -45,7 +45,7 @@ class Place(msgspec.Struct, frozen=True):
             return self.scope
         if skill.learned:
             return "learned"
-        if skill.source == "scheduled":
+        if skill.source == "scheduled" and self.kind == "skills":
             return "scheduled"
         return "installed" if self.scope == "extra" else "user"
 

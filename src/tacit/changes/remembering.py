@@ -65,24 +65,36 @@ def remember(
     What was replaced stays in the history, with the reason. With the same id in `why`, twice is
     the same as once.
     """
+    return gate.propose(noting(gate, root, note, why, actor=actor, today=today))
+
+
+def noting(
+    gate: Gate,
+    root: str,
+    note: Note,
+    why: Why | None = None,
+    *,
+    actor: Actor | None = None,
+    today: date | None = None,
+) -> Change:
+    """The change that `remember` proposes, for whoever wants to see first what becomes of it."""
     actor = actor or acting()
     standing = _look(gate, root, note.name)
-    text = text_of(note, actor, today or date.today())
+    data = text_of(note, actor, today or date.today()).encode()
     if not standing.is_live:
-        return _propose(gate, root, note.name, Create({FACT_FILE: text.encode()}), actor, why)
-    data = text.encode()
+        return _change(root, note.name, Create({FACT_FILE: data}), actor, why)
     old = standing.contents.files.get(FACT_FILE)
     if old is not None and old.kind != "link" and _same(parse_fact(old.data, note.name), note):
         data = old.data  # so that the gate says that nothing changes, whatever the day
     base = standing.head.id if standing.head else ""
-    return _propose(gate, root, note.name, Rewrite({FACT_FILE: data}), actor, why, base)
+    return _change(root, note.name, Rewrite({FACT_FILE: data}), actor, why, base)
 
 
 def forget(
     gate: Gate, root: str, name: str, why: Why | None = None, *, actor: Actor | None = None
 ) -> Verdict:
     """Take a fact away, through the gate. Its history stays, and `tacit undo` brings it back."""
-    return _propose(gate, root, name, Delete(), actor or acting(), why)
+    return gate.propose(_change(root, name, Delete(), actor or acting(), why))
 
 
 def text_of(note: Note, actor: Actor, today: date) -> str:
@@ -109,17 +121,11 @@ def _look(gate: Gate, root: str, name: str) -> Standing:
         raise unwritable(gate.site(root), error) from error
 
 
-def _propose(
-    gate: Gate,
-    root: str,
-    name: str,
-    operation: Operation,
-    actor: Actor,
-    why: Why | None,
-    base: str = "",
-) -> Verdict:
+def _change(
+    root: str, name: str, operation: Operation, actor: Actor, why: Why | None, base: str = ""
+) -> Change:
     why = why or Why()
-    change: Change = make_change(
+    change = make_change(
         name,
         operation,
         actor=actor,
@@ -130,7 +136,7 @@ def _propose(
         base=base,
         overrides=why.overrides,
     )
-    return gate.propose(msgspec.structs.replace(change, id=why.id) if why.id else change)
+    return msgspec.structs.replace(change, id=why.id) if why.id else change
 
 
 def _same(fact: Fact, note: Note) -> bool:

@@ -28,7 +28,7 @@ from tacit.changes.gate import Gate
 from tacit.changes.inbox import Inbox
 from tacit.changes.judging import Scanner
 from tacit.changes.neighbours import Neighbours
-from tacit.changes.place import Place
+from tacit.changes.place import SHARED, Place
 
 Mode = Literal["auto", "ask", "propose-only"]
 FIRST = 3
@@ -63,7 +63,7 @@ def approval(learn: LearnSettings, *, data: str = "") -> Approval:
         return Approval(learn.approval)
     data = data or paths.folders().data
     inbox = Inbox(os.path.join(data, FILE_NAME), SystemClock())
-    accepted = inbox.count("accepted", kind="create", actors=BACKGROUND)
+    accepted = inbox.count("accepted", kind="create", actors=BACKGROUND, below=SHARED)
     return Approval("ask", accepted, question=accepted >= FIRST)
 
 

@@ -20,7 +20,7 @@ from tacit.learn.telling import clean
 from tacit.traces import derived
 from tacit.traces.trace import Trace
 
-LEAST, MOST = 5_000, 24_000
+LEAST, MOST = 3_000, 24_000
 """Between these the budget grows with the session."""
 SHARE = 8
 """A digest may have one part in this many of the session's characters."""

@@ -1,8 +1,9 @@
 """A session as blocks: who said or did each thing, in the order in which it happened.
 
-Owns how one step is told, short or at length, and the fence. Everything that came from a session
-stands between two marks that carry a word found nowhere in it, so nothing inside can close a fence
-or open another. `digest.py` chooses among the blocks, `pages.py` shows them all.
+Owns how one step is told, short or at length, and the fence. Each piece that came from a session
+begins with a mark that carries a word found nowhere in it, and ends at the next mark, so nothing
+inside can close a fence or open another. What a tool printed is closed by a mark as well.
+`digest.py` chooses among the blocks, `pages.py` shows them all.
 """
 
 import hashlib
@@ -66,17 +67,18 @@ class Fence:
         number = 0
         while True:
             seed = data + number.to_bytes(4, "big")
-            self.word = "k" + hashlib.blake2b(seed, digest_size=4).hexdigest()
+            self.word = "k" + hashlib.blake2b(seed, digest_size=3).hexdigest()
             if self.word not in text:
                 break
             number += 1
 
     def around(self, block: Block) -> str:
-        """`block` between its marks."""
+        """`block` behind its mark; an output between two."""
         title = f" {block.title}" if block.title else ""
         opening = f"<{self.word} {block.origin} {block.step}{title}>"
-        between = "\n" if block.origin in ("user", "output") or "\n" in block.body else ""
-        return f"{opening}{between}{block.body}{between}</{self.word}>"
+        if block.origin == "output":
+            return f"{opening}\n{block.body}\n</{self.word}>"
+        return f"{opening} {block.body}"
 
 
 def blocks(trace: Trace, lengths: Lengths = SHORT) -> Iterator[Block]:

@@ -2,8 +2,8 @@
 
 In tacit.db. `reviews` has one row a session and method: what came of a look. `decisions` has one
 row a session and moment: whether it was to be looked at, and why or why not. By hand, a session
-that went on since counts as not looked at (`is_new`); a look that begins by itself happens once
-(`looked_at`).
+that went on since, or whose look failed, counts as not looked at (`is_new`); a look that begins by
+itself happens once (`looked_at`).
 """
 
 import sqlite3
@@ -98,9 +98,10 @@ class Ledger:
         return {row["session"]: row["outcome"] for row in rows}
 
     def is_new(self, stored: Stored, method: str) -> bool:
-        """Whether the session has not been looked at, or went on since."""
+        """Whether the session has not been looked at, went on since, or the look failed."""
         row = self._connection.execute(
-            "SELECT turns FROM reviews WHERE session = ? AND method = ?", (stored.id, method)
+            "SELECT turns FROM reviews WHERE session = ? AND method = ? AND outcome != 'failed'",
+            (stored.id, method),
         ).fetchone()
         return row is None or row["turns"] < stored.turns
 

@@ -25,7 +25,7 @@ from tacit.base.terminal import fit, one_line
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
-    "proposed", "failed", "question",
+    "noted", "forgot", "proposed", "failed", "question", "scheduled",
 ]  # fmt: skip
 Face = Literal["chat", "inbox", "desktop"]
 
@@ -34,7 +34,7 @@ STEPS = (
     CREATE TABLE notices (
       id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at REAL NOT NULL, kind TEXT NOT NULL,
       skill TEXT NOT NULL, change TEXT NOT NULL, root TEXT NOT NULL, session TEXT NOT NULL,
-      why TEXT NOT NULL, quiet INTEGER NOT NULL) STRICT;
+      why TEXT NOT NULL, actor TEXT NOT NULL, quiet INTEGER NOT NULL) STRICT;
     CREATE INDEX notices_at ON notices (at);
     CREATE TABLE told (
       notice INTEGER NOT NULL REFERENCES notices (id) ON DELETE CASCADE, face TEXT NOT NULL,
@@ -55,13 +55,15 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Kind
     skill: str = ""
-    """The skill that it is about."""
+    """The skill, or the fact, that it is about."""
     change: str = ""
     """The change that landed or waits."""
     root: str = ""
     """The skills folder of the change."""
     session: str = ""
     why: str = ""
+    actor: str = ""
+    """Who did it, or wants to."""
     quiet: bool = False
     """Only counted, not told by itself."""
     at: datetime = datetime.min.replace(tzinfo=UTC)
@@ -81,11 +83,12 @@ def line(notice: Notice) -> str:
     match notice.kind:
         case "proposed":
             keep = f"keep: tacit accept {short} · drop: tacit reject {short}"
-            return f"shall I keep {name}?{why} · see: tacit inbox {short} · {keep}"
+            what = "the draft " if notice.actor == "distiller" else ""
+            return f"shall I keep {what}{name}?{why} · see: tacit inbox {short} · {keep}"
         case "failed":
             session = one_line(notice.session)
             return f"could not learn from a session{why} · see: tacit why {session}"
-        case "question":
+        case "question" | "scheduled":
             return one_line(notice.why)
     return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
 
@@ -98,6 +101,8 @@ _SAYS = {
     "archived": "put the skill {} away",
     "restored": "brought the skill {} back",
     "merged": "merged the skill {} into another",
+    "noted": "noted the fact {}",
+    "forgot": "forgot the fact {}",
 }
 
 
@@ -111,7 +116,7 @@ def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
         connection.execute("DELETE FROM notices WHERE at < ? AND kind != 'question'", (old,))
         made = connection.execute(
             "INSERT OR IGNORE INTO notices (key, at, kind, skill, change, root, session, why,"
-            " quiet) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " actor, quiet) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 notice.key,
                 now.timestamp(),
@@ -121,6 +126,7 @@ def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
                 notice.root,
                 notice.session,
                 notice.why,
+                notice.actor,
                 notice.quiet,
             ),
         )
@@ -183,13 +189,15 @@ def _lines(found: Sequence[Notice], face: Face, most: int) -> tuple[str, ...]:
     if face == "inbox":  # which lists what waits, and asks for itself
         found = [notice for notice in found if notice.kind not in ("proposed", "question")]
     aloud = [notice for notice in found if not notice.quiet]
-    failed = [notice for notice in aloud if notice.kind == "failed"]
-    if len(failed) > 1:
-        aloud = [notice for notice in aloud if notice.kind != "failed"]
+    aloud, failed = _several(aloud, "failed")
+    aloud, noted = _several(aloud, "noted")
     lines = [line(notice) for notice in aloud[:most]]
     if len(aloud) > most:
         lines.append(f"and {len(aloud) - most} more · see: tacit inbox")
-    if len(failed) > 1:
+    if noted:
+        names = fit(", ".join(one_line(notice.skill) for notice in noted), _WHY)
+        lines.append(f"noted {len(noted)} facts: {names} · see: tacit memory")
+    if failed:
         last = fit(one_line(failed[0].why), _WHY)
         lines.append(
             f"could not learn from {len(failed)} sessions (last: {last}) · see: tacit jobs"
@@ -198,6 +206,14 @@ def _lines(found: Sequence[Notice], face: Face, most: int) -> tuple[str, ...]:
         waits = "1 change waits" if quiet == 1 else f"{quiet} changes wait"
         lines.append(f"{waits} in the inbox · see: tacit inbox")
     return tuple(lines)
+
+
+def _several(found: Sequence[Notice], kind: Kind) -> tuple[list[Notice], list[Notice]]:
+    """The others, and those of `kind` where there are several, to be told in one line."""
+    those = [notice for notice in found if notice.kind == kind]
+    if len(those) < 2:
+        return list(found), []
+    return [notice for notice in found if notice.kind != kind], those
 
 
 def _pending(connection: sqlite3.Connection, face: str, now: datetime) -> list[Notice]:
@@ -238,6 +254,7 @@ def _notice(row: sqlite3.Row) -> Notice:
         root=row["root"],
         session=row["session"],
         why=row["why"],
+        actor=row["actor"],
         quiet=bool(row["quiet"]),
         at=datetime.fromtimestamp(row["at"], UTC),
         id=row["id"],
@@ -273,7 +290,7 @@ def _write_prompt(found: tuple[Notice, ...]) -> None:
     numbers = " ".join(str(notice.id) for notice in found)
     try:
         prompt_line.put(paths.folders().data, [*lines, numbers] if lines else [])
-    except OSError:
+    except (TacitError, OSError):  # the other faces can still tell it
         return
 
 

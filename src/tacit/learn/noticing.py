@@ -6,8 +6,8 @@ What the user does, and what they said yes to, is no news to them.
 """
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
 from tacit.base import database
 from tacit.base.errors import TacitError
@@ -18,6 +18,7 @@ from tacit.changes.change import Applied, Change, Proposed, Verdict
 from tacit.learn import notices
 from tacit.learn.approving import FIRST, approval, question
 from tacit.learn.notices import Kind, Notice
+from tacit.skills.memory import MEMORY
 
 _listening: list[Callable[[], None]] = []
 # By the first operation of a change; one without any takes something back.
@@ -31,15 +32,21 @@ _WORDS: dict[str, Kind] = {
     "restore": "restored",
     "merge-into": "merged",
 }
+_OF_FACTS: dict[str, Kind] = {"create": "noted", "rewrite": "noted", "delete": "forgot"}
 
 
 def listen() -> None:
     """From now on, changes of the background in this process are announced. Twice is once."""
     if not _listening:
-        _listening.append(bus.subscribe(Applied, lambda event: _landed(event.change)))
-        _listening.append(
-            bus.subscribe(Proposed, lambda event: _waits(event.change, event.change.id))
-        )
+        _listening.append(bus.subscribe(Applied, _on_applied))
+        _listening.append(bus.subscribe(Proposed, _on_proposed))
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Changes of the background in this process are announced for a `with` block."""
+    with bus.listening(Applied, _on_applied), bus.listening(Proposed, _on_proposed):
+        yield
 
 
 def about(change: Change, verdict: Verdict) -> None:
@@ -67,6 +74,14 @@ def ask_to_go_on(learn: LearnSettings | None = None, *, landing: int = 0) -> str
     return text if notices.announce(Notice(kind="question", why=text), learn=learn) else ""
 
 
+def _on_applied(event: Applied) -> None:
+    _landed(event.change)
+
+
+def _on_proposed(event: Proposed) -> None:
+    _waits(event.change, event.change.id)
+
+
 def _landed(change: Change) -> None:
     word = _word(change)
     if change.actor not in BACKGROUND or word is None:
@@ -87,7 +102,8 @@ def _waits(change: Change, proposal: str) -> None:
 def _word(change: Change) -> Kind | None:
     if not change.operations:
         return "rolled-back"
-    word = _WORDS.get(str(change.operations[0].__struct_config__.tag))
+    words = _OF_FACTS if change.root.endswith(MEMORY) else _WORDS
+    word = words.get(str(change.operations[0].__struct_config__.tag))
     return "repaired" if word == "edited" and change.actor == "improver" else word
 
 
@@ -99,6 +115,7 @@ def _notice(change: Change, kind: Kind, number: str = "", *, quiet: bool = False
         root=change.root,
         session=change.session,
         why=change.reason,
+        actor=change.actor,
         quiet=quiet,
     )
 

@@ -2,7 +2,7 @@
 
 The schedules are `work/`'s; they lie in the data folder as skills with a `schedule.json` beside the
 SKILL.md. Here only the names in it are read, so that the layers below know what must not be put
-away. A file that cannot be read names nothing, and takes no other one with it.
+away.
 """
 
 import os
@@ -10,6 +10,7 @@ import os
 import msgspec
 
 from tacit.base import paths
+from tacit.base.errors import Damaged
 from tacit.skills.naming import normal
 
 BINDING = "schedule.json"
@@ -24,15 +25,18 @@ def folder() -> str:
     return os.path.join(paths.folders().data, "scheduled")
 
 
-def skills_in_use() -> dict[str, tuple[str, ...]]:
-    """The skills that schedules run, by name, each with the names of those schedules."""
+def skills_in_use(*, strict: bool = False) -> dict[str, tuple[str, ...]]:
+    """The skills that schedules run, by name, each with the names of those schedules.
+
+    With `strict`, a schedule that cannot be read raises `Damaged`: it may need any of them.
+    """
     found: dict[str, tuple[str, ...]] = {}
     try:
         names = sorted(os.listdir(folder()))
     except OSError:
         return {}
     for name in names:
-        for skill in () if name.startswith(".") else _used_by(name):
+        for skill in () if name.startswith(".") else _used_by(name, strict):
             found[normal(skill)] = (*found.get(normal(skill), ()), name)
     return found
 
@@ -42,9 +46,12 @@ def used_by_schedules(skill: str) -> tuple[str, ...]:
     return skills_in_use().get(normal(skill), ())
 
 
-def _used_by(name: str) -> tuple[str, ...]:
+def _used_by(name: str, strict: bool) -> tuple[str, ...]:
+    path = os.path.join(folder(), name, BINDING)
     try:
-        with open(os.path.join(folder(), name, BINDING), "rb") as file:
+        with open(path, "rb") as file:
             return msgspec.json.decode(file.read(1_000_000), type=_Names).skills
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        if strict and os.path.isdir(os.path.dirname(path)):
+            raise Damaged(f"the schedule '{name}' cannot be read: {error}") from error
         return ()

@@ -77,17 +77,26 @@ class Search:
     def find(self, query: str, limit: int = 10) -> list[Hit]:
         """The best `limit` skills for `query`, best first; ties in the order of their names."""
         query = words.speakable(query)
+        best = self._scores(query, limit)
+        telling = self._telling(words.without_stops(Counter(_exact(query))))
+        return [Hit(entry, score, *best_line(entry, telling)) for score, entry in best]
+
+    def scores(self, query: str, limit: int = 10) -> list[tuple[float, Entry]]:
+        """As `find`, by the index alone: no skill is opened."""
+        return self._scores(words.speakable(query), limit)
+
+    def _scores(self, query: str, limit: int) -> list[tuple[float, Entry]]:
         try:
-            return self._find(query, limit)
+            return self._rank(query, limit)
         except BaseException as error:
             if not is_damage(error):
                 raise
         self._index.rebuild(self._snapshots)  # some damage shows only when it is read
         self._prepare()
-        return self._find(query, limit)
+        return self._rank(query, limit)
 
-    def _find(self, query: str, limit: int) -> list[Hit]:
-        exact = words.EXACT.analyze(words.fold(query))
+    def _rank(self, query: str, limit: int) -> list[tuple[float, Entry]]:
+        exact = _exact(query)
         stemmed = words.STEMMED.analyze(words.fold(words.with_parts(query)))
         plain = words.without_stops(Counter(exact))
         stems = words.without_stops(Counter(stemmed), stemmed=True)
@@ -109,9 +118,7 @@ class Search:
                 lift = NAME_COVER * _cover(name, stems) + DESCRIPTION_COVER * _cover(about, stems)
                 # Five digits: the order must not hang on how the engine added up its floats.
                 scored.append((float(f"{score * (1 + lift):.5g}"), entry))
-        telling = self._telling(plain)
-        best = _in_order(scored)[:limit]
-        return [Hit(entry, score, *best_line(entry, telling)) for score, entry in best]
+        return _in_order(scored)[:limit]
 
     def _candidates(self, wanted: tantivy.Query, depth: int) -> list[tuple[float, Any]]:
         """The best `depth` documents, and all that score like the last of them: which of those
@@ -169,6 +176,11 @@ class Search:
         terms = [(should, query.term_query(self._schema, "root", key, "basic")) for key in keys]
         any_root = query.boolean_query(terms)
         return query.const_score_query(any_root, 0.0)
+
+
+def _exact(query: str) -> list[str]:
+    found: list[str] = words.EXACT.analyze(words.fold(query))
+    return found
 
 
 def _stress(analyzed: list[str], counts: "Counter[str]") -> dict[str, float]:

@@ -77,13 +77,12 @@ class Desk:
         if self._engine is None:
             if now < self._next_try or not self._is_wanted():
                 return False
-            self._next_try = now + _TRY
             self._engine = self._open()
             self._looked = 0.0
             self._said = ""
         for asked in requests.waiting():
             self._engine.put(asked)
-            requests.take(asked)
+            requests.take(asked, shared=self._engine.place.shared)
         if now - self._looked >= _EVERY:
             self._engine.attend()
             self._tidy(self._engine.place)
@@ -102,7 +101,10 @@ class Desk:
         if not where.has_engine():
             return False
         place = where.place()
-        if place.shared and self.stays:
+        if self._looked == 0.0:  # a worker that was killed may have left something
+            self._looked = time.monotonic()
+            self._tidy(place)
+        if (place.shared and self.stays) or requests.waiting():
             return True
         ahead = where.ahead(place)
         return ahead.ready > 0 or (not self.stays and 0 < ahead.due < time.time() + SOON)
@@ -118,7 +120,7 @@ class Desk:
 
     def _tidy(self, place: where.Place) -> None:
         """Drop the requests whose jobs are over; ask again for those that no queue knows."""
-        taken = requests.taken()
+        taken = requests.taken(shared=place.shared)
         if not taken:
             return
         known: dict[str, bool] = {}

@@ -98,6 +98,8 @@ class Engine:
 
     def __init__(self, place: Place, settings: JobSettings) -> None:
         """Start it, and take up what a killed worker left. Raises as `where.check` does."""
+        if _active:  # of one that was stopped: two at once would do the same job
+            raise Busy("a job that was begun before is still running", "wait for it to end")
         make(place)
         where.check(place)
         self.place = place
@@ -157,6 +159,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop without waiting for jobs that run: whoever starts next takes them up."""
+        _Log.muted = True
         DBOS.destroy()
         self.presence.leave()
 
@@ -211,7 +214,7 @@ class _Hold:
         return DBOS.run_step({"name": name}, function)
 
 
-@DBOS.workflow(name=_WORKFLOW, max_recovery_attempts=KILLS)
+@DBOS.workflow(name=_WORKFLOW, max_recovery_attempts=KILLS - 1)
 def _attempt(text: str) -> dict[str, Any]:
     """One attempt at a job."""
     ticket = msgspec.json.decode(text, type=Ticket)
@@ -295,13 +298,19 @@ def _config(place: Place, name: str) -> DBOSConfig:
 class _Log(logging.Handler):
     """The engine's own warnings, in the worker's log."""
 
+    muted = False
+    """Whether it has been stopped: what a job that runs on then meets is no news."""
+
     def emit(self, record: logging.LogRecord) -> None:
+        if self.muted:
+            return
         error = record.exc_info[1] if record.exc_info else None
         log(f"engine: {record.getMessage()[:500]} {first_line(error) if error else ''}")
 
 
 def quieten() -> None:
     """Have the engine's warnings in the worker's log, and nothing of it on a terminal."""
+    _Log.muted = False
     engine = logging.getLogger("dbos")
     if not any(isinstance(handler, _Log) for handler in engine.handlers):
         engine.handlers = [_Log()]  # one that is there keeps it off the terminal

@@ -64,6 +64,8 @@ class Entry(msgspec.Struct, frozen=True):
     payload: dict[str, Any] = {}
     changes: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    home: str = ""
+    """The machine that asked for it."""
 
     @property
     def live(self) -> bool:
@@ -117,7 +119,8 @@ def retry(name: str) -> Entry:
         elif entry.state in ("cancelled", "stuck"):
             client.resume_workflow(run, queue_name=queue_of(entry.kind))
         else:
-            ticket = Ticket(entry.kind, entry.key, entry.payload, last.number + 1)
+            number = last.number + 1
+            ticket = Ticket(entry.kind, entry.key, entry.payload, number, home=entry.home)
             client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
     requests.wake()
     return show(entry.id)
@@ -225,6 +228,7 @@ def _entry(job: str, runs: "list[WorkflowStatus]") -> Entry | None:
         ticket.payload,
         tuple(changes),
         attempts,
+        ticket.home,
     )
 
 
@@ -233,7 +237,7 @@ def _attempt(number: int, status: "WorkflowStatus") -> Attempt:
     state = "failed" if done.outcome == "failed" else _STATES.get(status.status, "queued")
     reason = done.reason
     if state == "stuck":
-        reason = f"its worker was gone {status.recovery_attempts} times while it ran"
+        reason = f"its worker was gone {(status.recovery_attempts or 1) - 1} times while it ran"
     elif state == "cancelled":
         reason = "cancelled by you"
     elif status.error is not None:

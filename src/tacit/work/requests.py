@@ -19,7 +19,8 @@ from tacit.base.errors import Unwritable
 from tacit.work.kinds import get, job_id, names
 
 _ENDING = ".request"
-_TAKEN = "taken"
+# By whether others share the queues: a job in one place is unknown in the other.
+_TAKEN = {False: "taken", True: "taken-shared"}
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -79,14 +80,14 @@ def waiting() -> list[Request]:
     return sorted(usable, key=lambda r: (r.at, r.path))
 
 
-def taken() -> list[Request]:
-    """The requests whose jobs are in the queues and not over."""
-    return [r for path in _files(_TAKEN) if (r := read(path)) is not None]
+def taken(*, shared: bool = False) -> list[Request]:
+    """The requests whose jobs are in the queues, this machine's or shared ones, and not over."""
+    return [r for path in _files(_TAKEN[shared]) if (r := read(path)) is not None]
 
 
-def take(asked: Request) -> None:
+def take(asked: Request, *, shared: bool = False) -> None:
     """The job is in the queue: keep the request under the job's name. Twice is once."""
-    folder = os.path.join(_folders(paths.folders().data)[0], _TAKEN)
+    folder = os.path.join(_folders(paths.folders().data)[0], _TAKEN[shared])
     try:
         hook.make_private(folder)
         try:
@@ -107,9 +108,10 @@ def drop(asked: Request) -> None:
 
 def over(job: str) -> None:
     """The job is over: its request is not needed any more. Twice is once."""
-    for folder in _folders(paths.folders().data):
+    spool = _folders(paths.folders().data)[0]
+    for part in _TAKEN.values():
         try:
-            os.unlink(os.path.join(folder, _TAKEN, job + _ENDING))
+            os.unlink(os.path.join(spool, part, job + _ENDING))
         except OSError:
             continue
 

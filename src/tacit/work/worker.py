@@ -26,6 +26,7 @@ from tacit.work import glue, linking, requests
 from tacit.work.desk import Desk
 from tacit.work.intake import SessionStored, find_source
 from tacit.work.log import log
+from tacit.work.schedules.ticking import Ticking
 
 _STEP = 1.0
 _PATIENCE = 3.0
@@ -144,6 +145,7 @@ def _until_idle(
     stop: Callable[[], bool],
 ) -> int:
     events.sweep()
+    ticking = Ticking()
     taken = 0
     last = time.monotonic()
     try:
@@ -151,7 +153,7 @@ def _until_idle(
             for session in events.due(events.pending(), time.time(), quiet):
                 taken += take_up(session)
                 last = time.monotonic()
-            if desk.turn():
+            if ticking.turn() | desk.turn():
                 last = time.monotonic()
             elif not events.pending() and time.monotonic() - last >= idle:
                 worth_staying = glue.idle() or desk.stays
@@ -183,7 +185,7 @@ def take_up(session: QuietSession) -> bool:
             log(f"{name}: {written.status}, {written.turns} turns")
             stored = written.status in ("new", "grown")
             if written.id:
-                bus.publish(SessionStored(written.id, written.status, ended=True))
+                _tell(SessionStored(written.id, written.status, ended=True))
     except TacitError as error:
         log(f"{name}: {error.message}")
     except Exception as error:  # one broken session must not keep the others waiting
@@ -191,6 +193,14 @@ def take_up(session: QuietSession) -> bool:
     for event in session.events:
         events.done(event)
     return stored
+
+
+def _tell(stored: SessionStored) -> None:
+    """Publish it; what a listener could not do is no fault of the session's, but is said."""
+    bus.publish(stored)
+    for event, error in bus.errors:
+        if event is stored:
+            log(f"{stored.id}: what follows was not asked for: {error or type(error).__name__}")
 
 
 def _sign(descriptor: int, text: bytes) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from conftest import Library
+from aging import Library
+
 from tacit.base import database, paths
 from tacit.changes import exchange
 from tacit.changes.place import user_place

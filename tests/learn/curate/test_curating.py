@@ -11,11 +11,12 @@ import pytest
 from used_sessions import session, used
 
 from tacit.base import database, locks, trust
-from tacit.base.errors import Busy, Damaged
+from tacit.base.errors import Busy, Damaged, Unwritable
 from tacit.base.sections import LearnSettings
 from tacit.changes import private
 from tacit.changes.change import Archive, Pin, Restore
 from tacit.changes.grouping import undo_group
+from tacit.changes.objects import Objects
 from tacit.changes.place import project_place
 from tacit.learn.curate.book import Book
 from tacit.learn.curate.curating import curate, rehearse
@@ -56,7 +57,8 @@ def test_two_hundred_skills_over_120_days(library) -> None:
     library.curate()
     for day in range(1, 121):
         library.days(1)
-        due = [name for name in plan.get(day, ()) if name in library.live()]
+        there = library.live()
+        due = [name for name in plan.get(day, ()) if name in there]
         library.use(*due)
         last.update(dict.fromkeys(due, day))
         if day % 7 == 0 or day == 120:
@@ -311,3 +313,33 @@ def test_the_report_says_what_why_and_how_to_undo(library) -> None:
     evil = msgspec.structs.replace(report.moved[0], skill="a|b`\n# c")
     text = markdown(msgspec.structs.replace(report, moved=(evil,)))
     assert "| a\\|b' # c |" in text
+
+
+def test_nothing_is_put_away_or_taken_back_without_its_safety_copy(library, monkeypatch) -> None:
+    """Where no version can be written, archiving and undoing leave every byte; later they go on."""
+
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    library.put("one")
+    library.curate()
+    library.weeks(12)
+    library.days(7)
+    folder = Path(library.gate.site().history.folder)
+    folder.mkdir(parents=True)
+    (folder / "objects").write_bytes(b"no object can be put here")
+    before = library.everything()
+    with pytest.raises(Unwritable):
+        library.curate()
+    assert library.everything() == before
+    (folder / "objects").unlink()
+    library.curate()
+    assert library.archived() == {"one"}
+    run = library.gate.site().history.head("one").record.group
+    away = library.everything()
+    (library.root / ".archive" / "one" / "SKILL.md").write_text("edited in the archive\n")
+    edited = library.everything()
+    monkeypatch.setattr(Objects, "write", full)
+    with pytest.raises(Unwritable):
+        undo_group(library.gate, run, actor="user")
+    assert library.everything() == edited != away

@@ -31,7 +31,7 @@ class TestList:
         assert set(found) == {"skills"}
         assert all(set(entry) == ENTRY for entry in found["skills"])
         assert [entry["name"] for entry in found["skills"]] == [
-            "broken", "git-rebase", "pdf-forms", "数据库", "using-tacit",
+            "broken", "git-rebase", "pdf-forms", "数据库", "schedule-creator", "using-tacit",
         ]  # fmt: skip
 
     def test_in_a_pipe(self, tacit, skills: Path) -> None:
@@ -71,7 +71,7 @@ class TestList:
         def names(*options: str) -> list[str]:
             return [entry["name"] for entry in tacit.json("list", *options)["skills"]]
 
-        assert names("--scope", "bundled") == ["using-tacit"]
+        assert names("--scope", "bundled") == ["schedule-creator", "using-tacit"]
         assert names("--origin", "learned") == ["learned"]
         assert names("--host", "claude-code") == []
         assert names("--problems") == ["broken", "learned"]
@@ -349,7 +349,7 @@ class TestConfig:
     def test_json(self, tacit) -> None:
         """The keys that scripts rely on."""
         found = tacit.json("config")
-        assert set(found) == {"settings", "ignored"}
+        assert set(found) == {"settings", "ignored", "strays"}
         assert all(set(row) == {"key", "value", "source", "about"} for row in found["settings"])
         assert set(tacit.json("config", "search.limit")) == {"key", "value", "source", "about"}
         assert set(tacit.json("config", "--path")) == {"path"}

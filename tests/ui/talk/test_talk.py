@@ -102,6 +102,19 @@ def test_no_argument_steers_a_terminal(arguments: dict[str, object]) -> None:
     assert "\n" not in words.subject(arguments)
 
 
+def test_a_preview_of_a_fact_shows_what_it_replaces(home: Path) -> None:
+    """Whoever allows a fact to be noted or forgotten sees what stands under its name now."""
+    folder = home / ".agents" / "memory" / "editor"
+    folder.mkdir(parents=True)
+    (folder / "FACT.md").write_text("---\nname: editor\ndescription: It is Emacs.\n---\n")
+    arguments = {"name": "editor", "fact": "It is Helix.", "kind": "user"}
+    for tool in ("remember", "forget"):
+        text, kind = preview(Request(tool, "write", "editor", arguments), str(home / "work"))
+        assert kind == "text"
+        assert text.startswith("now, in user: It is Emacs.\n")
+        assert "It is Helix." in text
+
+
 def test_a_preview_is_a_diff_against_the_file(home: Path) -> None:
     """A write shows what changes in the file; one outside the project is not read."""
     (home / "work" / "a.txt").write_text("one\ntwo\n")

@@ -11,9 +11,8 @@ from tacit.work.schedules.times import understand
 
 def binding(when: str, now: datetime, zone: str = "UTC", **more: Any) -> Binding:
     found = understand(when, now, zone)
-    return Binding(
-        when=when, timing=found.timing, zone=found.zone, made=now, since=now, project="/tmp", **more
-    )
+    bound = {"project": "/tmp"} | more
+    return Binding(when=when, timing=found.timing, zone=found.zone, made=now, since=now, **bound)
 
 
 def scheduled(when: str, now: datetime, zone: str = "UTC", **more: Any) -> Schedule:

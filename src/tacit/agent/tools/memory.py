@@ -63,7 +63,7 @@ async def remember_fact(call: Remember, context: Context) -> Result:
     fact = _find(call.name, place, context)
     if verdict.applied and fact is not None and fact.state == "untrusted":
         text += "\nIt is not recalled until the user trusts the project: tacit trust"
-    return Result(text, failed=not verdict.applied)
+    return _result(verdict, text)
 
 
 async def forget_fact(call: Forget, context: Context) -> Result:
@@ -79,7 +79,7 @@ async def forget_fact(call: Forget, context: Context) -> Result:
         return forget(_gate(places, context), place.root, call.name, _why(call.reason, context))
 
     verdict, text = await _verdict(propose, call.name, place, context)
-    return Result(text, failed=not verdict.applied)
+    return _result(verdict, text)
 
 
 async def recall(call: Recall, context: Context) -> Result:
@@ -151,6 +151,10 @@ async def _verdict(
     if verdict.applied:
         text += f"\nThe user can take it back: tacit undo {verdict.change}"
     return verdict, text
+
+
+def _result(verdict: Verdict, text: str) -> Result:
+    return Result(text, failed=not verdict.applied, changed="fact" if verdict.applied else "")
 
 
 def _check_use(context: Context) -> None:

@@ -9,6 +9,8 @@ it all the same makes it their own.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
+import msgspec
+
 from tacit.base import secrets
 from tacit.changes.scan import contents, powers
 from tacit.changes.scan.characters import disguised_words, is_disguised, script, without_invisible
@@ -66,8 +68,9 @@ class _File:
         readings = views(text)
         yield from self._steering(readings)
         yield from self._reach(readings)
-        if self._path.lower() == "skill.md":
+        if self._path.lower() in _HEADED:
             yield from self._head(text)
+            yield from self._escaped(text)
 
     def _finding(
         self,
@@ -212,6 +215,16 @@ class _File:
                 "leave it out, or let a person see that the task needs it",
             )  # fmt: skip
 
+    def _escaped(self, text: str) -> Iterator[Finding]:
+        """What the head says by escapes, as `"\\u200b"`: those who read it get the character."""
+        parts = frontmatter.split(text)
+        if not parts.head or "\\" not in parts.head:
+            return
+        values, _ = frontmatter.parse(parts.head, parts.head_line)
+        said = "\n".join(_strings(values))
+        for found in (*self._secrets(said), *self._hidden(said), *self._steering(views(said))):
+            yield msgspec.structs.replace(found, line=parts.head_line)
+
     def _head(self, text: str) -> Iterator[Finding]:
         for claim in powers.claims(text):
             yield self._finding(
@@ -235,6 +248,9 @@ class _File:
                 "write the name in the letters of one alphabet",
             )  # fmt: skip
 
+
+_HEADED = ("skill.md", "fact.md")
+"""The files whose frontmatter is read by others."""
 
 # Secrets whose shape is shared with harmless things: (learned, a person's own).
 _WEAK_SECRETS: dict[str, tuple[Severity, Severity]] = {
@@ -263,6 +279,15 @@ _HIDDEN_MESSAGE = {
     "reordered-text": "direction controls make the line read in another order than it is stored",
     "control-characters": "control characters stand in the text",
 }
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Every text in what the frontmatter holds."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
 
 
 def _splits_word(text: str, at: int) -> bool:

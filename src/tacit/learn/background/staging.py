@@ -165,12 +165,7 @@ class Staging:
 
     def discard(self) -> None:
         """Remove the folder. Twice is the same as once."""
-        above, name = os.path.split(self.path)
-        try:
-            with Folder(os.open(above, _OPEN), above) as folder:
-                remove_tree(folder, name)
-        except FileNotFoundError:
-            pass
+        _remove(self.path)
 
     def _read(self) -> list[Edited | Spoilt]:
         found: list[Edited | Spoilt] = []
@@ -203,6 +198,11 @@ class Staging:
         return Folder(os.open(path, _OPEN), path)
 
 
+def clear(job: str, *, data: str | None = None) -> None:
+    """Remove what a killed try of `job` left behind, where it is not to be done again."""
+    _remove(os.path.join(data or paths.folders().data, "staging", _name(job)))
+
+
 def change_id(job: str, skill: str, *, data: str | None = None) -> str:
     """The id of what `job` changes in `skill`: the same each time, so that it lands once.
 
@@ -230,6 +230,15 @@ def _began(job: str, data: str) -> str:
         os.unlink(fresh)
     with open(path, encoding="ascii") as file:
         return file.read()
+
+
+def _remove(path: str) -> None:
+    above, name = os.path.split(path)
+    try:
+        with Folder(os.open(above, _OPEN), above) as folder:
+            remove_tree(folder, name)
+    except FileNotFoundError:
+        pass
 
 
 def _name(job: str) -> str:

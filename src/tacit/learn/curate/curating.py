@@ -77,6 +77,8 @@ def curate(world: World, settings: Settings, *, by: str = "user") -> Report:
         notes = sound_tables(world, store)
         book = Book(store.connection)
         for left in book.curations("begun"):
+            if left.by == "model":  # a consolidation; see consolidating.py
+                continue
             _carry_out(world, settings, store, book, msgspec.json.decode(left.plan, type=Plan))
         plan = make_plan(world, Rules.of(settings.curate), store, book, by, notes)
         book.begin(plan.id, plan.at, by, msgspec.json.encode(plan))
@@ -193,9 +195,13 @@ def _carry_out(world: World, settings: Settings, store: Store, book: Book, plan:
 
 def write_report(world: World, report: Report) -> str:
     """Put a report where the user can find it; the path."""
-    path = os.path.join(world.data, "reports", f"curation-{report.id}.md")
+    path = report_path(world, report.id)
     write_atomic(path, markdown(report).encode("utf-8", "backslashreplace"))
     return path
+
+
+def report_path(world: World, run: str) -> str:
+    return os.path.join(world.data, "reports", f"curation-{run}.md")
 
 
 def _do(gate: Gate, plan: Plan, act: Act, root: str, found: Found | None) -> Moved:
@@ -243,7 +249,7 @@ def _act(skill: Found, run: str, number: int, was: State, new: Age, rules: Rules
         before=was,
         after=new.state,
         days=round(new.idle, 2),
-        why=_why(new, rules),
+        why=_why(was, new, rules),
         change=change_id(run, number, skill.skill),
         uses=skill.uses,
         digest=skill.digest,
@@ -262,11 +268,11 @@ def _note(skill: Found, known: Noted | None, new: Age, now: datetime) -> Noted:
     )
 
 
-def _why(new: Age, rules: Rules) -> str:
+def _why(was: State, new: Age, rules: Rules) -> str:
     if new.state == "active":
-        return "it was used or edited"
+        return "it was brought back" if was == "archived" else "it was used or edited"
     limit = rules.archive if new.state == "archived" else rules.stale
-    return f"{new.idle:.0f} days without use or edit; the limit is {limit:g}"
+    return f"{int(new.idle)} days without use or edit; the limit is {limit:g}"
 
 
 def _uses(store: Store) -> int:

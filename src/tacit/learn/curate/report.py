@@ -13,6 +13,9 @@ from tacit.learn.curate.states import State
 Outcome = Literal["done", "proposed", "refused", "used meanwhile", "would"]
 
 
+_DONE = ("done", "would")
+
+
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
     """A skill that changed its state."""
 
@@ -83,11 +86,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             ("archived", "archived"),
             ("active", "in use again"),
         ):
-            if count := sum(m.after == state and m.outcome == "done" for m in self.moved):
+            if count := sum(m.after == state and m.outcome in _DONE for m in self.moved):
                 parts.append(f"{count} {word}")
-        absorbed = sum(len(j.absorbed) for j in self.joined if j.outcome == "done")
-        if absorbed:
-            parts.append(f"{absorbed} joined into {len(self.joined)}")
+        joined = [j for j in self.joined if j.outcome in _DONE]
+        if joined:
+            absorbed = sum(len(j.absorbed) for j in joined)
+            parts.append(f"{absorbed} joined into {len(joined)}")
         return ", ".join(parts) or "nothing to do"
 
 

@@ -1,10 +1,11 @@
-"""Which skills something on a clock refers to. Whoever keeps schedules says so here.
+"""Which skills something on a clock refers to: Tacit's own schedules, and whoever says so here.
 
-The schedules lie a layer above; they are asked through this one seam. One that fails to answer
-keeps everything: then nobody knows what a schedule needs.
+One that fails to answer keeps everything: then nobody knows what a schedule needs.
 """
 
 from collections.abc import Callable, Iterable
+
+from tacit.skills.scheduled import skills_in_use
 
 Names = Callable[[], Iterable[str]]
 
@@ -19,4 +20,5 @@ def tell_by(names: Names) -> None:
 
 def scheduled_names() -> frozenset[str]:
     """The names of all skills that a schedule refers to. Raises what the schedules raise."""
-    return frozenset(name for names in _askers for name in names())
+    told = (name for names in _askers for name in names())
+    return frozenset((*skills_in_use(strict=True), *told))

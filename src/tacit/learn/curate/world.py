@@ -19,6 +19,7 @@ from tacit.base.database import FILE_NAME
 from tacit.base.errors import TacitError
 from tacit.changes.history import History
 from tacit.changes.place import Place, project_place, user_place
+from tacit.learn.curate.schedules import scheduled_names
 from tacit.traces.store import Store
 
 
@@ -30,7 +31,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     cache: str
     clock: Clock = SystemClock()
     scheduled: frozenset[str] = frozenset()
-    """Names of skills that something on a clock refers to."""
+    """Names of skills that something on a clock refers to, as `skills.naming.normal` has them."""
     copy_of: tuple[Place, ...] = ()
     """Of a copy: what its places were copied from, in their order."""
 
@@ -44,15 +45,18 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return list(zip(self.places, self.copy_of or self.places, strict=True))
 
 
-def here(clock: Clock | None = None, scheduled: frozenset[str] = frozenset()) -> World:
-    """The user's own skills, and those of every project in which a session was seen."""
+def here(clock: Clock | None = None) -> World:
+    """The user's own skills, and those of every project in which a session was seen.
+
+    Raises `Damaged` where a schedule cannot be read: nobody knows then which skills it needs.
+    """
     folders = paths.folders()
     return World(
         places=tuple(known_places(os.path.join(folders.data, FILE_NAME))),
         data=folders.data,
         cache=folders.cache,
         clock=clock or SystemClock(),
-        scheduled=scheduled,
+        scheduled=scheduled_names(),
     )
 
 

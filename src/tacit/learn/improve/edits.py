@@ -34,6 +34,8 @@ def told(old: Mapping[str, File], new: Mapping[str, File]) -> str:
     parts: list[str] = []
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
+        if before is None or after is None:
+            parts.append(f"{path} is {'new' if before is None else 'removed'}")
         if before != after:
             parts += unified_diff(_lines(before), _lines(after), path, path, n=1, lineterm="")
     return "\n".join(line.rstrip("\n") for line in parts)
@@ -52,7 +54,10 @@ def _edit(path: str, before: File, after: File) -> Edit | None:
     first, last = start, len(mine) - end
     while True:
         wanted = "".join(mine[first:last])
-        if wanted and one.count(wanted) == 1:
+        # In a file with Windows line ends, one without any would be taken to mean them.
+        plain = "\r\n" not in one or "\r" in wanted
+        # Not by counting: where it overlaps itself, the first place is not the only one.
+        if wanted and plain and one.find(wanted) == one.rfind(wanted):
             with_ = "".join(theirs[first : len(theirs) - (len(mine) - last)])
             return Edit(wanted, with_, path)
         if first == 0 and last == len(mine):

@@ -12,38 +12,44 @@ from tacit.base.errors import NotFound
 from tacit.base.sections import ImproveSettings, Settings
 from tacit.changes.actor import acting_as
 from tacit.changes.change import Change, Edit, Verdict
+from tacit.changes.files import to_bytes
 from tacit.changes.gate import Gate
 from tacit.changes.place import places_here
 from tacit.learn.approving import gate_for
 from tacit.learn.background import room
-from tacit.learn.background.staging import Copied, Staging, change_id
+from tacit.learn.background.staging import Copied, Staging, change_id, clear
 from tacit.learn.background.task import Task
 from tacit.learn.improve.brief import brief
 from tacit.learn.improve.broker import Broker, Repaired, announce
 from tacit.learn.improve.checking import tools_of
 from tacit.learn.improve.own import apply_own
 from tacit.learn.improve.repairs import Attempt, Repairs
-from tacit.learn.improve.triggers import Case, where
+from tacit.learn.improve.triggers import KIND, Case, where
+from tacit.learn.provenance.check import Witness
+from tacit.learn.provenance.sources import sources
 from tacit.traces.store import Store
 
-KIND = "improve"
 _TOOLSET = "tacit.learn.improve.tools:tools"
 
 
 def repair(store: Store, case: Case, settings: Settings, job: str) -> Repaired:
     """Have the skill of `case` repaired. `job` is the same each time that this is the same work."""
-    gate = gate_for(places_here(where(case.run.project)), settings)
+    trace = store.trace(case.run.session)
+    witness = Witness(sources(trace))
+    gate = gate_for(places_here(where(case.run.project)), settings, scanner=witness)
     repairs = Repairs(store.connection)
     with acting_as("improver"):
+        # What stood there before is not held against the repair, wherever it came from.
+        witness.knows([to_bytes(gate.look(case.skill, case.entry.root).contents.files)])
         if (done := _done_before(gate, repairs, case, job, settings)) is not None:
+            clear(job)
             return done
         earlier = repairs.of(case.skill, case.entry.root)
         repairs.begin(_attempt(case, job))
         staging = Staging.open(job)
         try:
             copied = staging.copy_in(gate, case.skill, case.entry.root)
-            tools = tools_of(store.trace(case.run.session))
-            broker = Broker(gate, staging, copied, case, settings, tools, repairs)
+            broker = Broker(gate, staging, copied, case, settings, tools_of(trace), repairs)
             task = _task(staging, copied, broker, earlier, settings.improve)
             ran = room.run(task, broker, settings)
             result = broker.result(ran)

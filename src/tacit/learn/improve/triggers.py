@@ -5,6 +5,7 @@ asks turns each `Due` into a job of the kind `improve`, whose key makes sure tha
 """
 
 import os
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -23,6 +24,9 @@ from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
 KIND = "improve"
+"""The kind of job, and what its spending is booked under."""
+FRESH = timedelta(days=7)
+"""A use that is longer ago is not looked at by itself: an import brings in years of them."""
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -40,7 +44,9 @@ class Case(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     entry: Entry
     why_not: str = ""
-    """Why it is not looked at; empty when it is."""
+    """Why it is not looked at by itself; empty when it is."""
+    never: bool = False
+    """Whether that holds also when the user asks for it."""
 
     @property
     def skill(self) -> str:
@@ -72,10 +78,9 @@ def cases(store: Store, trace: Trace, settings: Settings) -> list[Case]:
     for run in runs_of(trace, recording.versions_for(trace.project)):
         failures = counted(run, settings.improve)
         entry = library.find(run.skill) if failures else None
-        if entry is None or entry.state == "untrusted":
+        if entry is None:
             continue
-        case = Case(run, failures, entry)
-        case = msgspec.structs.replace(case, why_not=_why_not(store, case, settings))
+        case = _judged(store, Case(run, failures, entry), settings)
         known = found.get(entry.folder)
         if known is None or known.why_not:
             found[entry.folder] = case
@@ -102,8 +107,7 @@ def find_case(
         raise NotFound(f"the skill '{skill}' was not used in {trace.id}", "see: tacit sessions")
     failed = [run for run in runs if counted(run, settings.improve)]
     run = (failed or runs)[-1]
-    case = Case(run, counted(run, settings.improve), entry)
-    return msgspec.structs.replace(case, why_not=_why_not(store, case, settings))
+    return _judged(store, Case(run, counted(run, settings.improve), entry), settings)
 
 
 def aside(run: Run) -> str:
@@ -125,20 +129,32 @@ def folder_of(entry: Entry) -> str:
     return os.path.relpath(entry.folder, entry.root)
 
 
-def _why_not(store: Store, case: Case, settings: Settings) -> str:
-    entry, run = case.entry, case.run
+def _judged(store: Store, case: Case, settings: Settings) -> Case:
+    if why := _why_never(case.entry):
+        return msgspec.structs.replace(case, why_not=why, never=True)
+    return msgspec.structs.replace(case, why_not=_why_not(store, case, settings))
+
+
+def _why_never(entry: Entry) -> str:
     if entry.origin in ("bundled", "installed"):
         return f"'{entry.name}' is {entry.origin}: it is not the user's to mend"
+    if entry.state == "untrusted":
+        return f"'{entry.name}' is of a project that is not trusted"
+    return f"'{entry.name}' is pinned" if _is_pinned(entry) else ""
+
+
+def _why_not(store: Store, case: Case, settings: Settings) -> str:
+    entry, run = case.entry, case.run
     if run.digest and run.digest != entry.digest:
         return f"'{entry.name}' has been changed since"
+    if run.at is not None and datetime.now(UTC) - run.at > FRESH:
+        return f"it was used on {run.at:%Y-%m-%d}, which is long ago"
     repairs = Repairs(store.connection)
     known = repairs.looked_at(case.skill, entry.root, run.digest or entry.digest)
     if {failure.mark for failure in case.failures} <= known:
         return "this failure was looked at before, for this version"
     if until := repairs.rests_until(case.skill, entry.root, settings.improve.cooldown_hours):
         return f"it was looked at lately; again from {until:%Y-%m-%d %H:%M} UTC"
-    if _is_pinned(entry):
-        return f"'{entry.name}' is pinned"
     return ""
 
 
@@ -157,7 +173,10 @@ def _verdicts(store: Store, trace: Trace, settings: Settings) -> list[Due]:
         entry = library.find(name)
         if entry is None:
             continue
-        watched = probation.look(store.connection, entry.root, folder_of(entry), settings)
+        try:
+            watched = probation.look(store.connection, entry.root, folder_of(entry), settings)
+        except TacitError:  # a place that cannot be read is the doctor's business
+            continue
         if watched is not None and watched.state != "watching":
             key = f"probation:{watched.change}:{watched.new.uses}"
             payload = {"probation": watched.change, "skill": watched.skill, "root": watched.root}

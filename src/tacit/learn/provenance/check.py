@@ -71,6 +71,20 @@ class Witness:
             )
         return list(in_order(found))
 
+    def heard(self, text: str) -> str:
+        """Why a fact cannot be kept: it came from a tool, not from the user. Empty for none."""
+        for line in text.splitlines():
+            words = telling(line)
+            if weight(words) < LEAST_HINTED or self._done.best(words).share >= CLEARED:
+                continue
+            hinted = self._hinted.best(words)
+            printed = self._printed.best_two(words)
+            together = printed.share >= ASK and printed.pairs >= TOGETHER
+            if together or (hinted.share >= NEAR_HINT and weight(hinted.found) >= LEAST_HINTED):
+                step = printed.step or hinted.step
+                return f"this is what a tool printed ({step}), not what the user said; leave it out"
+        return ""
+
     def _judge(self, phrase: Phrase) -> Iterator[Finding]:
         words = telling(phrase.prose)
         if (

@@ -1,7 +1,7 @@
 """A skill cut into phrases: what it says in one sentence, item or line of code, and where."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files as resources
 
@@ -26,7 +26,7 @@ _ORDERS = re.compile(
     r"\b(?:always|never|must|shall|should|ought|only|do not|don'?t|needs? to|has to|have to|be sure"
     r"|make sure|required?|every|each|all|without|instead|exempt|safe to|allowed|may|can be|skip"
     r"|ignore|disable[sd]?|turn(?:ed)? off|switch(?:ed)? off|not needed|no need|needless|whenever"
-    r"|before|after|first|also goes?|belongs?|goes)\b",
+    r"|before|after|first)\b",
     re.IGNORECASE,
 )
 # The first word of each clause: "When it hangs, delete the lock".
@@ -48,6 +48,11 @@ class Phrase(msgspec.Struct, frozen=True):
         if self.code:
             return self.text
         return _SPAN.sub(lambda m: "" if _TOLD.search(self.text[: m.start()]) else m[0], self.text)
+
+    def without(self, spans: Collection[str]) -> "Phrase":
+        """The same without these pieces of code."""
+        text = _SPAN.sub(lambda m: "" if m[1] in spans else m[0], self.text)
+        return msgspec.structs.replace(self, text=text)
 
     @property
     def commands(self) -> tuple[str, ...]:

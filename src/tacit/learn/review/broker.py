@@ -77,9 +77,11 @@ class Reviewer:
                 refused.append(Refused(edited.name, found))
             else:
                 ready.append(change)
+        again = _wants(ready, refused) == _wants(self.ready, self.refused)
         self.ready, self.refused = tuple(ready), tuple(refused)
         self._rounds += 1
-        if refused and self._rounds <= ROUNDS:
+        # Done twice with the same is an answer: it leaves what is refused.
+        if refused and not again and self._rounds <= ROUNDS:
             return _told(refused, ready)
         return None
 
@@ -100,6 +102,10 @@ class Reviewer:
         self._witness.knows([to_bytes(edited.old)])
         preview: Preview = self._gate.preview(change)
         return preview.refusal
+
+
+def _wants(ready: Iterable[Change], refused: Iterable[Refused]) -> tuple[object, ...]:
+    return (*((change.skill, change.operations) for change in ready), *refused)
 
 
 def _reason(text: str) -> str:

@@ -25,7 +25,9 @@ def run(job: Job) -> Done:
     with _opened() as store:
         stored = _find(store, str(job.payload.get("session", "")))
         trace = store.trace(stored.id)
-        settings = load(trace.project or None).settings
+        model = str(job.payload.get("model", ""))
+        flags = {"agent.background": model} if model else {}
+        settings = load(trace.project or None, flags).settings
         wanted = Wanted(
             job=job.id,
             moment=str(job.payload.get("moment", "after")),
@@ -55,19 +57,18 @@ def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> Done:
 
 
 def _without_model(store: Store, stored: Stored, done: Reviewed) -> Done:
-    """Where there is no model, what can be drafted by counting; it waits in the inbox."""
-    ledger = Ledger(store.connection)
-    drafts = distil(store, ledger, [stored])
+    """Where there is no model, what can be drafted by counting; it waits in the inbox.
+
+    Noted is that it was counted over, not that it was reviewed: a model may still look at it.
+    """
+    drafts = distil(store, Ledger(store.connection), [stored])
     kept = [d for d in drafts if d.verdict is not None and not d.verdict.refused]
     why = done.outcome.reason
     if not kept:
-        ledger.record(stored, REVIEW, "nothing", f"counting found nothing to draft; {why}")
         return Done("nothing", f"counting found nothing to draft; {why}")
     changes = tuple(d.verdict.change for d in kept if d.verdict is not None)
     names = ", ".join(d.draft.name for d in kept)
-    reason = f"drafts in the inbox, made by counting: {names}; {why}"
-    ledger.record(stored, REVIEW, "proposed", reason, changes)
-    return Done("proposed", reason, changes)
+    return Done("proposed", f"drafts in the inbox, made by counting: {names}; {why}", changes)
 
 
 def _find(store: Store, name: str) -> Stored:

@@ -23,7 +23,7 @@ _ERROR = re.compile(
 _HASH = re.compile(r"(?:^|-)(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?:-|$)")
 # `fix-…` and its like name what was done once, not how such things are done.
 _DEED = re.compile(r"^(?:fix|fixed|fixing|debug|debugged|hotfix|patch|workaround|quick-fix)-")
-_SESSION = re.compile(r"(?:^|-)(?:session|conversation|chat|review|transcript)-?\d*$")
+_SESSION = re.compile(r"(?:^|-)(?:session|conversation|transcript)-?\d*$")
 
 
 def unfit_name(name: str) -> str:

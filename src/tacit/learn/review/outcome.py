@@ -60,7 +60,8 @@ def _word(kept: list[Landed]) -> Word:
 def _phrase(one: Landed) -> str:
     name = one.skill if one.what == "skill" else f"{one.what} {one.skill}"
     if one.verdict.applied:
-        return f"{'created' if one.is_new else 'edited'} {name}"
+        done = ("created", "edited") if one.what == "skill" else ("noted the", "replaced the")
+        return f"{done[0] if one.is_new else done[1]} {name}"
     why = f" ({one.verdict.refusal.reason})" if one.verdict.refusal else ""
     return f"{name} waits in the inbox{why}"
 

@@ -11,15 +11,15 @@ from datetime import date
 import msgspec
 
 from tacit.agent.limits import Limits
-from tacit.base import trust
+from tacit.base import paths, trust
 from tacit.base.errors import TacitError
 from tacit.base.job import cancelled, step
 from tacit.base.sections import Settings
 from tacit.changes.actor import acting_as
-from tacit.changes.change import Change
+from tacit.changes.change import Change, Preview
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
-from tacit.changes.place import Place, places_here, project_place, user_place
+from tacit.changes.place import Place, fact_places, places_here, project_place, user_place
 from tacit.learn.approving import gate_for
 from tacit.learn.background import model as background_model
 from tacit.learn.background import room
@@ -32,6 +32,7 @@ from tacit.learn.prompts import prompt
 from tacit.learn.provenance.check import Witness
 from tacit.learn.provenance.sources import sources
 from tacit.learn.review.broker import Reviewer
+from tacit.learn.review.facts import Facts, known
 from tacit.learn.review.landing import Landed, earlier, land
 from tacit.learn.review.marks import Origin
 from tacit.learn.review.outcome import Outcome, outcome
@@ -57,6 +58,7 @@ class Conversed(msgspec.Struct, frozen=True):
 
     ran: Ran
     ready: tuple[Change, ...] = ()
+    facts: tuple[Change, ...] = ()
     refused: tuple[str, ...] = ()
     before: tuple[Landed, ...] = ()
     """What this job did before a kill; then nothing was said again."""
@@ -70,6 +72,14 @@ class Reviewed(msgspec.Struct, frozen=True):
     landed: tuple[Landed, ...] = ()
 
 
+class Rehearsed(msgspec.Struct, frozen=True):
+    """A review of which nothing landed."""
+
+    outcome: Outcome
+    ran: Ran
+    ready: tuple[tuple[Change, Preview], ...] = ()
+
+
 def review(
     trace: Trace, wanted: Wanted, settings: Settings, findings: tuple[Finding, ...] = ()
 ) -> Reviewed:
@@ -80,7 +90,21 @@ def review(
         if cancelled():
             return Reviewed(Outcome("failed", "it was cancelled; nothing was changed"), talked.ran)
         landed = [*talked.before, *land(work.gate, talked.ready)]
+        if talked.facts:
+            landed += land(work.fact_gate, talked.facts, "fact")
         return Reviewed(outcome(talked.ran, landed, talked.refused), talked.ran, tuple(landed))
+
+
+def rehearse(
+    trace: Trace, wanted: Wanted, settings: Settings, findings: tuple[Finding, ...] = ()
+) -> Rehearsed:
+    """What `review` would do. The conversation is held, and paid for; nothing lands."""
+    with acting_as("reviewer"):
+        work = _Work(trace, wanted, settings, findings)
+        talked = work.converse()
+        ready = [(change, work.gate.preview(change)) for change in talked.ready]
+        ready += [(change, work.fact_gate.preview(change)) for change in talked.facts]
+        return Rehearsed(outcome(talked.ran, (), talked.refused), talked.ran, tuple(ready))
 
 
 def _kept(name: str, function: Callable[[], Conversed]) -> Conversed:
@@ -108,10 +132,19 @@ class _Work:
             neighbours=LibraryNeighbours(self.project or None),
             scanner=self.witness,
         )
+        self.fact_places = fact_places(self.project or paths.user_home())
+        self.fact_gate: Gate = gate_for(
+            self.fact_places,
+            settings,
+            facts=True,
+            neighbours=LibraryNeighbours(self.project or None),
+            scanner=self.witness,
+        )
 
     def converse(self) -> Conversed:
         """Have the conversation, unless history or inbox show that this job had it already."""
-        if before := earlier(self.gate, self.wanted.job):
+        job = self.wanted.job
+        if before := [*earlier(self.gate, job), *earlier(self.fact_gate, job, "fact")]:
             return Conversed(Ran(reason="done"), before=tuple(before))
         try:
             name = background_model.choose(self.settings.agent).name
@@ -120,18 +153,23 @@ class _Work:
             return Conversed(Ran(reason="refused", error=told))
         staging = Staging.open(self.wanted.job)
         try:
-            broker = self._broker(staging, name)
+            origin = Origin(self.trace.id, name, date.today())
+            facts = Facts(self.fact_gate, self.fact_places, self.witness, origin, job)
+            broker = self._broker(staging, origin, facts)
             ran = room.run(self._task(staging), broker, self.settings)
         finally:
             staging.discard()
         # What was ready when the reviewer was last done is whole, however it ended after that.
-        ready = broker.ready if broker.finished_once else ()
-        return Conversed(ran, ready, tuple(found.explain() for found in broker.refused))
+        if not broker.finished_once:
+            return Conversed(ran)
+        refused = tuple(found.explain() for found in broker.refused)
+        return Conversed(ran, broker.ready, facts.changes, refused)
 
-    def _broker(self, staging: Staging, model: str) -> Reviewer:
+    def _broker(self, staging: Staging, origin: Origin, facts: Facts) -> Reviewer:
         library = Library(self.project or self.place.root, self.settings)
         serving = Serving(self.gate, staging, library, pages(self.trace), self.place.root)
-        origin = Origin(self.trace.id, model, date.today())
+        if self.wanted.facts:
+            serving.add("remember", facts.remember)
         return Reviewer(
             self.gate, staging, serving, self.witness, origin,
             root=self.place.root, job=self.wanted.job,
@@ -150,7 +188,7 @@ class _Work:
             session=self.trace.id,
             project=self.project,
             staging=staging.path,
-            instructions=instructions(wanted, turns),
+            instructions=instructions(wanted, turns, self.project),
             message=message(digest(self.trace, findings=self.findings), wanted),
             toolset=TOOLSET,
             data={"skills": wanted.skills, "facts": wanted.facts},
@@ -158,13 +196,13 @@ class _Work:
         )
 
 
-def instructions(wanted: Wanted, turns: int) -> str:
+def instructions(wanted: Wanted, turns: int, project: str = "") -> str:
     """The system prompt for what is under review: skills, facts, or both."""
     parts = []
     if wanted.skills:
         parts.append(prompt("reviewer_skills"))
     if wanted.facts:
-        parts.append(prompt("reviewer_facts"))
+        parts.append(prompt("reviewer_facts", known=known(project)))
     text = "\n".join(part.strip() + "\n" for part in parts)
     return prompt("reviewer", parts=text.strip(), turns=str(turns))
 

@@ -48,11 +48,11 @@ def command(ctx: click.Context, as_json: bool) -> int:
     where = place()
     stopped: list[int] = []
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def end(number: int, frame: FrameType | None) -> None:
         stopped.append(number)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, stop)
+        signal.signal(number, end)
     log(f"daemon: began, process {os.getpid()}, jobs in {where.shown}")
     if as_json:
         output.write_json({"pid": os.getpid(), "queue": where.shown, "log": log_file()})
@@ -73,7 +73,7 @@ def install(only_print: bool, as_json: bool) -> int:
     """Have the daemon started now, and whenever you log in."""
     unit = units.unit()
     said = "" if only_print else units.install(unit)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json({"unit": unit, "written": not only_print, "trouble": said})
         return 0
     if only_print:
@@ -96,7 +96,7 @@ def uninstall(as_json: bool) -> int:
     unit = units.unit()
     there = os.path.exists(unit.path)
     said = units.uninstall(unit)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json({"path": unit.path, "removed": there, "trouble": said})
     elif there:
         click.echo(f"Removed: {plain(shorten(unit.path))}{f' ({plain(said)})' if said else ''}")
@@ -112,7 +112,7 @@ def status(as_json: bool) -> int:
     here = present()
     unit = units.unit()
     installed = os.path.exists(unit.path)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json({"worker": here, "installed": installed, "queue": place().shown})
         return 0
     if here is None:
@@ -139,7 +139,7 @@ def stop(as_json: bool) -> int:
             if time.monotonic() > until:
                 raise Busy(f"process {here.pid} has not ended", f"look at it: ps -p {here.pid}")
             time.sleep(0.1)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json({"stopped": here})
     else:
         click.echo("No worker runs." if here is None else f"Ended process {here.pid}.")

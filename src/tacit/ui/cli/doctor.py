@@ -9,6 +9,7 @@ from tacit.base.terminal import plain
 from tacit.skills import health as skills_health
 from tacit.ui.cli import output
 from tacit.work import health as work_health
+from tacit.work.schedules import health as schedule_health
 
 _EPILOG = """\b
 Examples:
@@ -36,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
     *skills_health.CHECKS,
     check_changes,
     *work_health.CHECKS,
+    *schedule_health.CHECKS,
 )
 
 

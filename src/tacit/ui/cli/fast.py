@@ -25,7 +25,9 @@ def answer(arguments: list[str]) -> int | None:
         from tacit.base.prompt_line import take
 
         if text := take(folders().data):
-            sys.stdout.write(f"{text}\n")
+            # A terminal that cannot show a character must not turn a prompt into an error.
+            coding = getattr(sys.stdout, "encoding", None) or "utf-8"
+            sys.stdout.write(f"{text}\n".encode(coding, "replace").decode(coding, "replace"))
         return 0
     if arguments in (["list"], ["ls"], ["catalogue"]) and not _completing():
         from tacit.base import paths

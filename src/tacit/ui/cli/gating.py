@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tacit.base import paths
+from tacit.base import database, paths
 from tacit.base.errors import NotFound, Usage
 from tacit.base.paths import shorten
 from tacit.base.terminal import plain
@@ -18,6 +18,7 @@ from tacit.changes.history import Version
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
 from tacit.changes.site import Site
 from tacit.learn import notices
+from tacit.learn.curate.world import known_places
 from tacit.skills.library import Entry, Library
 from tacit.skills.memory import FACT_FILE
 from tacit.ui.cli import output
@@ -51,6 +52,7 @@ def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
     if everywhere:
         spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}
         spoken_of.update(notices.roots())
+        spoken_of.update(place.root for place in known_places(database.default_path()))
         elsewhere = [place for root in sorted(spoken_of) if (place := place_of(root))]
         gate = Gate([*(site.place for site in gate.sites.values()), *elsewhere])
     return gate, library

@@ -57,7 +57,7 @@ def command(ctx: click.Context, live: bool, kind: str, limit: int, as_json: bool
 def show(job: str, as_json: bool) -> int:
     """Show one job with every try, and why it came out as it did."""
     entry = jobs.show(job)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json(entry)
         return 0
     click.echo(click.style(plain(entry.id), bold=True))
@@ -88,7 +88,7 @@ def show(job: str, as_json: bool) -> int:
 def retry(job: str, as_json: bool) -> int:
     """Have a job done again, or now if it was put off."""
     entry = jobs.retry(job)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json(entry)
     else:
         click.echo(f"{entry.id} is {entry.state}; see: tacit jobs show {entry.id}")
@@ -101,7 +101,7 @@ def retry(job: str, as_json: bool) -> int:
 def cancel(job: str, as_json: bool) -> int:
     """Have a job not done, or no further; what it changed before stays."""
     entry = jobs.cancel(job)
-    if as_json:
+    if output.json_wanted(as_json):
         output.write_json(entry)
     else:
         click.echo(f"{entry.id} is cancelled; take it up again: tacit jobs retry {entry.id}")

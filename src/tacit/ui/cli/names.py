@@ -33,6 +33,13 @@ def _skills() -> Iterable[tuple[str, str]]:
     return [(e.name, e.description) for e in Library().entries if e.state != "shadowed"]
 
 
+def _facts() -> Iterable[tuple[str, str]]:
+    from tacit.skills.memory import facts_here
+
+    found = {fact.name: fact.says for fact in reversed(facts_here())}
+    return sorted(found.items())
+
+
 def _sessions() -> Iterable[tuple[str, str]]:
     from tacit.base.moments import ago
     from tacit.base.terminal import one_line
@@ -46,13 +53,6 @@ def _sessions() -> Iterable[tuple[str, str]]:
         ]
     finally:
         store.close()
-
-
-def _facts() -> Iterable[tuple[str, str]]:
-    from tacit.skills.memory import facts_here
-
-    found = {fact.name: fact.says for fact in reversed(facts_here())}
-    return sorted(found.items())
 
 
 def _hosts() -> Iterable[tuple[str, str]]:

@@ -16,6 +16,7 @@ __all__ = [
     "columns",
     "counted",
     "json_option",
+    "json_wanted",
     "table",
     "write_json",
     "write_problem",
@@ -33,6 +34,12 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(
         function
     )
+
+
+def json_wanted(here: bool) -> bool:
+    """Whether `--json` was given, to a command of a group or to the group before it."""
+    above = click.get_current_context().parent
+    return here or bool(above is not None and above.params.get("as_json"))
 
 
 def write_json(value: Any) -> None:

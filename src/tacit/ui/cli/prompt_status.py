@@ -9,7 +9,8 @@ _EPILOG = """\b
 Examples:
   PROMPT_COMMAND='tacit prompt-status'           bash: in ~/.bashrc
   precmd() { tacit prompt-status }               zsh: in ~/.zshrc
-  function fish_greeting; tacit prompt-status; end
+  function tacit_news --on-event fish_prompt     fish: in config.fish
+    tacit prompt-status; end
   [custom.tacit]                                 starship: in ~/.config/starship.toml
   command = "tacit prompt-status"
   when = true

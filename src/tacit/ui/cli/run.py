@@ -13,6 +13,7 @@ from tacit.base.errors import Usage
 from tacit.base.terminal import plain
 from tacit.ui.cli import output
 from tacit.ui.cli.names import complete_skill
+from tacit.ui.talk.scheduled import kit
 from tacit.work import glue
 
 _EPILOG = """\b
@@ -25,7 +26,7 @@ Examples:
 Exit codes: 0 answered, 1 a limit was reached, 11 the model or the provider failed, 130 stopped.
 """
 
-_CODES = {"done": 0, "interrupted": 130, "error": 11}
+CODES = {"done": 0, "interrupted": 130, "error": 11}
 
 
 @click.command(epilog=_EPILOG)
@@ -59,7 +60,7 @@ def command(
         raise Usage("nothing to do", 'say what: tacit run "…"')
     flags = {"agent.turns": max_turns, "agent.seconds": max_seconds}
     loaded = settings.load(flags={key: value for key, value in flags.items() if value})
-    session = Session(loaded.settings, model=model, yes=yes)
+    session = Session(loaded.settings, model=model, yes=yes, kit=kit())
     glue.listen_to_chat()
     try:
         names = [session.library.get(name).name for name in skill]
@@ -71,7 +72,7 @@ def command(
 
 
 async def _run(session: Session, message: str, as_json: bool) -> int:
-    shown = _Printer()
+    shown = Printer()
     reason: events.Reason = "error"
     async for event in session.say(message):
         if as_json:
@@ -81,13 +82,13 @@ async def _run(session: Session, message: str, as_json: bool) -> int:
         if isinstance(event, events.End):
             reason = event.reason
     shown.break_line()
-    code = _CODES.get(reason, 1)
+    code = CODES.get(reason, 1)
     if code == 1:
         click.echo(f"tacit: stopped: the limit on {reason} was reached", err=True)
     return code
 
 
-class _Printer:
+class Printer:
     """The answer on standard output, everything else on standard error."""
 
     def __init__(self) -> None:

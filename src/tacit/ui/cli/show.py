@@ -1,7 +1,9 @@
 """`tacit show`: a skill as a person wants to read it."""
 
 import os
+import sqlite3
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -55,7 +57,21 @@ def command(name: str, raw: bool, as_json: bool) -> int:
         output.write_json(_as_json(library, entry, skill, files, problems))
         return 0
     _write(library, entry, skill, files, problems)
+    if entry is not None:
+        _viewed(entry.name)
     return 0
+
+
+def _viewed(name: str) -> None:
+    """Count that a person looked at it; where nothing is kept yet, or can be, so be it."""
+    from tacit.base import database
+
+    if os.path.exists(database.default_path()):
+        from tacit.base.errors import TacitError
+        from tacit.learn.recording import viewed
+
+        with suppress(TacitError, sqlite3.Error):
+            viewed(name)
 
 
 def _as_json(

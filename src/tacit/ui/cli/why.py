@@ -8,6 +8,7 @@ from tacit.agent import spending
 from tacit.base import paths
 from tacit.base.clock import SystemClock
 from tacit.base.database import FILE_NAME
+from tacit.base.errors import NotFound
 from tacit.base.terminal import one_line
 from tacit.changes.inbox import Inbox
 from tacit.learn.ledger import Decided, Ledger, Review
@@ -73,11 +74,18 @@ def _write_decision(decided: Decided) -> None:
 
 
 def _see(change: str) -> str:
+    """How a change can be seen: in the inbox, or, once it landed, with the way back."""
     short = change[-8:]
     inbox = Inbox(os.path.join(paths.folders().data, FILE_NAME), SystemClock())
-    if any(proposal.id == change for proposal in inbox.waiting()):
-        return f"see it: tacit inbox {short}"
-    return f"see it: tacit diff {short} · undo: tacit undo {short}"
+    try:
+        proposal = inbox.get(change)
+    except NotFound:  # it never waited
+        return f"see it: tacit diff {short} · undo: tacit undo {short}"
+    if proposal.state == "accepted":
+        short = proposal.applied_as[-8:]
+        return f"accepted; see it: tacit diff {short} · undo: tacit undo {short}"
+    state = "turned down; " if proposal.state == "rejected" else ""
+    return f"{state}see it: tacit inbox {short}"
 
 
 def _entries(stored: Stored) -> list[spending.Spending]:

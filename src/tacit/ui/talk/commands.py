@@ -37,6 +37,7 @@ def _help(talk: Talk, rest: str) -> Shown:
     rows = [(f"/{c.name} {c.takes}".rstrip(), c.about) for c in COMMANDS.values()]
     keys = [
         ("/name text", "use a skill; /a /b text uses two"),
+        ("/sched-name", "run a schedule now, by hand"),
         ("@path", "name a file of the project"),
         ("Enter", "send; Ctrl-J, Shift-Enter or \\ at the end: a new line"),
         ("Up, Down", "what you typed before"),

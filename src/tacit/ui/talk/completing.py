@@ -13,7 +13,7 @@ from tacit.ui.talk import fuzzy
 if TYPE_CHECKING:
     from tacit.skills.library import Entry
 
-Kind = Literal["skill", "command", "file"]
+Kind = Literal["skill", "command", "file", "scheduled"]
 _SLASHES = re.compile(r"(?:/[^\s/]+\s+)*(/[^\s/]*)\Z")
 _FILE = re.compile(r"(?:^|\s)(@\S*)\Z")
 _PASSED_OVER = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv"}
@@ -53,7 +53,10 @@ def token_at(text: str, cursor: int) -> Token | None:
 
 
 def slash_candidates(
-    query: str, skills: "Iterable[Entry]", commands: Iterable[tuple[str, str]]
+    query: str,
+    skills: "Iterable[Entry]",
+    commands: Iterable[tuple[str, str]],
+    scheduled: Iterable[tuple[str, str]] = (),
 ) -> list[Candidate]:
     """Skills first, then commands, then skills that run by schedule; a nearer name goes before.
 
@@ -66,15 +69,17 @@ def slash_candidates(
         if worth <= 0 and not (len(query) > 2 and query.casefold() in candidate.about.casefold()):
             return
         tier = 0 if worth >= 300 or not query else 1 if worth > 0 else 2
+        tier = 3 if candidate.kind == "scheduled" else tier  # below everything else
         order = worth if query else 0.0
         ranked.append((tier, group, -order, len(ranked), candidate))
 
     for entry in sorted(skills, key=lambda entry: entry.name):
         if entry.user_invocable:
-            group = 2 if entry.origin == "scheduled" else 0
-            consider(group, Candidate("skill", entry.name, one_line(entry.description)))
+            consider(0, Candidate("skill", entry.name, one_line(entry.description)))
     for name, about in commands:
         consider(1, Candidate("command", name, about))
+    for name, about in scheduled:
+        consider(2, Candidate("scheduled", name, one_line(about)))
     # A name typed in full is meant, whatever it is.
     ranked.sort(key=lambda row: (row[4].name != query, *row[:4]))
     return [row[4] for row in ranked]

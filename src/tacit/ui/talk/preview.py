@@ -16,6 +16,10 @@ def preview(request: Request, project: str) -> tuple[str, str]:
     if request.power == "command":
         return plain(request.subject), "command"
     arguments = request.arguments
+    if request.tool in ("add_schedule", "patch_schedule"):
+        return _scheduled(arguments), "text"
+    if request.tool in ("remember", "forget"):
+        return _noted(request.subject, project) + arguments_text(arguments), "text"
     old, new = _text(arguments, "old", "old_string"), _text(arguments, "new", "new_string")
     name = plain(request.subject)
     content = _text(arguments, "content", "text", "file_text")
@@ -32,6 +36,21 @@ def _about(arguments: dict[str, object]) -> str:
     """What a call says beside the text that it changes, above the diff of that."""
     said = {key: value for key, value in arguments.items() if value and key not in _IN_THE_DIFF}
     return f"{arguments_text(said)}\n" if said else ""
+
+
+def _scheduled(arguments: dict[str, object]) -> str:
+    """What a schedule would bind, with its exact times first."""
+    from tacit.work.schedules.tools import preview as times
+
+    return plain("\n".join(part for part in (times(arguments), arguments_text(arguments)) if part))
+
+
+def _noted(name: str, project: str) -> str:
+    """What stands under the name of a fact now: that is what would go."""
+    from tacit.skills.memory import facts_here
+
+    found = [fact for fact in facts_here(project) if fact.name == name]
+    return "".join(f"now, in {fact.scope}: {plain(fact.says)}\n" for fact in found)
 
 
 def _diff(before: str, after: str, name: str) -> str:

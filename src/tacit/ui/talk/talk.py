@@ -13,6 +13,7 @@ import msgspec
 
 from tacit.base import paths
 from tacit.base.errors import TacitError
+from tacit.ui.talk import scheduled
 from tacit.ui.talk.news import News
 from tacit.ui.talk.tally import Tally
 
@@ -56,6 +57,7 @@ class Talk:
         self._approve = approve
         self._ask = ask
         self._library: Library | None = None
+        self.scheduled = scheduled.Names()
 
     @property
     def model(self) -> str:
@@ -133,7 +135,11 @@ class Talk:
 
         if self.session is None:
             raise TacitError("there is no model to talk to", "set one up: tacit setup")
-        async with aclosing(self.session.say(text)) as heard:
+        if text.startswith(scheduled.PREFIX):
+            said = scheduled.by_hand(text, approve=self._approve, ask=self._ask)
+        else:
+            said = self.session.say(text)
+        async with aclosing(said) as heard:
             async for event in heard:
                 if isinstance(event, events.Usage):
                     self.tally.count(event)
@@ -155,6 +161,7 @@ class Talk:
             yes=self.options.yes,
             approve=self._approve,
             ask=self._ask,
+            kit=scheduled.kit(),
         )
 
 

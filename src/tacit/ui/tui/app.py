@@ -227,7 +227,7 @@ class ChatApp(App[int]):
         if token.kind == "slash":
             named = [(c.name, c.about) for c in commands.COMMANDS.values()]
             skills = self.talk.library.active() if self.talk.session is not None else []
-            return completing.slash_candidates(token.text, skills, named)
+            return completing.slash_candidates(token.text, skills, named, self.talk.scheduled())
         if self._files is None:
             self._files = []
             self.run_worker(self._list_files(), group="files")

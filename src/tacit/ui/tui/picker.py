@@ -50,7 +50,7 @@ class Picker(OptionList, can_focus=False):
         first = min(max(width(name) for name in names), max(columns * 2 // 5, 14))
         if all(not candidate.about for candidate in self.candidates):
             return [joined((fit(name, columns), "")) for name in names]
-        colours = {"skill": "bold", "command": "$secondary", "file": ""}
+        colours = {"skill": "bold", "command": "$secondary", "file": "", "scheduled": "$accent"}
         return [
             joined(
                 (pad(name, first), colours[candidate.kind]),

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tacit.work.schedules import runs, shelf
+from tacit.work.schedules import runs
 from tacit.work.schedules.recurrence import due_after
 from tacit.work.schedules.runs import Row, State, run_id
 from tacit.work.schedules.shelf import Schedule
@@ -181,9 +181,3 @@ def _dispatch(now: datetime, schedules: dict[str, Schedule], send: Send) -> list
                 reason = "the schedule was removed, or cannot be read"
                 runs.update(connection, row.id, now, state="skipped", reason=reason, ended=now)
     return [row.id for row in wanted if row.schedule in schedules]
-
-
-def readable(owner: str) -> list[Schedule]:
-    """The schedules that a worker of `owner` fires."""
-    found, _ = shelf.listing()
-    return [s for s in found if s.binding.owner in ("", owner)]

@@ -72,6 +72,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Each place for output, and what became of it there."""
     read: bool = False
     """Whether a person has seen its output in the inbox."""
+    changed: datetime = datetime.min.replace(tzinfo=UTC)
+    """When something was last heard of it."""
 
     @property
     def live(self) -> bool:
@@ -228,6 +230,7 @@ def _row(row: sqlite3.Row) -> Row:
         refused=tuple(msgspec.json.decode(row["refused"])),
         delivered=msgspec.json.decode(row["delivered"]),
         read=bool(row["read"]),
+        changed=_moment(row["changed"]),
     )
 
 

@@ -1,0 +1,175 @@
+"""Probation: the uses after a repair against those before it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from repairing import make_skill
+
+from tacit.agent.uses import Use
+from tacit.base import settings
+from tacit.base.errors import Damaged
+from tacit.base.sections import ImproveSettings
+from tacit.changes.actor import acting_as
+from tacit.changes.change import Edit, make_change
+from tacit.changes.gate import Gate
+from tacit.changes.place import project_place
+from tacit.learn import notices, probation, recording
+from tacit.learn.probation import judge, look, settle
+from tacit.traces.store import Store
+
+NOW = datetime.now(UTC)
+
+
+def _uses(*counts: tuple[int, int]) -> list[Use]:
+    """Uses, newest first, with so many calls of which so many failed."""
+    return [
+        Use("demo", "d", "model", NOW - timedelta(minutes=n), f"s{n}", "", calls, failed)
+        for n, (calls, failed) in enumerate(counts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        (((4, 0),) * 5, ((4, 4),) * 5, "worse"),
+        (((4, 0),) * 5, ((4, 0),) * 5, "kept"),
+        (((4, 4),) * 5, ((4, 4),) * 5, "kept"),
+        (((4, 1),) * 5, ((4, 2),) * 5, "kept"),
+        (((4, 0),) * 5, ((4, 4),) * 2, "worse"),
+        (((4, 0),) * 5, ((2, 1),) * 2, "watching"),
+        ((), ((4, 4),) * 5, "kept"),
+        (((4, 0),) * 5, (), "watching"),
+    ],
+)
+def test_verdicts(old: Any, new: Any, state: str) -> None:
+    """Clearly worse by the exact test is worse; early only what is beyond doubt; else it stays."""
+    found = judge("c", "demo", "/r", _uses(*old), _uses(*new), ImproveSettings())
+    assert found.state == state, found.numbers
+    assert f"p = {found.chance:.3g}" in found.numbers
+
+
+def test_only_the_next_five_count() -> None:
+    """What happens after the five uses is no longer the repair's."""
+    after = _uses(*((4, 4),) * 20, *((4, 0),) * 5)
+    found = judge("c", "demo", "/r", _uses(*((4, 0),) * 5), after, ImproveSettings())
+    assert (found.new.uses, found.new.failed, found.state) == (5, 0, "kept")
+
+
+@pytest.fixture
+def store(project: Path) -> Any:
+    opened = Store.open()
+    yield opened
+    opened.close()
+
+
+def _repair(source: str = "auto-skill") -> str:
+    """A skill and a repair of it that landed; the repair."""
+    make_skill(Path.cwd(), source=source)
+    gate = Gate([project_place()])
+    with acting_as("improver"):
+        edit = Edit("Then say how many there are.", "Then shout how many there are.")
+        change = make_change("check-notes", edit, reason="louder", evidence=("codex:1",))
+        verdict = gate.propose(change)
+        if verdict.outcome == "proposed":
+            verdict = gate.accept(gate.inbox.get(verdict.change))
+    assert verdict.applied, verdict.explain()
+    return verdict.change
+
+
+def _record(store: Store, change: str, old: int, new: int) -> None:
+    """Five uses of the old version and three of the new, of ten calls, with so many failed."""
+    recording.prepare(store.connection)
+    site = Gate([project_place()]).site()
+    after, before = list(site.history.log("check-notes"))[:2]
+    for version, failed, count in ((before, old, 5), (after, new, 3)):
+        digest = probation._digest(site.history.files(version))
+        for number in range(count):
+            at = version.at + timedelta(seconds=number)
+            store.connection.execute(
+                "INSERT INTO uses (skill, digest, by, at, session, project, calls, failed)"
+                " VALUES ('check-notes', ?, 'model', ?, ?, '', 10, ?)",
+                (digest, at.isoformat(), f"s{digest}{number}", failed),
+            )
+
+
+def test_worse_is_taken_back_and_better_kept(store: Store) -> None:
+    """A verdict ends the probation for good: rolled back with a notice, or kept in silence."""
+    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    change = _repair()
+    root = project_place().root
+    _record(store, change, old=0, new=9)
+    found = look(store.connection, root, "check-notes", loaded)
+    assert found is not None
+    assert (found.state, found.old.failed, found.new.failed) == ("worse", 0, 27)
+    ended = settle(store.connection, root, "check-notes", change, loaded)
+    assert (ended.outcome, ended.change != "") == ("rolled back", True)
+    assert "shout" not in (Path(root) / "check-notes" / "SKILL.md").read_text()
+    assert [notice.kind for notice in notices.pending("chat")] == ["rolled-back"]
+    assert look(store.connection, root, "check-notes", loaded) is None
+    ((_, state, numbers, _),) = probation.verdicts(store.connection, "check-notes")
+    assert state == "worse"
+    assert "27 of 30 steps failed (90%) in 3 uses" in numbers
+
+
+def test_what_does_well_is_kept(store: Store) -> None:
+    """After its uses a repair that is no worse stays, and is watched no longer."""
+    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    change = _repair()
+    root = project_place().root
+    _record(store, change, old=5, new=1)
+    assert settle(store.connection, root, "check-notes", change, loaded).outcome == "kept"
+    assert look(store.connection, root, "check-notes", loaded) is None
+    assert settle(store.connection, root, "check-notes", change, loaded).outcome == "nothing"
+    assert notices.pending("chat") == []
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_of_the_user_s_own_skill(store: Store, own: bool) -> None:
+    """A repair of the user's own skill is not taken back unasked, unless repairs are applied so."""
+    flags = {"improve.probation_uses": 3, "improve.own": own, "learn.approval": "auto"}
+    loaded = settings.load(flags=flags).settings
+    change = _repair(source="")
+    root = project_place().root
+    _record(store, change, old=0, new=9)
+    ended = settle(store.connection, root, "check-notes", change, loaded)
+    assert ended.outcome == ("rolled back" if own else "proposed"), ended.reason
+    text = (Path(root) / "check-notes" / "SKILL.md").read_text()
+    assert ("shout" in text) != own
+    assert [n.kind for n in notices.pending("chat")] == ["rolled-back" if own else "proposed"]
+
+
+def test_no_rollback_without_a_safety_copy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the history does not hold what stands now, nothing is taken back."""
+    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    change = _repair()
+    root = project_place().root
+    _record(store, change, old=0, new=9)
+    real = Gate.look
+
+    def unsaved(self: Gate, skill: str, root: str = "") -> Any:
+        standing = real(self, skill, root)
+        contents = msgspec.structs.replace(standing.contents, files={})
+        return msgspec.structs.replace(standing, contents=contents)
+
+    found = look(store.connection, root, "check-notes", loaded)
+    monkeypatch.setattr(probation, "look", lambda *given: found)
+    monkeypatch.setattr(Gate, "look", unsaved)
+    with pytest.raises(Damaged):
+        settle(store.connection, root, "check-notes", change, loaded)
+    assert "shout" in (Path(root) / "check-notes" / "SKILL.md").read_text()
+
+
+def test_a_hand_edit_ends_the_probation(store: Store) -> None:
+    """What a person has touched since is theirs: nothing is taken back."""
+    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    change = _repair()
+    root = project_place().root
+    _record(store, change, old=0, new=9)
+    path = Path(root) / "check-notes" / "SKILL.md"
+    path.write_text(path.read_text() + "\nMine.\n")
+    assert look(store.connection, root, "check-notes", loaded) is None
+    assert settle(store.connection, root, "check-notes", change, loaded).outcome == "nothing"
+    assert "Mine." in path.read_text()

@@ -1,0 +1,74 @@
+"""`tacit improve`: what it prints, and what it says when there is nothing to mend."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
+sys.path.insert(0, str(Path(__file__).parents[1] / "learn"))
+
+from inside import answer, tacit
+from kills import converse
+from repairing import MENDED, make_skill
+from traces_of_skills import call, session
+
+from tacit.base import trust
+from tacit.learn.background import room
+from tacit.traces.store import Store
+
+
+@pytest.fixture
+def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A skill in a trusted project, whose repair needs no model."""
+    (home / "work" / ".git").mkdir()
+    trust.add(str(home / "work"))
+    monkeypatch.setenv("TACIT_LEARN_APPROVAL", "auto")
+    monkeypatch.setattr(room, "run", converse)
+    return make_skill(home / "work")
+
+
+def _store(*calls: object) -> None:
+    store = Store.open()
+    store.write(session("check-notes", *calls, project=os.getcwd()))  # type: ignore[arg-type]
+    store.close()
+
+
+def test_it_repairs_the_last_failed_use(folder: Path) -> None:
+    """The diff, what was checked and how to take it back are printed; a second time it says why
+    there is nothing to do."""
+    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    done = tacit("improve", "check-notes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "check-notes repaired: Mended." in done.stdout
+    assert "scripts/count.sh is new" in done.stdout
+    assert "verified: scripts/count.sh" in done.stdout
+    assert "undo: tacit undo" in done.stdout
+    assert MENDED.split("`")[2] in (folder / "SKILL.md").read_text()
+
+
+def test_json_and_a_session_by_name(folder: Path) -> None:
+    """With --json the whole report is given, of the session that was named."""
+    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    told = answer("improve", "check-notes", "--session", "claude-code:s1")
+    assert (told["outcome"], told["skill"]) == ("repaired", "check-notes")
+    assert told["diff"].startswith("---") or "is new" in told["diff"]
+
+
+def test_without_a_failure_it_says_why(folder: Path) -> None:
+    """A skill that never failed, one that the network failed, and one that is not there."""
+    none = tacit("improve", "check-notes")
+    assert (none.returncode, "not used in any session" in none.stderr) == (3, True)
+    _store(call("Bash", "curl x", "curl: (6) Could not resolve host: x"))
+    network = tacit("improve", "check-notes")
+    assert "not the skill's doing: no network" in network.stderr
+    assert tacit("improve", "no-such-skill").returncode == 3
+
+
+def test_a_pinned_skill_is_left_alone(folder: Path) -> None:
+    """What nobody but the user may change is not repaired, also not on request."""
+    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    assert tacit("pin", "check-notes").returncode == 0
+    done = tacit("improve", "check-notes")
+    assert (done.returncode, "is pinned" in done.stderr) == (5, True)

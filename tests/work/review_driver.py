@@ -1,0 +1,52 @@
+"""A real worker that reviews, in a process that dies at the points of a review that are named.
+
+`python review_driver.py FOLDER [POINT...]`, as `job_driver.py`.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tacit.learn.review import broker, job, reviewing
+from tacit.work import desk, worker
+
+FOLDER = Path(sys.argv[1])
+POINTS = sys.argv[2:]
+
+
+def die(point: str) -> None:
+    if point not in POINTS:
+        return
+    try:
+        (FOLDER / f"died {point}").touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying(owner: Any, name: str, before: str, after: str) -> None:
+    real: Callable[..., Any] = getattr(owner, name)
+
+    def wrapped(*given: Any, **named: Any) -> Any:
+        die(before)
+        result = real(*given, **named)
+        die(after)
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def main() -> None:
+    dying(reviewing.room, "run", "before the conversation", "after the conversation")
+    dying(broker.Reviewer, "finished", "in the conversation", "at its end")
+    dying(reviewing, "land", "before the landing", "after the landing")
+    dying(job, "_record", "before it is recorded", "when it is recorded")
+    desk._EVERY = 0.5
+    worker.work(quiet=0, idle=0)
+    os._exit(0)
+
+
+main()
