@@ -19,6 +19,7 @@ from dbos import error as dbos_error
 from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.job import Done, Job, held_by
 from tacit.base.sections import JobSettings
+from tacit.learn import noticing
 from tacit.work import kinds, where
 from tacit.work.allowing import Allowed, may_begin
 from tacit.work.log import log
@@ -287,6 +288,8 @@ def _next(ticket: Ticket, *, home: str = "", delay: float = 0.0, fault: bool = F
 
 def _over(ticket: Ticket, done: Done) -> dict[str, Any]:
     log(f"{ticket.run}: {done.outcome}{', ' if done.reason else ''}{done.reason}")
+    if done.outcome == "failed" and not done.later:
+        noticing.failed(Job(ticket.job, ticket.kind, ticket.key, ticket.payload), done.reason)
     built = msgspec.to_builtins(done)
     assert isinstance(built, dict)
     return built

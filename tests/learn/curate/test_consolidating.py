@@ -11,7 +11,7 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 
 from aging import Library
 
-from tacit.agent.recalling import recall
+from tacit.agent.bringing_back import bring_back
 from tacit.agent.tools.tool import Context, Failed, Result
 from tacit.base import database
 from tacit.base.sections import Settings
@@ -172,7 +172,7 @@ def test_ten_look_alikes_into_two_umbrellas_and_back(clouds: Library) -> None:
     assert "run `deploy-web-service`. A deploy-aws by hand" in text
     assert report.joined[0].rewritten == ("release-steps",)
     assert "/rollback-gcp" in (clouds.root / "mine" / "SKILL.md").read_text()
-    found = recall(Skills(), "rollback-gcp", "user")
+    found = bring_back(Skills(), "rollback-gcp", "user")
     assert found is not None
     assert found.name == "rollback-web-service"
     # What was taken in points to what took it in.
