@@ -80,7 +80,10 @@ class Desk:
             self._engine = self._open()
             self._looked = 0.0
             self._said = ""
-        for asked in requests.waiting():
+        waiting = requests.waiting()
+        if waiting and self._engine.place.shared:
+            where.check(self._engine.place)  # the engine itself would wait for a server for ever
+        for asked in waiting:
             self._engine.put(asked)
             requests.take(asked, shared=self._engine.place.shared)
         if now - self._looked >= _EVERY:

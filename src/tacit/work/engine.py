@@ -40,7 +40,7 @@ _POLL = 0.5
 _WORKFLOW = "job"
 _NO_LOOK = "Exception encountered in queue thread"
 """How the engine says that it could not look into a queue."""
-_OFTEN = 3
+_OFTEN, _LATELY = 3, 6.0
 _active: set[str] = set()
 
 
@@ -140,10 +140,9 @@ class Engine:
         return set(where.running(self.place, self.presence.name)) - _active
 
     def trouble(self) -> str:
-        """Why it has not been able to look into the queues since this was last asked, if so."""
-        found = _Log.stuck[:]
-        _Log.stuck.clear()
-        return first_line(Exception(found[-1])) if len(found) >= _OFTEN else ""
+        """Why it has not been able to look into the queues for some seconds, if so."""
+        lately = [why for at, why in _Log.stuck[-_OFTEN:] if time.monotonic() - at < _LATELY]
+        return first_line(Exception(lately[-1])) if len(lately) == _OFTEN else ""
 
     def forget(self, days: int) -> None:
         """Drop the jobs that have been over for `days`."""
@@ -316,14 +315,14 @@ class _Log(logging.Handler):
 
     muted = False
     """Whether it has been stopped: what a job that runs on then meets is no news."""
-    stuck: ClassVar[list[str]] = []
+    stuck: ClassVar[list[tuple[float, str]]] = []
     """What kept it from looking into a queue; it looks twice a second."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if self.muted:
             return
         if record.getMessage().startswith(_NO_LOOK):
-            self.stuck.append(record.getMessage().partition(": ")[2])
+            self.stuck.append((time.monotonic(), record.getMessage().partition(": ")[2]))
             return
         error = record.exc_info[1] if record.exc_info else None
         log(f"engine: {record.getMessage()[:500]} {first_line(error) if error else ''}")
