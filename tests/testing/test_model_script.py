@@ -59,7 +59,7 @@ def test_what_is_retrieved_delivered_and_used_is_counted(scripts: Any, home: Pat
         return f"`{right.answer}`" if right.answer in text else "ls -la"
 
     with ModelServer(parrot) as server:
-        answers = program.measure(named, server.url, 60, 30)
+        answers = program.measure(named, server.url, home / "m", 60, 30)
     counted = {way: asking.count(rows) for way, rows in answers.items()}
     of = len(named)
     assert counted["without a skill"] == {
