@@ -20,7 +20,7 @@ from tacit.changes.grouping import undo_group
 from tacit.learn.background import room
 from tacit.learn.background.desk import Desk
 from tacit.learn.background.task import Ran, Task, TaskContext
-from tacit.learn.curate import consolidating
+from tacit.learn.curate import asking
 from tacit.learn.curate.book import Book
 from tacit.learn.curate.consolidating import BY, accept, consolidate
 from tacit.learn.curate.curating import curate
@@ -109,7 +109,7 @@ class Agent:
         self.script: list[ToolUse | str] = []
         self.heard: list[str] = []
         self.asked = 0
-        monkeypatch.setattr(consolidating.room, "run", self.run)
+        monkeypatch.setattr(asking.room, "run", self.run)
 
     def run(self, task: Task, broker: room.Broker, settings: Settings) -> Ran:
         self.asked += 1
