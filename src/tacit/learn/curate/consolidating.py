@@ -13,7 +13,6 @@ import msgspec
 from tacit.base.locks import locked
 from tacit.base.sections import Settings
 from tacit.changes.change import new_id
-from tacit.changes.gate import Gate
 from tacit.learn.approving import approval
 from tacit.learn.curate.asking import ask
 from tacit.learn.curate.book import Book
@@ -47,7 +46,7 @@ def consolidate(
     ):
         sound_tables(world, store)
         book = Book(store.connection)
-        reports = [] if dry else finish(world, settings, store, book)
+        reports = [] if dry else finish(world, store, book)
         if settings.curate.consolidate == "off" and not asked:
             return reports
         found = look(world, store.connection)
@@ -61,15 +60,14 @@ def consolidate(
         return reports
 
 
-def finish(world: World, settings: Settings, store: Store, book: Book) -> list[Report]:
+def finish(world: World, store: Store, book: Book) -> list[Report]:
     """Carry out again what a kill interrupted."""
     left = [run for run in book.curations("begun") if run.by == BY]
     plans = [msgspec.json.decode(run.plan, type=Consolidation) for run in left]
-    gate = gate_over(world, settings, agreed=True)
-    return [_land(world, store, plan, gate) for plan in plans]
+    return [_land(world, store, plan) for plan in plans]
 
 
-def accept(world: World, settings: Settings, start: str) -> Report | None:
+def accept(world: World, start: str) -> Report | None:
     """Carry out a plan that waits, with the user's consent; None where there is no such plan."""
     lock = os.path.join(world.data, "locks", "curate.lock")
     with (
@@ -81,8 +79,9 @@ def accept(world: World, settings: Settings, start: str) -> Report | None:
         if run is None:
             return None
         plan = msgspec.json.decode(run.plan, type=Consolidation)
-        book.begin(plan.id, plan.at, BY, run.plan)
-        return _land(world, store, plan, gate_over(world, settings, agreed=True))
+        plan = msgspec.structs.replace(plan, agreed=True)
+        book.begin(plan.id, plan.at, BY, msgspec.json.encode(plan))
+        return _land(world, store, plan)
 
 
 def _is(run: str, start: str) -> bool:
@@ -119,11 +118,11 @@ def _settle(
             book.keep_waiting(plan.id, plan.at, BY, data, msgspec.json.encode(report))
         return report
     book.begin(plan.id, plan.at, BY, msgspec.json.encode(plan))
-    return _land(world, store, plan, gate_over(world, settings))
+    return _land(world, store, plan)
 
 
-def _land(world: World, store: Store, plan: Consolidation, gate: Gate) -> Report:
-    made = join(world, plan, gate)
+def _land(world: World, store: Store, plan: Consolidation) -> Report:
+    made = join(world, plan, gate_over(world, plan.place, agreed=plan.agreed))
     report = _report(plan, made, "")
     book = Book(store.connection)
     if not made.refused:
