@@ -106,6 +106,11 @@ def wait(stage: Stage, seconds: float, done: Any) -> bool:
     return False
 
 
+def _worker(stage: Stage) -> int:
+    found = stage.json("daemon", "status").get("worker")
+    return int(found["pid"]) if found else 0
+
+
 def play(stage: Stage) -> None:
     said = stage.tacit("chat", "--plain", given="Every minute, say that it is over.\ny\n")
     stage.expect("the chat shows exact times before it asks", "next: " in said.split("y, s, a")[0])
@@ -130,7 +135,7 @@ def play(stage: Stage) -> None:
     stage.expect(f"the daemon was killed in the middle of it: {killed}", bool(killed))
     time.sleep(5)
     second = stage.daemon()
-    up = wait(stage, 60, lambda: stage.json("daemon", "status").get("pid") == second.pid)
+    up = wait(stage, 60, lambda: _worker(stage) == second.pid)
     stage.expect("the daemon is up again", up)
     other = subprocess.run(
         [TACIT, "daemon"], env=stage.environment, capture_output=True, text=True, timeout=60,

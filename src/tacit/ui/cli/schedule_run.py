@@ -24,6 +24,7 @@ def run(name: str, as_json: bool) -> int:
     It is a session of its own, as when it fires. On a terminal you are asked before a call that
     needs it. With --json, every event is a line of JSON as it happens.
     """
+    as_json = output.json_wanted(as_json)
     schedule = shelf.find(name)
     asks = _approve if sys.stdin.isatty() and not as_json else None
     hand = ByHand(schedule, approve=asks)
