@@ -20,7 +20,7 @@ from tacit.changes.grouping import undo_group
 from tacit.learn.background import room
 from tacit.learn.background.desk import Desk
 from tacit.learn.background.task import Ran, Task, TaskContext
-from tacit.learn.curate import consolidating
+from tacit.learn.curate import asking
 from tacit.learn.curate.book import Book
 from tacit.learn.curate.consolidating import BY, accept, consolidate
 from tacit.learn.curate.curating import curate
@@ -109,7 +109,7 @@ class Agent:
         self.script: list[ToolUse | str] = []
         self.heard: list[str] = []
         self.asked = 0
-        monkeypatch.setattr(consolidating.room, "run", self.run)
+        monkeypatch.setattr(asking.room, "run", self.run)
 
     def run(self, task: Task, broker: room.Broker, settings: Settings) -> Ran:
         self.asked += 1
@@ -216,13 +216,13 @@ def test_a_proposal_waits_for_the_users_word(clouds: Library, agent: Agent) -> N
     # Looked at once in these versions: the model is not asked again.
     assert consolidate(clouds.world(), settings) == []
     assert agent.asked == 1
-    done = accept(clouds.world(), settings, report.id[-8:])
+    done = accept(clouds.world(), report.id[-8:])
     assert done is not None
     assert {j.outcome for j in done.joined} == {"done"}
     assert len(clouds.archived()) == 5
-    assert accept(clouds.world(), settings, report.id[-8:]) is None
+    assert accept(clouds.world(), report.id[-8:]) is None
     head = clouds.gate.site().history.head("deploy-aws")
-    assert head.record.actor == "curator"
+    assert (head.record.actor, head.record.approved_by) == ("curator", "user")
 
 
 def test_where_learned_changes_are_asked_for_it_waits_too(clouds: Library, agent: Agent) -> None:
@@ -333,7 +333,7 @@ def test_one_that_cannot_be_joined_any_more_leaves_no_half(clouds: Library, agen
     (report,) = consolidate(clouds.world(), settings)
     assert clouds.propose("deploy-azure", Pin()).applied
     visible = {p: d for p, d in clouds.everything().items() if not p.startswith(".archive")}
-    done = accept(clouds.world(), settings, report.id)
+    done = accept(clouds.world(), report.id)
     assert done is not None
     assert {j.outcome for j in done.joined} == {"refused"}
     assert "pinned" in done.joined[0].note
@@ -355,7 +355,7 @@ def test_into_one_that_is_there(clouds: Library, agent: Agent) -> None:
     assert "references/limits.md" in agent.heard[0]
     file = clouds.root / "deploy-aws" / "SKILL.md"
     (file.parent / "references" / "limits.md").write_text("By hand, since.\n")
-    done = accept(clouds.world(), settings, report.id)
+    done = accept(clouds.world(), report.id)
     assert done is not None
     assert [j.outcome for j in done.joined] == ["done"], done
     assert "on gcp too" in file.read_text()

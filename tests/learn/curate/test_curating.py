@@ -21,6 +21,7 @@ from tacit.changes.place import project_place
 from tacit.learn.curate.book import Book
 from tacit.learn.curate.curating import curate, rehearse
 from tacit.learn.curate.report import markdown
+from tacit.learn.curate.world import copied
 from tacit.traces.store import Store
 
 
@@ -343,3 +344,27 @@ def test_nothing_is_put_away_or_taken_back_without_its_safety_copy(library, monk
     with pytest.raises(Unwritable):
         undo_group(library.gate, run, actor="user")
     assert library.everything() == edited != away
+
+
+def test_a_copy_holds_what_could_be_touched_and_no_more(library, home: Path) -> None:
+    """Of the user's own skill only its SKILL.md is copied, a link stays one, the rest is whole."""
+    library.put("learned", "away")
+    library.put("mine", learned=False)
+    (library.root / "mine" / "large.bin").write_bytes(b"x" * 1000)
+    (library.root / "learned" / "references").mkdir()
+    (library.root / "learned" / "references" / "a.md").write_text("a\n")
+    elsewhere = home / "elsewhere" / "linked"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "SKILL.md").write_bytes((library.root / "learned" / "SKILL.md").read_bytes())
+    (library.root / "linked").symlink_to(elsewhere)
+    assert library.propose("away", Archive()).applied
+    with copied(library.world()) as copy:
+        root = Path(copy.places[0].root)
+        found = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
+        assert found == {
+            "learned/SKILL.md", "learned/references/a.md", "mine/SKILL.md",
+            ".archive/away/SKILL.md", ".archive/.gitignore",
+        } | {p for p in found if p.startswith("linked")}  # fmt: skip
+        assert (root / "linked").is_symlink()
+        assert curate(copy, library.settings).kept == {"linked": 1, "yours": 1}
+    assert not root.exists()

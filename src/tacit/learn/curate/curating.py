@@ -39,7 +39,6 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
     place: str
     skill: str
-    name: str
     before: State
     after: State
     days: float
@@ -245,7 +244,6 @@ def _act(skill: Found, run: str, number: int, was: State, new: Age, rules: Rules
     return Act(
         place=skill.key[0],
         skill=skill.skill,
-        name=skill.name,
         before=was,
         after=new.state,
         days=round(new.idle, 2),

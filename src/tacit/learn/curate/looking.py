@@ -37,8 +37,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     place: Place
     key: Key
-    folder: str
-    """Below the skills folder; of an archived one, below the archive."""
     name: str
     learned: bool
     archived: bool
@@ -75,7 +73,6 @@ def _in(world: World, place: Place, real: Place, uses: list[Use]) -> Iterator[Fo
         return Found(
             place=place,
             key=(place_id, skill),
-            folder=row[index.FOLDER],
             name=row[index.NAME],
             learned=row[index.SOURCE] == LEARNED_SOURCE,
             archived=archived,

@@ -75,7 +75,7 @@ def _consolidate(
     from tacit.learn.curate.consolidating import accept, consolidate
 
     if waiting:
-        done = accept(world, settings, waiting)
+        done = accept(world, waiting)
         if done is None:
             hint = "see what does: tacit curate status"
             raise NotFound(f"no consolidation '{waiting}' waits for you", hint)
