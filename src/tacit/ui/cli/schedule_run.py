@@ -11,6 +11,7 @@ from tacit.base.terminal import plain
 from tacit.ui.cli import output, schedule_help
 from tacit.ui.cli.run import CODES, Printer
 from tacit.ui.cli.scheduling import complete_schedule
+from tacit.work import glue
 from tacit.work.schedules import shelf
 from tacit.work.schedules.byhand import ByHand
 
@@ -27,11 +28,13 @@ def run(name: str, as_json: bool) -> int:
     as_json = output.json_wanted(as_json)
     schedule = shelf.find(name)
     asks = _approve if sys.stdin.isatty() and not as_json else None
+    glue.listen_to_chat()
     hand = ByHand(schedule, approve=asks)
     try:
         return asyncio.run(_run(hand, as_json))
     finally:
         hand.close()
+        glue.leave()
 
 
 async def _run(hand: ByHand, as_json: bool) -> int:
