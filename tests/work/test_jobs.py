@@ -1,5 +1,7 @@
 """Jobs as a person sees and steers them, done by a real worker."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from tacit.agent import spending
 from tacit.agent.events import Usage
 from tacit.base.errors import NotFound, Refused
 from tacit.base.errors import Usage as WrongUse
-from tacit.work import jobs, kinds, requests
+from tacit.work import jobs, kinds, requests, runs, where
 from tacit.work.requests import request
 
 from .conftest import Workers, until
@@ -77,6 +79,7 @@ def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
     assert found["fault"].state == "cancelled"
     with pytest.raises(Refused, match="is over: created"):
         jobs.cancel("off")
+    _is_read_as_the_engine_reads_it()
     done = {key.partition("-")[0] for key in asked.changes()}
     assert done == {"fault", "held", "off", "plain", "rare"}
     assert found["off"].changes == (f"c-{found['off'].id}",)
@@ -85,6 +88,24 @@ def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
     with pytest.raises(WrongUse, match="several jobs"):
         jobs.show("review-")
     assert jobs.show(found["off"].id[:11]).id == found["off"].id
+
+
+def _is_read_as_the_engine_reads_it() -> None:
+    """From the tables or by the engine, the runs are the same; only the first is light."""
+    place = where.place()
+    kept = sorted(runs.runs(place), key=lambda run: run.id)
+    assert kept == sorted(runs._asked_of_engine(place), key=lambda run: run.id)
+    assert {run.status for run in kept} >= {"SUCCESS", "CANCELLED", "DELAYED", "ENQUEUED"}
+    code = "import sys; from tacit.work import jobs; jobs.listing(); print('dbos' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert said.stdout.split() == [b"False"]
+
+
+def test_tables_that_are_not_known_are_left_to_the_engine(monkeypatch, workers: Workers) -> None:
+    """A version of the engine with other tables is asked itself."""
+    monkeypatch.setattr(runs, "_RUNS", "SELECT absent FROM nowhere")
+    monkeypatch.setattr(runs, "_asked_of_engine", lambda place: ["asked"])
+    assert runs.runs(where.place()) == ["asked"]
 
 
 def test_no_worker_is_needed_to_call_a_waiting_job_off(workers: Workers) -> None:
@@ -97,7 +118,7 @@ def test_no_worker_is_needed_to_call_a_waiting_job_off(workers: Workers) -> None
 def test_a_job_that_may_not_spend_is_put_off_until_tomorrow(home: Path) -> None:
     """The reason names the budget; a kind that asks no model may begin all the same."""
     from tacit.work.allowing import Allowed, may_begin, until_tomorrow
-    from tacit.work.engine import Ticket
+    from tacit.work.ticket import Ticket
 
     assert may_begin(Ticket("review", "one")) == Allowed()
     assert spending.record("review", "x", Usage(1, 1, cost=99.0, model="m")) == ""
@@ -110,7 +131,7 @@ def test_a_job_that_may_not_spend_is_put_off_until_tomorrow(home: Path) -> None:
 def test_settings_that_cannot_be_read_only_put_a_job_off(home: Path) -> None:
     """A typing error in the configuration loses no job."""
     from tacit.work.allowing import may_begin
-    from tacit.work.engine import Ticket
+    from tacit.work.ticket import Ticket
 
     file = home / ".config/tacit/config.toml"
     file.parent.mkdir(parents=True)

@@ -33,7 +33,8 @@ def start(workers: Workers, address: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def ask_elsewhere(key: str, session: str) -> None:
     """A job that another machine, which does not run, has asked for."""
-    from tacit.work.engine import Ticket, client, options
+    from tacit.work.engine import client, options
+    from tacit.work.ticket import Ticket
 
     ticket = Ticket("review", key, {"session": session}, home="elsewhere")
     opened = client(where.place())

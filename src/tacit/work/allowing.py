@@ -14,7 +14,7 @@ from tacit.work import kinds
 from tacit.work.machines import machine
 
 if TYPE_CHECKING:
-    from tacit.work.engine import Ticket
+    from tacit.work.ticket import Ticket
 
 
 _MEND = 600.0

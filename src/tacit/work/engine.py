@@ -26,6 +26,7 @@ from tacit.work.log import log
 from tacit.work.machines import Presence, machine
 from tacit.work.making import first_line, make
 from tacit.work.requests import Request
+from tacit.work.ticket import Ticket
 from tacit.work.where import Ahead, Place
 
 FORMAT = "1"
@@ -42,27 +43,6 @@ _NO_LOOK = "Exception encountered in queue thread"
 """How the engine says that it could not look into a queue."""
 _OFTEN, _LATELY = 3, 6.0
 _active: set[str] = set()
-
-
-class Ticket(msgspec.Struct, frozen=True):
-    """What the engine keeps for an attempt."""
-
-    kind: str
-    key: str
-    payload: dict[str, Any] = {}
-    attempt: int = 1
-    faults: int = 0
-    home: str = ""
-    """The machine that asked, where several share the queues."""
-
-    @property
-    def job(self) -> str:
-        return kinds.job_id(self.kind, self.key)
-
-    @property
-    def run(self) -> str:
-        """The id of this attempt."""
-        return self.job if self.attempt == 1 else f"{self.job}.{self.attempt}"
 
 
 def queue_of(kind: str, home: str = "") -> str:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from tacit.base.errors import NotFound, Refused, Unwritable, Usage
-from tacit.base.job import Done
 from tacit.work import requests, where
+from tacit.work.runs import Run, runs
+from tacit.work.ticket import Ticket
 from tacit.work.worker import present
 
 if TYPE_CHECKING:
-    from dbos import DBOSClient, WorkflowStatus
+    from dbos import DBOSClient
 
 State = Literal["waiting", "queued", "running", "put off", "done", "failed", "cancelled", "stuck"]
 
@@ -77,8 +78,7 @@ def listing(*, kind: str = "", limit: int = 0) -> list[Entry]:
     found = _waiting()
     place = where.place()
     if where.has_engine() and where.made(place):
-        with _client() as client:
-            found += _entries(client)
+        found += _entries(place)
     if not place.shared and present() is None:
         found = [_left(entry) for entry in found]
     chosen = [entry for entry in found if kind in ("", entry.kind)]
@@ -110,7 +110,7 @@ def retry(name: str) -> Entry:
             return entry
         raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
     with _client() as client:
-        from tacit.work.engine import Ticket, options, queue_of
+        from tacit.work.engine import options, queue_of
 
         last = entry.attempts[-1]
         run = entry.id if last.number == 1 else f"{entry.id}.{last.number}"
@@ -191,31 +191,18 @@ def _left(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, state="queued", reason=reason)
 
 
-def _entries(client: "DBOSClient") -> list[Entry]:
-    runs: dict[str, list[WorkflowStatus]] = defaultdict(list)
-    for status in client.list_workflows(name="job"):
-        runs[status.workflow_id.partition(".")[0]].append(status)
-    return [entry for job, found in runs.items() if (entry := _entry(job, found)) is not None]
+def _entries(place: where.Place) -> list[Entry]:
+    attempts: dict[str, list[Run]] = defaultdict(list)
+    for run in runs(place):
+        attempts[run.id.partition(".")[0]].append(run)
+    return [_entry(job, found) for job, found in attempts.items()]
 
 
-def _entry(job: str, runs: "list[WorkflowStatus]") -> Entry | None:
-    from tacit.work.engine import Ticket
-
-    tickets = []
-    for status in runs:
-        try:
-            assert status.input is not None
-            ticket = msgspec.json.decode(status.input["args"][0], type=Ticket)
-        except (msgspec.DecodeError, LookupError, AssertionError):
-            continue  # of another version
-        tickets.append((ticket, status))
-    if not tickets:
-        return None
-    tickets.sort(key=lambda pair: pair[0].attempt)
-    attempts = tuple(_attempt(ticket.attempt, status) for ticket, status in tickets)
-    ticket, status = tickets[-1]
-    last = attempts[-1]
-    changes = {change: None for _, s in tickets for change in _done(s).changes}
+def _entry(job: str, found: list[Run]) -> Entry:
+    ordered = sorted(found, key=lambda run: run.ticket.attempt)
+    attempts = tuple(_attempt(run) for run in ordered)
+    ticket, last = ordered[-1].ticket, attempts[-1]
+    changes = {change: None for run in ordered for change in run.done.changes}
     before = attempts[-2].reason if last.state in _LIVE and len(attempts) > 1 else ""
     return Entry(
         job,
@@ -224,7 +211,7 @@ def _entry(job: str, runs: "list[WorkflowStatus]") -> Entry | None:
         last.state,
         last.outcome,
         last.reason or before,
-        _moment(status.updated_at),
+        _moment(ordered[-1].heard),
         ticket.payload,
         tuple(changes),
         attempts,
@@ -232,35 +219,27 @@ def _entry(job: str, runs: "list[WorkflowStatus]") -> Entry | None:
     )
 
 
-def _attempt(number: int, status: "WorkflowStatus") -> Attempt:
-    done = _done(status)
-    state = "failed" if done.outcome == "failed" else _STATES.get(status.status, "queued")
-    reason = done.reason
+def _attempt(run: Run) -> Attempt:
+    state = "failed" if run.done.outcome == "failed" else _STATES.get(run.status, "queued")
+    reason = run.done.reason
     if state == "stuck":
-        reason = f"its worker was gone {(status.recovery_attempts or 1) - 1} times while it ran"
+        reason = f"its worker was gone {run.kills} times while it ran"
     elif state == "cancelled":
         reason = "cancelled by you"
-    elif status.error is not None:
-        reason = str(status.error)
+    elif run.error:
+        reason = run.error
     return Attempt(
-        number,
+        run.ticket.attempt,
         state,
-        done.outcome,
+        run.done.outcome,
         reason,
-        _moment(status.created_at),
-        _moment(status.dequeued_at),
-        _moment(status.completed_at),
-        _moment(status.delay_until_epoch_ms) if state == "put off" else None,
-        status.executor_id or "",
-        max((status.recovery_attempts or 1) - 1, 0),
+        _moment(run.asked),
+        _moment(run.began),
+        _moment(run.ended),
+        _moment(run.due) if state == "put off" else None,
+        run.worker,
+        run.kills,
     )
-
-
-def _done(status: "WorkflowStatus") -> Done:
-    try:
-        return msgspec.convert(status.output, Done)
-    except msgspec.ValidationError:
-        return Done("")
 
 
 def _moment(milliseconds: float | None) -> datetime | None:
