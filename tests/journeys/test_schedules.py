@@ -113,6 +113,8 @@ def test_by_hand_no_schedule_can_be_made(chat: Any) -> None:
     assert "schedule-creator" not in asked.system
     (row,) = runs.history(name)
     assert (row.why, row.state, row.output) == ("hand", "done", "The minute is over.")
+    assert run(["schedule", "run", "minutes"]) == 0
+    assert [row.state for row in runs.history(name)] == ["done", "done"]
     assert shelf.names() == [name]
 
 
