@@ -62,8 +62,12 @@ class Stage:
             "TACIT_HOME": self.home,
             "TACIT_AGENT_BASE_URL": server.url + "/v1",
             "TACIT_AGENT_MODEL": "openai:mock-model",
+            # The workers that a chat starts go at once, so that it is the daemon that fires.
+            "TACIT_WORKER_QUIET": "0",
+            "TACIT_WORKER_IDLE": "1",
         }
         self.failures: list[str] = []
+        self.daemons: list[subprocess.Popen[bytes]] = []
 
     def tacit(self, *arguments: str, given: str = "") -> str:
         done = subprocess.run(
@@ -84,9 +88,18 @@ class Stage:
         return json.loads(self.tacit(*arguments, "--json") or "{}")
 
     def daemon(self) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
+        started = subprocess.Popen(
             [TACIT, "daemon"], cwd=self.project, env=self.environment, stdout=subprocess.DEVNULL
         )
+        self.daemons.append(started)
+        return started
+
+    def close(self) -> None:
+        """Leave no daemon behind, whatever went wrong."""
+        for started in self.daemons:
+            if started.poll() is None:
+                started.kill()
+                started.wait()
 
     def expect(self, what: str, is_so: bool) -> None:
         print(f"{'ok  ' if is_so else 'FAIL'} {what}", flush=True)
@@ -123,7 +136,9 @@ def play(stage: Stage) -> None:
     def done_runs(name: str) -> list[str]:
         return [r["id"] for r in stage.runs() if r["schedule"] == name and r["state"] == "done"]
 
+    wait(stage, 60, lambda: not _worker(stage))
     first = stage.daemon()
+    stage.expect("the daemon is up", wait(stage, 60, lambda: _worker(stage) == first.pid))
 
     def is_running() -> bool:
         return any(row["state"] == "running" for row in stage.runs())
@@ -162,7 +177,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         with ModelServer(model, strict=False) as server:
             stage = Stage(folder, server)
-            play(stage)
+            try:
+                play(stage)
+            finally:
+                stage.close()
             answers = Counter("Tea" in str(e) for e in server.failures)
             stage.expect("the model was never asked something odd", not answers)
         for failure in stage.failures:

@@ -25,12 +25,12 @@ YEAR = {
     "Europe/Paris": Fields(frozenset({30}), frozenset({2, 9}), None, None, None),
     "America/New_York": Fields(frozenset({0, 45}), frozenset({1}), None, None, frozenset({0, 6})),
     "Australia/Lord_Howe": Fields(frozenset({15}), frozenset({1, 2}), None, None, frozenset({0})),
-    "Africa/Cairo": Fields(frozenset({0}), frozenset({0, 23}), frozenset({1, 24, 30}), None, None),
+    "Africa/Cairo": Fields(frozenset({0}), frozenset({0, 23}), None, None, frozenset({1, 5})),
     "Asia/Kolkata": Fields(frozenset({5}), None, frozenset({1, 26}), frozenset({3, 11}), None),
 }
 # Where only a part of the year is walked, clocks are changed in it.
 PART = {"Europe/Paris": 80, "America/New_York": 300, "Australia/Lord_Howe": 270,
-        "Africa/Cairo": 105, "Asia/Kolkata": 80}  # fmt: skip
+        "Africa/Cairo": 110, "Asia/Kolkata": 80}  # fmt: skip
 
 
 def ids(name: str, dues: list[datetime]) -> list[str]:
@@ -46,7 +46,7 @@ def test_a_year_with_sleep_restarts_and_kills(zone: str) -> None:
     """
     fields = YEAR[zone]
     start = START + timedelta(days=0 if LONG else PART[zone])
-    end = start + timedelta(days=365 if LONG else 20)
+    end = start + timedelta(days=365 if LONG else 12)
     bound = binding(fields.text, start, zone, catch_up="all", overlap="queue")
     schedule = loose("weather-1a2b3c4d", bound)
     chance = random.Random(f"{zone} {SEED}")
@@ -56,7 +56,7 @@ def test_a_year_with_sleep_restarts_and_kills(zone: str) -> None:
     while now < end:
         # A tick, a nap, a night, a week: never so long that more is missed than is made up for.
         now = min(now + timedelta(minutes=chance.choice((1, 60, 420, 420, 1440, 3000))), end)
-        engine.kill_in = chance.choice((0, 0, 0, 1, 2, 3))
+        engine.kill_in = chance.choice((0, 0, 1, 2))
         try:
             plan(now, [schedule], engine.send)
         except Killed:

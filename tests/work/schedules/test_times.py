@@ -193,7 +193,7 @@ def test_it_is_said_back_exactly() -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.text(max_size=40)
     | st.lists(
@@ -228,7 +228,7 @@ def test_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     assert zone(local_zone())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),
     st.sampled_from(["Europe/Paris", "Africa/Cairo", "Australia/Lord_Howe", "America/St_Johns"]),
