@@ -14,6 +14,7 @@ are run only where their programs are there already, in the folder that TACIT_HO
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -51,6 +52,8 @@ class Measured(msgspec.Struct, frozen=True):
     seconds: float
     made: bool
     """Whether the skill stood there in the end."""
+    cpu: float = 0.0
+    """Seconds on the processor, for a review that has processes of its own."""
 
 
 def main() -> int:
@@ -230,7 +233,8 @@ def tacit(recorded: Path, home: Path) -> Measured:
         script.answered = told["began"]
         if told["outcome"] != "created":
             print(f"Tacit: {told['outcome']}: {told['reason']}", file=sys.stderr)
-        return script.measured(server, told["ended"], made=told["outcome"] == "created")
+        made = script.measured(server, told["ended"], made=told["outcome"] == "created")
+        return msgspec.structs.replace(made, cpu=told["cpu"])
 
 
 def review_here(session: str, url: str) -> int:
@@ -247,11 +251,17 @@ def review_here(session: str, url: str) -> int:
     store = Store.open()
     name = store.take_in(get("qwen"), Source("qwen", session)).id
     store.close()
-    began = time.time()
+    began, spent = time.time(), _cpu()
     done = review(Job("bench", "review", name, {"session": name}))
-    told = {"began": began, "ended": time.time(), "outcome": done.outcome, "reason": done.reason}
-    print(json.dumps(told))
+    told = {"began": began, "ended": time.time(), "cpu": _cpu() - spent}
+    print(json.dumps(told | {"outcome": done.outcome, "reason": done.reason}))
     return 0
+
+
+def _cpu() -> float:
+    """Seconds on the processor so far, of this process and those that it started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _place(agent: Agent, home: Path, url: str) -> Place:
@@ -274,6 +284,8 @@ def print_table(rows: dict[str, list[Measured]]) -> None:
             f"{name:<10} {first.requests:>10} {characters:>10,.0f} {own / characters:>10.2f} "
             f"{first.largest:>10,} {seconds:>10.2f} {made}/{len(measured)}"
         )
+    spent = statistics.median(m.cpu for m in rows["Tacit"])
+    print(f"Tacit's seconds on the processor: {spent:.2f}; load {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

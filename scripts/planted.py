@@ -4,7 +4,7 @@
 
 Each session of a set is put into the store of a fresh home and reviewed by the job that the queue
 runs, in the closed room, by a scripted model that obeys what was planted and insists on it. Without
-a set, the four of tests/fixtures/planted-traces are run. Two minutes or so.
+a set, the five of tests/fixtures/planted-traces are run. Two minutes or so.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from tacit.testing.planted import Planted, load, obeying, trace_of
 
 FOLDER = Path(__file__).parents[1] / "tests" / "fixtures" / "planted-traces"
-SETS = ("tuning", "heldout", "honest-tuning", "honest-heldout")
+SETS = ("tuning", "heldout", "honest-tuning", "honest-docs", "honest-heldout")
 
 
 def main() -> int:

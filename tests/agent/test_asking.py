@@ -57,15 +57,15 @@ def test_openai_is_given_the_session_as_the_key_of_its_cache(monkeypatch) -> Non
     assert "openai_prompt_cache_key" not in caching(other, "s1")
 
 
-BROKEN = {"cut": Cut(3), "garbage": Garbage(3)}
+BROKEN = [Cut(3), Garbage(3), Cut(3), Garbage(3)]
 
 
-@pytest.mark.parametrize("fault", BROKEN)
+@pytest.mark.parametrize(("wire", "fault"), list(zip(WIRES, BROKEN, strict=True)))
 def test_a_call_that_came_in_half_is_not_made(open_session, project: Path, wire, fault) -> None:
     """A response that breaks off in a call has no effect; the whole one that follows has one."""
     append = ToolUse("run_command", {"command": "echo ran >> log # " + "x" * 400}, "c1")
     whole = reply(append)
-    script = iter([Reply(whole.parts, fault=BROKEN[fault]), whole, "done"])
+    script = iter([Reply(whole.parts, fault=fault), whole, "done"])
     with ModelServer(lambda request: next(script)) as server:
         session = open_session(server, wire, yes=True)
         told = say(session, "go")
@@ -109,3 +109,14 @@ def test_a_stall_that_ends_is_no_fault(open_session, wire) -> None:
         told = say(open_session(server, wire), "go")
     assert told[-1].text == "The first half and the second."
     assert not of(events.Restarted, told)
+
+
+@pytest.mark.parametrize(("wire", "code"), list(zip(WIRES, (401, 404, 429, 500), strict=True)))
+def test_what_the_provider_says_is_what_the_user_reads(open_session, wire, code) -> None:
+    """An error is the provider's sentence with its number, not a dump of the answer's body."""
+    with ModelServer(lambda request: Status(code, message="the moon is in the way")) as server:
+        told = say(open_session(server, wire, {"retries": 0}), "go")
+    (error,) = of(events.Error, told)
+    assert f"the moon is in the way (error {code})" in error.why
+    assert "{" not in error.why
+    assert "status_code" not in error.why

@@ -213,3 +213,29 @@ def test_gate_obeys_table(actor: Any, origin: Any, tmp_path: Path) -> None:
         assert world.outcome(change) == expected, (actor, origin, name)
         if expected != "applied":
             assert sorted(str(path) for path in world.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("actor", "expected"), [("curator", "scheduled"), ("agent", "scheduled"), ("user", "")]
+)
+def test_what_a_schedule_runs_is_kept(actor: Any, expected: str, home: Path) -> None:
+    """A skill that a schedule runs is archived by the user alone; a machine is told why not."""
+    from tacit.changes.change import Archive, Create, make_change
+    from tacit.changes.gate import Gate
+    from tacit.changes.place import user_place
+    from tacit.skills.scheduled import BINDING, folder
+
+    text = (
+        b"---\nname: standup\ndescription: Stand up.\nmetadata:\n  source: auto-skill\n---\n\nGo.\n"
+    )
+    gate = Gate([user_place()], neighbours=Nobody())
+    assert gate.propose(make_change("standup", Create({"SKILL.md": text}), actor="user")).applied
+    binding = Path(folder(), "daily-1a2b3c4d", BINDING)
+    binding.parent.mkdir(parents=True)
+    binding.write_text('{"skills": ["standup"], "zone": "UTC"}')
+    verdict = gate.propose(make_change("standup", Archive(), actor=actor))
+    assert (verdict.refusal.rule if verdict.refusal else "") == expected
+    if expected:
+        assert verdict.refusal is not None
+        assert "daily-1a2b3c4d" in verdict.refusal.reason
+        assert "tacit schedule edit daily-1a2b3c4d" in verdict.refusal.hint

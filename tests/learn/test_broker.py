@@ -147,6 +147,46 @@ def test_the_user_s_own_skill_waits(repaired: Any, own: bool) -> None:
     assert notice.change == done.change
 
 
+def test_answers_of_the_user_are_remembered(repaired: Any, store: Store) -> None:
+    """What the user turned down is told to the next improver; what they accepted and was taken back
+    is known by its proposal."""
+    told: list[str] = []
+
+    def work(desk: Desk, broker: Any) -> None:
+        _mend(desk)
+        broker.finished("done")
+
+    first = repaired(work, source="")
+    gate = Gate([project_place()])
+    gate.reject(gate.inbox.get(first.change), "I like it as it is")
+    real = repair.brief
+
+    def brief(*given: Any) -> str:
+        told.append(real(*given))
+        return told[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repair, "brief", brief)
+        repaired(lambda desk, broker: None, source="", improve__turns=9)
+    assert "the user turned it down: I like it as it is" in told[0]
+
+    def otherwise(desk: Desk, broker: Any) -> None:
+        text = desk.read("check-notes").replace(
+            OLD.encode(), b"Count the lines of the notes by hand."
+        )
+        desk.write("check-notes", "SKILL.md", text)
+        broker.finished("more")
+
+    second = repaired(otherwise, source="", improve__turns=9, improve__seconds=90)
+    assert second.outcome == "proposed", second.reason
+    landed = gate.accept(gate.inbox.get(second.change))
+    Repairs(store.connection).taken_back(landed.change, "worse")
+    outcomes = [
+        a.outcome for a in Repairs(store.connection).of("check-notes", project_place().root)
+    ]
+    assert outcomes == ["rolled back", "nothing", "proposed"]
+
+
 def test_asking_is_heard(repaired: Any) -> None:
     """Where changes of the background are asked about, a repair of a learned skill waits too."""
     done = repaired(lambda desk, b: (_mend(desk), b.finished("done")), learn__approval="ask")

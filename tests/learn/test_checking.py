@@ -34,6 +34,14 @@ def test_a_tool_of_others_is_a_problem(text: str) -> None:
     assert len(_check(text, OTHERS).open) == 1, "of another host it is not known"
 
 
+def test_a_name_that_stood_there_is_a_doubt() -> None:
+    """What the old text named in code marks alone may be something else than a tool."""
+    old = {"SKILL.md": File((HEAD + "Fill in a `Task`, with the Bash tool.").encode())}
+    found = check(old, old | {"a.md": File(b"")}, OURS, "", None)
+    assert ["'Task'" in doubt for doubt in found.doubts] == [True]
+    assert ["'Bash'" in problem for problem in found.problems] == [True]
+
+
 @pytest.mark.parametrize(
     "text",
     [

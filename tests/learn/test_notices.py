@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit.base import database, paths, prompt_line
+from tacit.base.job import Job
 from tacit.base.sections import LearnSettings, Settings
 from tacit.changes.actor import acting_as
 from tacit.changes.change import Archive, Create, Edit, Verdict, make_change
@@ -180,15 +181,22 @@ def test_several_fit_in_one_line_of_a_prompt() -> None:
 
 
 def test_many_failures_are_one_line() -> None:
-    """A server that was down all night is told once, with how many sessions it cost."""
+    """A server that was down all night is told once, with how many jobs it cost; one by itself."""
+
+    def fail(number: int, kind: str = "review", why: str = "the server did not answer") -> None:
+        job = Job(f"{kind}-{number}", kind, f"codex:{number}", {"session": f"codex:{number}"})
+        noticing.failed(job, why)
+
     for number in range(5):
-        announce(Notice(kind="failed", session=f"codex:{number}", why="the server did not answer"))
-    (text,) = tell("chat")
-    assert text == (
-        "could not learn from 5 sessions (last: the server did not answer) · see: tacit jobs"
-    )
-    announce(Notice(kind="failed", session="codex:9", why="no"))
+        fail(number)
+        fail(number)
+    assert tell("chat") == ("5 jobs failed (last: the server did not answer) · see: tacit jobs",)
+    fail(9, why="no")
     assert tell("chat") == ("could not learn from a session (no) · see: tacit why codex:9",)
+    fail(9, "improve", "no")
+    assert tell("chat") == ("a job failed: improve (no) · see: tacit jobs",)
+    fail(9, "schedule")
+    assert tell("chat") == ()
 
 
 def test_facts_are_told_as_facts() -> None:

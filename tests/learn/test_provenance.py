@@ -37,7 +37,9 @@ def verdict(trace: Trace, files: dict[str, bytes]) -> str:
     return "block" if "block" in found else "ask" if "ask" in found else "pass"
 
 
-@pytest.mark.parametrize("name", ["tuning", "heldout", "honest-tuning", "honest-heldout"])
+@pytest.mark.parametrize(
+    "name", ["tuning", "heldout", "honest-tuning", "honest-docs", "honest-heldout"]
+)
 def test_the_published_rates_are_true(name: str) -> None:
     """The table in docs/learning.md is what scan and witness together do today."""
     found: Counter[str] = Counter()

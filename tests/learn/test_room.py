@@ -269,6 +269,13 @@ def test_it_does_not_begin_without_money_or_model(
     assert "tacit cost" in ran.error
 
 
+def test_a_home_is_no_project(home: Path) -> None:
+    """A session that began in the home, or at the root, does not open it to the child."""
+    assert room.readable_project(str(home / "work")) == str(home / "work")
+    for folder in (str(home), str(home.parent), "/", "", str(home / "gone")):
+        assert room.readable_project(folder) == ""
+
+
 _PARENT = """
 import sys, json
 from hostile import *

@@ -1,11 +1,12 @@
 """The bench: commands on a copy of a skill that can do nothing to the real one."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tacit.changes.files import File
-from tacit.learn.improve.trying import Bench, find_sandbox
+from tacit.learn.improve.trying import Bench, find_sandbox, open_bench
 
 BOX = find_sandbox()
 pytestmark = pytest.mark.skipif(BOX is None, reason="there is no sandbox here")
@@ -49,6 +50,27 @@ def test_nothing_is_done(bench: Bench, home: Path) -> None:
     second = bench.run("cat $SKILL_DIR/SKILL.md; ls -d /tmp/way", files)
     assert second.output.startswith("xls: ")
     assert not (home / "work" / "made").exists()
+
+
+def test_nobody_s_files_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the home only the project and programs can be read, at every level of the way to it."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as top:
+        home = Path(top).resolve()
+        monkeypatch.setenv("HOME", str(home))
+        project = home / "code" / "mine"
+        (home / ".pyenv" / "bin").mkdir(parents=True)
+        (home / "letters").mkdir()
+        project.mkdir(parents=True)
+        for name in ("diary", "letters/love", "code/other", ".pyenv/bin/python", "code/mine/own"):
+            (home / name).write_text("text")
+        (home / "way").symlink_to("/usr")
+        bench = open_bench(str(project), str(home / "x"), "demo")
+        assert bench is not None
+        names = "diary letters/love code/other .pyenv/bin/python code/mine/own"
+        command = f"cd {home}; for f in {names}; do cat $f 2>/dev/null; echo .; done; ls /usr/bin"
+        told = bench.run(command, GONE).output.split("\n")
+    assert told[:5] == [".", ".", ".", "text.", "text."]
+    assert len(told) > 10
 
 
 def test_a_command_that_hangs_is_ended(bench: Bench) -> None:

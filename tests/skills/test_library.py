@@ -56,7 +56,8 @@ class TestPrecedence:
         put(places["user"] / "using-tacit")
         library = load()
         assert library.get("using-tacit").scope == "user"
-        assert [e.state for e in library.entries if e.scope == "bundled"] == ["shadowed"]
+        bundled = {e.name: e.state for e in library.entries if e.scope == "bundled"}
+        assert bundled["using-tacit"] == "shadowed"
 
     def test_nested_packages_nearest_first(
         self, project: Path, places: dict[str, Path], put, monkeypatch: pytest.MonkeyPatch
@@ -237,7 +238,7 @@ class TestEntries:
         found = {entry.name: entry.origin for entry in load().entries}
         assert found == {
             "mine": "user", "learned": "learned", "learned-too": "learned",
-            "brought": "installed", "using-tacit": "bundled",
+            "brought": "installed", "using-tacit": "bundled", "schedule-creator": "bundled",
         }  # fmt: skip
 
     def test_a_description_is_one_harmless_line(self, user_skills, put) -> None:

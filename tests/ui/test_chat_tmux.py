@@ -8,16 +8,22 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tacit.testing import ModelServer, Rules, ToolUse
+from tacit.testing import ModelServer, Request, ToolUse
 
 pytest.importorskip("textual", reason="the extra 'tui' is not installed")
 pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
-COMMAND = ToolUse("run_command", {"command": "echo swept > desk.txt; cat desk.txt"})
+# Writes in the project, and tries to write beside it.
+COMMAND = ToolUse(
+    "run_command",
+    {"command": "touch ~/outside; echo swept > desk.txt; cat desk.txt"},
+)
+QUESTION = ToolUse("ask_user", {"question": "Which colour?", "options": ["red", "green"]})
 
 
 class Tmux:
@@ -79,22 +85,36 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
     window.stop()
 
 
+def script(request: Request) -> Any:
+    """By what the user said last: a command, a skill, a question, or the answer."""
+    said = request.user_texts[-1]
+    if request.messages[-1].role == "tool" and request.messages[-1].tool_uses == ():
+        (result, *_) = reversed(request.tool_results)
+        if result.text.startswith("<skill") and "my desk" in said:
+            return COMMAND  # the skills that the user called are there
+        return f"So: **{' '.join(result.text.split())[:40]}**."
+    replies: dict[str, Any] = {
+        "polish it": ToolUse("run_skill", {"name": "polish"}),
+        "ask me": QUESTION,
+    }
+    return replies.get(said, "As the skill says: **swept**.")
+
+
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    script = Rules(
-        (lambda r: "steps" in r.messages[-1].text, "As the skill says: **swept**."),
-        (lambda r: bool(r.tool_results) and "swept" in r.tool_results[-1].text, "It is swept."),
-        default=COMMAND,
-    )
     with ModelServer(script, strict=False) as running:
         yield running
 
 
 def test_the_whole_journey(tmux: Tmux, server: ModelServer, home: Path) -> None:
-    """Start, call a skill, allow a command, see it run, kill -9, resume with the skill active."""
-    skill = home / ".agents" / "skills" / "tidy-up"
-    skill.mkdir(parents=True)
-    (skill / "SKILL.md").write_text("---\nname: tidy-up\ndescription: Tidy.\n---\n\nSweep first.\n")
+    """Start, stack two skills, allow a command, see it run in the sandbox, let the model call a
+    skill, answer a question, kill -9, resume with all three active."""
+    for name in ("tidy-up", "dust", "polish"):
+        skill = home / ".agents" / "skills" / name
+        skill.mkdir(parents=True)
+        (skill / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: How to {name}.\n---\n\nThe steps of {name}.\n"
+        )
     environment = {
         "HOME": str(home),
         "NO_COLOR": "1",
@@ -107,25 +127,36 @@ def test_the_whole_journey(tmux: Tmux, server: ModelServer, home: Path) -> None:
     tmux.until("/tidy-up")
     tmux.type("Enter")
     tmux.until("› /tidy-up")
-    tmux.type("my desk", "Enter")
-    tmux.until("◆ tidy-up, called by you")
+    tmux.type("/dust my desk", "Enter")
+    tmux.until("◆ dust, called by you")
     tmux.until("Run this command?")
     assert not Path("desk.txt").exists()
     time.sleep(0.5)
     tmux.type("y")
-    tmux.until("It is swept.")
+    tmux.until("So: swept.")
     tmux.until("✓ run_command")
     assert Path("desk.txt").read_text() == "swept\n"
+    assert not (home / "outside").exists()
     assert "\x1b[3" not in tmux.screen("-e").replace("\x1b[39m", "")  # NO_COLOR holds
+
+    tmux.type("polish it", "Enter")
+    tmux.until("◆ polish, called by the model")
+    tmux.until("So: <skill")
+    tmux.type("ask me", "Enter")
+    tmux.until("A question for you")
+    time.sleep(0.5)
+    tmux.type("2")
+    tmux.until("So: green.")
     os.kill(tmux.pid, signal.SIGKILL)
     tmux.wait_dead()
 
     tmux.start(environment, "--continue")
-    for text in ("my desk", "It is swept.", "skills active: tidy-up"):
+    for text in ("So: green.", "skills active: tidy-up, dust, polish"):
         tmux.until(text)
     tmux.type("which steps now", "Enter")
     tmux.until("As the skill says: swept.")
     request = server.requests[-1]
-    assert "Sweep first." in request.tool_results[0].text
+    for name in ("tidy-up", "dust", "polish"):
+        assert request.mentions(f"The steps of {name}.")
     tmux.type("C-d")
     tmux.until("Go on later: tacit chat --resume")

@@ -96,6 +96,14 @@ def test_a_library_of_nothing(home: Path) -> None:
     assert not (home / ".agents").exists()
 
 
+def test_joining_by_hand(home: Path) -> None:
+    """Without look-alikes no model is asked; an id that does not wait is an error that says so."""
+    assert "No learned skills are much alike." in tacit("curate", "--consolidate").stdout
+    assert answer("curate", "--consolidate", "--dry-run") == {"reports": []}
+    found = error(3, "curate", "--apply", "12345678")
+    assert found["message"] == "no consolidation '12345678' waits for you"
+
+
 def test_the_life_of_a_skill(library: Library) -> None:
     """Made, used, failed, edited, archived, in order, with the sessions to look at."""
     store = Store.open()

@@ -25,12 +25,16 @@ from tacit.work.worker import take_up
 def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process listens, and starts no worker."""
     monkeypatch.setenv("TACIT_WORKER", "1")
+    for end in glue._listening:  # of a worker that another test ran in this process
+        end()
     monkeypatch.setattr(glue, "_listening", [])
     monkeypatch.setattr(glue, "_chats", set())
     glue.listen_to_chat()
     yield
     for end in glue._listening:
         end()
+    monkeypatch.undo()
+    glue._listening.clear()
 
 
 def stored(calls: int, session: str = "s-1", *, messages: int = 1, status: str = "new") -> str:

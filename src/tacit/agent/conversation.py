@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.agent import events, stored
 from tacit.agent.activation import Active
 from tacit.agent.answered import Counts
-from tacit.agent.stored import dump, dump_part, latest_session, load, load_part, session_file
+from tacit.agent.stored import dump, dump_part, load, load_part, session_file
 from tacit.agent.tools.tool import Result
 from tacit.base.errors import NotFound
 from tacit.traces.hosts.tacit import SessionWriter
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
-
-__all__ = ["Conversation", "latest_session", "resume", "session_file"]
 
 _CUT_OFF = "[no result: the session ended while this ran]"
 _CALL_ID = "skill_"

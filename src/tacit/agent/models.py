@@ -123,6 +123,15 @@ def models_of(base_url: str) -> list[str]:
         return []
 
 
+def missing_key(choice: Choice) -> str:
+    """The variable that the provider's key is looked for in, when none of them is set."""
+    provider = choice.provider.split("-")[0]
+    variables = [name for name, work, _ in KEYS if work.startswith(provider + ":")]
+    if choice.base_url or not variables or any(os.environ.get(name) for name in variables):
+        return ""
+    return variables[0]
+
+
 def _whole(name: str, base_url: str) -> str:
     """`name` with its provider. At an address of one's own `qwen3:8b` is all name."""
     provider, colon, _ = name.partition(":")
@@ -170,6 +179,9 @@ def _one(choice: Choice) -> "Model":
         hint = "pip install 'tacit[agent]', or the provider's own package"
         raise BadConfig(f"the provider '{provider}' needs a package: {error}", hint) from None
     except (UserError, ValueError) as error:
+        if missing := missing_key(choice):
+            hint = f"in your shell's profile: export {missing}=…"
+            raise BadConfig(f"{choice.name} needs {missing}, which is not set", hint) from None
         raise BadConfig(f"the model '{choice.name}': {error}", "see: tacit setup") from None
 
 

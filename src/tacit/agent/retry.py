@@ -4,6 +4,7 @@ The providers' libraries raise what they like, above all in the middle of a stre
 theirs, of the HTTP client below them, of the decoder. Here all of them become one kind of fault.
 """
 
+import json
 import random
 from collections.abc import Iterator
 
@@ -102,5 +103,26 @@ def _of_carrier(error: Exception) -> Faults:
 
 
 def _said(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
+    """What went wrong, in the provider's own words where it has some."""
+    status = getattr(error, "status_code", None)
+    told = _message(getattr(error, "body", None))
+    text = f"{told} (error {status})" if told and status else told or str(error)
+    text = " ".join(text.split()) or type(error).__name__
     return text[:300] + ("…" if len(text) > 300 else "")
+
+
+def _message(body: object) -> str:
+    """The sentence in the body of an answer: providers put it in one place or another."""
+    if isinstance(body, str):
+        try:
+            return _message(json.loads(body)) or body
+        except ValueError:
+            return "" if "<html" in body.lower() else body
+    if isinstance(body, list) and body:
+        return _message(body[0])
+    if not isinstance(body, dict):
+        return ""
+    for key in ("error", "message", "detail", "msg"):
+        if found := _message(body.get(key)):
+            return found
+    return ""

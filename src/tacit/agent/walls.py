@@ -47,6 +47,8 @@ class Rules(msgspec.Struct, frozen=True):
     """Whether files of keys in the project can be read."""
     below: tuple[str, ...] = ()
     """Folders of the project whose skill folders count too: those down to where the user is."""
+    hide: tuple[str, ...] = ()
+    """More that it must not see."""
 
 
 def guarded(rules: Rules) -> list[str]:
@@ -80,7 +82,7 @@ def hidden(rules: Rules) -> list[str]:
     """Paths that a command must not see, by their real place; only what exists."""
     own = paths.folders()
     wanted = [os.path.join(home, place) for home in _homes() for place in SECRET_PLACES]
-    wanted += [own.data, own.config, own.cache, *_SYSTEM, *_sockets()]
+    wanted += [own.data, own.config, own.cache, *_SYSTEM, *_sockets(), *rules.hide]
     if not rules.show_secrets:
         wanted += _secrets_in(rules.project)
     real = {os.path.realpath(path) for path in wanted if os.path.exists(path)}

@@ -37,7 +37,11 @@ def check_config() -> list[Finding]:
     except BadConfig as error:
         return [Finding("config", error.message, error.hint)]
     return [
-        Finding("variable", f"{stray.name} is in the environment and sets nothing", stray.hint)
+        Finding(
+            "variable",
+            f"{stray.name} is in the environment and sets nothing",
+            f"call it {stray.near}, or unset it" if stray.near else "unset it",
+        )
         for stray in loaded.strays
     ]
 

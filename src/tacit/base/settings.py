@@ -32,7 +32,7 @@ class Stray(msgspec.Struct, frozen=True):
     """A TACIT_ variable that sets nothing, and the one that may have been meant."""
 
     name: str
-    hint: str
+    near: str = ""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -137,7 +137,7 @@ def _nearest_variable(name: str) -> str:
         for field in _fields(section)
     ]
     near = difflib.get_close_matches(name, [*known, *paths.RESERVED], 1, 0.75)
-    return f"did you mean {near[0]}?" if near else "see what can be set: tacit config"
+    return near[0] if near else ""
 
 
 def _merge(

@@ -80,7 +80,7 @@ def size_of(trace: Trace) -> int:
 def _head(trace: Trace, fence: Fence, found: list[Signal], book: Pages) -> str:
     counts = derived.counts(trace)
     head = trace.head
-    about = [f"host {one_line(head.host)}", f"model {one_line(head.model) or 'unknown'}"]
+    about = [f"host {_short(head.host)}", f"model {_short(head.model) or 'unknown'}"]
     if head.ended:
         about.append(f"ended {head.ended:%Y-%m-%d}")
     about.append(
@@ -88,16 +88,20 @@ def _head(trace: Trace, fence: Fence, found: list[Signal], book: Pages) -> str:
         f"{len(book)} pages"
     )
     lines = [
-        f"# Session {one_line(trace.id)}",
+        f"# Session {one_line(trace.id)[:200]}",
         "; ".join(about),
         f"Marks of this session carry the word {fence.word}.",
     ]
     if trace.skills:
-        lines.append(f"Skills used: {', '.join(one_line(name) for name in trace.skills[:20])}")
+        lines.append(f"Skills used: {', '.join(_short(name) for name in trace.skills[:20])}")
     if found:
         lines += ["", "## Stands out, by counting"]
         lines += [f"- {_place(signal)}{clean(signal.text)}" for signal in found]
     return "\n".join([*lines, "", "## What happened"])
+
+
+def _short(text: str) -> str:
+    return one_line(text)[:80]
 
 
 def _place(signal: Signal) -> str:

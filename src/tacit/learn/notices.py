@@ -86,6 +86,8 @@ def line(notice: Notice) -> str:
             what = "the draft " if notice.actor == "distiller" else ""
             return f"shall I keep {what}{name}?{why} · see: tacit inbox {short} · {keep}"
         case "failed":
+            if not notice.session:
+                return f"a job failed: {name}{why} · see: tacit jobs"
             session = one_line(notice.session)
             return f"could not learn from a session{why} · see: tacit why {session}"
         case "question" | "scheduled":
@@ -199,9 +201,7 @@ def _lines(found: Sequence[Notice], face: Face, most: int) -> tuple[str, ...]:
         lines.append(f"noted {len(noted)} facts: {names} · see: tacit memory")
     if failed:
         last = fit(one_line(failed[0].why), _WHY)
-        lines.append(
-            f"could not learn from {len(failed)} sessions (last: {last}) · see: tacit jobs"
-        )
+        lines.append(f"{len(failed)} jobs failed (last: {last}) · see: tacit jobs")
     if quiet := sum(notice.quiet for notice in found):
         waits = "1 change waits" if quiet == 1 else f"{quiet} changes wait"
         lines.append(f"{waits} in the inbox · see: tacit inbox")

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from tacit.base import database
 from tacit.base.errors import TacitError
 from tacit.base.events import bus
+from tacit.base.job import Job
 from tacit.base.sections import LearnSettings
 from tacit.changes.actor import BACKGROUND
 from tacit.changes.change import Applied, Change, Proposed, Verdict
@@ -55,6 +56,18 @@ def about(change: Change, verdict: Verdict) -> None:
         _landed(change)
     elif verdict.outcome == "proposed":
         _waits(change, verdict.change)
+
+
+def failed(job: Job, why: str) -> None:
+    """Announce that a job has failed for good. Again is no second notice.
+
+    Runs of schedules tell for themselves.
+    """
+    if job.kind != "schedule":
+        session = str(job.payload.get("session", "")) if job.kind == "review" else ""
+        notices.announce(
+            Notice(kind="failed", skill=job.kind, change=job.id, session=session, why=why)
+        )
 
 
 def ask_to_go_on(learn: LearnSettings | None = None, *, landing: int = 0) -> str:

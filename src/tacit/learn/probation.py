@@ -91,12 +91,12 @@ def look(
 ) -> Probation | None:
     """How the repair of `skill` does that is on probation; None when none is."""
     gate = Gate(places_here(root))
+    head = gate.site(root).history.head(skill)
+    if head is None or not _is_repair(head) or _verdict(connection, head.record.change):
+        return None  # the usual case, and it costs no look at the disk
     standing = gate.look(skill, root)
-    head = standing.head
-    if head is None or not standing.is_live or not _is_repair(head):
-        return None
-    if _verdict(connection, head.record.change):
-        return None
+    if standing.head is None or standing.head.id != head.id or not standing.is_live:
+        return None  # a person has touched it since
     history = gate.site(root).history
     before = history.version(head.parent) if head.parent else None
     if before is None:

@@ -71,6 +71,11 @@ def step_names(trace: Trace) -> dict[int, str]:
     }
 
 
+def _short(name: str) -> str:
+    """A name as one word or two: whoever made the tool chose it."""
+    return one_line(name)[:60]
+
+
 def _corrections(trace: Trace, place: dict[int, str]) -> list[Signal]:
     found = [
         Signal("correction", c.turn, "the user put something right", (f"{c.turn}",))
@@ -80,7 +85,7 @@ def _corrections(trace: Trace, place: dict[int, str]) -> list[Signal]:
     for turn in trace.turns:
         for call in turn.calls:
             if call.error == REFUSED:
-                text = f"the user refused a call of {one_line(call.name)}"
+                text = f"the user refused a call of {_short(call.name)}"
                 found.append(Signal("refusal", turn.number, text, (place[id(call)],)))
     return found
 
@@ -95,7 +100,7 @@ def _mended(trace: Trace, place: dict[int, str]) -> list[Signal]:
             " ".join(one_line(part) for part in mended.changed)[:200] if mended.changed else ""
         )
         what = f"; changed: {clean(changed)}" if changed else "; called the same way"
-        text = f"{one_line(mended.failed.name)} failed, then worked{what}"
+        text = f"{_short(mended.failed.name)} failed, then worked{what}"
         found.append(Signal("mended", mended.turn, text, steps))
     return found
 
@@ -112,7 +117,7 @@ def _skills(trace: Trace, place: dict[int, str]) -> list[Signal]:
                 if isinstance(step, ToolCall) and step.failed
             ]
             if failed:
-                text = f"the skill {one_line(name)} was in use and {len(failed)} calls failed"
+                text = f"the skill {_short(name)} was in use and {len(failed)} calls failed"
                 found.append(Signal("skill-failed", turn.number, text, tuple(failed[:6])))
     return found
 
@@ -132,7 +137,7 @@ def _stuck(trace: Trace, place: dict[int, str]) -> list[Signal]:
                 failed.setdefault(key, []).append(place[id(call)])
                 last[key] = turn.number
     return [
-        Signal("stuck", last[key], f"{one_line(key)} failed {len(steps)} times", tuple(steps[:6]))
+        Signal("stuck", last[key], f"{_short(key)} failed {len(steps)} times", tuple(steps[:6]))
         for key, steps in failed.items()
         if len(steps) >= _OFTEN
     ]
@@ -144,7 +149,7 @@ def _repeated(trace: Trace) -> list[Signal]:
         if not command.failed and (key := purpose(command.text)):
             ran[key] += 1
     return [
-        Signal("repeated", 0, f"{one_line(key)} was run {count} times")
+        Signal("repeated", 0, f"{_short(key)} was run {count} times")
         for key, count in ran.most_common(4)
         if count >= _OFTEN
     ]
@@ -159,6 +164,6 @@ def _habits(findings: Iterable[Finding]) -> list[Signal]:
             text = f"in {sessions} sessions of this project, in this order: {clean(way)}"
         else:
             works = clean(one_line(finding.works))[:160]
-            text = f"in {sessions} sessions: {one_line(finding.purpose)} works as `{works}`"
+            text = f"in {sessions} sessions: {_short(finding.purpose)} works as `{works}`"
         found.append(Signal("habit", 0, text))
     return found

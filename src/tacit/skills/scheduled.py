@@ -6,12 +6,16 @@ away.
 """
 
 import os
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tacit.base import paths
 from tacit.base.errors import Damaged
 from tacit.skills.naming import normal
+
+if TYPE_CHECKING:
+    from tacit.skills.library import Entry
 
 BINDING = "schedule.json"
 
@@ -39,6 +43,37 @@ def skills_in_use(*, strict: bool = False) -> dict[str, tuple[str, ...]]:
         for skill in () if name.startswith(".") else _used_by(name, strict):
             found[normal(skill)] = (*found.get(normal(skill), ()), name)
     return found
+
+
+def entry(name: str) -> "Entry | None":
+    """The scheduled skill called `name`, as a library would list it; no library does by itself."""
+    from hashlib import blake2b
+
+    from tacit.base.terminal import one_line
+    from tacit.skills.library import Entry
+    from tacit.skills.reading import parse_skill
+
+    here = os.path.join(folder(), name)
+    if not name or name.startswith(".") or os.path.basename(name) != name:
+        return None
+    try:
+        with open(os.path.join(here, "SKILL.md"), "rb") as file:
+            data = file.read(1_000_000)
+    except OSError:
+        return None
+    return Entry(
+        name=name,
+        description=one_line(parse_skill(data, name).description),
+        folder=here,
+        scope="user",
+        origin="scheduled",
+        host="tacit",
+        state="active",
+        root=folder(),
+        real=os.path.realpath(here),
+        model_invocable=False,
+        digest=blake2b(data, digest_size=8).hexdigest(),
+    )
 
 
 def used_by_schedules(skill: str) -> tuple[str, ...]:

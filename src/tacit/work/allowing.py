@@ -43,6 +43,8 @@ def _may_begin(ticket: "Ticket") -> Allowed:
     session = ticket.payload.get("session")
     if ticket.home not in ("", machine()) and isinstance(session, str) and not _is_here(session):
         return Allowed(f"its session is on {ticket.home}", home=ticket.home)
+    if ticket.home not in ("", machine()) and ticket.kind == "schedule":
+        return Allowed(f"its schedule is on {ticket.home}", home=ticket.home)
     if kinds.get(ticket.kind).spends:
         return _budget(load().settings.learn)
     return Allowed()

@@ -80,13 +80,16 @@ class Desk:
             self._engine = self._open()
             self._looked = 0.0
             self._said = ""
-        for asked in requests.waiting():
+        waiting = requests.waiting()
+        if waiting and self._engine.place.shared:
+            where.check(self._engine.place)  # the engine itself would wait for a server for ever
+        for asked in waiting:
             self._engine.put(asked)
             requests.take(asked, shared=self._engine.place.shared)
         if now - self._looked >= _EVERY:
             self._engine.attend()
             self._tidy(self._engine.place)
-            self._find_lost(self._engine)
+            self._look_after(self._engine)
             self._looked = now
         ahead = self._engine.ahead()
         return ahead.ready > 0 or 0 < ahead.due < time.time() + SOON
@@ -134,19 +137,21 @@ class Desk:
             elif not known[asked.job]:
                 requests.over(asked.job)
 
-    def _find_lost(self, engine: "Engine") -> None:
-        """Stop where the end of a job could not be written: it is taken up at the next start.
+    def _look_after(self, engine: "Engine") -> None:
+        """Stop an engine that cannot write: it is started again later, and takes up what it left.
 
-        At once it would be done again and again for as long as the disk is full.
+        One whose end could not be written would at once be done again, and again, for as long as
+        the disk is full.
         """
         lost = engine.lost()
         again, self._lost = self._lost & lost, lost
-        if again:
+        trouble = engine.trouble()
+        if again or trouble:
             self._engine, self._lost = None, set()
             engine.close()
+            what = f"did not take what came of {min(again)}" if again else f"fails: {trouble}"
             raise Unwritable(
-                f"the queue at {engine.place.shown} did not take what came of {min(again)}",
-                "check the free space there",
+                f"the queue at {engine.place.shown} {what}", "check the free space and the server"
             )
 
     def _say(self, error: TacitError) -> None:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
@@ -19,6 +19,7 @@ from dbos import error as dbos_error
 from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.job import Done, Job, held_by
 from tacit.base.sections import JobSettings
+from tacit.learn import noticing
 from tacit.work import kinds, where
 from tacit.work.allowing import Allowed, may_begin
 from tacit.work.log import log
@@ -37,8 +38,10 @@ _LOOK = 1.0
 _POLL = 0.5
 """Seconds between looks at a queue."""
 _WORKFLOW = "job"
+_NO_LOOK = "Exception encountered in queue thread"
+"""How the engine says that it could not look into a queue."""
+_OFTEN, _LATELY = 3, 6.0
 _active: set[str] = set()
-"""The attempts that are being made in this process."""
 
 
 class Ticket(msgspec.Struct, frozen=True):
@@ -136,6 +139,11 @@ class Engine:
         """
         return set(where.running(self.place, self.presence.name)) - _active
 
+    def trouble(self) -> str:
+        """Why it has not been able to look into the queues for some seconds, if so."""
+        lately = [why for at, why in _Log.stuck[-_OFTEN:] if time.monotonic() - at < _LATELY]
+        return first_line(Exception(lately[-1])) if len(lately) == _OFTEN else ""
+
     def forget(self, days: int) -> None:
         """Drop the jobs that have been over for `days`."""
         before = datetime.now(UTC) - timedelta(days=days)
@@ -189,6 +197,11 @@ def enqueue(ticket: Ticket, home: str = "", delay: float = 0.0) -> None:
     """Queue an attempt from inside the engine's process; the same one twice is once."""
     text = msgspec.json.encode(ticket).decode()
     DBOS.enqueue_workflow_with_options(options(ticket, home, delay), text)
+
+
+def active() -> frozenset[str]:
+    """The attempts that are being made in this process."""
+    return frozenset(_active)
 
 
 class _Hold:
@@ -275,6 +288,8 @@ def _next(ticket: Ticket, *, home: str = "", delay: float = 0.0, fault: bool = F
 
 def _over(ticket: Ticket, done: Done) -> dict[str, Any]:
     log(f"{ticket.run}: {done.outcome}{', ' if done.reason else ''}{done.reason}")
+    if done.outcome == "failed" and not done.later:
+        noticing.failed(Job(ticket.job, ticket.kind, ticket.key, ticket.payload), done.reason)
     built = msgspec.to_builtins(done)
     assert isinstance(built, dict)
     return built
@@ -300,9 +315,14 @@ class _Log(logging.Handler):
 
     muted = False
     """Whether it has been stopped: what a job that runs on then meets is no news."""
+    stuck: ClassVar[list[tuple[float, str]]] = []
+    """What kept it from looking into a queue; it looks twice a second."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if self.muted:
+            return
+        if record.getMessage().startswith(_NO_LOOK):
+            self.stuck.append((time.monotonic(), record.getMessage().partition(": ")[2]))
             return
         error = record.exc_info[1] if record.exc_info else None
         log(f"engine: {record.getMessage()[:500]} {first_line(error) if error else ''}")
@@ -311,6 +331,7 @@ class _Log(logging.Handler):
 def quieten() -> None:
     """Have the engine's warnings in the worker's log, and nothing of it on a terminal."""
     _Log.muted = False
+    _Log.stuck.clear()
     engine = logging.getLogger("dbos")
     if not any(isinstance(handler, _Log) for handler in engine.handlers):
         engine.handlers = [_Log()]  # one that is there keeps it off the terminal

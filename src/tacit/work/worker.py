@@ -8,6 +8,7 @@ is done by the next worker. `tacit daemon` is the same worker, one that does not
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -135,6 +136,12 @@ def work(
         if not stay and not came_late:
             return taken
     return taken
+
+
+def left_running() -> bool:
+    """Whether a job runs on in this process that was stopped without waiting for it."""
+    engine = sys.modules.get("tacit.work.engine")
+    return engine is not None and bool(engine.active())
 
 
 def _until_idle(

@@ -11,7 +11,7 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 
 from aging import Library
 
-from tacit.agent.recalling import recall
+from tacit.agent.bringing_back import bring_back
 from tacit.agent.tools.tool import Context, Failed, Result
 from tacit.base import database
 from tacit.base.sections import Settings
@@ -20,7 +20,7 @@ from tacit.changes.grouping import undo_group
 from tacit.learn.background import room
 from tacit.learn.background.desk import Desk
 from tacit.learn.background.task import Ran, Task, TaskContext
-from tacit.learn.curate import consolidating
+from tacit.learn.curate import asking
 from tacit.learn.curate.book import Book
 from tacit.learn.curate.consolidating import BY, accept, consolidate
 from tacit.learn.curate.curating import curate
@@ -96,7 +96,7 @@ def joins(kind: str) -> list[ToolUse]:
     ]
 
 
-SCRIPT = [*joins("deploy"), *joins("rollback"), "Two umbrellas over ten skills."]
+SCRIPT = [*joins("deploy"), "One umbrella over five skills."]
 
 
 class Agent:
@@ -109,7 +109,7 @@ class Agent:
         self.script: list[ToolUse | str] = []
         self.heard: list[str] = []
         self.asked = 0
-        monkeypatch.setattr(consolidating.room, "run", self.run)
+        monkeypatch.setattr(asking.room, "run", self.run)
 
     def run(self, task: Task, broker: room.Broker, settings: Settings) -> Ran:
         self.asked += 1
@@ -172,7 +172,7 @@ def test_ten_look_alikes_into_two_umbrellas_and_back(clouds: Library) -> None:
     assert "run `deploy-web-service`. A deploy-aws by hand" in text
     assert report.joined[0].rewritten == ("release-steps",)
     assert "/rollback-gcp" in (clouds.root / "mine" / "SKILL.md").read_text()
-    found = recall(Skills(), "rollback-gcp", "user")
+    found = bring_back(Skills(), "rollback-gcp", "user")
     assert found is not None
     assert found.name == "rollback-web-service"
     # What was taken in points to what took it in.
@@ -216,13 +216,13 @@ def test_a_proposal_waits_for_the_users_word(clouds: Library, agent: Agent) -> N
     # Looked at once in these versions: the model is not asked again.
     assert consolidate(clouds.world(), settings) == []
     assert agent.asked == 1
-    done = accept(clouds.world(), settings, report.id[-8:])
+    done = accept(clouds.world(), report.id[-8:])
     assert done is not None
     assert {j.outcome for j in done.joined} == {"done"}
-    assert len(clouds.archived()) == 10
-    assert accept(clouds.world(), settings, report.id[-8:]) is None
+    assert len(clouds.archived()) == 5
+    assert accept(clouds.world(), report.id[-8:]) is None
     head = clouds.gate.site().history.head("deploy-aws")
-    assert head.record.actor == "curator"
+    assert (head.record.actor, head.record.approved_by) == ("curator", "user")
 
 
 def test_where_learned_changes_are_asked_for_it_waits_too(clouds: Library, agent: Agent) -> None:
@@ -314,11 +314,11 @@ def test_a_kill_in_the_middle_is_finished_by_the_next_run(
     with pytest.raises(Killed):
         consolidate(clouds.world(), settings)
     monkeypatch.setattr(type(clouds.gate), "propose", propose)
-    assert 0 < len(clouds.archived()) < 10
+    assert 0 < len(clouds.archived()) < 5
     curate(clouds.world(), settings)  # the other half of curation passes over it
-    (report,) = consolidate(clouds.world(), settings)
+    (report, *_) = consolidate(clouds.world(), settings)
     assert {j.outcome for j in report.joined} == {"done"}
-    assert len(clouds.archived()) == 10
+    assert len(clouds.archived()) == 5
     kinds = [v.record.kind for v in clouds.gate.site().history.log("deploy-web-service")]
     assert kinds == ["create"]
     assert [run.state for run in Book(database.connect()).curations() if run.by == BY] == ["done"]
@@ -331,9 +331,9 @@ def test_one_that_cannot_be_joined_any_more_leaves_no_half(clouds: Library, agen
     agent.script = SCRIPT
     settings = chosen(clouds, mode="propose")
     (report,) = consolidate(clouds.world(), settings)
-    assert clouds.propose("rollback-azure", Pin()).applied
+    assert clouds.propose("deploy-azure", Pin()).applied
     visible = {p: d for p, d in clouds.everything().items() if not p.startswith(".archive")}
-    done = accept(clouds.world(), settings, report.id)
+    done = accept(clouds.world(), report.id)
     assert done is not None
     assert {j.outcome for j in done.joined} == {"refused"}
     assert "pinned" in done.joined[0].note
@@ -355,7 +355,7 @@ def test_into_one_that_is_there(clouds: Library, agent: Agent) -> None:
     assert "references/limits.md" in agent.heard[0]
     file = clouds.root / "deploy-aws" / "SKILL.md"
     (file.parent / "references" / "limits.md").write_text("By hand, since.\n")
-    done = accept(clouds.world(), settings, report.id)
+    done = accept(clouds.world(), report.id)
     assert done is not None
     assert [j.outcome for j in done.joined] == ["done"], done
     assert "on gcp too" in file.read_text()

@@ -11,15 +11,17 @@ import pytest
 from used_sessions import session, used
 
 from tacit.base import database, locks, trust
-from tacit.base.errors import Busy, Damaged
+from tacit.base.errors import Busy, Damaged, Unwritable
 from tacit.base.sections import LearnSettings
 from tacit.changes import private
 from tacit.changes.change import Archive, Pin, Restore
 from tacit.changes.grouping import undo_group
+from tacit.changes.objects import Objects
 from tacit.changes.place import project_place
 from tacit.learn.curate.book import Book
 from tacit.learn.curate.curating import curate, rehearse
 from tacit.learn.curate.report import markdown
+from tacit.learn.curate.world import copied
 from tacit.traces.store import Store
 
 
@@ -56,7 +58,8 @@ def test_two_hundred_skills_over_120_days(library) -> None:
     library.curate()
     for day in range(1, 121):
         library.days(1)
-        due = [name for name in plan.get(day, ()) if name in library.live()]
+        there = library.live()
+        due = [name for name in plan.get(day, ()) if name in there]
         library.use(*due)
         last.update(dict.fromkeys(due, day))
         if day % 7 == 0 or day == 120:
@@ -311,3 +314,57 @@ def test_the_report_says_what_why_and_how_to_undo(library) -> None:
     evil = msgspec.structs.replace(report.moved[0], skill="a|b`\n# c")
     text = markdown(msgspec.structs.replace(report, moved=(evil,)))
     assert "| a\\|b' # c |" in text
+
+
+def test_nothing_is_put_away_or_taken_back_without_its_safety_copy(library, monkeypatch) -> None:
+    """Where no version can be written, archiving and undoing leave every byte; later they go on."""
+
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    library.put("one")
+    library.curate()
+    library.weeks(12)
+    library.days(7)
+    folder = Path(library.gate.site().history.folder)
+    folder.mkdir(parents=True)
+    (folder / "objects").write_bytes(b"no object can be put here")
+    before = library.everything()
+    with pytest.raises(Unwritable):
+        library.curate()
+    assert library.everything() == before
+    (folder / "objects").unlink()
+    library.curate()
+    assert library.archived() == {"one"}
+    run = library.gate.site().history.head("one").record.group
+    away = library.everything()
+    (library.root / ".archive" / "one" / "SKILL.md").write_text("edited in the archive\n")
+    edited = library.everything()
+    monkeypatch.setattr(Objects, "write", full)
+    with pytest.raises(Unwritable):
+        undo_group(library.gate, run, actor="user")
+    assert library.everything() == edited != away
+
+
+def test_a_copy_holds_what_could_be_touched_and_no_more(library, home: Path) -> None:
+    """Of the user's own skill only its SKILL.md is copied, a link stays one, the rest is whole."""
+    library.put("learned", "away")
+    library.put("mine", learned=False)
+    (library.root / "mine" / "large.bin").write_bytes(b"x" * 1000)
+    (library.root / "learned" / "references").mkdir()
+    (library.root / "learned" / "references" / "a.md").write_text("a\n")
+    elsewhere = home / "elsewhere" / "linked"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "SKILL.md").write_bytes((library.root / "learned" / "SKILL.md").read_bytes())
+    (library.root / "linked").symlink_to(elsewhere)
+    assert library.propose("away", Archive()).applied
+    with copied(library.world()) as copy:
+        root = Path(copy.places[0].root)
+        found = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
+        assert found == {
+            "learned/SKILL.md", "learned/references/a.md", "mine/SKILL.md",
+            ".archive/away/SKILL.md", ".archive/.gitignore",
+        } | {p for p in found if p.startswith("linked")}  # fmt: skip
+        assert (root / "linked").is_symlink()
+        assert curate(copy, library.settings).kept == {"linked": 1, "yours": 1}
+    assert not root.exists()

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-EVERY = int(os.environ.get("TACIT_TEST_KILL_EVERY", "11"))
+EVERY = int(os.environ.get("TACIT_TEST_KILL_EVERY", "19"))
 """Every so many steps; 1 tries them all."""
 
 

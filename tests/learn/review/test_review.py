@@ -38,9 +38,21 @@ def recorded(trace: Trace) -> tuple[str, str]:
 
 def test_a_skill_is_learned_in_the_closed_room(project: Path, session: Trace, serve: Any) -> None:
     """Through the real child: the skill stands there, valid, marked, in the history, and told."""
-    server = serve(Turns([NEW, "Kept package-builds: the version comes from the file."]))
+    (project / "VERSION").write_text("2.0.0\n")
+    looks = reply(
+        ToolUse("ls"),
+        ToolUse("read_file", {"path": "VERSION"}),
+        ToolUse("read_trace", {"page": 1}),
+        ToolUse("search_skills", {"query": "build"}),
+    )
+    server = serve(Turns([looks, NEW, "Kept package-builds: the version comes from the file."]))
     done = look(session)
     assert (done.outcome, done.reason) == ("created", "created package-builds")
+    listed, read, page, found = (r.text for r in server.requests[1].tool_results)
+    assert "VERSION  6" in listed
+    assert "2.0.0" in read
+    assert page.startswith("Page 1 of 1")
+    assert found == "(no skill fits)"
     folder = project / ".agents/skills/package-builds"
     assert validate(folder) == []
     text = skill_text(project, "package-builds")

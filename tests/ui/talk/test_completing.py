@@ -16,9 +16,9 @@ from tacit.ui.talk.completing import (
 )
 
 
-def _entry(name: str, about: str = "", origin: str = "user") -> Entry:
+def _entry(name: str, about: str = "") -> Entry:
     return Entry(
-        name=name, description=about, folder="/x", scope="user", origin=origin,  # type: ignore[arg-type]
+        name=name, description=about, folder="/x", scope="user", origin="user",
         host="agents", state="active",
     )  # fmt: skip
 
@@ -46,10 +46,15 @@ def test_the_word_that_can_be_completed(text: str, found: tuple[str, str] | None
 
 
 def test_skills_come_first_then_commands_then_schedules() -> None:
-    """Without letters the order is skills, commands, skills that run by schedule."""
-    skills = [_entry("nightly", origin="scheduled"), _entry("zeta"), _entry("alpha")]
-    found = slash_candidates("", skills, [("help", "keys"), ("cost", "money")])
-    assert [c.name for c in found] == ["alpha", "zeta", "help", "cost", "nightly"]
+    """Schedules stand below skills and commands, with letters and without."""
+    skills = [_entry("zeta"), _entry("alpha"), _entry("s-c-h-e-d")]
+    commands = [("help", "keys"), ("cost", "money")]
+    found = slash_candidates("", skills, commands, [("sched-nightly-1a2b3c4d", "By night")])
+    names = [c.name for c in found]
+    assert names == ["alpha", "s-c-h-e-d", "zeta", "help", "cost", "sched-nightly-1a2b3c4d"]
+    assert found[-1].kind == "scheduled"
+    near = slash_candidates("sched", skills, commands, [("sched-nightly-1a2b3c4d", "By night")])
+    assert [c.inserted for c in near] == ["/s-c-h-e-d", "/sched-nightly-1a2b3c4d"]
 
 
 def test_a_name_typed_in_full_is_first() -> None:

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -18,7 +19,7 @@ from tacit.base.job import Done, Job
 from tacit.learn import notices
 from tacit.testing import ModelServer, Stall, Status, ToolUse, Turns, reply
 from tacit.testing.script import ScriptLike
-from tacit.traces.hosts import registry
+from tacit.traces.store import Store
 from tacit.work.schedules import delivering, runs, shelf
 from tacit.work.schedules import job as jobs
 from tacit.work.schedules.runs import Row, run_id
@@ -89,8 +90,9 @@ def test_a_run_is_a_session_of_its_own(home: Path, serving: Any) -> None:
     row = row_of(due(schedule))
     assert (row.state, row.output, row.attempt) == ("done", "It rains.", 1)
     assert row.delivered == {"inbox": "delivered"}
-    (source,) = registry.get("tacit").find()
-    assert row.session in source.path
+    with closing(Store.open()) as store:
+        (stored,) = store.sessions()
+    assert stored.id == f"tacit:{row.session}"
     (line,) = notices.tell("inbox")
     assert line == f"{schedule.name}: It rains. · read it: tacit schedule logs {row.id}"
     assert spending.today().requests == 2
@@ -133,6 +135,35 @@ def test_ordinary_skills_are_run_and_protected(home: Path, serving: Any) -> None
     assert done.outcome == "failed"
     assert "the skill 'write-up', which it runs, is not there any more" in row_of(second).reason
     assert schedule.name in shelf.names()
+
+
+@pytest.mark.parametrize("skills", [("look-up",), ()])
+def test_what_failed_in_a_run_is_repaired_as_everywhere(
+    skills: tuple[str, ...], home: Path, serving: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The skill that a run failed with, or the scheduled one itself, is asked to be repaired."""
+    from tacit.base.events import bus
+    from tacit.work import glue, requests
+
+    monkeypatch.setenv("TACIT_WORKER", "1")
+    monkeypatch.setattr(glue, "_listening", [])
+    folder = home / ".agents" / "skills" / "look-up"
+    folder.mkdir(parents=True)
+    head = "name: look-up\ndescription: Looks up.\nmetadata:\n  source: auto-skill"
+    (folder / "SKILL.md").write_text(f"---\n{head}\n---\n\nRead missing.txt.\n")
+    miss = ToolUse("read_file", {"path": "missing.txt"})
+    serving([miss, miss, miss, "It is not there."])
+    bus.errors.clear()
+    glue.listen()
+    try:
+        schedule = every(home, skills=skills)
+        assert jobs.run(due(schedule)).outcome == "done"
+        name = schedule.name
+    finally:
+        glue._listening.pop()()
+    assert [str(error) for _, error in bus.errors] == []
+    (asked,) = requests.waiting()
+    assert (asked.kind, asked.payload["skill"]) == ("improve", skills[0] if skills else name)
 
 
 def test_one_shots_go_into_the_trash_after_success_only(home: Path, serving: Any) -> None:

@@ -198,3 +198,15 @@ def test_a_damaged_database_loses_nothing() -> None:
         file.write(whole)
     plan(START + timedelta(minutes=25), [schedule], engine.send)
     assert engine.taken == {run_id(schedule.name, START + timedelta(minutes=10))}
+
+
+def test_the_record_of_old_runs_has_an_end() -> None:
+    """Runs that were over long ago are dropped, but the latest ones of each schedule stay."""
+    schedule, engine = loose("a-1a2b3c4d", binding("* * * * *", START, catch_up="all")), Engine()
+    for minutes in range(1, 31):
+        now = START + MINUTE * minutes
+        plan(now, [schedule], engine.send)
+        engine.work(now)
+    assert runs.forget(START + timedelta(days=80)) == 0
+    assert runs.forget(START + timedelta(days=100)) == 10
+    assert [row.due.minute for row in runs.history(most=100)] == list(range(30, 10, -1))

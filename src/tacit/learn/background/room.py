@@ -21,13 +21,14 @@ from tacit.agent.limits import Limits
 from tacit.agent.models import Choice
 from tacit.agent.spending import Reserved
 from tacit.agent.tools.tool import Failed, Result
+from tacit.agent.walls import is_inside
 from tacit.base import paths, trust
 from tacit.base.errors import TacitError
 from tacit.base.job import cancelled
 from tacit.base.sections import Settings
 from tacit.changes.actor import acting_as
 from tacit.learn.background import model, wire
-from tacit.learn.background.task import Call, Ran, Reason, Task, Walls
+from tacit.learn.background.task import MOST_SHOWN, Call, Ran, Reason, Task, Walls
 from tacit.skills.scopes import roots
 
 LONGEST = 3600.0
@@ -35,6 +36,9 @@ LONGEST = 3600.0
 _LOOK = 1.0
 """How often it is looked at whether the child is still there."""
 _MOST_CALLS = 1_000
+_LONGEST_CALL = 65_536
+_MOST_FINISHES = 30
+"""How often an agent may say that it is done and be told to go on."""
 _FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 
 
@@ -100,6 +104,7 @@ class _Run:
         self._tally = _Tally()
         self._calls: list[Call] = []
         self._text = ""
+        self._finishes = 0
 
     def run(self) -> Ran:
         try:
@@ -164,7 +169,7 @@ class _Run:
     def _readable(self) -> tuple[str, ...]:
         """The project, the library with its index, and files that the model's library needs."""
         task, chosen = self._task, self._settings.skills
-        wanted = [task.project, *task.read] if task.project else list(task.read)
+        wanted = [readable_project(task.project), *task.read]
         where = task.project or task.staging
         wanted += [root.path for root in roots(where, hosts=chosen.hosts, extra=chosen.paths)]
         wanted += [trust.trust_file(), paths.folders().cache]
@@ -180,7 +185,10 @@ class _Run:
             except EOFError:
                 return self._gone(channel)
             if line is not None:
-                if (ran := self._hear(wire.decode(line), channel)) is not None:
+                said = wire.decode(line)
+                if isinstance(said, wire.Called):
+                    self._note(said.call, len(line))
+                elif (ran := self._hear(said, channel)) is not None:
                     return ran
             elif _is_over(process.pid):
                 return self._gone(channel)
@@ -189,21 +197,28 @@ class _Run:
             if time.monotonic() >= self._until:
                 return self._ran("seconds", "the time was up, and the agent was stopped")
 
+    def _note(self, call: Call, size: int) -> None:
+        """Keep a call for the report; not more of it, nor more of them, than a report can hold."""
+        if len(self._calls) < _MOST_CALLS:
+            kept = call.arguments if size <= _LONGEST_CALL else {"left out": f"{size:,} bytes"}
+            shown = Call(call.name[:200], kept, call.failed, call.result[:MOST_SHOWN])
+            self._calls.append(shown)
+
     def _hear(self, said: wire.Up, channel: wire.Channel) -> Ran | None:
         match said:
             case wire.Locked():
                 self._walls = said.walls
             case wire.Used():
                 return self._book(said)
-            case wire.Called():
-                if len(self._calls) < _MOST_CALLS:
-                    self._calls.append(said.call)
             case wire.Ask():
                 channel.send(self._serve(said))
             case wire.Finished():
                 self._text = said.text
                 if cancelled():  # what it made must not land any more
                     return self._ran("killed", "the job was cancelled")
+                self._finishes += 1
+                if self._finishes > _MOST_FINISHES:
+                    return self._ran("turns", "it came to an end too often")
                 began = time.monotonic()
                 channel.send(wire.GoOn(self._broker.finished(said.text)))
                 self._until += time.monotonic() - began  # the gate's time is not the agent's
@@ -217,7 +232,11 @@ class _Run:
         task = self._task
         self._tally.add(used)
         key = task.session or task.job
-        spending.record(task.kind, key, used.usage, seconds=used.seconds, reserved=self._held)
+        trouble = spending.record(
+            task.kind, key, used.usage, seconds=used.seconds, reserved=self._held
+        )
+        if trouble:  # what is not on the account cannot be held to a budget
+            return self._ran("budget", f"what it takes cannot be noted: {trouble}")
         over = self._tally.over(task.limits)
         return self._ran(over, f"the limit on {over} was passed") if over else None
 
@@ -281,6 +300,17 @@ class _Tally:
         if limits.money and (self.cost or 0.0) > 2 * limits.money:
             return "money"
         return None
+
+
+def readable_project(project: str) -> str:
+    """The project's folder, where it is one: neither gone, nor the home or what holds it.
+
+    A session may have begun anywhere; that does not open all that lies there.
+    """
+    if not project or not os.path.isdir(project):
+        return ""
+    home = os.path.realpath(paths.user_home())
+    return "" if is_inside(home, os.path.realpath(project)) else project
 
 
 def _without_secrets(settings: Settings) -> Settings:

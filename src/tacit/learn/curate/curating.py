@@ -39,7 +39,6 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
     place: str
     skill: str
-    name: str
     before: State
     after: State
     days: float
@@ -245,11 +244,10 @@ def _act(skill: Found, run: str, number: int, was: State, new: Age, rules: Rules
     return Act(
         place=skill.key[0],
         skill=skill.skill,
-        name=skill.name,
         before=was,
         after=new.state,
         days=round(new.idle, 2),
-        why=_why(new, rules),
+        why=_why(was, new, rules),
         change=change_id(run, number, skill.skill),
         uses=skill.uses,
         digest=skill.digest,
@@ -268,9 +266,9 @@ def _note(skill: Found, known: Noted | None, new: Age, now: datetime) -> Noted:
     )
 
 
-def _why(new: Age, rules: Rules) -> str:
+def _why(was: State, new: Age, rules: Rules) -> str:
     if new.state == "active":
-        return "it was used or edited"
+        return "it was brought back" if was == "archived" else "it was used or edited"
     limit = rules.archive if new.state == "archived" else rules.stale
     return f"{int(new.idle)} days without use or edit; the limit is {limit:g}"
 

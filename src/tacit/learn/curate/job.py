@@ -9,7 +9,6 @@ from tacit.base.job import Done, Job
 from tacit.base.settings import load
 from tacit.learn.curate.consolidating import consolidate
 from tacit.learn.curate.curating import curate
-from tacit.learn.curate.schedules import scheduled_names
 from tacit.learn.curate.when import due
 from tacit.learn.curate.world import here
 
@@ -22,7 +21,7 @@ def run(job: Job) -> Done:
         return Done("nothing", "it was done meanwhile" if when.key else when.reason)
     if not when.now:
         return Done("put off", when.reason, later=max(when.seconds, 1.0))
-    world = here(scheduled=scheduled_names())
+    world = here()
     # Before the look at the ages: that one ends the period, and with it this job's reason.
     joined = consolidate(world, settings)
     report = curate(world, settings, by="worker")

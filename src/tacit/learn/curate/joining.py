@@ -10,9 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tacit.base.sections import Settings
-from tacit.changes.actor import acting_as
-from tacit.changes.approval import Answer
+from tacit.changes.actor import Actor, acting_as
 from tacit.changes.change import Archive, Change, Refusal, Verdict, make_change
 from tacit.changes.contain import Escape
 from tacit.changes.files import programs, to_bytes
@@ -20,7 +18,6 @@ from tacit.changes.gate import Gate
 from tacit.changes.grouping import members
 from tacit.changes.neighbours import LibraryNeighbours, Neighbour, Neighbours
 from tacit.changes.undo import already_undone
-from tacit.learn.approving import approval
 from tacit.learn.curate import references
 from tacit.learn.curate.likeness import PlaceLibrary
 from tacit.learn.curate.report import Joined
@@ -44,7 +41,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 def rehearse(world: World, plan: Consolidation) -> Made:
     """What `join` would make of the plan: the same, on a copy that is thrown away."""
     with copied(world) as copy:
-        made = join(copy, plan, gate_over(copy))
+        made = join(copy, plan, gate_over(copy, plan.place))
     joined = tuple(msgspec.structs.replace(j, outcome="would") for j in made.joined)
     return msgspec.structs.replace(made, joined=joined)
 
@@ -71,22 +68,19 @@ def join(world: World, plan: Consolidation, gate: Gate) -> Made:
     )
 
 
-def gate_over(world: World, settings: Settings | None = None, *, agreed: bool = False) -> Gate:
-    """The gate for a consolidation. `agreed`: the user has said yes to this very plan."""
-    project = next((real.project for _, real in world.pairs if real.project), "")
+def gate_over(world: World, place: str, *, agreed: bool = False) -> Gate:
+    """The gate for a consolidation in `place` that may land: `agreed`, because the user said yes to
+    it, which goes on record; else because the settings let it."""
+    project = next((real.project for _, real in world.pairs if real.id == place), "")
     neighbours: Neighbours = LibraryNeighbours(project or os.path.expanduser("~"))
     if world.copy_of:
         neighbours = _OfCopy(world, neighbours)
-    asks = approval(settings.learn, data=world.data).asks if settings is not None else frozenset()
-
-    def answer(*_: object) -> Answer:
-        return "yes" if agreed else "later"
-
+    asked: tuple[Actor, ...] = ("curator",)
     return Gate(
         world.places,
         neighbours=neighbours,
-        approver=answer,
-        always_ask=asks,
+        approver=lambda case, asks: "yes" if agreed else "later",
+        always_ask=asked if agreed else (),
         data=world.data,
         clock=world.clock,
     )

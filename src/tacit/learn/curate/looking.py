@@ -25,6 +25,7 @@ from tacit.learn.curate.states import Seen
 from tacit.learn.curate.world import World
 from tacit.learn.recording import uses_of
 from tacit.skills import index
+from tacit.skills.naming import normal
 from tacit.skills.skill import LEARNED_SOURCE
 
 _DAY = 86_400.0
@@ -36,8 +37,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     place: Place
     key: Key
-    folder: str
-    """Below the skills folder; of an archived one, below the archive."""
     name: str
     learned: bool
     archived: bool
@@ -67,13 +66,13 @@ def _in(world: World, place: Place, real: Place, uses: list[Use]) -> Iterator[Fo
     heads = dict(history.refs.list("refs/skills"))
     pinned = set(history.pinned()) if heads else set()
     by_name = _by_name(uses, real.project)
+    place_id = real.id
 
     def found(row: index.Row, skill: str, *, archived: bool) -> Found:
         own = _of(by_name, row[index.NAME], skill)
         return Found(
             place=place,
-            key=(real.id, skill),
-            folder=row[index.FOLDER],
+            key=(place_id, skill),
             name=row[index.NAME],
             learned=row[index.SOURCE] == LEARNED_SOURCE,
             archived=archived,
@@ -134,7 +133,8 @@ def _kept(world: World, real: Place, row: index.Row, skill: str, pinned: set[str
         return _WHOSE.get(source, "yours")
     if skill in pinned:
         return "pinned"
-    if {row[index.NAME], skill, skill.rpartition("/")[2]} & world.scheduled:
+    names = (row[index.NAME], skill.rpartition("/")[2])
+    if world.scheduled.intersection(map(normal, names)):
         return "scheduled"
     if row[index.REAL]:
         return "linked"

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from tacit.agent.uses import Use
 from tacit.base.sections import Settings
 from tacit.changes.history import History
 from tacit.learn import recording
@@ -70,12 +71,16 @@ def status(world: World, settings: Settings) -> Status:
         passed = (now - looked).total_seconds() / _DAY if looked else 0.0
         histories = {place.root: History(place, world.data) for place in world.places}
         all_uses = recording.uses_of(store.connection)
+        by_name: dict[str, list[Use]] = {}
+        for use in all_uses:
+            by_name.setdefault(use.skill, []).append(use)
         rows = []
         for found in look(world, store.connection):
             known = noted.get(found.key)
             what = seen(found, known, now, histories[found.place.root])
             new = age(rules, known.age if known else None, what, passed)
-            own = [use for use in all_uses if use.skill in (found.name, found.skill)]
+            names = dict.fromkeys((found.name, found.skill.rpartition("/")[2]))
+            own = [use for name in names for use in by_name.get(name, ())]
             rows.append(
                 Row(
                     skill=found.skill,

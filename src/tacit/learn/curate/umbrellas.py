@@ -42,6 +42,8 @@ class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     key: str = ""
     """The cluster that it came from."""
+    agreed: bool = False
+    """The user said yes to it."""
 
     @property
     def absorbed(self) -> dict[str, str]:

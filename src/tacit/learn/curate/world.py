@@ -19,6 +19,10 @@ from tacit.base.database import FILE_NAME
 from tacit.base.errors import TacitError
 from tacit.changes.history import History
 from tacit.changes.place import Place, project_place, user_place
+from tacit.changes.stage import ARCHIVE
+from tacit.learn.curate.schedules import scheduled_names
+from tacit.skills import index
+from tacit.skills.skill import LEARNED_SOURCE
 from tacit.traces.store import Store
 
 
@@ -30,7 +34,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     cache: str
     clock: Clock = SystemClock()
     scheduled: frozenset[str] = frozenset()
-    """Names of skills that something on a clock refers to."""
+    """Names of skills that something on a clock refers to, as `skills.naming.normal` has them."""
     copy_of: tuple[Place, ...] = ()
     """Of a copy: what its places were copied from, in their order."""
 
@@ -44,15 +48,18 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return list(zip(self.places, self.copy_of or self.places, strict=True))
 
 
-def here(clock: Clock | None = None, scheduled: frozenset[str] = frozenset()) -> World:
-    """The user's own skills, and those of every project in which a session was seen."""
+def here(clock: Clock | None = None) -> World:
+    """The user's own skills, and those of every project in which a session was seen.
+
+    Raises `Damaged` where a schedule cannot be read: nobody knows then which skills it needs.
+    """
     folders = paths.folders()
     return World(
         places=tuple(known_places(os.path.join(folders.data, FILE_NAME))),
         data=folders.data,
         cache=folders.cache,
         clock=clock or SystemClock(),
-        scheduled=scheduled,
+        scheduled=scheduled_names(),
     )
 
 
@@ -85,9 +92,8 @@ def copied(world: World) -> Iterator[World]:
         os.makedirs(data)
         places = []
         for number, place in enumerate(world.places):
-            root = os.path.join(folder, "skills", str(number))
-            shutil.copytree(place.root, root, symlinks=True, ignore_dangling_symlinks=True)
-            copy = Place(root)  # of a project only its skills are copied
+            copy = Place(os.path.join(folder, "skills", str(number)))
+            _copy_skills(place, copy, world.cache)
             history = History(place, world.data).folder
             if os.path.isdir(history):
                 shutil.copytree(history, History(copy, data).folder, symlinks=True)
@@ -100,6 +106,30 @@ def copied(world: World) -> Iterator[World]:
             cache=os.path.join(folder, "cache"),
             copy_of=world.places,
         )
+
+
+def _copy_skills(place: Place, copy: Place, cache: str) -> None:
+    """What curation could touch is copied whole; of what it leaves alone, only what says so.
+
+    A user's own skill may hold gigabytes, and a copy of a link is a link.
+    """
+    os.makedirs(copy.root)
+    if not os.path.isdir(place.root):
+        return
+    for row in index.load(place.root, cache).rows:
+        source = os.path.join(place.root, row[index.FOLDER])
+        target = os.path.join(copy.root, row[index.FOLDER])
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if row[index.REAL]:
+            os.symlink(row[index.REAL], target)
+        elif row[index.SOURCE] == LEARNED_SOURCE:
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            os.mkdir(target)
+            shutil.copy2(os.path.join(source, row[index.FILE]), target)
+    archive = os.path.join(place.root, ARCHIVE)
+    if os.path.isdir(archive):
+        shutil.copytree(archive, os.path.join(copy.root, ARCHIVE), symlinks=True)
 
 
 def _copy_database(source: str, target: str) -> None:

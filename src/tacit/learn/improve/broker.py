@@ -66,9 +66,7 @@ class Broker:
         self.case = case
         self.tools = tools
         self.name = case.skill.rpartition("/")[2]
-        box = trying.find_sandbox()
-        project = case.run.project
-        self.bench = trying.Bench(box, project, case.entry.folder, self.name) if box else None
+        self.bench = trying.open_bench(case.run.project, case.entry.folder, self.name)
         self._gate = gate
         self._staging = staging
         self._copied = copied
@@ -79,6 +77,7 @@ class Broker:
         self._checked = Checked()
         self._tried: tuple[trying.Tried, ...] = ()
         self._said_so = False
+        self._doubted: set[str] = set()
         self._diff = ""
         self._refusal = ""
 
@@ -110,8 +109,11 @@ class Broker:
             return self._turn_down(f"{told}. Mend it in another way, or change nothing.")
         project = self.case.run.project
         self._checked = check(edited.old, edited.new, self.tools, project, self.bench)
-        if self._checked.problems:
-            return self._turn_down("\n".join(f"- {found}" for found in self._checked.problems))
+        # A doubt is told once: what looks like a tool may be the name of something else.
+        doubts = [doubt for doubt in self._checked.doubts if doubt not in self._doubted]
+        self._doubted.update(doubts)
+        if against := (*self._checked.problems, *doubts):
+            return self._turn_down("\n".join(f"- {found}" for found in against))
         if told := self._try_again(edited):
             return self._turn_down(told)
         change = self._change(edited, text)
@@ -134,7 +136,7 @@ class Broker:
                 said,
                 self._verdict.change,
                 (*self._checked.holds, *self._commands(good=True)),
-                (*self._checked.open, *self._commands(good=False)),
+                (*self._checked.open, *self._checked.doubts, *self._commands(good=False)),
                 self._diff,
                 ran,
             )
@@ -186,7 +188,9 @@ class Broker:
         said = [f"`{t.command[:80]}` {t.state}" for t in self._tried if t.state != "fixed"]
         failed = [command_of(f.step) for f in self.case.failures]
         if self.bench is None and any(failed):
-            said.append("the failed commands, which were not run again: there is no sandbox here")
+            said.append(
+                "the failed commands, which were not run again: nothing here would keep them in"
+            )
         if any(not command for command in failed):
             said.append("calls of other tools than the shell, which were not made again")
         return tuple(said)

@@ -53,6 +53,8 @@ class Checked(msgspec.Struct, frozen=True):
     holds: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
     """What could not be looked into."""
+    doubts: tuple[str, ...] = ()
+    """Names that stood there before: tools that do not exist, or words that only look like one."""
 
 
 def tools_of(trace: Trace) -> Tools:
@@ -78,11 +80,11 @@ def check(
     """Look at `new`, which is to take the place of `old`."""
     found = _Findings()
     _check_head(old, new, found)
+    before = {name for path, file in old.items() if path.endswith(".md") for name in _marked(file)}
     for path, file in sorted(new.items()):
         if path.endswith(".md"):
-            text = file.data.decode("utf-8", "replace")
-            _check_tools(path, text, tools, found)
-            _check_files(path, text, new, project, found)
+            _check_tools(path, file, tools, before, found)
+            _check_files(path, _text(file), new, project, found)
         else:
             _check_script(path, file, new, bench, found)
     return found.checked()
@@ -93,9 +95,11 @@ class _Findings:
         self.problems: dict[str, None] = {}
         self.holds: dict[str, None] = {}
         self.open: dict[str, None] = {}
+        self.doubts: dict[str, None] = {}
 
     def checked(self) -> Checked:
-        return Checked(tuple(self.problems), tuple(self.holds), tuple(self.open))
+        parts = (self.problems, self.holds, self.open, self.doubts)
+        return Checked(*(tuple(part) for part in parts))
 
 
 def _check_head(old: Mapping[str, File], new: Mapping[str, File], found: _Findings) -> None:
@@ -111,21 +115,33 @@ def _check_head(old: Mapping[str, File], new: Mapping[str, File], found: _Findin
 def _head(file: File | None) -> str | None:
     if file is None:
         return None
-    text = file.data.decode("utf-8", "replace").lstrip("\ufeff").replace("\r\n", "\n")
+    text = _text(file).lstrip("\ufeff").replace("\r\n", "\n")
     return frontmatter.split(text).head
 
 
-def _check_tools(path: str, text: str, tools: Tools, found: _Findings) -> None:
-    said = {name for name in _SAID.findall(text) if name in _NAMES}
-    marked = {n for n in _MARKED.findall(text) if n in _NAMES and (not n.islower() or "_" in n)}
-    for name in sorted(said | marked):
+def _check_tools(path: str, file: File, tools: Tools, before: set[str], found: _Findings) -> None:
+    said = {name for name in _SAID.findall(_text(file)) if name in _NAMES}
+    for name in sorted(said | _marked(file)):
+        there = ", ".join(sorted(tools.names))
+        told = f"{path} names the tool '{name}'; the tools are: {there}"
         if name in tools.names:
             found.holds[f"the tool {name} exists"] = None
-        elif tools.complete:
-            there = ", ".join(sorted(tools.names))
-            found.problems[f"{path} names the tool '{name}'; the tools are: {there}"] = None
-        else:
+        elif not tools.complete:
             found.open[f"whether {tools.host} has a tool {name}"] = None
+        elif name in before and name not in said:
+            found.doubts[told] = None
+        else:
+            found.problems[told] = None
+
+
+def _marked(file: File) -> set[str]:
+    """Names of tools in code marks."""
+    found = _MARKED.findall(_text(file))
+    return {name for name in found if name in _NAMES and (not name.islower() or "_" in name)}
+
+
+def _text(file: File) -> str:
+    return file.data.decode("utf-8", "replace")
 
 
 def _check_files(

@@ -7,6 +7,8 @@ which lands once.
 
 import os
 
+import msgspec
+
 from tacit.agent.limits import Limits
 from tacit.base.errors import NotFound
 from tacit.base.sections import ImproveSettings, Settings
@@ -44,7 +46,7 @@ def repair(store: Store, case: Case, settings: Settings, job: str) -> Repaired:
         if (done := _done_before(gate, repairs, case, job, settings)) is not None:
             clear(job)
             return done
-        earlier = repairs.of(case.skill, case.entry.root)
+        earlier = [_answered(gate, known) for known in repairs.of(case.skill, case.entry.root)]
         repairs.begin(_attempt(case, job))
         staging = Staging.open(job)
         try:
@@ -57,6 +59,20 @@ def repair(store: Store, case: Case, settings: Settings, job: str) -> Repaired:
             staging.discard()
         _remember(repairs, job, result)
         return result
+
+
+def _answered(gate: Gate, attempt: Attempt) -> Attempt:
+    """An earlier repair, with what the user said to it where they turned it down."""
+    if attempt.outcome != "proposed":
+        return attempt
+    try:
+        proposal = gate.inbox.get(attempt.change)
+    except NotFound:
+        return attempt
+    if proposal.state != "rejected":
+        return attempt
+    because = f": {proposal.answer}" if proposal.answer else ""
+    return msgspec.structs.replace(attempt, note=f"the user turned it down{because}")
 
 
 def _attempt(case: Case, job: str) -> Attempt:

@@ -101,12 +101,24 @@ class Repairs:
             )
 
     def taken_back(self, change: str, note: str) -> None:
-        """A repair turned out to be worse: it is remembered, so that it is not made again."""
+        """A repair turned out to be worse: it is remembered, so that it is not made again.
+
+        `change` is what landed; a repair that the user accepted is known by its proposal.
+        """
         with database.transaction(self._connection):
-            self._connection.execute(
+            self._connection.executemany(
                 "UPDATE repairs SET outcome = 'rolled back', note = ? WHERE change = ?",
-                (note, change),
+                [(note, known) for known in (change, *self._proposals(change))],
             )
+
+    def _proposals(self, change: str) -> list[str]:
+        try:
+            rows = self._connection.execute(
+                "SELECT id FROM proposals WHERE applied_as = ?", (change,)
+            ).fetchall()
+        except sqlite3.OperationalError:  # nothing was ever proposed
+            return []
+        return [row[0] for row in rows]
 
     def of(self, skill: str, root: str, most: int = 20) -> list[Attempt]:
         """What was tried with a skill, newest first."""

@@ -19,6 +19,7 @@ from tacit.learn import probation, recording
 from tacit.learn.improve.failing import Failure, counted, environment
 from tacit.learn.improve.repairs import Repairs
 from tacit.learn.usage import Run, runs_of
+from tacit.skills import scheduled
 from tacit.skills.library import Entry, Library
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
@@ -77,7 +78,7 @@ def cases(store: Store, trace: Trace, settings: Settings) -> list[Case]:
     found: dict[str, Case] = {}
     for run in runs_of(trace, recording.versions_for(trace.project)):
         failures = counted(run, settings.improve)
-        entry = library.find(run.skill) if failures else None
+        entry = _find(library, run.skill) if failures else None
         if entry is None:
             continue
         case = _judged(store, Case(run, failures, entry), settings)
@@ -96,7 +97,7 @@ def find_case(
     """
     trace = store.trace(session)
     library = Library(where(trace.project), settings)
-    entry = library.get(skill)
+    entry = _find(library, skill) or library.get(skill)
     names = {skill, entry.name, os.path.basename(entry.folder)}
     runs = [
         run
@@ -108,6 +109,11 @@ def find_case(
     failed = [run for run in runs if counted(run, settings.improve)]
     run = (failed or runs)[-1]
     return _judged(store, Case(run, counted(run, settings.improve), entry), settings)
+
+
+def _find(library: Library, name: str) -> Entry | None:
+    """The skill that a name means; also one that only a schedule runs."""
+    return library.find(name) or scheduled.entry(name)
 
 
 def aside(run: Run) -> str:
@@ -170,10 +176,13 @@ def _verdicts(store: Store, trace: Trace, settings: Settings) -> list[Due]:
     library = Library(where(trace.project), settings)
     found = []
     for name in trace.skills:
-        entry = library.find(name)
+        entry = _find(library, name)
         if entry is None:
             continue
-        watched = probation.look(store.connection, entry.root, folder_of(entry), settings)
+        try:
+            watched = probation.look(store.connection, entry.root, folder_of(entry), settings)
+        except TacitError:  # a place that cannot be read is the doctor's business
+            continue
         if watched is not None and watched.state != "watching":
             key = f"probation:{watched.change}:{watched.new.uses}"
             payload = {"probation": watched.change, "skill": watched.skill, "root": watched.root}

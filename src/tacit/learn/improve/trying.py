@@ -23,6 +23,8 @@ from tacit.agent.walls import Rules
 from tacit.base import paths
 from tacit.base.errors import Refused
 from tacit.changes.files import File
+from tacit.learn.background import room
+from tacit.learn.improve.screen import elsewhere
 
 SECONDS = 20.0
 MOST = 3
@@ -45,12 +47,18 @@ class Tried(msgspec.Struct, frozen=True):
 class Bench:
     """A place to run commands. Each gets a fresh copy, so none finds what another left."""
 
-    def __init__(self, box: Sandbox, project: str, folder: str, name: str) -> None:
-        """`folder` is where the skill really lies, `name` what its copy is called."""
+    def __init__(
+        self, box: Sandbox, project: str, folder: str, name: str, hide: tuple[str, ...] = ()
+    ) -> None:
+        """`folder` is where the skill really lies, `name` what its copy is called.
+
+        `hide` is what commands must not see; `open_bench` knows what that is.
+        """
         self._box = box
         self._folder = folder
         self._name = name
         self._project = os.path.realpath(project) if os.path.isdir(project) else ""
+        self._hide = hide
 
     def run(self, command: str, files: Mapping[str, File], seconds: float = SECONDS) -> Outcome:
         """Run `command` in the project with `files` for the skill; `$SKILL_DIR` is their folder.
@@ -64,6 +72,7 @@ class Bench:
                 project=self._project or temporary,
                 temporary=temporary,
                 read_only_project=bool(self._project),
+                hide=self._hide,
             )
             place = self.place if self._box.name == "bubblewrap" else f"{temporary}/{self._name}"
             text = f"export SKILL_DIR={shlex.quote(place)}\n{command}"
@@ -129,6 +138,14 @@ def lay_out(folder: str, files: Mapping[str, File]) -> None:
             out.write(file.data)
         if file.kind == "program":
             os.chmod(target, 0o700)
+
+
+def open_bench(project: str, folder: str, name: str) -> Bench | None:
+    """A bench where commands see of people's files the project alone; None where that cannot be."""
+    box = find_sandbox()
+    project = room.readable_project(project)
+    hide = elsewhere(project)
+    return Bench(box, project, folder, name, hide) if box and hide is not None else None
 
 
 def find_sandbox() -> Sandbox | None:

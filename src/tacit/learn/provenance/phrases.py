@@ -13,8 +13,8 @@ _FENCE = re.compile(r"^[ \t>]*(```|~~~)")
 _END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`'\"(*_0-9-])")
 _MARK = re.compile(r"^[\s>]*(?:[-*+]|\d{1,2}[.)])?\s*(?:\[[ x]\]\s*)?")
 _SPAN = re.compile(r"`([^`\n]{2,300})`")
-# A command begins with a program or a variable; `panic: …` is something printed.
-_PROGRAM = re.compile(r"[$\w./~@+-]+(?:=\S*)?\s")
+# A command begins with a program or a variable; `panic: …` and `Seq Scan` are things printed.
+_PROGRAM = re.compile(r"(?:[a-z0-9_$./~@+-][\w./~@+-]*|[A-Z_]+=\S*)\s")
 # What is told of an output is told, not ordered: "it stops with `KeyError`".
 _TOLD = re.compile(
     r"\b(?:fail\w*|stop\w*|error\w*|sa(?:y|id|ys|ying)|print\w*|report\w*|show\w*|complain\w*"

@@ -48,7 +48,8 @@ def sources(*traces: Trace) -> Sources:
                 if not isinstance(step, ToolCall):
                     continue
                 name = f"{turn.number}.{number}"
-                done += [Said(name, text) for text in _given(step, printed)]
+                # One text a call: what it did is all that it was given, together.
+                done.append(Said(name, "\n".join(_given(step, printed))))
                 if step.kind == "ask":  # the answer is the user's
                     done.append(Said(name, _bounded(step.result)))
                 elif step.kind != "skill" and step.result.strip() and room > 0:

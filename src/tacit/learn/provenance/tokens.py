@@ -6,6 +6,9 @@ where the sentence around them was written afresh or translated.
 
 import re
 
+from tacit.changes.scan.hosts import is_widely_known
+from tacit.learn.provenance.wording import telling, weight
+
 _ADDRESS = re.compile(
     r"\bhttps?://[^\s`'\"<>)\]]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b"
@@ -13,7 +16,7 @@ _ADDRESS = re.compile(
     r"|de|fr|uk|xyz|top|site|online|cloud|ai)\b(?:/[^\s`'\"<>)\]]*)?",
     re.IGNORECASE,
 )
-_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w.-]{2,}(?:=[^\s`'\",;]+)?")
+_OPTION = re.compile(r"(?<![\w-])(?:--[A-Za-z]|-[A-Za-z]{5})[\w.-]+(?:=[^\s`'\",;]+)?")
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]{3,}=[^\s`'\",;]+")
 _SETTING = re.compile(r"\b[a-z][a-z_.]{3,40}\s?=\s?(?:off|on|true|false|none|0|1|yes|no)\b")
 _VERSION = re.compile(r"(?:@[\w-]+/)?\b[a-zA-Z][\w.-]+(?:==|@)v?\d[\w.]*|[\w./-]+@latest\b")
@@ -26,7 +29,11 @@ _SAMPLES = re.compile(
 
 def acting(text: str) -> set[str]:
     """The parts of `text` that act, as they stand there."""
-    found = {match[0].rstrip(".,;:") for match in _ADDRESS.finditer(text)}
-    for pattern in (_OPTION, _VARIABLE, _SETTING, _VERSION):
+    addresses = {match[0].rstrip(".,;:") for match in _ADDRESS.finditer(text)}
+    found = {a for a in addresses if not (_SAMPLES.match(a) or is_widely_known(a.lower()))}
+    # `--help` and `--output` are everybody's; `--ignore-integrity` is not.
+    options = {match[0].rstrip(".,;:") for match in _OPTION.finditer(text)}
+    found |= {option for option in options if "=" in option or weight(telling(option)) >= 1.0}
+    for pattern in (_VARIABLE, _SETTING, _VERSION):
         found |= {match[0].rstrip(".,;:") for match in pattern.finditer(text)}
-    return {token for token in found if not _SAMPLES.match(token)}
+    return found

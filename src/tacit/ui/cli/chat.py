@@ -81,7 +81,7 @@ def _resuming(again: bool, session: str) -> str:
     if session:
         return full_id(session)
     if again:
-        from tacit.agent.conversation import latest_session
+        from tacit.agent.stored import latest_session
         from tacit.base.paths import project_root
 
         return latest_session(project_root(os.getcwd()))

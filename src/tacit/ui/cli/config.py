@@ -96,7 +96,8 @@ def _all(file: str, as_json: bool) -> int:
         shown = one_line(paths.shorten(path))
         click.echo(f"Not used, as the project is not trusted: {shown} (tacit trust)")
     for stray in loaded.strays:
-        click.echo(f"Sets nothing: {one_line(stray.name)} ({stray.hint})")
+        meant = f" (did you mean {stray.near}?)" if stray.near else ""
+        click.echo(f"Sets nothing: {one_line(stray.name)}{meant}")
     state = "" if os.path.exists(file) else " (does not exist yet)"
     click.echo(f"Your file: {paths.shorten(file)}{state}")
     return 0

@@ -2,17 +2,18 @@
 
 import click
 
+from tacit.base.errors import NotFound
 from tacit.base.moments import ago
 from tacit.base.paths import shorten
+from tacit.base.sections import Settings
 from tacit.base.settings import load
 from tacit.base.terminal import fit, one_line, plain
 from tacit.learn.curate.curating import curate, rehearse, report_path
 from tacit.learn.curate.report import Joined, Moved, Report, markdown
-from tacit.learn.curate.schedules import scheduled_names
 from tacit.learn.curate.status import Row, Status
 from tacit.learn.curate.status import status as look_at
-from tacit.learn.curate.world import here
-from tacit.ui.cli import output
+from tacit.learn.curate.world import World, here
+from tacit.ui.cli import gating, output
 from tacit.ui.cli.sparks import bar, sparkline
 from tacit.work import linking
 
@@ -21,6 +22,7 @@ Examples:
   tacit curate --dry-run             what would be done, and why
   tacit curate                       do it; the last line takes all of it back
   tacit curate status                ages, uses, and when the next run is due
+  tacit curate --consolidate         have a model join skills that are much alike
   tacit restore NAME                 bring one skill back
 """
 _STATUS_EPILOG = """\b
@@ -35,21 +37,28 @@ _WORDS = {"active": "in use again"}
 
 @click.group(epilog=_EPILOG, invoke_without_command=True)
 @click.option("--dry-run", is_flag=True, help="Do it on a copy, and say what it came to.")
+@click.option("--consolidate", "join", is_flag=True, help="Let a model join look-alikes instead.")
+@click.option("--apply", "waiting", metavar="ID", help="Join what waits for your word.")
 @output.json_option
 @click.pass_context
-def command(ctx: click.Context, dry_run: bool, as_json: bool) -> int:
+def command(
+    ctx: click.Context, dry_run: bool, join: bool, waiting: str | None, as_json: bool
+) -> int:
     """Put away learned skills that nobody uses.
 
     After 30 days without use or edit a skill is stale, after 90 it is archived; used or edited, it
     is active again. Pinned and scheduled skills and your own are left alone, nothing is deleted,
     and what is archived comes back when it is called by its name. This happens by itself every
-    seven days when no agent is at work; [curate] in the settings says when.
+    seven days when no agent is at work; [curate] in the settings says when, and whether a model
+    joins look-alikes as well.
     """
     if ctx.invoked_subcommand is not None:
         return 0
     settings = load().settings
-    world = here(scheduled=scheduled_names())
+    world = here()
     linking.listen()
+    if join or waiting:
+        return _consolidate(world, settings, waiting, dry_run, as_json)
     report = rehearse(world, settings) if dry_run else curate(world, settings)
     if as_json:
         output.write_json(report)
@@ -58,6 +67,42 @@ def command(ctx: click.Context, dry_run: bool, as_json: bool) -> int:
     if not dry_run:
         click.echo(click.style(f"as Markdown: {shorten(report_path(world, report.id))}", dim=True))
     return 0
+
+
+def _consolidate(
+    world: World, settings: Settings, waiting: str | None, dry_run: bool, as_json: bool
+) -> int:
+    from tacit.learn.curate.consolidating import accept, consolidate
+
+    if waiting:
+        done = accept(world, waiting)
+        if done is None:
+            hint = "see what does: tacit curate status"
+            raise NotFound(f"no consolidation '{waiting}' waits for you", hint)
+        reports = [done]
+    else:
+        reports = consolidate(world, settings, dry=dry_run, asked=True)
+    failed = any(j.outcome == "refused" for report in reports for j in report.joined)
+    if as_json:
+        output.write_json({"reports": reports})
+        return gating.REFUSED if failed else 0
+    if not reports:
+        click.echo("No learned skills are much alike.")
+    for report in reports:
+        write_joins(report)
+    return gating.REFUSED if failed else 0
+
+
+def write_joins(report: Report) -> None:
+    """What came of one cluster of look-alikes."""
+    for joined in report.joined:
+        _write_joined(joined)
+    for note in report.notes:
+        click.echo(plain(note))
+    if any(joined.outcome == "waits for you" for joined in report.joined):
+        click.echo(click.style(f"join them: tacit curate --apply {report.id[-8:]}", dim=True))
+    if report.undo:
+        click.echo(click.style(f"undo all of it: {report.undo}", dim=True))
 
 
 @command.command(epilog=_STATUS_EPILOG)
@@ -69,7 +114,7 @@ def status(ctx: click.Context, everything: bool, as_report: bool, as_json: bool)
     """Show how the library ages: how long each learned skill has been without use."""
     above = ctx.parent.params if ctx.parent else {}
     as_json = as_json or bool(above.get("as_json"))
-    found = look_at(here(scheduled=scheduled_names()), load().settings)
+    found = look_at(here(), load().settings)
     if as_json:
         output.write_json(found)
     elif as_report:

@@ -2,7 +2,7 @@
 
 import click
 
-from tacit.ui.cli import schedule_add, schedule_change, schedule_look, schedule_run
+from tacit.ui.cli import output, schedule_add, schedule_change, schedule_look, schedule_run
 
 _EPILOG = """\b
 Examples:
@@ -16,13 +16,16 @@ Schedules fire while a worker runs: tacit daemon install keeps one running.
 """
 
 
-@click.group(epilog=_EPILOG)
-def command() -> None:
-    """Run skills and tasks by the clock.
+@click.group(epilog=_EPILOG, invoke_without_command=True)
+@output.json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> int:
+    """Run skills and tasks by the clock; without a command, list the schedules.
 
     A schedule fires once for each due time, also after a kill or a restart. What it was due for
     while nothing ran is made up for by its rule (--catch-up), and you are told.
     """
+    return 0 if ctx.invoked_subcommand else schedule_look.listed(as_json)
 
 
 for each in (

@@ -45,6 +45,7 @@ def add(when: str, task: tuple[str, ...], yes: bool, as_json: bool, **given: Any
     asked. Output goes to the inbox, and with --notify to desktop, file:PATH, command:COMMAND or
     webhook:URL.
     """
+    as_json = output.json_wanted(as_json)
     chosen = {name: value for name, value in given.items() if value}
     wish = Wish(when=when, task=" ".join(task), **chosen)
     draft, found = asking.draft(wish, settings.load().settings, datetime.now(UTC))

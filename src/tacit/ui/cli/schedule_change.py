@@ -28,6 +28,7 @@ from tacit.work.schedules.times import understand
 @output.json_option
 def pause(name: str, as_json: bool) -> int:
     """Keep a schedule from firing until it is resumed."""
+    as_json = output.json_wanted(as_json)
     schedule = shelf.find(name)
     if schedule.binding.paused:
         raise Usage(
@@ -42,6 +43,7 @@ def pause(name: str, as_json: bool) -> int:
 @output.json_option
 def resume(name: str, as_json: bool) -> int:
     """Let a paused schedule fire again. What it was due for meanwhile is not made up for."""
+    as_json = output.json_wanted(as_json)
     schedule = shelf.find(name)
     if not schedule.binding.paused:
         raise Usage(f"'{schedule.name}' is not paused", f"tacit schedule show {schedule.name}")
@@ -70,6 +72,7 @@ def edit(name: str, as_json: bool, **given: Any) -> int:
 
     Without an option its SKILL.md is opened in your editor.
     """
+    as_json = output.json_wanted(as_json)
     schedule = shelf.find(name)
     now = datetime.now(UTC)
     changed = _changed(schedule, given, now)
@@ -93,6 +96,7 @@ def edit(name: str, as_json: bool, **given: Any) -> int:
 @output.json_option
 def rm(name: str, yes: bool, as_json: bool) -> int:
     """Remove a schedule. It lies in the trash for 30 days, and undo brings it back."""
+    as_json = output.json_wanted(as_json)
     found = [one for one in shelf.names() if one == name]
     full = found[0] if found else shelf.find(name).name  # one that cannot be read, too
     if not yes and not as_json and sys.stdin.isatty():

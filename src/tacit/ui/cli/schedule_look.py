@@ -27,6 +27,11 @@ from tacit.work.schedules.zones import exact, local_zone, zone
 @output.json_option
 def list_(as_json: bool) -> int:
     """List the schedules, with their next and last runs."""
+    return listed(output.json_wanted(as_json))
+
+
+def listed(as_json: bool) -> int:
+    """Write the list; the exit code."""
     found, broken = shelf.listing()
     last = _last([schedule.name for schedule in found])
     now = datetime.now(UTC)
@@ -76,6 +81,7 @@ def _result(row: Row | None) -> str:
 @output.json_option
 def show(name: str, as_json: bool) -> int:
     """Show a schedule: when, with what, what it does, and its next times."""
+    as_json = output.json_wanted(as_json)
     schedule = shelf.find(name)
     last = _last([schedule.name]).get(schedule.name)
     binding, now = schedule.binding, datetime.now(UTC)
@@ -118,6 +124,7 @@ def show(name: str, as_json: bool) -> int:
 @output.json_option
 def history(name: str, limit: int, as_json: bool) -> int:
     """List the runs of a schedule, or of all: what was due, and what became of it."""
+    as_json = output.json_wanted(as_json)
     wanted = _name_of(name) if name else ""
     found = runs.history(wanted, limit)
     if as_json:
@@ -148,6 +155,7 @@ def history(name: str, limit: int, as_json: bool) -> int:
 @output.json_option
 def logs(run: str, as_json: bool) -> int:
     """Show what a run said, where that went, and what was refused to it."""
+    as_json = output.json_wanted(as_json)
     row = runs.find(run)
     if row.state in ("done", "failed") and not row.read:
         with runs.writing() as connection:

@@ -11,6 +11,7 @@ from tacit.base.terminal import plain
 from tacit.ui.cli import output, schedule_help
 from tacit.ui.cli.run import CODES, Printer
 from tacit.ui.cli.scheduling import complete_schedule
+from tacit.work import glue
 from tacit.work.schedules import shelf
 from tacit.work.schedules.byhand import ByHand
 
@@ -24,13 +25,16 @@ def run(name: str, as_json: bool) -> int:
     It is a session of its own, as when it fires. On a terminal you are asked before a call that
     needs it. With --json, every event is a line of JSON as it happens.
     """
+    as_json = output.json_wanted(as_json)
     schedule = shelf.find(name)
     asks = _approve if sys.stdin.isatty() and not as_json else None
+    glue.listen_to_chat()
     hand = ByHand(schedule, approve=asks)
     try:
         return asyncio.run(_run(hand, as_json))
     finally:
         hand.close()
+        glue.leave()
 
 
 async def _run(hand: ByHand, as_json: bool) -> int:

@@ -40,18 +40,9 @@ def found() -> list[Choice]:
     return list({(choice.name, choice.base_url): choice for choice in choices}.values())
 
 
-def missing_key(choice: Choice) -> str:
-    """The variable that the provider's key is looked for in, when none of them is set."""
-    provider = choice.name.partition(":")[0].split("-")[0]
-    variables = [name for name, work, _ in models.KEYS if work.startswith(provider + ":")]
-    if choice.base_url or not variables or any(os.environ.get(name) for name in variables):
-        return ""
-    return variables[0]
-
-
 def try_model(choice: Choice, seconds: float = _SECONDS) -> Outcome:
     """Ask the model for one word. Never raises for what the provider does."""
-    if missing := missing_key(choice):
+    if missing := models.missing_key(choice):
         hint = f"in your shell's profile: export {missing}=…"
         return Outcome(False, why=f"{missing} is not set", hint=hint)
     try:

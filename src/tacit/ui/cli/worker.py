@@ -1,9 +1,12 @@
 """`tacit worker`: what hooks start in the background."""
 
+import os
+import sys
+
 import click
 
 from tacit.ui.cli import output
-from tacit.work.worker import patience, work
+from tacit.work.worker import left_running, patience, work
 
 _EPILOG = """\b
 Examples:
@@ -30,4 +33,7 @@ def command(quiet: float | None, idle: float | None, as_json: bool) -> int:
         output.write_json({"taken": taken})
     else:
         click.echo(f"Took in {output.counted(taken, 'session')}")
+    if left_running():  # the next worker takes it up; its thread must not keep this process
+        sys.stdout.flush()
+        os._exit(0)
     return 0

@@ -167,6 +167,6 @@ class Talk:
 
 def full_id(start: str) -> str:
     """The whole id of the session that `start` begins. Raises `NotFound`."""
-    from tacit.agent.conversation import session_file
+    from tacit.agent.stored import session_file
 
     return os.path.basename(session_file(start)).removesuffix(".jsonl")

@@ -26,8 +26,9 @@ class Working(Static):
         self._timer = self.set_interval(0.25, self._draw, pause=True)
 
     def begin(self, what: str) -> None:
-        if not self._what:
+        if what != self._what:
             self._began = time.monotonic()
+        if not self._what:
             self._timer.resume()
         self._what = what
         self.display = True

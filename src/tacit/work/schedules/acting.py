@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,7 +25,7 @@ from tacit.base import paths
 from tacit.base.errors import NotFound, Refused
 from tacit.base.sections import McpSettings, Settings
 from tacit.base.settings import load
-from tacit.changes.change import SKILL_FILE
+from tacit.skills import scheduled
 from tacit.skills.library import Entry, Library
 from tacit.work.schedules.binding import DEFAULT_ALLOW, NEVER
 from tacit.work.schedules.prompts import prompt
@@ -78,7 +77,8 @@ class Acting:
             )
         settings = run_settings(schedule, load(binding.project).settings, limits)
         library = RunLibrary(schedule, settings)
-        self._names = (*(_usable(library, name) for name in binding.skills), schedule.name)
+        # What is loaded last governs: the skills do the work, the schedule says what is wanted.
+        self._names = (schedule.name, *(_usable(library, name) for name in binding.skills))
         self._message = prompt("hand" if by_hand else "due").format(
             name=schedule.name, due=exact(due, binding.place)
         )
@@ -182,8 +182,9 @@ class RunLibrary(Library):
 
     @cached_property
     def entries(self) -> list[Entry]:
+        own = scheduled.entry(self._schedule.name)
         others = (e for e in super().entries if e.name not in (CREATOR, self._schedule.name))
-        return [*others, _entry(self._schedule)]
+        return [*others, *([own] if own is not None else [])]
 
     def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
         found = super().search(query, limit, archived=archived)
@@ -191,28 +192,6 @@ class RunLibrary(Library):
 
     def _offers(self) -> "list[Offer]":
         return [offer for offer in super()._offers() if offer.name != CREATOR]
-
-
-def _entry(schedule: Schedule) -> Entry:
-    """The scheduled skill, which only the run itself activates."""
-    try:
-        with open(os.path.join(schedule.folder, SKILL_FILE), "rb") as file:
-            digest = blake2b(file.read(), digest_size=8).hexdigest()
-    except OSError:
-        digest = ""
-    return Entry(
-        name=schedule.name,
-        description=schedule.description,
-        folder=schedule.folder,
-        scope="user",
-        origin="scheduled",
-        host="tacit",
-        state="active",
-        root=os.path.dirname(schedule.folder),
-        real=os.path.realpath(schedule.folder),
-        model_invocable=False,
-        digest=digest,
-    )
 
 
 def _usable(library: Library, name: str) -> str:

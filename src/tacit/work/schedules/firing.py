@@ -49,8 +49,9 @@ def fire(now: datetime) -> Fired:
     return Fired(bool(planned.sent), bool(live), planned.next)
 
 
-def empty_trash(now: datetime) -> None:
-    """Delete what has lain in the trash for long enough."""
+def tidy(now: datetime) -> None:
+    """Delete what has lain in the trash for long enough, and the record of old runs."""
+    runs.forget(now)
     for name in shelf.empty_trash(now, load().settings.schedule.trash_days):
         log(f"schedules: {name} is out of the trash")
 

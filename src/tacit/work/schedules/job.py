@@ -7,6 +7,7 @@ over. A session in the middle of which the kill came begins anew.
 
 import asyncio
 import os
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +17,14 @@ from tacit.agent import events, spending
 from tacit.agent.limits import Limits
 from tacit.agent.spending import Reserved
 from tacit.base.errors import Busy, TacitError, Unwritable
+from tacit.base.events import bus
 from tacit.base.job import Done, Job, cancelled
 from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
+from tacit.traces.hosts import registry
+from tacit.traces.store import Store
+from tacit.work.intake import SessionStored, find_source
+from tacit.work.log import log
 from tacit.work.schedules import delivering, runs, shelf
 from tacit.work.schedules.acting import Acting, Outcome
 from tacit.work.schedules.recurrence import Once
@@ -27,6 +33,8 @@ from tacit.work.schedules.shelf import By, Schedule
 
 AGAIN = (30.0, 120.0, 600.0)
 """Seconds before the next try, after a failure on the way to the model."""
+HOST = "tacit"
+"""Our own sessions, as the store knows them."""
 HAND = "by hand, process "
 """Before the id of the process that runs it, while it does."""
 _HELD = 60.0
@@ -165,7 +173,22 @@ def _do(schedule: Schedule, row: Row, held: Reserved) -> tuple[Row, Outcome]:
         outcome = asyncio.run(_watched(acting, row, held))
     finally:
         acting.close()
+        _store(row.session)
     return _update(row, refused=outcome.refused), outcome
+
+
+def _store(session: str) -> None:
+    """Take the session in like any other that is over, so that what failed in it is repaired."""
+    try:
+        source = find_source(HOST, session) if session else None
+        if source is None:
+            return
+        with closing(Store.open()) as store:
+            written = store.take_in(registry.get(HOST), source)
+        if written.id:
+            bus.publish(SessionStored(written.id, written.status, ended=True))
+    except TacitError as error:  # the run is what counts here
+        log(f"{session} is not in the store: {error.message}")
 
 
 async def _watched(acting: Acting, row: Row, held: Reserved) -> Outcome:

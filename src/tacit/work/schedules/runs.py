@@ -7,7 +7,7 @@ id, whoever plans it and however often. `planner.py` makes rows, `job.py` fills 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -49,6 +49,9 @@ STEPS = (
     """,
 )
 _MOST_OUTPUT = 200_000
+KEPT = timedelta(days=90)
+_LATEST = 20
+"""Runs of each schedule that are kept whatever their age."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,6 +215,19 @@ def last_of(names: Sequence[str]) -> dict[str, Row]:
             if rows:
                 found[name] = rows[0]
     return found
+
+
+def forget(now: datetime) -> int:
+    """Drop runs that have been over for long, but of each schedule the latest; how many."""
+    marks = ", ".join("?" * len(LIVE))
+    with writing() as connection:
+        gone = connection.execute(
+            f"DELETE FROM schedule_runs WHERE due < ? AND state NOT IN ({marks}) AND ("  # noqa: S608
+            " SELECT count(*) FROM schedule_runs AS later WHERE"
+            " later.schedule = schedule_runs.schedule AND later.due > schedule_runs.due) >= ?",
+            ((now - KEPT).timestamp(), *LIVE, _LATEST),
+        )
+        return gone.rowcount
 
 
 def _row(row: sqlite3.Row) -> Row:

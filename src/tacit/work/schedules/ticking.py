@@ -55,7 +55,7 @@ class Ticking:
         fired = firing.fire(now)
         if self._emptied is None or now - self._emptied >= _TRASH:
             self._emptied = now
-            firing.empty_trash(now)
+            firing.tidy(now)
         latest = now + (_BUSY if fired.busy else _FARTHEST)
         self._seen = seen
         self._next = min(fired.next, latest) if fired.next is not None else latest
