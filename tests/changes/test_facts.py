@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
@@ -365,6 +365,7 @@ def test_hostile_frontmatter_is_refused(head: str, gate: Gate) -> None:
 
 
 @given(says=st.text(max_size=200), detail=st.text(max_size=200), name=st.text(max_size=30))
+@example(says="\x80", detail="", name="a")
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

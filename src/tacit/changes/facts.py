@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tacit.base.terminal import one_line, plain
 from tacit.changes.actor import Actor
 from tacit.changes.change import Change, Create, Delete, Operation, Refusal, Rewrite
 from tacit.changes.duplicates import content_words
@@ -110,6 +111,11 @@ class _Facts:
         if "\n" in read.description.strip():
             problems.append(
                 _problem("long-description", "the description has two lines", "say it in one")
+            )
+        if (said := " ".join(read.description.split())) != one_line(read.description):
+            marks = ", ".join(f"U+{ord(c):04X}" for c in sorted(set(said)) if plain(c) != c)
+            problems.append(
+                _problem("control-characters", f"the description has {marks}", "leave that out")
             )
         return problems
 
