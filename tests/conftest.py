@@ -1,9 +1,14 @@
 """What every test stands on: a home of its own, and no key or setting of the machine's."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
 
