@@ -68,6 +68,19 @@ def test_without_a_failure_it_says_why(folder: Path) -> None:
     assert tacit("improve", "no-such-skill").returncode == 3
 
 
+def test_why_names_the_skills_that_failed(folder: Path) -> None:
+    """`tacit why` says what came of a repair, and why a failure led to none."""
+    _store(call("Bash", "curl x", "curl: (6) Could not resolve host: x"))
+    said = tacit("why", "s1").stdout
+    assert "the skill check-notes failed; repair: not looked at" in said
+    assert "not the skill's doing: no network" in said
+    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    change = answer("improve", "check-notes")["change"]
+    (account,) = answer("why", "s1")["repairs"]
+    assert (account["outcome"], account["change"]) == ("repaired", change)
+    assert f"undo: tacit undo {change[-8:]}" in tacit("why", "s1").stdout
+
+
 def test_history_shows_the_probation(folder: Path) -> None:
     """How a repair does, in numbers: while it is watched in the head, then in the timeline."""
     _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))

@@ -132,10 +132,13 @@ def _line(event: Event) -> None:
         parts.append(output.counted(event.times, "time"))
     if event.change:
         parts.append(event.change[-8:])
-    if event.detail:
+    whole = event.what in ("kept", "rolled back")  # figures: half of them would mislead
+    if event.detail and not whole:
         parts.append(one_line(event.detail))
     text = fit(f"by {plain(event.by)}: {' · '.join(parts)}", max(output.columns() - 30, 30))
     click.echo(f"{when}  {what} {text.rstrip(': ')}")
+    if event.detail and whole:
+        click.echo(f"{'':<18}{one_line(event.detail)}")
     for session in event.sessions[:3]:
         click.echo(click.style(f"{'':<18}tacit session {plain(session)}", dim=True))
     if len(event.sessions) > 3:
