@@ -16,6 +16,7 @@ import msgspec
 from tacit.agent import uses as own
 from tacit.agent.uses import Use
 from tacit.base import database
+from tacit.base.errors import Damaged
 from tacit.learn import recording
 from tacit.learn.curate import book as books
 from tacit.learn.curate.book import Book
@@ -82,6 +83,8 @@ def _trouble(connection: sqlite3.Connection) -> str:
         recording.views_of(connection)
         book.noted()
         lost = book.uses() - rows
+    except Damaged as error:
+        return error.message
     except msgspec.ValidationError as error:
         return f"a row makes no sense: {error}"
     except sqlite3.OperationalError as error:

@@ -10,6 +10,7 @@ import click
 
 from tacit.base.paths import shorten
 from tacit.base.terminal import can_colour, one_line, plain
+from tacit.skills import archive
 from tacit.skills.library import Entry, Library
 from tacit.skills.lint import lint
 from tacit.skills.reading import read_skill
@@ -44,7 +45,7 @@ def command(name: str, raw: bool, as_json: bool) -> int:
     if entry is None and os.path.exists(os.path.expanduser(name)):
         skill = read_skill(os.path.expanduser(name))
     else:
-        entry = entry or library.get(name)
+        entry = entry or next(iter(archive.find(library, name)), None) or library.get(name)
         skill = read_skill(os.path.join(entry.folder, entry.file))
     folder = str(skill.folder)
     if raw:
@@ -133,6 +134,8 @@ def _facts(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[st
         facts.append(("folder", shorten(entry.folder)))
         if entry.also:
             facts.append(("also", ", ".join(shorten(path) for path in entry.also)))
+        if entry.state == "archived":
+            facts.append(("state", f"archived: tacit restore {skill.name}"))
         if entry.state == "untrusted":
             facts.append(("state", "not trusted, not loaded: tacit trust"))
         if winner := (library.shadowing(entry) if entry.state == "shadowed" else None):
