@@ -46,6 +46,11 @@ def md(name: str, description: str, body: str) -> bytes:
 
 @pytest.fixture
 def clouds(library: Library) -> Library:
+    fill(library)
+    return library
+
+
+def fill(library: Library) -> None:
     """Ten look-alikes, a skill that names one of them, a user's that does, and three others."""
     files: dict[str, bytes] = {}
     for cloud in CLOUDS:
@@ -65,7 +70,6 @@ def clouds(library: Library) -> Library:
     for path, data in files.items():
         (library.root / path).parent.mkdir(parents=True, exist_ok=True)
         (library.root / path).write_bytes(data)
-    return library
 
 
 def umbrella(kind: str) -> bytes:
