@@ -114,6 +114,22 @@ def test_a_damaged_record_of_uses(library: Library) -> None:
     assert tacit("history", "busy").returncode == 0
 
 
+def test_the_doctor_mends_the_record_of_uses_alone(library: Library) -> None:
+    """Rows that make no sense are no reason to put the whole database aside."""
+    connection = database.connect()
+    connection.execute("PRAGMA ignore_check_constraints = 1")
+    connection.execute("UPDATE uses SET by = 'nobody' WHERE id = 1")
+    connection.close()
+    fixed = answer("doctor", "--fix")
+    assert [(f["code"], f["mended"]) for f in fixed["findings"]] == [
+        ("uses", True),
+        ("database", True),
+    ]
+    assert not list(Path(paths.folders().data).glob("tacit.db.damaged*"))
+    assert answer("doctor")["findings"] == []
+    assert answer("history", "busy")["figures"]["uses"] == 11
+
+
 def test_a_library_of_nothing(home: Path) -> None:
     """Without any skill every command says so, and makes nothing."""
     assert "Nothing was learned yet." in tacit("curate", "status").stdout

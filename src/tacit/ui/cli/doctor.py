@@ -9,6 +9,7 @@ from tacit.base import health
 from tacit.base.errors import BadConfig
 from tacit.base.health import Check, Finding
 from tacit.base.terminal import plain
+from tacit.learn import health as learn_health
 from tacit.skills import health as skills_health
 from tacit.ui.cli import output
 from tacit.work import health as work_health
@@ -39,6 +40,8 @@ def check_changes() -> list[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
+    # Before the database as a whole, which is put aside only if this does not mend it.
+    *learn_health.CHECKS,
     *health.CHECKS,
     *skills_health.CHECKS,
     check_changes,
