@@ -103,6 +103,17 @@ def test_a_mark_is_of_the_failure_not_of_its_numbers() -> None:
     assert marks[0] == marks[1] != marks[2]
 
 
+@pytest.mark.parametrize("code", ["exit code 2", "[exit code 2]", "Exit code: 2", "failed"])
+def test_an_exit_code_alone_is_no_failure_s_name(code: str) -> None:
+    """Two failures of one command are told apart by what it said, where its host gives a number."""
+    said = ("sh: cannot open scripts/go.sh", "go: the option --fast is gone")
+    steps = [
+        _run(call("Bash", "sh go.sh", code, result=f"{line}\n{code}")).steps[0] for line in said
+    ]
+    assert [step.said for step in steps] == list(said)
+    assert mark(steps[0]) != mark(steps[1])
+
+
 def test_commands_of_all_hosts() -> None:
     """A command is found however a host writes it; another tool has none."""
     wanted = {"command": ["bash", "-lc", "make test"]}

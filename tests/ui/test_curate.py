@@ -15,7 +15,7 @@ from used_sessions import call, session, used
 
 from tacit.agent import events
 from tacit.agent.uses import Recorder
-from tacit.base import paths
+from tacit.base import database, paths
 from tacit.changes.change import Edit
 from tacit.changes.place import user_place
 from tacit.traces.store import Store
@@ -86,6 +86,48 @@ def test_the_status_shows_ages_and_uses(library: Library) -> None:
     assert rows["old"]["state"] == "stale"
     assert round(rows["old"]["idle"]) == 90
     assert tacit("curate", "status", "--report").stdout.startswith("# Curation")
+
+
+def test_what_is_back_is_counted_as_back(library: Library) -> None:
+    """An archived skill can be read; once restored it is active, and cannot be undone again."""
+    run = answer("curate")["id"]
+    assert "archived: tacit restore old" in tacit("show", "old").stdout
+    assert answer("curate", "status")["states"] == {"active": 1, "stale": 0, "archived": 1}
+    assert tacit("restore", "old").returncode == 0
+    assert answer("curate", "status")["states"] == {"active": 2, "stale": 0, "archived": 0}
+    undone = tacit("undo", run)
+    assert (undone.returncode, undone.stdout) == (5, "Nothing was undone.\n")
+
+
+def test_a_damaged_record_of_uses(library: Library) -> None:
+    """What reads it says what to do, and a run mends it and puts nothing away."""
+    connection = database.connect()
+    connection.execute("PRAGMA ignore_check_constraints = 1")
+    connection.execute("UPDATE uses SET by = 'nobody', at = 'never'")
+    connection.close()
+    for command in (("history", "busy"), ("curate", "status")):
+        found = error(6, *command)
+        assert found["message"].startswith("the record of uses is damaged: a row makes no sense")
+        assert found["hint"].endswith("tacit curate")
+    assert "it was made again from the sessions" in tacit("curate").stdout
+    assert library.live() == {"old", "busy", "mine"}
+    assert tacit("history", "busy").returncode == 0
+
+
+def test_the_doctor_mends_the_record_of_uses_alone(library: Library) -> None:
+    """Rows that make no sense are no reason to put the whole database aside."""
+    connection = database.connect()
+    connection.execute("PRAGMA ignore_check_constraints = 1")
+    connection.execute("UPDATE uses SET by = 'nobody' WHERE id = 1")
+    connection.close()
+    fixed = answer("doctor", "--fix")
+    assert [(f["code"], f["mended"]) for f in fixed["findings"]] == [
+        ("uses", True),
+        ("database", True),
+    ]
+    assert not list(Path(paths.folders().data).glob("tacit.db.damaged*"))
+    assert answer("doctor")["findings"] == []
+    assert answer("history", "busy")["figures"]["uses"] == 11
 
 
 def test_a_library_of_nothing(home: Path) -> None:

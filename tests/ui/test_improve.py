@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
@@ -14,7 +15,8 @@ from kills import converse
 from repairing import MENDED, make_skill
 from traces_of_skills import call, session
 
-from tacit.base import trust
+from tacit.base import settings, trust
+from tacit.learn import probation
 from tacit.learn.background import room
 from tacit.traces.store import Store
 
@@ -64,6 +66,39 @@ def test_without_a_failure_it_says_why(folder: Path) -> None:
     network = tacit("improve", "check-notes")
     assert "not the skill's doing: no network" in network.stderr
     assert tacit("improve", "no-such-skill").returncode == 3
+
+
+def test_why_names_the_skills_that_failed(folder: Path) -> None:
+    """`tacit why` says what came of a repair, and why a failure led to none."""
+    _store(call("Bash", "curl x", "curl: (6) Could not resolve host: x"))
+    said = tacit("why", "s1").stdout
+    assert "the skill check-notes failed; repair: not looked at" in said
+    assert "not the skill's doing: no network" in said
+    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    change = answer("improve", "check-notes")["change"]
+    (account,) = answer("why", "s1")["repairs"]
+    assert (account["outcome"], account["change"]) == ("repaired", change)
+    assert f"undo: tacit undo {change[-8:]}" in tacit("why", "s1").stdout
+
+
+def test_history_shows_the_probation(folder: Path) -> None:
+    """How a repair does, in numbers: while it is watched in the head, then in the timeline."""
+    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    repaired = answer("improve", "check-notes")["change"]
+    numbers = "no use yet, before no use; p = 1"  # when that was made, there was no version yet
+    shown = tacit("history", "check-notes").stdout
+    assert f"repair {repaired[-8:]} on probation: {numbers}" in shown
+    assert answer("history", "check-notes")["probation"]["state"] == "watching"
+    store = Store.open()
+    root, loaded = str(folder.parent), settings.load().settings
+    watched = probation.look(store.connection, root, "check-notes", loaded)
+    assert watched is not None
+    probation._keep(store.connection, msgspec.structs.replace(watched, state="kept"))
+    store.close()
+    life = answer("history", "check-notes")
+    assert life["probation"] is None
+    assert life["events"][-1]["what"] == "kept"
+    assert life["events"][-1]["detail"] == numbers
 
 
 def test_a_pinned_skill_is_left_alone(folder: Path) -> None:

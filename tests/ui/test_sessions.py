@@ -261,7 +261,7 @@ def test_why(home: Path) -> None:
     answer("import")
     assert f"tacit learn {CLAUDE[:12]}" in tacit("why", CLAUDE[:8]).stdout
     found = answer("why", CLAUDE)
-    assert set(found) == {"session", "reviews", "decisions", "spent"}
+    assert set(found) == {"session", "reviews", "decisions", "repairs", "spent"}
     assert (found["session"], found["reviews"]) == (f"claude-code:{CLAUDE}", [])
     answer("learn", CLAUDE)
     (review,) = answer("why", CLAUDE)["reviews"]

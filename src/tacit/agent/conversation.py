@@ -102,7 +102,7 @@ class Conversation:
         """The result of one call; it is sent with the others of its response."""
         from pydantic_ai.messages import ToolReturnPart
 
-        error = result.text.strip().rsplit("\n", 1)[-1][:300] if result.failed else ""
+        error = events.last_words(result.text)[:300] if result.failed else ""
         returned = ToolReturnPart(
             tool_name=part.tool_name, content=result.text, tool_call_id=part.tool_call_id
         )

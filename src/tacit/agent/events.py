@@ -96,6 +96,14 @@ class End(Event, frozen=True):
 AnyEvent = Text | Restarted | Call | Return | Skill | Notice | Compacted | Usage | Error | End
 
 
+def last_words(text: str) -> str:
+    """The last line of what a failed call gave; an exit code alone says little: the one before."""
+    lines = text.strip().splitlines()
+    if len(lines) > 1 and lines[-1].startswith("[exit code "):
+        return f"{lines[-2].strip()} {lines[-1]}"
+    return lines[-1] if lines else ""
+
+
 def encode(event: Event) -> bytes:
     """One line of JSON."""
     return msgspec.json.encode(event)

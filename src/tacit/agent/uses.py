@@ -50,7 +50,7 @@ class Use(msgspec.Struct, frozen=True):
     calls: int = 0
     failed: int = 0
     error: str = ""
-    """The last line of the first call that failed."""
+    """The last words of the first call that failed."""
     ended: str = ""
     """How the answer ended: `done`, a limit, `interrupted`, `error`; empty when it was killed."""
 
@@ -99,7 +99,7 @@ class Recorder:
         if isinstance(event, events.Skill):
             self._write(lambda c: self._open.append(self._begin(c, event)))
         elif isinstance(event, events.Return) and self._open:
-            failed = event.text.strip().rsplit("\n", 1)[-1][:_LONGEST] if event.failed else ""
+            failed = events.last_words(event.text)[:_LONGEST] if event.failed else ""
             self._write(lambda c: self._count(c, event.failed, failed))
         elif isinstance(event, events.End):
             self.end(event.reason)

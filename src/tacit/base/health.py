@@ -154,6 +154,8 @@ def _chmod(path: str, mode: int) -> Callable[[], None]:
 
 def _put_aside(path: str, aside: str) -> Callable[[], None]:
     def mend() -> None:
+        if not check_database():
+            return  # what was wrong in it, another mending has put right
         for ending in ("", "-wal", "-shm"):
             if os.path.exists(path + ending):
                 os.replace(path + ending, aside + ending)

@@ -78,7 +78,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 def line(notice: Notice) -> str:
     """The notice in one line of plain text."""
     name, short = one_line(notice.skill), notice.change[-8:]
-    why = f" ({fit(one_line(notice.why), _WHY)})" if notice.why else ""
+    most = 2 * _WHY if notice.kind == "rolled-back" else _WHY  # of figures not half
+    why = f" ({fit(one_line(notice.why), most)})" if notice.why else ""
     back = f"see: tacit diff {short} · undo: tacit undo {short}"
     match notice.kind:
         case "proposed":

@@ -15,10 +15,11 @@ import msgspec
 
 from tacit.agent.uses import Use
 from tacit.base import database
-from tacit.base.errors import Damaged
+from tacit.base.errors import Damaged, NotFound
 from tacit.base.sections import ImproveSettings, Settings
+from tacit.changes import change as changes
 from tacit.changes.actor import acting_as
-from tacit.changes.change import Change, Verdict
+from tacit.changes.change import Change
 from tacit.changes.files import Files
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
@@ -28,10 +29,13 @@ from tacit.learn import notices, noticing, recording
 from tacit.learn.approving import gate_for
 from tacit.learn.exact import chance
 from tacit.learn.improve import edits
+from tacit.learn.improve.failing import environment
 from tacit.learn.improve.repairs import Repairs
 from tacit.learn.notices import Notice
+from tacit.learn.usage import runs_of
 from tacit.learn.versions import digest_of
 from tacit.skills.reading import FILE_NAMES, parse_skill
+from tacit.traces.store import Store
 
 State = Literal["watching", "kept", "worse"]
 BEFORE = 10
@@ -53,10 +57,16 @@ class Count(msgspec.Struct, frozen=True):
     calls: int = 0
     failed: int = 0
 
+    @property
+    def share(self) -> str:
+        return f"({self.failed / self.calls:.0%})" if self.calls else "(no steps)"
+
     def told(self) -> str:
-        share = f"{self.failed / self.calls:.0%}" if self.calls else "none"
+        """In words for a person."""
+        if not self.uses:
+            return "no use yet"
         uses = "1 use" if self.uses == 1 else f"{self.uses} uses"
-        return f"{self.failed} of {self.calls} steps failed ({share}) in {uses}"
+        return f"{self.failed} of {self.calls} steps failed {self.share} in {uses}"
 
 
 class Probation(msgspec.Struct, frozen=True):
@@ -73,8 +83,20 @@ class Probation(msgspec.Struct, frozen=True):
 
     @property
     def numbers(self) -> str:
-        """In words for a person."""
-        return f"since: {self.new.told()}; before: {self.old.told()}; p = {self.chance:.3g}"
+        """In words for a person, short enough to be told whole in a notice."""
+        old = self.old
+        before = f"{old.failed} of {old.calls} {old.share} in {old.uses}" if old.uses else "no use"
+        return f"{self.new.told()}, before {before}; p = {self.chance:.2g}"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """How a probation ended."""
+
+    change: str
+    """The repair."""
+    state: State
+    numbers: str
+    at: datetime
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -107,7 +129,10 @@ def look(
     uses = recording.uses_of(connection, names)
     new = [use for use in uses if use.at >= head.at and use.digest in (mine, "")]
     old = [use for use in uses if use.digest == theirs and use not in new]
-    return judge(head.record.change, skill, root, old, new, settings.improve)
+    store = Store(connection)
+    watched = [_fair(store, use) for use in new[-settings.improve.probation_uses :]]
+    before_it = [_fair(store, use) for use in old[:BEFORE]]
+    return judge(head.record.change, skill, root, before_it, watched, settings.improve)
 
 
 def judge(
@@ -166,7 +191,7 @@ def _take_back(
     standing: Standing,
     settings: Settings,
 ) -> Ended:
-    reason = f"worse since the repair: {watched.numbers}"
+    reason = f"worse: {watched.numbers}"
     verdict = gate.undo(watched.change, actor="improver", root=watched.root, reason=reason)
     if verdict.refused:
         return _propose_back(connection, gate, watched, standing, settings)
@@ -232,14 +257,14 @@ def _write(connection: sqlite3.Connection, told: tuple[str, ...]) -> None:
         )
 
 
-def verdicts(connection: sqlite3.Connection, skill: str) -> list[tuple[str, str, str, datetime]]:
-    """How the probations of a skill ended: the repair, the verdict, the numbers, when."""
+def verdicts(connection: sqlite3.Connection, skill: str) -> list[Verdict]:
+    """How the probations of a skill ended, the last first."""
     database.migrate(connection, "probations", STEPS)
     rows = connection.execute(
         "SELECT change, state, numbers, at FROM probations WHERE skill = ? ORDER BY at DESC",
         (skill,),
     ).fetchall()
-    return [(row[0], row[1], row[2], datetime.fromtimestamp(row[3], UTC)) for row in rows]
+    return [Verdict(row[0], row[1], row[2], datetime.fromtimestamp(row[3], UTC)) for row in rows]
 
 
 def _verdict(connection: sqlite3.Connection, change: str) -> bool:
@@ -267,6 +292,26 @@ def _digest(files: Files) -> str:
     return next((digest_of(files[name].data) for name in FILE_NAMES if name in files), "")
 
 
+def _fair(store: Store, use: Use) -> Use:
+    """The use without the steps that failed by no fault of the skill: they count on neither side.
+
+    They are known by the stored session; where that is gone, all of them count.
+    """
+    if not use.failed:
+        return use
+    try:
+        runs = [run for run in runs_of(store.trace(use.session)) if run.skill == use.skill]
+    except NotFound:
+        return use
+    if not runs:
+        return use
+    # Our chat and its transcript note the moment of loading one after the other.
+    run = min(runs, key=lambda run: abs((run.at or use.at) - use.at))
+    around = sum(step.failed and bool(environment(step)) for step in run.steps[: run.answer])
+    spared = min(around, use.failed)
+    return msgspec.structs.replace(use, calls=use.calls - spared, failed=use.failed - spared)
+
+
 def _count(uses: list[Use]) -> Count:
     return Count(len(uses), sum(use.calls for use in uses), sum(use.failed for use in uses))
 
@@ -275,7 +320,7 @@ def _announce(skill: str, root: str, change: str, why: str) -> None:
     notices.announce(Notice(kind="rolled-back", skill=skill, change=change, root=root, why=why))
 
 
-def _said(verdict: Verdict, reason: str) -> str:
+def _said(verdict: changes.Verdict, reason: str) -> str:
     return f"{reason}; {verdict.explain()}"
 
 

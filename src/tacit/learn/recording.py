@@ -16,6 +16,7 @@ import msgspec
 from tacit.agent.uses import STEPS as OWN_STEPS
 from tacit.agent.uses import Use
 from tacit.base import database, paths
+from tacit.base.errors import Damaged
 from tacit.changes.place import project_place, user_place
 from tacit.learn.usage import By, Run, VersionOf, runs_of
 from tacit.learn.versions import Versions
@@ -165,9 +166,21 @@ def viewed(skill: str, by: By = "user", path: str | None = None) -> None:
 def uses_of(connection: sqlite3.Connection, skills: Iterable[str] = ()) -> list[Use]:
     """Every use of these skills, or of all, in our chat and in the hosts, newest first.
 
-    Raises `msgspec.ValidationError` or `sqlite3.Error` on a table that does not hold what it
-    should; see `curate/rebuilding.py`.
+    Raises `Damaged` on a table that does not hold what it should; see `curate/rebuilding.py`.
     """
+    try:
+        return _uses_of(connection, skills)
+    except msgspec.ValidationError as error:
+        why = f"a row makes no sense: {error}"
+    except sqlite3.OperationalError as error:
+        if "no such" not in str(error):
+            raise
+        why = str(error)
+    hint = "have it made again from the sessions: tacit curate"
+    raise Damaged(f"the record of uses is damaged: {why}", hint)
+
+
+def _uses_of(connection: sqlite3.Connection, skills: Iterable[str]) -> list[Use]:
     chosen = tuple(dict.fromkeys(skills))
     where = f"WHERE skill IN ({', '.join('?' * len(chosen))})" if chosen else ""
     names = ", ".join(_FIELDS)

@@ -13,12 +13,13 @@ import msgspec
 from tacit.agent.uses import Use
 from tacit.base.errors import TacitError
 from tacit.changes.history import Version
+from tacit.learn.probation import Verdict
 from tacit.learn.usage import runs_of
 from tacit.traces.store import Store
 
 What = Literal[
-    "made", "found", "edited", "by hand", "repaired", "rolled back", "archived", "absorbed",
-    "restored", "renamed", "deleted", "pinned", "unpinned", "used", "failed",
+    "made", "found", "edited", "by hand", "repaired", "kept", "rolled back", "archived",
+    "absorbed", "restored", "renamed", "deleted", "pinned", "unpinned", "used", "failed",
 ]  # fmt: skip
 
 _KINDS: dict[str, What] = {
@@ -55,10 +56,17 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
 
 
-def timeline(log: Iterable[Version], uses: Iterable[Use], store: Store | None) -> list[Event]:
+def timeline(
+    log: Iterable[Version],
+    uses: Iterable[Use],
+    store: Store | None,
+    verdicts: Iterable[Verdict] = (),
+) -> list[Event]:
     """All that happened, the oldest first. Uses that went well stand together by day."""
+    log = list(log)
     events = [_changed(version) for version in log]
     events += _used(uses, store)
+    events += _stayed(log, verdicts)
     return sorted(events, key=lambda event: event.at)
 
 
@@ -73,6 +81,20 @@ def _changed(version: Version) -> Event:
         sessions=sessions,
         change=record.change,
     )
+
+
+def _stayed(log: list[Version], verdicts: Iterable[Verdict]) -> Iterator[Event]:
+    """Repairs that outlived their probation. One that did not is in the history itself."""
+    known = {version.record.change for version in log}
+    for verdict in verdicts:
+        if verdict.state == "kept" and verdict.change in known:
+            yield Event(
+                at=verdict.at,
+                what="kept",
+                by="probation",
+                detail=verdict.numbers,
+                change=verdict.change,
+            )
 
 
 def _what(version: Version) -> What:
@@ -138,5 +160,5 @@ def _error(use: Use, store: Store | None) -> str:
         return ""
     for run in runs_of(trace):
         if run.skill == use.skill and run.at == use.at:
-            return next((step.error for step in run.steps[: run.answer] if step.failed), "")
+            return next((step.said for step in run.steps[: run.answer] if step.failed), "")
     return ""

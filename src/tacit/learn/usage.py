@@ -25,6 +25,11 @@ HEAD = 2000
 _LOADED = re.compile(r"</skill ([0-9a-f]{8,64})>\s*(?:\Z|\n)")
 # Ids of the calls that `/name` makes in our own chat on the user's behalf.
 _USERS_CALL = re.compile(r"skill_\d+")
+_EXIT_CODE = re.compile(
+    r"(?i)\W*(?:the )?(?:(?:command|process|shell) )?"
+    r"(?:failed|(?:exit(?:ed)?|failed|ended)(?: with)?(?: exit)?(?: code| status)?:?\s*-?\d+)\W*"
+)
+"""A line that says that it failed, and nothing of why."""
 _NOT_ALLOWED = ("The user did not allow this call", "Nobody is there to allow this call")
 
 
@@ -50,6 +55,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     governed_by: str = ""
     """The skill that was loaded last before this call; others may have been active too."""
     at: datetime | None = None
+
+    @property
+    def said(self) -> str:
+        """The line that says why it failed: the last that is more than an exit code."""
+        if self.error and not _EXIT_CODE.fullmatch(self.error):
+            return self.error
+        lines = [line.strip() for line in self.result.splitlines() if line.strip()]
+        why = next((line for line in reversed(lines) if not _EXIT_CODE.fullmatch(line)), "")
+        return why or self.error or (lines[-1] if lines else "")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -55,14 +55,14 @@ def die_at(number: int) -> Callable[[], int]:
     return lambda: count
 
 
-def in_child(library: Library, number: int) -> tuple[bool, int]:
+def in_child(work: Callable[[], object], number: int) -> tuple[bool, int]:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             calls = die_at(number)
-            library.curate()
+            work()
             os.write(write, str(calls()).encode())
             code = 0
         finally:
@@ -95,14 +95,14 @@ def main() -> None:
     library.use("three")
     template = folder / "template"
     shutil.copytree(home, template, symlinks=True)
-    died, calls = in_child(library, -1)
+    died, calls = in_child(library.curate, -1)
     assert not died
     assert library.archived() == {"one", "two"}
     points = 0
     for number in range(1, calls + 1, every):
         shutil.rmtree(home)
         shutil.copytree(template, home, symlinks=True)
-        died, _ = in_child(library, number)
+        died, _ = in_child(library.curate, number)
         if not died:
             assert number > calls - 10, number
             break

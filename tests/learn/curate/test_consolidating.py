@@ -46,6 +46,11 @@ def md(name: str, description: str, body: str) -> bytes:
 
 @pytest.fixture
 def clouds(library: Library) -> Library:
+    fill(library)
+    return library
+
+
+def fill(library: Library) -> None:
     """Ten look-alikes, a skill that names one of them, a user's that does, and three others."""
     files: dict[str, bytes] = {}
     for cloud in CLOUDS:
@@ -65,7 +70,6 @@ def clouds(library: Library) -> Library:
     for path, data in files.items():
         (library.root / path).parent.mkdir(parents=True, exist_ok=True)
         (library.root / path).write_bytes(data)
-    return library
 
 
 def umbrella(kind: str) -> bytes:
@@ -280,6 +284,24 @@ def test_joining_nothing_is_an_answer(clouds: Library, agent: Agent) -> None:
     assert consolidate(clouds.world(), chosen(clouds)) == []
     assert len(consolidate(clouds.world(), chosen(clouds, mode="off"), asked=True)) == 1
     assert consolidate(clouds.world(), chosen(clouds, mode="off")) == []
+
+
+def test_without_a_model_it_is_asked_again(
+    clouds: Library, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody could be asked, the cluster counts as new the next time; answered, it is not."""
+
+    def nobody(*given: Any) -> Ran:
+        return Ran(reason="refused", error="no model for work in the background")
+
+    monkeypatch.setattr(asking.room, "run", nobody)
+    (report,) = consolidate(clouds.world(), chosen(clouds))
+    assert (report.later, "no model" in report.notes[0]) == (True, True)
+    monkeypatch.setattr(asking.room, "run", agent.run)
+    agent.script = ["They differ."]
+    (report,) = consolidate(clouds.world(), chosen(clouds))
+    assert (report.later, agent.asked) == (False, 1)
+    assert consolidate(clouds.world(), chosen(clouds)) == []
 
 
 def test_a_run_that_did_not_end_joins_nothing(clouds: Library, agent: Agent) -> None:

@@ -133,6 +133,21 @@ class TestShow:
         found = tacit.json("show", str(skills / "broken"))
         assert found["shadowed_by"] == str(theirs)
 
+    def test_where_a_learned_skill_is_from(self, tacit, skills: Path) -> None:
+        """The head says when, by which model and from which sessions; only of what was learned."""
+        marks = (
+            "  learned: '2026-11-02'\n  learned-by: openai:small\n  revised: '2026-11-09'\n"
+            "  sessions: codex:a1, tacit:b2\n"
+        )
+        for name, source in (("was-learned", "  source: auto-skill\n"), ("is-mine", "")):
+            (skills / name).mkdir()
+            head = f"name: {name}\ndescription: Some.\nmetadata:\n{source}{marks}"
+            (skills / name / "SKILL.md").write_text(f"---\n{head}---\n\nDo it.\n")
+        text = tacit.ok("show", "was-learned")
+        assert "learned      2026-11-02 by openai:small, revised 2026-11-09" in text
+        assert "from         codex:a1, tacit:b2" in text
+        assert "2026-11-02" not in tacit.ok("show", "is-mine")
+
     def test_an_untrusted_one(self, tacit, project: Path, put) -> None:
         """It says what it is, and what would change that."""
         put(project / ".agents" / "skills" / "theirs")
@@ -439,10 +454,15 @@ class TestDoctor:
     def test_all_is_well(self, tacit, skills: Path) -> None:
         """Exit code 0 and the number of checks."""
         tacit.ok("search", "rebase")
-        assert "nothing wrong" in tacit.ok("doctor")
+        text = tacit.ok("doctor")
+        assert "nothing wrong" in text
         found = tacit.json("doctor")
-        assert set(found) == {"checks", "findings"}
+        assert set(found) == {"checks", "findings", "room"}
         assert found["findings"] == []
+        by = found["room"]["landlock"]
+        assert f"An agent in the background ({f'Landlock {by}' if by else 'no Landlock'}): " in text
+        assert found["room"]["writes"] == (by > 0)
+        assert found["room"]["network"] == (by >= 4)
 
     def test_finding_and_mending(self, tacit, skills: Path, home: Path) -> None:
         """Says first, does with --fix, exit code 6 until all is well."""

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from tacit.agent import grouping, landlock
+from tacit.agent import grouping
 from tacit.agent.walls import is_inside
 from tacit.base import paths
 from tacit.base.errors import TacitError
 from tacit.changes.actor import acting_as
 from tacit.learn.background import wire
 from tacit.learn.background.desk import MOST_BYTES, Desk
+from tacit.learn.background.locking import lock
 from tacit.learn.background.task import MOST_SHOWN, Call, Task, TaskContext, Walls
 
 if TYPE_CHECKING:
@@ -105,16 +106,7 @@ def close_room(start: wire.Start) -> Walls:
     """Give up all rights but those that the task needs. Raises `Refused` when that goes wrong."""
     for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _LARGEST_FILE)):
         resource.setrlimit(limit, (most, most))
-    group = grouping.stay_in_group()
-    staging = start.task.staging
-    rules = landlock.Rules(
-        write=(staging, os.devnull), read=(*start.read, *python_folders()), ports=start.ports
-    )
-    held = landlock.restrict(rules)
-    why_not = held.why_not
-    if not group:
-        why_not = "; ".join(filter(None, (why_not, "a process can leave its group")))
-    return Walls(held.writes, held.reads, held.network, group, why_not)
+    return lock(start.task.staging, (*start.read, *python_folders()), start.ports)
 
 
 def python_folders() -> tuple[str, ...]:

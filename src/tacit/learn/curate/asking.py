@@ -31,11 +31,20 @@ _MOST_SHOWN = 24_000
 """Characters of the skills' own text in the first message; the rest is read by a tool."""
 
 
-def ask(
-    world: World, settings: Settings, cluster: Cluster, found: list[Found]
-) -> tuple[Consolidation | None, Made | None, str]:
-    """Have an agent look at a cluster; its plan and what that came to on a copy, or neither, and
-    what is to be said about it."""
+class Asked(msgspec.Struct, frozen=True):
+    """What came of asking about a cluster."""
+
+    plan: Consolidation | None
+    rehearsed: Made | None
+    """What the plan came to on a copy."""
+    why: str
+    """What is to be said about it."""
+    later: bool
+    """Whether it was not looked at, for want of a model, an answer or money."""
+
+
+def ask(world: World, settings: Settings, cluster: Cluster, found: list[Found]) -> Asked:
+    """Have an agent look at a cluster."""
     job = f"consolidate-{cluster.key}"
     staging = Staging.open(job, data=world.data)
     try:
@@ -58,7 +67,8 @@ def ask(
             ),
         )
         ran = room.run(task, broker, settings)
-        return broker.plan(ran), broker.rehearsed, broker.why(ran)
+        later = ran.reason in ("refused", "budget", "error")
+        return Asked(broker.plan(ran), broker.rehearsed, broker.why(ran), later)
     finally:
         staging.discard()
 

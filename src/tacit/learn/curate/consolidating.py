@@ -14,7 +14,7 @@ from tacit.base.locks import locked
 from tacit.base.sections import Settings
 from tacit.changes.change import new_id
 from tacit.learn.approving import approval
-from tacit.learn.curate.asking import ask
+from tacit.learn.curate.asking import Asked, ask
 from tacit.learn.curate.book import Book
 from tacit.learn.curate.curating import WAIT_SECONDS, write_report
 from tacit.learn.curate.joining import Made, gate_over, join
@@ -52,9 +52,9 @@ def consolidate(
         found = look(world, store.connection)
         fresh = [c for c in clusters(world, found) if asked or not book.fact(_fact(c))]
         for cluster in fresh[: settings.curate.clusters]:
-            plan, rehearsed, why = ask(world, settings, cluster, found)
-            report = _settle(world, settings, store, plan, rehearsed, why, dry=dry)
-            if not dry:
+            asked_about = ask(world, settings, cluster, found)
+            report = _settle(world, settings, store, asked_about, dry=dry)
+            if not dry and not asked_about.later:
                 book.set_fact(_fact(cluster), report.id)
             reports.append(report)
         return reports
@@ -92,16 +92,16 @@ def _settle(
     world: World,
     settings: Settings,
     store: Store,
-    plan: Consolidation | None,
-    rehearsed: Made | None,
-    why: str,
+    asked: Asked,
     *,
     dry: bool,
 ) -> Report:
     """Let a plan land, or wait, or say why there is none."""
+    plan, rehearsed, why = asked.plan, asked.rehearsed, asked.why
     if plan is None or rehearsed is None:
         now = world.clock.now()
-        return Report(id=new_id(now), at=now, by=BY, dry=dry, notes=(why,) if why else ())
+        notes = (why,) if why else ()
+        return Report(id=new_id(now), at=now, by=BY, dry=dry, notes=notes, later=asked.later)
     book = Book(store.connection)
     waits = (
         settings.curate.consolidate != "auto"

@@ -16,6 +16,7 @@ import msgspec
 from tacit.agent import uses as own
 from tacit.agent.uses import Use
 from tacit.base import database
+from tacit.base.errors import Damaged
 from tacit.learn import recording
 from tacit.learn.curate import book as books
 from tacit.learn.curate.book import Book
@@ -45,12 +46,12 @@ def sound_tables(world: World, store: Store) -> tuple[str, ...]:
     """
     connection = store.connection
     with database.explained(world.database):
-        trouble = _trouble(connection)
-        if not trouble:
+        said = trouble(connection)
+        if not said:
             recording.catch_up(store)
             return ()
         rebuild(store)
-        return (f"the record of uses was damaged ({trouble}); it was made again from the sessions",)
+        return (f"the record of uses was damaged ({said}); it was made again from the sessions",)
 
 
 def rebuild(store: Store) -> None:
@@ -69,7 +70,7 @@ def rebuild(store: Store) -> None:
     _find_own(store)
 
 
-def _trouble(connection: sqlite3.Connection) -> str:
+def trouble(connection: sqlite3.Connection) -> str:
     """What is wrong with the tables, or an empty text."""
     recording.prepare(connection)
     book = Book(connection)
@@ -82,6 +83,8 @@ def _trouble(connection: sqlite3.Connection) -> str:
         recording.views_of(connection)
         book.noted()
         lost = book.uses() - rows
+    except Damaged as error:
+        return error.message.removeprefix("the record of uses is damaged: ")
     except msgspec.ValidationError as error:
         return f"a row makes no sense: {error}"
     except sqlite3.OperationalError as error:

@@ -63,6 +63,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     moved: tuple[Moved, ...] = ()
     joined: tuple[Joined, ...] = ()
     notes: tuple[str, ...] = ()
+    later: bool = False
+    """Whether a cluster was not looked at, and will be again."""
 
     @property
     def changes(self) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from tacit.agent.uses import Use
 from tacit.base.sections import Settings
 from tacit.changes.history import History
 from tacit.learn import recording
-from tacit.learn.curate.book import Book
-from tacit.learn.curate.looking import look, seen
+from tacit.learn.curate.book import Book, Noted
+from tacit.learn.curate.looking import Found, look, seen
 from tacit.learn.curate.report import Report
-from tacit.learn.curate.states import Rules, age
+from tacit.learn.curate.states import Age, Rules, State, age
 from tacit.learn.curate.when import due
 from tacit.learn.curate.world import World
 from tacit.learn.figures import weekly
@@ -85,7 +85,7 @@ def status(world: World, settings: Settings) -> Status:
                 Row(
                     skill=found.skill,
                     root=found.place.root,
-                    state="archived" if found.archived else known.state if known else new.state,
+                    state=_state(found, known, new),
                     kept=found.kept,
                     idle=round(new.idle, 2),
                     uses=found.uses,
@@ -108,6 +108,13 @@ def status(world: World, settings: Settings) -> Status:
         runs=runs,
         waiting=waiting,
     )
+
+
+def _state(found: Found, known: Noted | None, new: Age) -> State:
+    """As the last run left it; but of the archive the disk knows better: it may be back."""
+    if found.archived:
+        return "archived"
+    return known.state if known is not None and known.state != "archived" else new.state
 
 
 def _report(data: bytes) -> Report:

@@ -60,8 +60,7 @@ def _failures(failures: tuple[Failure, ...]) -> str:
     for failure in failures:
         step = failure.step
         cost = f"got over after {failure.cost} calls" if failure.cost else "never got over"
-        why = step.error or step.result.strip().rsplit("\n", 1)[-1]
-        rows.append(f"- step {step.number}, {step.tool}: {shortened(why, 300)} ({cost})")
+        rows.append(f"- step {step.number}, {step.tool}: {shortened(step.said, 300)} ({cost})")
     return "\n".join(rows) or "(nothing that was counted; judge for yourself)"
 
 

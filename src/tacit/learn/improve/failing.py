@@ -80,8 +80,7 @@ def environment(step: Step) -> str:
 
 def mark(step: Step) -> str:
     """The same for two steps that failed alike."""
-    lines = [line for line in (step.error or step.result).splitlines() if line.strip()]
-    said = _plain(" ".join(lines[-2:]))
+    said = _plain(" ".join(step.said.split("\n")[-2:]))
     return hashlib.sha256(f"{step.kind}\0{subject(step)}\0{said}".encode()).hexdigest()[:16]
 
 

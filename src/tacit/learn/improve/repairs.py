@@ -128,6 +128,13 @@ class Repairs:
         ).fetchall()
         return [_attempt(row) for row in rows]
 
+    def in_session(self, session: str) -> list[Attempt]:
+        """What was tried because of a session, in order."""
+        rows = self._connection.execute(
+            "SELECT * FROM repairs WHERE session = ? ORDER BY at", (session,)
+        ).fetchall()
+        return [_attempt(row) for row in rows]
+
     def get(self, id_: str) -> Attempt | None:
         row = self._connection.execute("SELECT * FROM repairs WHERE id = ?", (id_,)).fetchone()
         return _attempt(row) if row is not None else None

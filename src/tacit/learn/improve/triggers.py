@@ -196,5 +196,4 @@ def _payload(run: Run) -> dict[str, Any]:
 
 def _why(case: Case) -> str:
     step = case.failures[0].step
-    said = step.error or step.result.strip().rsplit("\n", 1)[-1]
-    return f"{case.entry.name}: {step.tool} failed: {said[:120]}"
+    return f"{case.entry.name}: {step.tool} failed: {step.said[:120]}"

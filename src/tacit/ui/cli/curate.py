@@ -82,15 +82,21 @@ def _consolidate(
         reports = [done]
     else:
         reports = consolidate(world, settings, dry=dry_run, asked=True)
-    failed = any(j.outcome == "refused" for report in reports for j in report.joined)
     if as_json:
         output.write_json({"reports": reports})
-        return gating.REFUSED if failed else 0
+        return _code(reports)
     if not reports:
         click.echo("No learned skills are much alike.")
     for report in reports:
         write_joins(report)
-    return gating.REFUSED if failed else 0
+    return _code(reports)
+
+
+def _code(reports: list[Report]) -> int:
+    """How it ends: 0, refused, or 1 where no model could be asked."""
+    if any(joined.outcome == "refused" for report in reports for joined in report.joined):
+        return gating.REFUSED
+    return 1 if any(report.later for report in reports) else 0
 
 
 def write_joins(report: Report) -> None:

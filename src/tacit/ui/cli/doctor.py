@@ -1,15 +1,22 @@
 """`tacit doctor`: damage to Tacit's own data, and mending it."""
 
+from typing import TYPE_CHECKING
+
 import click
+import msgspec
 
 from tacit.base import health
 from tacit.base.errors import BadConfig
 from tacit.base.health import Check, Finding
 from tacit.base.terminal import plain
+from tacit.learn import health as learn_health
 from tacit.skills import health as skills_health
 from tacit.ui.cli import output
 from tacit.work import health as work_health
 from tacit.work.schedules import health as schedule_health
+
+if TYPE_CHECKING:
+    from tacit.learn.background.task import Walls
 
 _EPILOG = """\b
 Examples:
@@ -33,6 +40,8 @@ def check_changes() -> list[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
+    # Before the database as a whole, which is put aside only if this does not mend it.
+    *learn_health.CHECKS,
     *health.CHECKS,
     *skills_health.CHECKS,
     check_changes,
@@ -48,18 +57,24 @@ def command(fix: bool, as_json: bool) -> int:
     """Find damage to Tacit's own data, and mend it.
 
     Nothing is changed without --fix. Indexes are made again; a change that a kill interrupted is
-    finished or taken back. What you wrote yourself is never touched.
+    finished or taken back. What you wrote yourself is never touched. Said as well is what keeps an
+    agent in the background in, on this machine.
     """
+    from tacit.agent import landlock
+    from tacit.learn.background import locking
+
     findings = [finding for check in CHECKS for finding in check()]
     mended = [finding for finding in findings if fix and _mend(finding)]
     left = [finding for finding in findings if finding not in mended]
+    walls, abi = locking.tried(), landlock.abi()
     if as_json:
         rows = [
             {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.mend is not None,
              "mended": f in mended}
             for f in findings
         ]  # fmt: skip
-        output.write_json({"checks": len(CHECKS), "findings": rows})
+        room = {"landlock": abi, **msgspec.to_builtins(walls)}
+        output.write_json({"checks": len(CHECKS), "findings": rows, "room": room})
         return 6 if left else 0
     for finding in findings:
         done = finding in mended
@@ -72,7 +87,16 @@ def command(fix: bool, as_json: bool) -> int:
         click.echo(f"{output.counted(len(CHECKS), 'check')}, nothing wrong")
     elif not fix and any(finding.mend for finding in left):
         click.echo("\nMend it with: tacit doctor --fix")
+    _write_room(walls, abi)
     return 6 if left else 0
+
+
+def _write_room(walls: "Walls", abi: int) -> None:
+    """What keeps an agent in the background in. It is no damage, so it stands by itself."""
+    from tacit.learn.background.locking import told
+
+    by = f"Landlock {abi}" if abi else "no Landlock"
+    click.echo(output.wrapped(f"An agent in the background ({by}): {plain(told(walls))}"))
 
 
 def _mend(finding: Finding) -> bool:

@@ -2,15 +2,18 @@
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 
 import click
 import msgspec
 
 from tacit.agent.uses import Use
+from tacit.base.errors import TacitError
+from tacit.base.settings import load
 from tacit.base.terminal import fit, one_line, plain
-from tacit.learn import recording
+from tacit.learn import probation, recording
 from tacit.learn.figures import Figures, figures, weekly
+from tacit.learn.probation import Probation
 from tacit.learn.timeline import Event, timeline
 from tacit.traces.store import Store
 from tacit.ui.cli import gating, output
@@ -24,8 +27,8 @@ Examples:
   tacit session claude-code:b4a2…    a session that it names
 """
 _COLOUR = {
-    "failed": "red", "repaired": "green", "rolled back": "yellow", "archived": "yellow",
-    "absorbed": "yellow", "made": "green", "restored": "green",
+    "failed": "red", "repaired": "green", "kept": "green", "rolled back": "yellow",
+    "archived": "yellow", "absorbed": "yellow", "made": "green", "restored": "green",
 }  # fmt: skip
 _WEEKS = 26
 
@@ -38,6 +41,8 @@ class Life(msgspec.Struct, frozen=True):
     weeks: list[int]
     """Uses in each of the last 26 weeks, the oldest first."""
     events: list[Event]
+    probation: Probation | None = None
+    """How the last repair does, while it is watched."""
 
 
 @click.command(epilog=_EPILOG)
@@ -55,14 +60,19 @@ def command(name: str, limit: int, as_json: bool) -> int:
     with closing(Store.open()) as store:
         recording.catch_up(store)
         uses, views = _recorded(store.connection, target)
-        events = timeline(log, uses, store)
+        verdicts = probation.verdicts(store.connection, target.skill)
+        events = timeline(log, uses, store, verdicts)
+        watched = _watched(store.connection, target)
     found = figures(uses, views, log)
     weeks = weekly(uses, gate.clock.now(), _WEEKS)
     shown = events[-limit:] if limit else events
     if as_json:
-        output.write_json(Life(target.skill, found, weeks, shown))
+        output.write_json(Life(target.skill, found, weeks, shown, watched))
         return 0
     _head(plain(name), found, weeks)
+    if watched is not None:
+        click.echo(output.wrapped(f"repair {watched.change[-8:]} on probation: {watched.numbers}"))
+    click.echo()
     if len(shown) < len(events):
         click.echo(click.style(f"… {len(events) - len(shown)} earlier: -n 0", dim=True))
     for event in shown:
@@ -86,6 +96,15 @@ def _recorded(
     return uses, [view for view in recording.views_of(connection) if view.skill in names]
 
 
+def _watched(connection: sqlite3.Connection, target: gating.Target) -> Probation | None:
+    """The repair that is on probation; of one that cannot be looked at, the doctor speaks."""
+    if target.entry is None:
+        return None
+    with suppress(TacitError):
+        return probation.look(connection, target.root, target.skill, load().settings)
+    return None
+
+
 def _head(name: str, found: Figures, weeks: list[int]) -> None:
     last = f", last {found.last_use.astimezone():%Y-%m-%d}" if found.last_use else ""
     click.echo(click.style(name, bold=True))
@@ -101,7 +120,6 @@ def _head(name: str, found: Figures, weeks: list[int]) -> None:
         share = f"{version.failed} of {version.calls} calls failed"
         label = version.digest[:8] or "unknown"
         click.echo(f"version {label:<8}  {output.counted(version.uses, 'use')}, {share}")
-    click.echo()
 
 
 def _line(event: Event) -> None:
@@ -114,10 +132,13 @@ def _line(event: Event) -> None:
         parts.append(output.counted(event.times, "time"))
     if event.change:
         parts.append(event.change[-8:])
-    if event.detail:
+    whole = event.what in ("kept", "rolled back")  # figures: half of them would mislead
+    if event.detail and not whole:
         parts.append(one_line(event.detail))
     text = fit(f"by {plain(event.by)}: {' · '.join(parts)}", max(output.columns() - 30, 30))
     click.echo(f"{when}  {what} {text.rstrip(': ')}")
+    if event.detail and whole:
+        click.echo(f"{'':<18}{one_line(event.detail)}")
     for session in event.sessions[:3]:
         click.echo(click.style(f"{'':<18}tacit session {plain(session)}", dim=True))
     if len(event.sessions) > 3:

@@ -106,7 +106,7 @@ class Printer:
             about = plain(subject_of(event.arguments)).split("\n")[0][:80]
             _note(f"· {plain(event.name)} {about}")
         elif isinstance(event, events.Return) and event.failed:
-            last = plain(event.text.strip().rsplit("\n", 1)[-1])[:120]
+            last = plain(events.last_words(event.text))[:120]
             click.echo(click.style(f"  failed: {last}", fg="yellow"), err=True)
         elif isinstance(event, events.Restarted):
             _note(f"· {plain(event.why)}; again in {event.seconds:.0f} s")

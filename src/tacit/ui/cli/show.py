@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from tacit.base.paths import shorten
-from tacit.base.terminal import can_colour, plain
+from tacit.base.terminal import can_colour, one_line, plain
+from tacit.skills import archive
 from tacit.skills.library import Entry, Library
 from tacit.skills.lint import lint
 from tacit.skills.reading import read_skill
@@ -18,6 +19,8 @@ from tacit.ui.cli import output
 from tacit.ui.cli.names import complete_skill
 
 _MOST_FILES = 200
+_MARKS = ("learned", "learned-by", "revised", "sessions")
+"""What the review writes under `metadata` of a skill that it made."""
 
 _EPILOG = """\b
 Examples:
@@ -42,7 +45,7 @@ def command(name: str, raw: bool, as_json: bool) -> int:
     if entry is None and os.path.exists(os.path.expanduser(name)):
         skill = read_skill(os.path.expanduser(name))
     else:
-        entry = entry or library.get(name)
+        entry = entry or next(iter(archive.find(library, name)), None) or library.get(name)
         skill = read_skill(os.path.join(entry.folder, entry.file))
     folder = str(skill.folder)
     if raw:
@@ -126,9 +129,13 @@ def _facts(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[st
         host = "" if entry.host in ("agents", "tacit", "settings") else f", {entry.host}"
         facts.append(("scope", f"{entry.scope}{host}"))
         facts.append(("origin", entry.origin))
+        if entry.origin == "learned":
+            facts.extend(_learned(skill))
         facts.append(("folder", shorten(entry.folder)))
         if entry.also:
             facts.append(("also", ", ".join(shorten(path) for path in entry.also)))
+        if entry.state == "archived":
+            facts.append(("state", f"archived: tacit restore {skill.name}"))
         if entry.state == "untrusted":
             facts.append(("state", "not trusted, not loaded: tacit trust"))
         if winner := (library.shadowing(entry) if entry.state == "shadowed" else None):
@@ -147,6 +154,19 @@ def _facts(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[st
         "user": "" if skill.user_invocable else "may not call it",
     }
     facts.extend((label, value) for label, value in optional.items() if value)
+    return facts
+
+
+def _learned(skill: Skill) -> list[tuple[str, str]]:
+    """When, by which model and from which sessions, as far as the skill itself says so."""
+    said = {key: one_line(str(skill.metadata.get(key, ""))) for key in _MARKS}
+    by = f" by {said['learned-by']}" if said["learned-by"] else ""
+    revised = f", revised {said['revised']}" if said["revised"] else ""
+    if not said["learned"]:
+        return []
+    facts = [("learned", f"{said['learned']}{by}{revised}")]
+    if said["sessions"]:
+        facts.append(("from", said["sessions"]))
     return facts
 
 

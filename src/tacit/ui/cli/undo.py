@@ -50,8 +50,11 @@ def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
         return gating.REFUSED if refused else 0
     done = output.counted(len(verdicts) - len(refused), "change")
     skills = ", ".join(dict.fromkeys(plain(v.skill) for v in verdicts if v.applied))
-    click.echo(f"Undone: {done}{f', in {skills}' if skills else ''}")
-    click.echo(click.style(f"redo: tacit undo {group[-8:]}", dim=True))
+    if skills:
+        click.echo(f"Undone: {done}, in {skills}")
+        click.echo(click.style(f"redo: tacit undo {group[-8:]}", dim=True))
+    else:
+        click.echo("Nothing was undone.")
     for verdict in refused:
         click.echo(f"{plain(verdict.skill)}: {plain(verdict.explain())}", err=True)
     return gating.REFUSED if refused else 0
