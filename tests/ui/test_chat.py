@@ -243,9 +243,7 @@ def test_ctrl_c_in_every_state_of_a_dumb_terminal(home: Path) -> None:
                     time.sleep(0.3)
                 else:
                     terminal.until(sign)
-                    time.sleep(
-                        0.3
-                    )  # a key before the reading begins waits for the next
+                    time.sleep(0.3)  # a key before the reading begins waits for the next
                     terminal.press(keys)
                 if text == "run":
                     _wait_for(home / "work" / "made")
