@@ -11,6 +11,7 @@ from talking import WIRES, of, say
 
 from tacit.agent import events, models
 from tacit.agent.asking import caching
+from tacit.agent.retry import Faults
 from tacit.testing import Cut, Garbage, ModelServer, Reply, Stall, Status, ToolUse, Usage, reply
 
 # A model of each provider whose price is public, in dollars a million: input, cached, output.
@@ -120,3 +121,13 @@ def test_what_the_provider_says_is_what_the_user_reads(open_session, wire, code)
     assert f"the moon is in the way (error {code})" in error.why
     assert "{" not in error.why
     assert "status_code" not in error.why
+
+
+def test_a_server_that_is_not_there_is_named_as_such() -> None:
+    """Nothing listens: it says so, where the address is set, and that it is worth another try."""
+    from pydantic_ai.exceptions import ModelConnectionError
+
+    fault = Faults.of(ModelConnectionError("mock", "Connection error."))
+    assert str(fault) == "the model's server cannot be reached: Connection error"
+    assert fault.passing
+    assert "agent.base_url" in fault.hint

@@ -205,6 +205,10 @@ def test_placeholders_are_left(text: str) -> None:
         ("password-in-url", "DATABASE_URL=postgres://app:{A16}@db.internal:5432/app"),
         ("password-in-url", "git clone https://x-access-token:{A20}@git.internal/r.git"),
         ("password", "curl -u alice:{A14}-Zq https://api.internal/v1"),
+        ("password", "deploy --db-password Vw9{A12}! --now"),
+        ("password", "My password is Vw9{A12}!"),
+        ("assigned-secret", "publish --token {x32}"),
+        ("assigned-secret", "the api key is {A32}, keep it"),
         ("aws-secret-key", "AKIA{U16} and then {B40}"),
     ],
 )

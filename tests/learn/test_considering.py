@@ -58,6 +58,19 @@ def test_a_session_that_grows_is_looked_at_once(store: Store) -> None:
     assert ledger.latest_decisions()["claude-code:made-1"] == again
 
 
+def test_a_look_for_facts_leaves_the_one_for_skills_due(store: Store) -> None:
+    """A session that pauses early and goes on is looked at for skills too."""
+    talk = (["go", *calls(4)], ["so", *calls(4)], ["no", *calls(4)])
+    store.write(made(*talk))
+    first = consider(store, "claude-code:made-1", SETTINGS)
+    assert (first.skills, first.facts) == (False, True)
+    ledger, stored = Ledger(store.connection), store.find("claude-code:made-1")
+    ledger.record(stored, REVIEW, "nothing", "no facts")
+    store.write(made(*talk, ["on", *calls(15)]))
+    second = consider(store, "claude-code:made-1", SETTINGS)
+    assert (second.skills, second.facts) == (True, False)
+
+
 def test_a_look_by_hand_counts(store: Store) -> None:
     """What `tacit learn` has looked at with a model is not looked at again by itself."""
     store.write(made(["go", *calls(25)]))

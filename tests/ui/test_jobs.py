@@ -38,6 +38,13 @@ def test_what_waits_is_shown_and_called_off() -> None:
     assert answer("jobs")["jobs"] == []
 
 
+def test_a_long_session_is_cut_short_in_the_list() -> None:
+    """The reason is what the list is read for: 80 columns leave room for it."""
+    request("review", "claude-code:01a1ddf2-64a3-74f1-92ab-0ebd1877ed24", {})
+    (_, line) = tacit("jobs").stdout.splitlines()
+    assert "  claude-code:01a1ddf2  no worker has" in line
+
+
 def test_what_is_wrong_is_an_error_with_its_code(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

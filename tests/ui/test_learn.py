@@ -142,6 +142,9 @@ def test_a_budget_that_is_used_up_lets_nothing_begin(store: Store) -> None:
         assert server.requests == []
     assert done.returncode == 5
     assert "the budget of $2.00 a day is used up" in done.stderr
+    assert "tacit config set learn.daily_money 4" in done.stderr
+    more = spending.allow_more("the 100 tokens a day are used up", 2.0, 100)
+    assert more == "tacit config set learn.daily_tokens 200"
 
 
 def test_interrupted_it_notes_nothing_of_what_was_not_done(store: Store) -> None:

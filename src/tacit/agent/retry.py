@@ -87,6 +87,10 @@ def _of_provider(error: Exception) -> Faults:
     after = float(getattr(error, "retry_after", 0) or 0)
     if after > _LONGEST_TOLD:
         return Faults(_said(error), f"the provider says: try again in {after:.0f} s")
+    if isinstance(error, e.ModelConnectionError):
+        hint = "see that it runs and the address is right (agent.base_url), or try again later"
+        said = _said(error).rstrip(".")
+        return Faults(f"the model's server cannot be reached: {said}", hint, passing=True)
     hint = "try again later" if passing else "check the model's name: tacit config"
     return Faults(_said(error), hint, passing=passing, retry_after=after)
 

@@ -291,10 +291,17 @@ def _over(learn: LearnSettings, limits: Limits, spent: Spent, held: Spent) -> st
     if learn.daily_tokens and _too_little(learn.daily_tokens, limits.tokens, tokens + reserved):
         going_on = f", {reserved:,} held by work that is going on" if reserved else ""
         return (
-            f"the {learn.daily_tokens:,} tokens a day are used up"
+            f"the {learn.daily_tokens:,} {_TOKENS_A_DAY} are used up"
             f" ({tokens:,} taken today{going_on}){_MORE}"
         )
     return ""
+
+
+def allow_more(refusal: str, money: float, tokens: int) -> str:
+    """The command that lifts the limit which `refusal` is about, to twice what it is."""
+    if _TOKENS_A_DAY in refusal:
+        return f"tacit config set learn.daily_tokens {tokens * 2}"
+    return f"tacit config set learn.daily_money {money * 2:g}"
 
 
 def _too_little(budget: float, wanted: float, taken: float) -> bool:
@@ -304,6 +311,7 @@ def _too_little(budget: float, wanted: float, taken: float) -> bool:
 
 
 _MORE = "; see: tacit cost"
+_TOKENS_A_DAY = "tokens a day"
 
 
 def _unknown(trouble: str) -> str:

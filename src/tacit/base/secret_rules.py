@@ -188,10 +188,15 @@ _NAME_REST = r"(?P<rest>[A-Za-z0-9_.-]{0,40})"
 _SIGN = r"[\"'`\])}*]{0,4}[ \t]{0,20}(?::=|=>|={1,3}|:|[|])[ \t]{0,20}"
 _OPEN = r"(?P<open>[bruf@]{0,2}[\"'`]{1,3}|)"
 _VALUE = r"(?P<s>[^\s\"'`<>()\[\]{},;|\x00]{8,512})"
-ASSIGNED = re.compile(
-    f"(?P<word>(?i:{'|'.join(TELLING)}))"
-    + _NAME_REST + _SIGN + _OPEN + _VALUE + r"(?=[\s\"'`,;)\]}|<]|\Z)(?P<after>.?)"
-)  # fmt: skip
+_WORD_THAT_TELLS = f"(?P<word>(?i:{'|'.join(TELLING)}))"
+_END = r"(?=[\s\"'`,;)\]}|<]|\Z)(?P<after>.?)"
+ASSIGNED = re.compile(_WORD_THAT_TELLS + _NAME_REST + _SIGN + _OPEN + _VALUE + _END)
+
+# The same without a sign: `--password VALUE` on a command line; a message in which somebody says
+# that the password is VALUE.
+_SAYS = r"(?P<rest>)[ \t]{1,4}(?i:is|was)[ \t]{1,4}"
+OPTION = re.compile(_WORD_THAT_TELLS + _NAME_REST + r"[ \t]{1,4}" + _OPEN + _VALUE + _END)
+SAID = re.compile(_WORD_THAT_TELLS + _SAYS + _OPEN + _VALUE + _END)
 
 # `Authorization: Bearer …` and its kin, wherever they stand.
 HEADER = re.compile(

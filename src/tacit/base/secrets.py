@@ -27,6 +27,8 @@ from tacit.base.secret_rules import (
     IN_URL,
     KEY_KINDS,
     MIN_FORMAT,
+    OPTION,
+    SAID,
     TELLING,
 )
 
@@ -186,7 +188,9 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
         before = lower[max(0, at - 80) : at]
         if lower.startswith("key", at) and not before.rstrip("_- ").endswith(KEY_KINDS):
             continue
-        match = ASSIGNED.match(text, at)
+        match = ASSIGNED.match(text, at) or SAID.match(text, at)
+        if match is None and _OPTION_NAME.search(before):
+            match = OPTION.match(text, at)
         if match is None:
             continue
         seen = match.start("s")
@@ -197,6 +201,7 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
             yield *match.span("s"), kind
 
 
+_OPTION_NAME = re.compile(r"(?:^|\s)--[a-z0-9-]{0,40}$")
 _NO_SECRET_NAME = re.compile(
     r"(?:id|ids|name|names|path|file|files|dir|url|uri|type|types|hash|count|counts|length|len"
     r"|limit|limits|field|fields|expiry|expires|expiration|ttl|age|env|arn|version|regex|pattern"

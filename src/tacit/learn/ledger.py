@@ -149,14 +149,20 @@ class Ledger:
 
     def looked_at(self, session: str) -> tuple[str, str]:
         """When it was last decided to look at a session for skills, and for facts; empty where it
-        never was. A look by hand counts for both."""
+        never was. A look by hand counts for both.
+
+        A review that was decided on was for what the decision says, and for no more: one for facts
+        does not stand in for the one for skills that is due when the session goes on.
+        """
         row = self._connection.execute(
             "SELECT max(skills_at), max(facts_at) FROM decisions WHERE session = ?", (session,)
         ).fetchone()
+        if row[0] or row[1]:
+            return row[0], row[1]
         by_hand = self._connection.execute(
             "SELECT max(at) FROM reviews WHERE session = ? AND method = ?", (session, REVIEW)
         ).fetchone()[0]
-        return max(row[0] or "", by_hand or ""), max(row[1] or "", by_hand or "")
+        return by_hand or "", by_hand or ""
 
 
 def _review(row: sqlite3.Row) -> Review:

@@ -41,7 +41,8 @@ def check_requests() -> list[Finding]:
     ]
     waiting = len(requests.waiting())
     if waiting and not where.has_engine():
-        what = f"{waiting} jobs wait, and nothing is installed that does them"
+        jobs = "1 job waits" if waiting == 1 else f"{waiting} jobs wait"
+        what = f"{jobs}, and nothing is installed that does them"
         findings.append(Finding("requests", what, "pip install 'tacit[work]'"))
     return findings
 

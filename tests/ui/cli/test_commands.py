@@ -392,6 +392,7 @@ class TestConfig:
         assert inside.answer("config", "set", "learn.daily_money", "1.5")["value"] == 1.5
         inside.answer("config", "set", "agent.allow", "run_command:git *", "run_command:make")
         assert inside.answer("config", "set", "learn.notify", "true")["value"] is True
+        assert inside.answer("config", "set", "jobs.per_hour", "-1")["value"] == -1
         text = file.read_text()
         assert text.startswith("# mine\n[search]\nlimit = 3  # few\n")
         assert 'allow = ["run_command:git *", "run_command:make"]' in text

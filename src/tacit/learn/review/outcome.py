@@ -71,7 +71,8 @@ def _how(ran: Ran) -> str:
     if ran.reason == "done":
         return ""
     if ran.reason in _LIMITS:
-        return f"the limit on {ran.reason} was reached after {ran.turns} requests"
+        requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
+        return f"the limit on {ran.reason} was reached after {requests}"
     return ran.error or f"it ended by: {ran.reason}"
 
 

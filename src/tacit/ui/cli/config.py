@@ -44,7 +44,7 @@ def complete_words(
     return [item for item in known if item.value.startswith(incomplete)]
 
 
-@click.command(epilog=_EPILOG)
+@click.command(epilog=_EPILOG, context_settings={"ignore_unknown_options": True})
 @click.argument(
     "words",
     nargs=-1,

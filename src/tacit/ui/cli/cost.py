@@ -144,13 +144,8 @@ def _write_today(report: Report) -> None:
         _line("", f"{dollars(budget.held)} held for work that is going on")
     if budget.refusal:
         click.echo(click.style(output.wrapped(budget.refusal.partition("; see:")[0]), fg="yellow"))
-        click.echo(f"It goes on tomorrow, or: tacit config set {_more(budget)}")
-
-
-def _more(budget: Budget) -> str:
-    if budget.money_left is not None and budget.money_left <= 0:
-        return f"learn.daily_money {budget.money * 2:g}"
-    return f"learn.daily_tokens {budget.tokens * 2}"
+        more = spending.allow_more(budget.refusal, budget.money, budget.tokens)
+        click.echo(f"It goes on tomorrow, or: {more}")
 
 
 def _write_days(report: Report) -> None:

@@ -1,5 +1,6 @@
 """`tacit jobs`: the work in the background."""
 
+import re
 from datetime import UTC, datetime
 
 import click
@@ -44,7 +45,7 @@ def command(ctx: click.Context, live: bool, kind: str, limit: int, as_json: bool
         return 0
     now = datetime.now(UTC)
     rows = [
-        (entry.id, _word(entry), ago(entry.at, now), one_line(entry.key), one_line(_why(entry)))
+        (entry.id, _word(entry), ago(entry.at, now), _about(entry), one_line(_why(entry)))
         for entry in found
     ]
     click.echo(output.table(("id", "state", "when", "about", "why"), rows, ("when", "about")))
@@ -106,6 +107,11 @@ def cancel(job: str, as_json: bool) -> int:
     else:
         click.echo(f"{entry.id} is cancelled; take it up again: tacit jobs retry {entry.id}")
     return 0
+
+
+def _about(entry: Entry) -> str:
+    """What it is about, with the id of a session cut short: `tacit why` finds it by that too."""
+    return re.sub(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{12,}", r"\1", one_line(entry.key))
 
 
 def _word(entry: Entry) -> str:

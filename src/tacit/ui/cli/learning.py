@@ -45,7 +45,9 @@ def with_model(
         _write_nothing(chosen, options)
         return 0
     if refusal := spending.allowed(settings.learn):
-        hint = "it goes on tomorrow; or allow more: tacit config set learn.daily_money 5"
+        limits = settings.learn
+        more = spending.allow_more(refusal, limits.daily_money, limits.daily_tokens)
+        hint = f"it goes on tomorrow; or allow more: {more}"
         raise Refused(refusal, hint)
     guess = by_hand.estimated(store, chosen.candidates, settings, model)
     _ask(guess, settings.learn, options)
