@@ -2,7 +2,8 @@
 
 Owns the search and what is a placeholder rather than a secret; the formats are in
 `secret_rules.py`. What a find means for a skill is the scan's business. A `Secret` says where,
-never what: nothing here keeps, prints or returns the value itself.
+never what: nothing here keeps or prints the value itself, and only a caller of `redact` that
+brings a place for the values is told them.
 
 The search costs one pass a literal anchor and a bounded look at each anchor found, so time grows
 with the length of the text whatever stands in it.
@@ -82,8 +83,12 @@ def find(text: str) -> list[Secret]:
     return found
 
 
-def redact(text: str) -> Redacted:
-    """`text` with each secret replaced by `[redacted: rule]`. Doing it twice is the same."""
+def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
+    """`text` with each secret replaced by `[redacted: rule]`. Doing it twice is the same.
+
+    `values` is told what was taken out, and by which rule: the same may stand elsewhere with
+    nothing beside it that tells.
+    """
     counts: dict[str, int] = {}
     # Two secrets glued together may hide each other's borders: look again until nothing is left.
     # Each round leaves less that could be a secret; more than two are rare.
@@ -92,6 +97,8 @@ def redact(text: str) -> Redacted:
         done = 0
         for secret in secrets:
             parts += (text[done : secret.start], f"[redacted: {secret.rule}]")
+            if values is not None:
+                values[text[secret.start : secret.end]] = secret.rule
             done = secret.end
             counts[secret.rule] = counts.get(secret.rule, 0) + 1
         text = "".join((*parts, text[done:]))
