@@ -180,6 +180,17 @@ def test_every_format_has_a_sample() -> None:
         "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV",
         "date -u +%Y-%m-%dT00:00:00Z",
+        "mkdir -p Build-2024/Out_1", "mkdir -pVw9-kelp!Rq2", "cp -p Report-2024.Txt Old-1/",
+        "ssh -p 22 Root1@Host-22.internal", "ssh -p2222 Host-1.B",
+        "docker run --name mysql -p 3306:3306 Image-8.0!x",
+        "docker run mysql -p127.0.0.1:3306:3306",
+        "mysql -u root -p Shop_2024!x", "mysql -u root -p$DB_PASSWORD shop", "mysql -ppassword x",
+        "mysql --protocol=TCP4-x", "mysql x; mkdir -pVw9-kelp!Rq2",
+        "sshpass -e ssh -p 2222 Root1@Host-2", "sshpass -p $PASS ssh x",
+        "sshpass -f File-1.Txt ssh -pVw9-kelp",
+        "use password authentication", "with password hashing (PBKDF2-HMAC-SHA256)",
+        "use a password manager such as KeePassXC",
+        "with password protected", "with passwords in V2.x",
     ],
 )  # fmt: skip
 def test_placeholders_are_left(text: str) -> None:
@@ -207,6 +218,14 @@ def test_placeholders_are_left(text: str) -> None:
         ("password", "curl -u alice:{A14}-Zq https://api.internal/v1"),
         ("password", "deploy --db-password Vw9{A12}! --now"),
         ("password", "My password is Vw9{A12}!"),
+        ("password", "use password Vw9{A12}! for it"),
+        ("password", "Log in with the admin password 'Vw9{A12}!'"),
+        ("password", "connect as root, using password Vw9{A12}!"),
+        ("password", "mysql -u root -pVw9{A12}! shop"),
+        ("password", "mysqldump --all-databases -h db -p'Vw9{A12}!' > x.sql"),
+        ("password", "mariadb -pVw9{A12}! -e 'select 1'"),
+        ("password", "sshpass -p 'Vw9{A12}!' ssh -p 22 root@host"),
+        ("password", "sshpass -pVw9{A12}! scp x host:"),
         ("assigned-secret", "publish --token {x32}"),
         ("assigned-secret", "the api key is {A32}, keep it"),
         ("aws-secret-key", "AKIA{U16} and then {B40}"),
@@ -267,7 +286,8 @@ _FRAGMENTS = st.one_of(
         ["password=", "token: ", "'", '"', "[redacted: jwt]", "discord", "vault ", "twilio", "\n",
          " ", "://u:", "@host", "Bearer ", "sk-", "eyJ", "-----BEGIN RSA PRIVATE KEY-----",
          "-----END RSA PRIVATE KEY-----",
-         "curl -u a:", "\x00", "İ", "\ud800", "_", "-", ".", "A1b2", "é"]
+         "curl -u a:", "mysql -p", "sshpass -p ", "use password ",
+         "\x00", "İ", "\ud800", "_", "-", ".", "A1b2", "é"]
     ),
     st.text(max_size=12),
     st.text(alphabet=string.ascii_letters + string.digits + "_-./+=:@", max_size=60),
@@ -323,6 +343,7 @@ def _most(node: object) -> list[object]:
         "eyJ", "eyJa.", "sk-", "ghp_", "-----BEGIN RSA PRIVATE KEY-----\n", "password=", "://a:",
         "token token ", "A", "a1-", "Bearer ", "secret_", "xoxb-", ":AA", "-us", "api_key=x\\",
         "MNO discord.", "AKIAABCDEFGH", "curl -u a:", "\n", "[redacted: ", "pat", "s.vault",
+        "mysql -p", "mysql ", "sshpass -p ", "with password ", "mariadb -pVw9!x ",
     ],
 )  # fmt: skip
 def test_time_grows_with_the_length(unit: str) -> None:

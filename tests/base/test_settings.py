@@ -201,3 +201,13 @@ def test_settings_are_frozen() -> None:
     """Read once; nobody changes them under way."""
     with pytest.raises(AttributeError):
         settings.load().settings.search.limit = 3  # type: ignore[misc]
+
+
+def test_a_value_that_is_none_of_a_few_names_them() -> None:
+    """The error says what was given, where, and what could be."""
+    with pytest.raises(BadConfig) as caught:
+        settings.load(flags={"learn.approval": "maybe"}, given="what was given to tacit config set")
+    assert "'maybe'" in caught.value.message
+    assert "from what was given to tacit config set" in caught.value.message
+    assert caught.value.hint == "choose one of: auto, ask, propose-only; all settings: tacit config"
+    assert settings.choices("search.limit") == settings.choices("no.such") == ()

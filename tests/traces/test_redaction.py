@@ -1,9 +1,10 @@
 """Secrets are taken out of every text of a struct, and nothing else is changed."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.traces.redaction import redacted
+from tacit.traces.redaction import MAX_KNOWN, Known, redacted, rules
 from tacit.traces.trace import Head, Text, ToolCall, Turn
 
 ANY = st.recursive(
@@ -68,3 +69,32 @@ def test_fields_to_keep_are_kept() -> None:
     head = Head("h", "SECRET-1", title="SECRET-1")
     made, _ = redacted(head, marks, frozenset({"session"}))
     assert (made.session, made.title) == ("SECRET-1", "[gone]")
+
+
+@pytest.mark.parametrize(
+    "value", ["/srv/App-2/x", "~/Keys-2/x", "configuration", "20240131", "aB3!"]
+)
+def test_a_value_that_may_stand_by_chance_is_not_looked_for(value: str) -> None:
+    """Words, numbers, paths and short values are taken out only where something tells."""
+
+    def told(found: dict[str, str]):
+        def redact(text: str) -> tuple[str, dict[str, int]]:
+            if text == f"is {value}":
+                found[value] = "one"
+                return "is [gone]", {"one": 1}
+            return text, {}
+
+        return redact
+
+    turn = Turn(0, f"is {value}", (Text(f"see {value}"),))
+    made, counts = Known(told).redacted_turn(turn)
+    assert (made.prompt, made.steps[0].text, counts) == ("is [gone]", f"see {value}", {"one": 1})
+
+
+def test_only_so_many_values_are_looked_for() -> None:
+    """A session full of passwords does not make the search of the rest slow without end."""
+    known = Known(rules())
+    values = [f"Vw9-kelp!Rq{n:03}z" for n in range(MAX_KNOWN + 20)]
+    known.redacted_turn(Turn(0, "\n".join(f"password={value}" for value in values)))
+    _, counts = known.redacted_turn(Turn(1, "\n".join(values)))
+    assert counts == {"password": MAX_KNOWN}

@@ -137,6 +137,66 @@ def test_redaction_is_on_by_default(tmp_path: Path) -> None:
     store.close()
 
 
+_PASSWORD = "Vw9" + "-kelp!Rq2"  # in two: it is no real one
+
+
+def with_password(*, told: int) -> Trace:
+    """Three turns with a password, of which one says that it is one."""
+    said = [f"try {_PASSWORD} now", "and so on", f"again {_PASSWORD}, {_PASSWORD}"]
+    said[told] = f"my database password is {_PASSWORD}"
+    call = ToolCall("1", "Bash", "shell", {"command": f"psql x {_PASSWORD}"}, f"no: {_PASSWORD}x")
+    turns = tuple(Turn(n, prompt, (call,) if n == 1 else ()) for n, prompt in enumerate(said))
+    return Trace(Head("test", "s", title=f"with {_PASSWORD}"), turns)
+
+
+@pytest.mark.parametrize(("told", "times"), [(0, 5), (1, 6), (2, 4)])
+def test_a_value_known_for_a_secret_goes_wherever_it_stands(
+    told: int, times: int, tmp_path: Path
+) -> None:
+    """Said to be a password in one turn, it goes from those before and after, title included."""
+    store = Store.open(str(tmp_path / "x.db"))
+    written = store.write(with_password(told=told))
+    assert written.redacted == {"password": times + 1}
+    assert store.sessions()[0].redacted == {"password": times}
+    trace = store.trace("test:s")
+    assert [turn.number for turn in trace.turns] == [0, 1, 2]
+    assert trace.turns[1].calls[0].arguments == {"command": "psql x [redacted: password]"}
+    assert trace.turns[1].calls[0].result == "no: [redacted: password]x"
+    assert store.search("kelp") == []
+    store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+    assert b"kelp" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_value_is_known_when_the_session_goes_on(tmp_path: Path) -> None:
+    """A password told in what was read before goes from what is read later."""
+    text = trace_samples.file_of("pi").read_text()
+    first = trace_samples.PROMPTS[0]
+    assert first in text
+    text = text.replace(first, f"My password is {_PASSWORD} here")
+    text = text.replace("No, do not invent", f"No, {_PASSWORD}, do not invent")
+    lines = text.splitlines(keepends=True)
+    cut = next(n for n, line in enumerate(lines) if "do not invent" in line)
+    path, store = tmp_path / "s.jsonl", Store.open(str(tmp_path / "x.db"))
+    host, source = registry.get("pi"), Source("pi", str(path))
+    path.write_text("".join(lines[: cut - 1]))
+    assert store.take_in(host, source).status == "new"
+    path.write_text(text)
+    written = store.take_in(host, source)
+    assert written.status == "grown"
+    assert _PASSWORD not in repr(store.trace(written.id))
+    assert len(store.search("redacted password")) == 2
+    store.close()
+
+
+def test_a_value_of_another_session_is_not_known(tmp_path: Path) -> None:
+    """What one session tells does not reach into the next."""
+    store = Store.open(str(tmp_path / "x.db"))
+    store.write(session("a", f"my password is {_PASSWORD}"))
+    assert store.write(session("b", f"see {_PASSWORD}")).redacted == {}
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [

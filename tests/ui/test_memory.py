@@ -60,6 +60,15 @@ def test_a_fact_is_added_listed_shown_and_forgotten(project: Path) -> None:
     assert names() == ["package-manager", "answers"]
 
 
+def test_a_fact_for_the_user_is_about_the_user(project: Path) -> None:
+    """Where it goes says what it is about, unless a kind is given."""
+    add("package-manager", PNPM, "--project")
+    add("editor", "The user works in Helix.", "--user")
+    add("answers", "The user wants short answers.", "--user", "--kind", "feedback")
+    kinds = {fact["name"]: fact["kind"] for fact in answer("memory", "list")["facts"]}
+    assert kinds == {"package-manager": "project", "editor": "user", "answers": "feedback"}
+
+
 def test_json_has_what_the_table_has(project: Path) -> None:
     """Every command answers in JSON; the list can be cut to a scope or a kind."""
     add("package-manager", PNPM)

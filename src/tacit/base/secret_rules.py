@@ -216,6 +216,19 @@ CURL_USER = re.compile(
     r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
 )
 
+# `mysql -pVALUE` in one word, as these programs want it, and `sshpass -p VALUE` in one or two. With
+# other programs -p is a port, or parents, or anything else.
+_QUOTED = r"[\"']?(?P<s>[^\s\"'`<>|;&\x00]{6,128})(?=[\s\"'`|;&)]|\Z)"
+COMMAND_PASSWORDS = {
+    "mysql": re.compile(
+        r"mysql(?:dump|admin|import|check|show|pump)?(?=[ \t])[^\n|;&\x00]{0,200}?[ \t]-p" + _QUOTED
+    ),
+    "mariadb": re.compile(
+        r"mariadb(?:-[a-z]{1,10})?(?=[ \t])[^\n|;&\x00]{0,200}?[ \t]-p" + _QUOTED
+    ),
+    "sshpass": re.compile(r"sshpass(?:[ \t]{1,4}-v){0,3}[ \t]{1,4}-p[ \t]{0,4}" + _QUOTED),
+}
+
 BLOCK_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 

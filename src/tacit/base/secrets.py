@@ -2,7 +2,8 @@
 
 Owns the search and what is a placeholder rather than a secret; the formats are in
 `secret_rules.py`. What a find means for a skill is the scan's business. A `Secret` says where,
-never what: nothing here keeps, prints or returns the value itself.
+never what: nothing here keeps or prints the value itself, and only a caller of `redact` that
+brings a place for the values is told them.
 
 The search costs one pass a literal anchor and a bounded look at each anchor found, so time grows
 with the length of the text whatever stands in it.
@@ -20,6 +21,7 @@ from tacit.base.secret_rules import (
     AWS_SECRET,
     BLOCK_BEGIN,
     BLOCK_END,
+    COMMAND_PASSWORDS,
     CURL_USER,
     FORMATS,
     HEADER,
@@ -82,8 +84,12 @@ def find(text: str) -> list[Secret]:
     return found
 
 
-def redact(text: str) -> Redacted:
-    """`text` with each secret replaced by `[redacted: rule]`. Doing it twice is the same."""
+def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
+    """`text` with each secret replaced by `[redacted: rule]`. Doing it twice is the same.
+
+    `values` is told what was taken out, and by which rule: the same may stand elsewhere with
+    nothing beside it that tells.
+    """
     counts: dict[str, int] = {}
     # Two secrets glued together may hide each other's borders: look again until nothing is left.
     # Each round leaves less that could be a secret; more than two are rare.
@@ -92,6 +98,8 @@ def redact(text: str) -> Redacted:
         done = 0
         for secret in secrets:
             parts += (text[done : secret.start], f"[redacted: {secret.rule}]")
+            if values is not None:
+                values[text[secret.start : secret.end]] = secret.rule
             done = secret.end
             counts[secret.rule] = counts.get(secret.rule, 0) + 1
         text = "".join((*parts, text[done:]))
@@ -189,7 +197,10 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
         if lower.startswith("key", at) and not before.rstrip("_- ").endswith(KEY_KINDS):
             continue
         match = ASSIGNED.match(text, at) or SAID.match(text, at)
-        if match is None and _OPTION_NAME.search(before):
+        is_password = lower.startswith(("pass", "pwd"), at)
+        if match is None and (
+            _OPTION_NAME.search(before) or (is_password and _USED.search(before))
+        ):
             match = OPTION.match(text, at)
         if match is None:
             continue
@@ -197,11 +208,12 @@ def _assigned(text: str, lower: str) -> Iterator[_Span]:
         if "@" in match["s"] and "://" in before.rpartition(" ")[2]:
             continue  # the user of a URL, and the password behind it: see `_headers`
         if _is_telling_value(match):
-            kind = "password" if lower.startswith(("pass", "pwd"), at) else "assigned-secret"
-            yield *match.span("s"), kind
+            yield *match.span("s"), "password" if is_password else "assigned-secret"
 
 
 _OPTION_NAME = re.compile(r"(?:^|\s)--[a-z0-9-]{0,40}$")
+# `use password …`, `log in with the admin password …`: somebody hands it over.
+_USED = re.compile(r"(?:^|[^a-z])(?:use|using|with)(?: (?:the|this|my|our))?(?: [a-z]{1,20})? $")
 _NO_SECRET_NAME = re.compile(
     r"(?:id|ids|name|names|path|file|files|dir|url|uri|type|types|hash|count|counts|length|len"
     r"|limit|limits|field|fields|expiry|expires|expiration|ttl|age|env|arn|version|regex|pattern"
@@ -245,7 +257,7 @@ def _is_code(value: str) -> bool:
 
 
 def _headers(text: str, lower: str) -> Iterator[_Span]:
-    """Authorization headers, passwords in URLs and on the command line of curl."""
+    """Authorization headers, passwords in URLs and on the command lines of some programs."""
     for word in HEADER_WORDS:
         for at in _places(lower, word):
             match = HEADER.match(text, at)
@@ -260,6 +272,15 @@ def _headers(text: str, lower: str) -> Iterator[_Span]:
             match = CURL_USER.match(text, at)
             if match and "curl" in lower[max(0, at - 300) : at] and not _is_weak(match["s"]):
                 yield *match.span("s"), "password"
+    for program, pattern in COMMAND_PASSWORDS.items():
+        for at in _places(text, program):
+            match = pattern.match(text, at)
+            # Without a letter it is a port, or two.
+            if match and _LETTER.search(match["s"]) and not _is_weak(match["s"]):
+                yield *match.span("s"), "password"
+
+
+_LETTER = re.compile("[A-Za-z]")
 
 
 def _is_header_value(word: str, value: str) -> bool:

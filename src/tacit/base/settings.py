@@ -9,6 +9,7 @@ import difflib
 import itertools
 import os
 import tomllib
+import typing
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -63,8 +64,13 @@ class Loaded(msgspec.Struct, frozen=True):
         return found
 
 
-def load(cwd: str | None = None, flags: Mapping[str, Any] | None = None) -> Loaded:
-    """Read every source, in order, and validate the result. Raises `BadConfig`."""
+def load(
+    cwd: str | None = None, flags: Mapping[str, Any] | None = None, given: str = "flag"
+) -> Loaded:
+    """Read every source, in order, and validate the result. Raises `BadConfig`.
+
+    `given` says where the `flags` came from.
+    """
     cwd = cwd or os.getcwd()
     merged: dict[str, dict[str, Any]] = {}
     sources: dict[str, str] = {}
@@ -79,12 +85,12 @@ def load(cwd: str | None = None, flags: Mapping[str, Any] | None = None) -> Load
     _merge(merged, sources, found, "")
     for key, value in (flags or {}).items():
         section, _, field = key.partition(".")
-        _merge(merged, sources, {section: {field: value}}, "flag")
+        _merge(merged, sources, {section: {field: value}}, given)
     try:
         made = msgspec.convert(merged, Settings, strict=False)
         return Loaded(made, sources, tuple(ignored), strays)
     except msgspec.ValidationError as error:
-        raise _explain(error, sources) from error
+        raise _explain(error, sources, merged) from error
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -173,9 +179,29 @@ def _nearest(word: str, among: tuple[str, ...], prefix: str = "") -> str:
     return f"did you mean '{prefix}{near[0]}'?" if near else f"known here: {known}"
 
 
-def _explain(error: msgspec.ValidationError, sources: Mapping[str, str]) -> BadConfig:
+def choices(key: str) -> tuple[str, ...]:
+    """The words that a setting can be, where they can be counted; none for the rest."""
+    section, _, field = key.partition(".")
+    if field not in _fields(section):
+        return ()
+    hint = typing.get_type_hints(type(getattr(Settings(), section)))[field]
+    if hint is bool:
+        return ("true", "false")
+    return tuple(value for value in typing.get_args(hint) if isinstance(value, str) and value)
+
+
+def _explain(
+    error: msgspec.ValidationError, sources: Mapping[str, str], merged: Mapping[str, Any]
+) -> BadConfig:
     text, _, where = str(error).partition(" - at `$.")
     key = where.rstrip("`").split("[")[0]
+    if allowed := choices(key):
+        section, _, field = key.partition(".")
+        return BadConfig(
+            f"setting '{key}' from {sources.get(key, 'the configuration')}:"
+            f" '{merged[section][field]}' is none of its values",
+            f"choose one of: {', '.join(allowed)}; all settings: tacit config",
+        )
     return BadConfig(
         f"setting '{key}' from {sources.get(key, 'the configuration')}: {text}",
         "see all of them: tacit config",

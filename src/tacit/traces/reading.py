@@ -82,6 +82,13 @@ class Reading:
             self._host.fingerprint(self.source, mark.position),
         )
 
+    def before(self) -> Iterator[Turn]:
+        """The turns before `first`, which an earlier reading gave, read once more."""
+        for turn in Reading(self._host, self.source) if self.first else ():
+            if turn.number >= self.first:
+                return
+            yield turn
+
     @property
     def head(self) -> Head:
         """The session, complete once all turns were given."""

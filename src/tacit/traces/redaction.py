@@ -1,21 +1,111 @@
-"""Taking secrets out before anything is stored: every text in a struct, at any depth."""
+"""Taking secrets out before anything is stored: every text in a struct, at any depth.
 
-from collections.abc import Callable, Mapping
+A value that is known for a secret by the words beside it (`password: …`) is taken out wherever
+else it stands in the same session, though nothing tells there. The values are known only while a
+session is being written, and kept nowhere.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
+from tacit.traces.trace import Turn
+
 Redact = Callable[[str], tuple[str, Mapping[str, int]]]
 """A text without its secrets, and how many were taken out, by rule."""
+Rules = Callable[[dict[str, str]], Redact]
+"""The redaction that writes each value that it takes out, and its rule, into what it is given."""
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+MAX_KNOWN = 64
+"""So many values are looked for in the rest of a session; more are no person's passwords."""
 
-def standard() -> Redact:
-    """The rules that come with Tacit."""
-    from tacit.base.secrets import redact
 
-    return redact
+def rules(redact: Redact | None = None) -> Rules:
+    """The rules that come with Tacit; or `redact`, which tells no values."""
+    if redact is not None:
+        return lambda _: redact
+
+    from tacit.base import secrets
+
+    return lambda values: partial(secrets.redact, values=values)
+
+
+class Known:
+    """A redaction for one session, which remembers the values that it took out."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._told: dict[str, str] = {}
+        self._redact = rules(self._told)
+        self._values: dict[str, str] = {}
+        self.told_by = 0
+        """The last turn that told a new value: those before it have not been searched for it."""
+
+    def __call__(self, text: str) -> tuple[str, Mapping[str, int]]:
+        """`text` without secrets, nor the values that are known so far."""
+        made, counts = self._redact(text)
+        self._note()
+        made, more = self._strike(made)
+        return made, _sum(counts, more) if more else counts
+
+    def redacted_turn(self, turn: Turn) -> tuple[Turn, dict[str, int]]:
+        """`turn` without secrets, whatever the order in which it tells and repeats them."""
+        before = len(self._values)
+        made, counts = redacted(turn, self)
+        if len(self._values) == before:
+            return made, counts
+        self.told_by = turn.number
+        made, more = self.struck(made)
+        return made, _sum(counts, more)
+
+    def learn(self, turns: Iterable[Turn]) -> None:
+        """Know the values of turns that were stored before."""
+        for turn in turns:
+            redacted(turn, self)
+
+    def struck(self, value: S) -> tuple[S, dict[str, int]]:
+        """`value`, redacted before, without the values that are known now."""
+        return redacted(value, self._strike)
+
+    def _note(self) -> None:
+        if not self._told:
+            return
+        told = dict(self._told)
+        for value, rule in told.items():
+            if len(self._values) >= MAX_KNOWN or value in self._values or not _is_odd(value):
+                continue
+            if not self._redact(value)[1]:  # else it is found without help wherever it stands
+                self._values[value] = rule
+        self._told.clear()
+        # The longest first: a value may hold another.
+        self._values = dict(sorted(self._values.items(), key=lambda known: -len(known[0])))
+
+    def _strike(self, text: str) -> tuple[str, dict[str, int]]:
+        counts: dict[str, int] = {}
+        for value, rule in self._values.items():
+            if value in text:
+                counts[rule] = counts.get(rule, 0) + text.count(value)
+                text = text.replace(value, f"[redacted: {rule}]")
+        return text, counts
+
+
+def _is_odd(value: str) -> bool:
+    """Whether a value would hardly stand anywhere by chance: no word, no number, no path."""
+    if not 8 <= len(value) <= 512 or value.startswith(("/", "./", "../", "~")) or "://" in value:
+        return False
+    small = any(c.islower() for c in value)
+    large = any(c.isupper() for c in value)
+    digit = any(c.isdigit() for c in value)
+    sign = any(not c.isalnum() for c in value)
+    # Small letters and signs alone are words, and what the marks themselves are made of.
+    return (digit and (small or large)) or (small and large and sign)
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {rule: one.get(rule, 0) + other.get(rule, 0) for rule in (*one, *other)}
 
 
 def redacted(

@@ -15,7 +15,7 @@ import msgspec
 from tacit.traces import words
 from tacit.traces.hosts.host import Source
 from tacit.traces.reading import Bookmark, Reading
-from tacit.traces.redaction import Redact, redacted
+from tacit.traces.redaction import Known, Rules, redacted
 from tacit.traces.trace import Head, Turn
 
 # These name the session and its place; to change them would lose it.
@@ -35,9 +35,13 @@ class Written(msgspec.Struct, frozen=True):
 class Shelf:
     """The rows behind a store, on its connection."""
 
-    def __init__(self, connection: sqlite3.Connection, redact: Redact) -> None:
+    def __init__(self, connection: sqlite3.Connection, rules: Rules) -> None:
         self._connection = connection
-        self._redact = redact
+        self._rules = rules
+
+    def known(self) -> Known:
+        """What takes the secrets out of one session; it lasts as long as the writing does."""
+        return Known(self._rules)
 
     def session(self, head: Head) -> tuple[int, bool]:
         """The row of a session, made when there is none; and whether it was made."""
@@ -56,8 +60,11 @@ class Shelf:
         )
         return int(made.lastrowid or 0), True
 
-    def add_turn(self, session: int, turn: Turn) -> None:
-        turn, counts = redacted(turn, self._redact)
+    def add_turn(self, session: int, turn: Turn, known: Known) -> None:
+        turn, counts = known.redacted_turn(turn)
+        self._insert(session, turn, counts)
+
+    def _insert(self, session: int, turn: Turn, counts: dict[str, int]) -> None:
         skills = tuple(dict.fromkeys(turn.skills))
         row = self._connection.execute(
             "INSERT INTO turns (session_id, number, has_prompt, skills, redacted, body)"
@@ -91,10 +98,11 @@ class Shelf:
             ),
         )
 
-    def drop_turns(self, session: int, first: int) -> None:
-        """Take the turns from `first` on out of the table and out of the full text."""
+    def drop_turns(self, session: int, first: int, last: int = 2**62) -> None:
+        """Take the turns from `first` to `last` out of the table and out of the full text."""
         rows = self._connection.execute(
-            "SELECT id, body FROM turns WHERE session_id = ? AND number >= ?", (session, first)
+            "SELECT id, body FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
+            (session, first, last),
         )
         for row in rows:
             self._connection.execute(
@@ -103,12 +111,33 @@ class Shelf:
                 (row["id"], *words.columns(turn_of(row["body"]))),
             )
         self._connection.execute(
-            "DELETE FROM turns WHERE session_id = ? AND number >= ?", (session, first)
+            "DELETE FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
+            (session, first, last),
         )
 
-    def summed(self, session: int, head: Head, new: bool) -> Written:
+    def _sweep(self, session: int, known: Known) -> None:
+        """Take out of the turns stored before what only a later turn told to be a secret."""
+        rows = self._connection.execute(
+            "SELECT number, redacted, body FROM turns WHERE session_id = ? AND number < ?",
+            (session, known.told_by),
+        ).fetchall()
+        struck = [(row, *known.struck(turn_of(row["body"]))) for row in rows]
+        struck = [(row, turn, counts) for row, turn, counts in struck if counts]
+        if not struck:
+            return
+        # Overwritten, not only let go of; and the full text keeps old words until it is merged.
+        (before,) = self._connection.execute("PRAGMA secure_delete").fetchone()
+        self._connection.execute("PRAGMA secure_delete = ON")
+        for row, turn, counts in struck:
+            self.drop_turns(session, row["number"], row["number"])
+            self._insert(session, turn, total([msgspec.json.decode(row["redacted"]), counts]))
+        self._connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
+        self._connection.execute(f"PRAGMA secure_delete = {int(before)}")
+
+    def summed(self, session: int, head: Head, new: bool, known: Known) -> Written:
         """Bring the session's row up to date with its turns."""
-        head, counts = redacted(head, self._redact, _NAMES)
+        self._sweep(session, known)
+        head, counts = redacted(head, known, _NAMES)
         self._connection.execute(
             """
             UPDATE sessions SET project = :project, source = :source, started = :started,
@@ -149,13 +178,15 @@ class Shelf:
         except msgspec.MsgspecError:  # of another version: read anew
             return None
 
-    def marked(self, reading: Reading, session: int | None, written: Written) -> Written:
+    def marked(
+        self, reading: Reading, session: int | None, written: Written, known: Known | None = None
+    ) -> Written:
         """Remember where a later reading goes on; of a forgotten session, only that it was seen."""
         mark = reading.bookmark
         if mark is not None and session is None:
             mark = Bookmark(0, 0, Head(mark.head.host), {}, mark.stamp, "")
         elif mark is not None:
-            head, _ = redacted(mark.head, self._redact, _NAMES)
+            head, _ = redacted(mark.head, known or self.known(), _NAMES)
             mark = msgspec.structs.replace(mark, head=head)
         source = reading.source
         self._connection.execute(

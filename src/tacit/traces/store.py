@@ -55,7 +55,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
-        self._shelf = Shelf(connection, redact or redaction.standard())
+        self._shelf = Shelf(connection, redaction.rules(redact))
         database.migrate(connection, "traces", schema.STEPS)
 
     @classmethod
@@ -93,9 +93,10 @@ class Store:
                 return Written("forgotten", trace.id)
             session, new = self._shelf.session(trace.head)
             self._shelf.drop_turns(session, 0)
+            known = self._shelf.known()
             for turn in trace.turns:
-                self._shelf.add_turn(session, turn)
-            return self._shelf.summed(session, trace.head, new)
+                self._shelf.add_turn(session, turn, known)
+            return self._shelf.summed(session, trace.head, new, known)
 
     def _write(self, reading: Reading) -> Written:
         turns = iter(reading)
@@ -110,16 +111,20 @@ class Store:
         before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
         self._connection.execute("SAVEPOINT before")
         self._shelf.drop_turns(session, reading.first)
-        self._shelf.add_turn(session, first)
+        known = self._shelf.known()
+        if any(taken for _, taken in self._shelf.of_turns(session)):
+            # Values are kept nowhere: those of the turns before are looked up where they stand.
+            known.learn(reading.before())
+        self._shelf.add_turn(session, first, known)
         for turn in turns:
-            self._shelf.add_turn(session, turn)
-        written = self._shelf.summed(session, reading.head, new)
+            self._shelf.add_turn(session, turn, known)
+        written = self._shelf.summed(session, reading.head, new, known)
         elsewhere = before["source"] != reading.source.path and os.path.exists(before["source"])
         if elsewhere and written.turns < before["turns"]:
             self._connection.execute("ROLLBACK TO before")
             written = Written("poorer", written.id)
         self._connection.execute("RELEASE before")
-        return self._shelf.marked(reading, session, written)
+        return self._shelf.marked(reading, session, written, known)
 
     # Asking.
 

@@ -36,7 +36,9 @@ def complete_words(
     try:
         before: tuple[str, ...] = tuple(ctx.params.get("words") or ())
         if len(before) == 2 and before[0] == "set":
-            return [CompletionItem(v) for v in _choices(before[1]) if v.startswith(incomplete)]
+            return [
+                CompletionItem(v) for v in settings.choices(before[1]) if v.startswith(incomplete)
+            ]
         known = [CompletionItem(v.key, help=v.about) for v in settings.load().values()]
         known += [CompletionItem(verb) for verb in _VERBS if not before]
     except Exception:
@@ -147,7 +149,8 @@ def _source(source: str, path: str) -> str:
 
 
 def _find(key: str, flags: dict[str, Any] | None = None) -> settings.Value:
-    return _named(key, settings.load(flags=flags).values())
+    loaded = settings.load(flags=flags, given="what was given to tacit config set")
+    return _named(key, loaded.values())
 
 
 def _named(key: str, values: list[settings.Value]) -> settings.Value:
@@ -157,18 +160,6 @@ def _named(key: str, values: list[settings.Value]) -> settings.Value:
         hint = f"did you mean '{near[0]}'?" if near else "see all of them: tacit config"
         raise NotFound(f"there is no setting '{key}'", hint)
     return chosen
-
-
-def _choices(key: str) -> list[str]:
-    """The values that a setting can have, where they can be counted."""
-    import typing
-
-    section, _, field = key.partition(".")
-    kind = typing.get_type_hints(Settings)[section]
-    hint = typing.get_type_hints(kind)[field]
-    if hint is bool:
-        return ["true", "false"]
-    return [value for value in typing.get_args(hint) if isinstance(value, str) and value]
 
 
 def _shown(value: Any) -> str:

@@ -131,7 +131,11 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
 @command.command()
 @click.argument("name")
 @click.argument("text")
-@click.option("--kind", type=click.Choice(KINDS), default="project", help="What it is about.")
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    help="What it is about; with --user, user, else project, unless you say.",
+)
 @click.option("--detail", default="", help="More, where one line is not enough.")
 @_scoped
 @_for_history
@@ -140,7 +144,7 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
 def add(
     name: str,
     text: str,
-    kind: Kind,
+    kind: Kind | None,
     detail: str,
     scope: str | None,
     reason: str,
@@ -152,6 +156,7 @@ def add(
     What is about you (user, feedback) goes into your own folder, the rest into the project's,
     unless you say --user or --project.
     """
+    kind = kind or ("user" if scope == "user" else "project")
     place = _place(scope) if scope else place_for(fact_places(), kind)
     note = Note(name=name, says=text, kind=kind, detail=detail)
     with acting_as("user"):
