@@ -186,7 +186,7 @@ def test_refusals_tell_the_model_what_to_do(open_session, project) -> None:
     assert all(result.failed for result in returned)
     assert "secret" in texts[0]
     assert "steer" in texts[1]
-    assert "Note it under this name instead: package-manager" in texts[2]
+    assert "Replace `package-manager` instead: call remember with that name." in texts[2]
     assert "'..'" in texts[3] or "does not name" in texts[3]
     assert "There are: package-manager" in texts[4]
     assert "kind" in texts[5]

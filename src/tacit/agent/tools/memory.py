@@ -145,7 +145,8 @@ async def _verdict(
     )
     text = "\n".join([verdict.explain(), *verdict.notes])
     if verdict.refusal is not None and verdict.refusal.alternatives:
-        text += f"\nNote it under this name instead: {', '.join(verdict.refusal.alternatives)}"
+        names = ", ".join(f"`{name}`" for name in verdict.refusal.alternatives)
+        text += f"\nReplace {names} instead: call remember with that name."
     if verdict.outcome == "proposed":
         text += "\nIt waits for the user in the inbox; nothing was changed."
     if verdict.applied:
