@@ -31,6 +31,8 @@ ALIKE = 0.4
 """The part of all telling words of two facts that they must share to be one subject."""
 NEARLY_ALL = 0.8
 """From here on two texts are one sentence, and a name alone does not make two facts of it."""
+ASKS_FIRST = "asks-first"
+"""The rule by which a change waits only for whose the fact is."""
 _SHARED = 3
 
 _KEYS = ("name", "description", "metadata")
@@ -89,7 +91,7 @@ class _Facts:
     ) -> Refusal:
         whose = "a fact that a machine noted" if origin == "learned" else "a fact of the user's"
         reason = f"the {actor} may {_VERBS[act]} {whose} ('{name}') only with the user's consent"
-        rule = "asks-first" if decision == "ask" else "proposes"
+        rule = ASKS_FIRST if decision == "ask" else "proposes"
         return Refusal("approval", rule, reason, "it waits in the inbox: tacit inbox")
 
     def check(self, text: str, folder: str) -> list[Problem]:
