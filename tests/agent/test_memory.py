@@ -164,6 +164,43 @@ def test_allowed_by_a_rule_the_users_own_facts_still_wait(open_session, project)
     assert file_of("shell").exists()
 
 
+@pytest.mark.parametrize("how", [{"approve": yes}, {"yes": True}])
+def test_the_agents_own_fact_is_replaced_on_record(open_session, project, how: Any) -> None:
+    """A call that was allowed, by a person or by `--yes`, replaces what the agent noted itself."""
+    returned, _ = run(
+        open_session,
+        ToolUse("remember", EDITOR),
+        ToolUse(
+            "remember", EDITOR | {"fact": "The user works in Kakoune.", "reason": "it changed"}
+        ),
+        **how,
+    )
+    assert not returned[1].failed, returned[1].text
+    assert "Kakoune" in file_of("editor").read_text()
+    history = Gate(fact_places()).site(user_facts().root).history
+    new, old = history.log("editor")
+    assert (new.record.kind, new.record.reason) == ("edit", "it changed")
+    assert (new.record.actor, new.record.approved_by) == ("agent", "user")
+    assert b"Helix" in history.files(old)["FACT.md"].data
+
+
+@pytest.mark.parametrize("past_the_gate", [True, False])
+def test_an_agents_fact_that_the_user_changed_is_the_users(
+    open_session, project, past_the_gate: bool
+) -> None:
+    """Under `--yes` a text that the user put in place of the agent's waits, however they did."""
+    run(open_session, ToolUse("remember", EDITOR), yes=True)
+    if past_the_gate:
+        file_of("editor").write_text(file_of("editor").read_text().replace("Helix", "Emacs"))
+    else:
+        note("editor", "The user works in Emacs.")
+    returned, _ = run(
+        open_session, ToolUse("remember", EDITOR | {"fact": "The user works in Vim."}), yes=True
+    )
+    assert "waits for the user in the inbox" in returned[0].text
+    assert "Emacs" in file_of("editor").read_text()
+
+
 def test_refusals_tell_the_model_what_to_do(open_session, project) -> None:
     """A secret, an order, a near-duplicate, a bad name, an unknown fact: each is answered."""
     note("package-manager", "The project installs packages with npm.")
@@ -186,7 +223,7 @@ def test_refusals_tell_the_model_what_to_do(open_session, project) -> None:
     assert all(result.failed for result in returned)
     assert "secret" in texts[0]
     assert "steer" in texts[1]
-    assert "Note it under this name instead: package-manager" in texts[2]
+    assert "Replace `package-manager` instead: call remember with that name." in texts[2]
     assert "'..'" in texts[3] or "does not name" in texts[3]
     assert "There are: package-manager" in texts[4]
     assert "kind" in texts[5]

@@ -222,6 +222,20 @@ def test_the_same_id_twice_is_once(gate: Gate) -> None:
             ("answer-language", "The user wants short answers in German."),
             ("reply-language", "The user wants short answers in English."),
         ),
+        (
+            ("package-manager", "The project uses pnpm; npm breaks the lock file."),
+            ("js-packages", "The project uses npm; pnpm breaks the lock file."),
+        ),
+        (
+            (
+                "package-manager",
+                "The project installs packages with npm, from the root folder, before each build.",
+            ),
+            (
+                "pnpm-packages",
+                "The project installs packages with pnpm, from the root folder, before each build.",
+            ),
+        ),
     ],
 )
 def test_another_name_for_the_same_subject_is_refused(
@@ -235,6 +249,20 @@ def test_another_name_for_the_same_subject_is_refused(
     assert verdict.refusal.alternatives == (old[0],)
 
 
+def test_the_user_may_keep_both(gate: Gate) -> None:
+    """A person is refused as well, and with the override it lands, on record."""
+    old, new = "The project uses pnpm; npm breaks it.", "The project uses npm; pnpm breaks it."
+    assert note(gate, "package-manager", old).applied
+    refused = note(gate, "js-packages", new)
+    assert refused.refusal is not None
+    assert refused.refusal.overridable
+    assert "replace 'package-manager' instead" in refused.refusal.hint
+    kept = note(gate, "js-packages", new, why=Why(overrides=("near-duplicate",)))
+    assert kept.applied, kept.explain()
+    log = list(gate.site(user_facts().root).history.log("js-packages"))
+    assert log[0].record.overrides == ("near-duplicate",)
+
+
 def test_different_facts_on_one_subject_are_kept(gate: Gate) -> None:
     """Facts that share words and say different things stand side by side."""
     facts = {
@@ -242,6 +270,10 @@ def test_different_facts_on_one_subject_are_kept(gate: Gate) -> None:
         "production-server": "Production runs at www.example.net, behind the load balancer.",
         "staging-timeout": "The API answers within 30 seconds in staging.",
         "production-timeout": "The API answers within 60 seconds in production.",
+        "staging-port": "The metrics server of staging listens on port 9100, behind the proxy.",
+        "production-port": (
+            "The metrics server of production listens on port 9100, behind the proxy."
+        ),
         "deploy-day": "Deploys happen on Tuesdays; never on Fridays.",
         "deploy-tool": "Deploys go through make ship, not through the web page.",
         "reviewers": "Two people must approve a change to the billing module.",

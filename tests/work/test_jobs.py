@@ -117,7 +117,8 @@ def test_no_worker_is_needed_to_call_a_waiting_job_off(workers: Workers) -> None
 
 def test_a_job_that_may_not_spend_is_put_off_until_tomorrow(home: Path) -> None:
     """The reason names the budget; a kind that asks no model may begin all the same."""
-    from tacit.work.allowing import Allowed, may_begin, until_tomorrow
+    from tacit.base.moments import until_tomorrow
+    from tacit.work.allowing import Allowed, may_begin
     from tacit.work.ticket import Ticket
 
     assert may_begin(Ticket("review", "one")) == Allowed()

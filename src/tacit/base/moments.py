@@ -1,6 +1,7 @@
-"""Moments as people write them: `30d`, `12h`, a date, an RFC 3339 time."""
+"""Moments as people write them: `30d`, `12h`, a date, an RFC 3339 time; and when a day ends."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 from tacit.base.errors import Usage
@@ -41,3 +42,11 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"
     return "just now"
+
+
+def until_tomorrow(now: float | None = None) -> float:
+    """Seconds until the day is over here, and a little more."""
+    now = time.time() if now is None else now
+    day = datetime.fromtimestamp(now)
+    midnight = datetime(day.year, day.month, day.day) + timedelta(days=1)
+    return max(midnight.timestamp() - now, 0.0) + 60.0

@@ -29,6 +29,10 @@ MAX_DETAIL_LINES = 60
 MAX_FILE = 8 * 1024
 ALIKE = 0.4
 """The part of all telling words of two facts that they must share to be one subject."""
+NEARLY_ALL = 0.8
+"""From here on two texts are one sentence, and a name alone does not make two facts of it."""
+ASKS_FIRST = "asks-first"
+"""The rule by which a change waits only for whose the fact is."""
 _SHARED = 3
 
 _KEYS = ("name", "description", "metadata")
@@ -87,7 +91,7 @@ class _Facts:
     ) -> Refusal:
         whose = "a fact that a machine noted" if origin == "learned" else "a fact of the user's"
         reason = f"the {actor} may {_VERBS[act]} {whose} ('{name}') only with the user's consent"
-        rule = "asks-first" if decision == "ask" else "proposes"
+        rule = ASKS_FIRST if decision == "ask" else "proposes"
         return Refusal("approval", rule, reason, "it waits in the inbox: tacit inbox")
 
     def check(self, text: str, folder: str) -> list[Problem]:
@@ -171,7 +175,7 @@ class _Facts:
             "near-duplicate",
             "near-duplicate",
             f"'{new.name}' is about the same as '{name}': they share {share:.0%} of their words",
-            f"note it as '{name}', which replaces that one, or say what is different",
+            f"replace '{name}' instead (remember it under that name), or say what is different",
             alternatives=(name,),
             overridable=True,
         )
@@ -208,15 +212,20 @@ class FactNeighbours:
 def _alike(new: Skill, other: Skill) -> float:
     """How much of what two facts say is the same, from 0 to 1.
 
-    A fact whose name says what sets it apart (`staging-timeout`) is on a subject of its own.
+    A fact whose name says what sets it apart (`staging-timeout`) is on a subject of its own. Where
+    the texts are the same but for a word, the other's name must do so too (`production-timeout`):
+    else the word is what the older fact had wrong, and not another subject.
     """
     if new.description.casefold().split() == other.description.casefold().split():
         return 1.0
     said, theirs = content_words(new.description), content_words(other.description)
     named, other_named = content_words(new.name), content_words(other.name)
-    if (named & said) - theirs - other_named:
+    texts = _share(said, theirs)
+    is_apart = bool((named & said) - theirs - other_named)
+    other_is_apart = bool((other_named & theirs) - said - named)
+    if is_apart and (other_is_apart or texts < NEARLY_ALL):
         return 0.0
-    return max(_share(said, theirs), _share(said | named, theirs | other_named))
+    return max(texts, _share(said | named, theirs | other_named))
 
 
 def _share(one: frozenset[str], other: frozenset[str]) -> float:

@@ -1,12 +1,11 @@
 """Whether a job may begin now, here: the day's budget, and whether what it is about is here."""
 
-import time
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tacit.base.errors import NotFound, TacitError
+from tacit.base.moments import until_tomorrow
 from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
 from tacit.traces.store import Store
@@ -48,14 +47,6 @@ def _may_begin(ticket: "Ticket") -> Allowed:
     if kinds.get(ticket.kind).spends:
         return _budget(load().settings.learn)
     return Allowed()
-
-
-def until_tomorrow(now: float | None = None) -> float:
-    """Seconds until the day is over here, and a little more."""
-    now = time.time() if now is None else now
-    day = datetime.fromtimestamp(now)
-    midnight = datetime(day.year, day.month, day.day) + timedelta(days=1)
-    return max(midnight.timestamp() - now, 0.0) + 60.0
 
 
 def _budget(learn: LearnSettings) -> Allowed:

@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 from reviews import BUILDS, LEARNED, look, put_skill, text_of
 
+from tacit.agent import spending
+from tacit.agent.events import Usage as Spent
+from tacit.agent.limits import Limits
 from tacit.base import paths
+from tacit.base.moments import until_tomorrow
+from tacit.base.sections import LearnSettings
 from tacit.changes.checks import check
 from tacit.changes.gate import Gate
+from tacit.learn.background import room
+from tacit.learn.background.task import Ran
+from tacit.learn.review.outcome import outcome
 from tacit.testing import Cut, Garbage, Stall, Status, ToolUse, Turns, Usage, reply
 from tacit.traces.trace import Trace
 
@@ -74,6 +82,50 @@ def test_a_stall_is_ended_from_outside(project: Path, session: Trace, serve: Any
     assert done.outcome == "failed"
     assert "seconds" in done.reason or "time was up" in done.reason
     assert not (project / ".agents").exists()
+
+
+def test_what_was_left_of_the_day_is_no_fault(project: Path, session: Trace, serve: Any) -> None:
+    """A look that the rest of the day's tokens cut off says so, and is put off until tomorrow."""
+    assert spending.record("review", "another", Spent(90_000, 0, cost=0.1)) == ""
+    large = reply(NEW, usage=Usage(50_000, 20_000))
+    serve(Turns([large], then=large), learn__tokens=100_000, learn__daily_tokens=150_000)
+    done = look(session)
+    assert "the day's budget cut it off after 1 request" in done.reason
+    assert "60,000 tokens of 150,000 tokens a day (learn.daily_tokens)" in done.reason
+    assert "nothing was changed" in done.reason
+    assert abs(done.later - until_tomorrow()) < 5
+    assert not (project / ".agents").exists()
+
+
+def test_a_day_that_is_too_small_is_not_waited_for(session: Trace, serve: Any) -> None:
+    """A look that had the whole day's tokens and needs more fails: tomorrow is no better."""
+    large = reply(NEW, usage=Usage(50_000, 20_000))
+    serve(Turns([large], then=large), learn__tokens=100_000, learn__daily_tokens=60_000)
+    done = look(session)
+    assert (done.outcome, done.later) == ("failed", 0)
+    assert "60,000 tokens of 60,000 tokens a day (learn.daily_tokens), and needs" in done.reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "granted", "learn", "day"),
+    [
+        ("money", Limits(money=0.2), LearnSettings(daily_money=2.0), "rest"),
+        ("money", Limits(money=0.2), LearnSettings(daily_money=0.2), "whole"),
+        ("money", Limits(money=0.5), LearnSettings(daily_money=2.0), ""),
+        ("tokens", Limits(tokens=100, money=0.2), LearnSettings(daily_tokens=500), ""),
+        ("turns", Limits(tokens=50, money=0.2), LearnSettings(daily_tokens=500), ""),
+    ],
+)
+def test_only_the_limit_that_the_day_narrowed_is_the_days(
+    reason: Any, granted: Limits, learn: LearnSettings, day: str
+) -> None:
+    """The task's own limit on one thing is not laid to the budget that narrowed another."""
+    ran = room._by_the_day(Ran(reason=reason), Limits(tokens=100, money=0.5), granted, learn)
+    assert ran.day == day
+    assert ran.reason == ("budget" if day == "rest" else reason)
+    ended = outcome(ran, ())
+    assert (ended.again > 0) == (day == "rest")
+    assert ("the day's budget" in ended.reason) == bool(day)
 
 
 @pytest.mark.usefixtures("inside")

@@ -2,7 +2,8 @@
 
 The agent acts as `agent`. Noting asks by the usual rules of approval, and the gate then asks for
 what is the user's own: where a person has just allowed the call, that was the asking; else it
-waits in the inbox.
+waits in the inbox. Replacing what the agent itself noted last needs no more than the call's yes,
+also where a pattern or `--yes` gave it: it could have noted the new text in the first place.
 """
 
 import asyncio
@@ -16,8 +17,11 @@ from tacit.agent.tools.tool import Context, Failed, Result, Tool
 from tacit.base import secrets
 from tacit.base.errors import TacitError
 from tacit.changes.actor import acting_as
-from tacit.changes.change import Verdict
+from tacit.changes.approval import Answer
+from tacit.changes.case import Case
+from tacit.changes.change import Refusal, Rewrite, Verdict
 from tacit.changes.duplicates import content_words
+from tacit.changes.facts import ASKS_FIRST
 from tacit.changes.gate import Gate
 from tacit.changes.memory import Known, recallable
 from tacit.changes.place import Place, fact_places
@@ -109,7 +113,21 @@ def _whole(known: Known) -> str:
 
 def _gate(places: list[Place], context: Context) -> Gate:
     agreed = context.agreed
-    return Gate(places, approver=lambda case, asks: "yes" if agreed else "later")
+
+    def answer(case: Case, asks: tuple[Refusal, ...]) -> Answer:
+        return "yes" if agreed or _replaces_its_own(case, asks) else "later"
+
+    return Gate(places, approver=answer)
+
+
+def _replaces_its_own(case: Case, asks: tuple[Refusal, ...]) -> bool:
+    """Whether the text that it replaces is the agent's, by the history and not by the file."""
+    if not all(isinstance(operation, Rewrite) for operation in case.change.operations):
+        return False
+    standing = case.actions[0].standing
+    by_agent = standing.head is not None and standing.head.record.actor == "agent"
+    whose_it_is = all(ask.rule == ASKS_FIRST for ask in asks)  # nothing else is asked about
+    return by_agent and standing.is_recorded and whose_it_is
 
 
 def _why(reason: str, context: Context) -> Why:
@@ -145,7 +163,8 @@ async def _verdict(
     )
     text = "\n".join([verdict.explain(), *verdict.notes])
     if verdict.refusal is not None and verdict.refusal.alternatives:
-        text += f"\nNote it under this name instead: {', '.join(verdict.refusal.alternatives)}"
+        names = ", ".join(f"`{name}`" for name in verdict.refusal.alternatives)
+        text += f"\nReplace {names} instead: call remember with that name."
     if verdict.outcome == "proposed":
         text += "\nIt waits for the user in the inbox; nothing was changed."
     if verdict.applied:

@@ -23,9 +23,10 @@ from tacit.agent.spending import Reserved
 from tacit.agent.tools.tool import Failed, Result
 from tacit.agent.walls import is_inside
 from tacit.base import paths, trust
+from tacit.base.amounts import dollars
 from tacit.base.errors import TacitError
 from tacit.base.job import cancelled
-from tacit.base.sections import Settings
+from tacit.base.sections import LearnSettings, Settings
 from tacit.changes.actor import acting_as
 from tacit.learn.background import model, wire
 from tacit.learn.background.task import MOST_SHOWN, Call, Ran, Reason, Task, Walls
@@ -76,7 +77,8 @@ def run(task: Task, broker: Broker, settings: Settings) -> Ran:
     try:
         narrowed = msgspec.structs.replace(task, limits=held.limits)
         with acting_as(task.actor):
-            return _Run(narrowed, broker, settings, choice, held, began).run()
+            ran = _Run(narrowed, broker, settings, choice, held, began).run()
+        return _by_the_day(ran, task.limits, held.limits, settings.learn)
     finally:
         spending.settle(held)
 
@@ -300,6 +302,28 @@ class _Tally:
         if limits.money and (self.cost or 0.0) > 2 * limits.money:
             return "money"
         return None
+
+
+def _by_the_day(ran: Ran, asked: Limits, granted: Limits, learn: LearnSettings) -> Ran:
+    """The report, which says so where it was not the task's own limit that cut it off.
+
+    Where it had the whole day's budget and more was needed, another day would not help.
+    """
+    given: float
+    whole: float
+    if ran.reason == "tokens" and granted.tokens != asked.tokens:
+        given, whole = granted.tokens, learn.daily_tokens
+        left, a_day = f"{given:,} tokens", f"{whole:,} tokens a day (learn.daily_tokens)"
+    elif ran.reason == "money" and granted.money != asked.money:
+        given, whole = granted.money, learn.daily_money
+        left, a_day = dollars(given), f"{dollars(whole)} a day (learn.daily_money)"
+    else:
+        return ran
+    requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
+    told = f"the day's budget cut it off after {requests}: it had {left} of {a_day}"
+    if given < whole:
+        return msgspec.structs.replace(ran, reason="budget", error=told, day="rest")
+    return msgspec.structs.replace(ran, error=f"{told}, and needs more", day="whole")
 
 
 def readable_project(project: str) -> str:

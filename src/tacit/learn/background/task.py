@@ -81,6 +81,9 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """The last thing that the agent said."""
     error: str = ""
     """For people: what went wrong, if something did."""
+    day: Literal["", "rest", "whole"] = ""
+    """What it had of the day's budget, where that cut it off: only what others had left of it,
+    and then there is more tomorrow, or the whole, and then there is not."""
     turns: int = 0
     """Requests to the model that were answered."""
     input_tokens: int = 0

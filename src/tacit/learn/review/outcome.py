@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from tacit.base.moments import until_tomorrow
 from tacit.base.secrets import redact
 from tacit.base.terminal import one_line
 from tacit.learn.background.task import Ran
@@ -36,6 +37,8 @@ def outcome(ran: Ran, landed: Iterable[Landed], refused: Iterable[str] = ()) -> 
         parts = [_phrase(one) for one in kept]
         parts += [f"refused: {text}" for text in told]
         return Outcome(_word(kept), _joined([*parts, how]), changes)
+    if ran.day == "rest":
+        return Outcome("failed", _joined([how, "nothing was changed"]), again=until_tomorrow())
     if ran.reason == "budget":
         return Outcome("failed", ran.error, again=3600.0)
     if ran.reason in ("error", "killed"):
@@ -70,7 +73,7 @@ def _how(ran: Ran) -> str:
     """How it ended, where that was not by itself."""
     if ran.reason == "done":
         return ""
-    if ran.reason in _LIMITS:
+    if ran.reason in _LIMITS and not ran.day:
         requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
         return f"the limit on {ran.reason} was reached after {requests}"
     return ran.error or f"it ended by: {ran.reason}"
