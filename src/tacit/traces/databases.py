@@ -41,6 +41,9 @@ def _try(path: str, options: str) -> sqlite3.Connection | None:
     )
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except UnicodeDecodeError:  # the error names a damaged table
+        connection.close()
+        return None
     except sqlite3.DatabaseError as error:
         connection.close()
         if (error.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_NOTADB:
@@ -68,6 +71,8 @@ def _copied(path: str, folder: str) -> sqlite3.Connection:
 def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     try:
         yield connection
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("it says what is wrong in bytes that are no text") from error
     finally:
         connection.close()
 
