@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,13 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     work.mkdir()
     monkeypatch.chdir(work)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens() -> Iterator[None]:
+    """What a test has listening to events in this process ends with it."""
+    yield
+    for name in ("tacit.work.glue", "tacit.work.linking", "tacit.learn.noticing"):
+        ends = getattr(sys.modules.get(name), "_listening", [])
+        while ends:
+            ends.pop()()
