@@ -68,7 +68,7 @@ def test_a_request_that_nothing_takes_is_an_error(monkeypatch: pytest.MonkeyPatc
     def full(*given: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(requests, "_deliver", full)
+    monkeypatch.setattr(requests.hook, "deliver", full)
     with pytest.raises(Unwritable, match="review of one: No space left") as caught:
         request("review", "one", {})
     assert "free space" in caught.value.hint

@@ -53,7 +53,7 @@ def request(kind: str, key: str, payload: dict[str, Any], *, delay: float = 0.0)
     data = paths.folders().data
     for folder in _folders(data):
         try:
-            _deliver(folder, msgspec.json.encode(asked))
+            hook.deliver(folder, msgspec.json.encode(asked), _ENDING)
             break
         except OSError as error:
             refused = error
@@ -166,25 +166,3 @@ def _files(part: str) -> Iterator[str]:
         for name in names:
             if name.endswith(_ENDING) and not name.startswith("."):
                 yield os.path.join(folder, name)
-
-
-def _deliver(folder: str, data: bytes) -> None:
-    """Write a request to the disk under a temporary name, then give it its own."""
-    hook.make_private(folder)
-    if not hook.is_private(folder):
-        raise PermissionError(folder)
-    name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
-    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        try:
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.rename(temporary, os.path.join(folder, name + _ENDING))
-    except OSError:
-        os.unlink(temporary)
-        raise
