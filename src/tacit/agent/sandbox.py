@@ -11,8 +11,9 @@ import sys
 from collections.abc import Mapping
 from typing import Protocol
 
-from tacit.agent.walls import Rules, guarded, hidden, is_inside, pinned
+from tacit.agent.walls import Rules, guarded, hidden, pinned
 from tacit.base.errors import Refused
+from tacit.base.paths import is_inside
 
 __all__ = ["Bubblewrap", "NoSandbox", "Rules", "Sandbox", "Seatbelt", "environment", "find"]
 

@@ -12,6 +12,7 @@ import msgspec
 
 from tacit.agent.masking import SECRET_PLACES, is_secret_file
 from tacit.base import paths
+from tacit.base.paths import is_inside
 from tacit.skills.memory import MEMORY
 from tacit.traces.hosts.places import PLACES
 
@@ -90,11 +91,6 @@ def hidden(rules: Rules) -> list[str]:
     # A folder that holds what must be seen cannot be hidden whole.
     seen = {path for path in real if not any(is_inside(k, path) for k in kept)}
     return sorted(path for path in seen if not any(is_inside(path, o) for o in seen - {path}))
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or lies below it; both real."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _homes() -> set[str]:

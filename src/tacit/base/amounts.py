@@ -1,4 +1,4 @@
-"""Amounts as people read them: money, and numbers of tokens."""
+"""Amounts as people read them: money, numbers of tokens and of things."""
 
 
 def dollars(money: float) -> str:
@@ -13,3 +13,8 @@ def amount(number: int) -> str:
     if number < 999_500:
         return f"{number / 1000:.1f}k" if number < 99_950 else f"{number / 1000:.0f}k"
     return f"{number / 1_000_000:.1f}M"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 skill`, `11,493 skills`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

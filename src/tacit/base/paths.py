@@ -119,6 +119,11 @@ def config_variables() -> list[str]:
     return sorted(name for name in os.environ if name.startswith("TACIT_") and name not in RESERVED)
 
 
+def is_inside(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or lies below it; both real."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
 def shorten(path: str) -> str:
     """`path` as a person would write it: `~` for home."""
     home = user_home()

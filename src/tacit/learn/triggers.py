@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from tacit.base.amounts import counted
 from tacit.base.sections import LearnSettings, MemorySettings
 
 Moment = Literal["after", "chat"]
@@ -101,7 +102,7 @@ _NO_MEMORY = _Due(False, "off", "memory is off (memory.use)")
 
 
 def _for_skills(seen: Seen, learn: LearnSettings) -> _Due:
-    calls = _number(seen.calls, "tool call")
+    calls = counted(seen.calls, "tool call")
     if not learn.after_calls:
         return _Due(False, "off", "looking at finished sessions is off (learn.after_calls)")
     if seen.skills_before:
@@ -119,7 +120,7 @@ def _for_skills(seen: Seen, learn: LearnSettings) -> _Due:
 def _for_facts(
     seen: Seen, learn: LearnSettings, memory: MemorySettings, *, read_anyway: bool
 ) -> _Due:
-    messages = f"{_number(seen.messages, 'message')} of yours"
+    messages = f"{counted(seen.messages, 'message')} of yours"
     if not memory.use:
         return _NO_MEMORY
     if seen.facts_before:
@@ -138,7 +139,7 @@ def _counted(number: int, least: int, noun: str, setting: str) -> _Due:
     if not least:
         return _Due(False, "off", f"looking at a running chat is off ({setting})")
     due = number >= least
-    why = f"{_number(number, noun)} since the last time, of {least} ({setting})"
+    why = f"{counted(number, noun)} since the last time, of {least} ({setting})"
     return _Due(due, "due" if due else "not yet", why)
 
 
@@ -152,7 +153,3 @@ def _decision(moment: Moment, skills: _Due, facts: _Due, weight: int = 0) -> Dec
         reason=f"for skills: {skills.why}; for facts: {facts.why}",
         weight=weight,
     )
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

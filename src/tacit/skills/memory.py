@@ -99,7 +99,7 @@ def facts_here(cwd: str | None = None) -> list[Fact]:
 def read_facts(root: Root) -> list[Fact]:
     """The facts in one folder, by name. Links, devices and huge files are passed over."""
     real = os.path.realpath(root.path)
-    if root.project and not _lies_in(real, os.path.realpath(root.project)):
+    if root.project and not paths.is_inside(real, os.path.realpath(root.project)):
         return []
     try:
         top = os.open(real, _FOLDER)
@@ -182,7 +182,3 @@ def _bytes(folder: int) -> bytes | None:
 
 def _not_recalled(fact: Fact, state: State, why: str) -> Fact:
     return msgspec.structs.replace(fact, state=state, why=why)
-
-
-def _lies_in(real: str, folder: str) -> bool:
-    return real == folder or real.startswith(folder.rstrip(os.sep) + os.sep)

@@ -17,9 +17,10 @@ import msgspec
 from tacit.agent import searching
 from tacit.agent.masking import is_secret_path
 from tacit.agent.tools.tool import Context, Failed, Result, Tool, numbered, text_of
-from tacit.agent.walls import is_guarded, is_inside
+from tacit.agent.walls import is_guarded
 from tacit.base import paths
 from tacit.base.files import write_atomic
+from tacit.base.paths import is_inside
 from tacit.skills.globs import matches
 from tacit.skills.memory import MEMORY
 from tacit.traces.hosts.places import PLACES

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from tacit.agent import grouping
-from tacit.agent.walls import is_inside
 from tacit.base import paths
 from tacit.base.errors import TacitError
+from tacit.base.paths import is_inside
 from tacit.changes.actor import acting_as
 from tacit.learn.background import wire
 from tacit.learn.background.desk import MOST_BYTES, Desk

@@ -21,11 +21,11 @@ from tacit.agent.limits import Limits
 from tacit.agent.models import Choice
 from tacit.agent.spending import Reserved
 from tacit.agent.tools.tool import Failed, Result
-from tacit.agent.walls import is_inside
 from tacit.base import paths, trust
 from tacit.base.amounts import dollars
 from tacit.base.errors import TacitError
 from tacit.base.job import cancelled
+from tacit.base.paths import is_inside
 from tacit.base.sections import LearnSettings, Settings
 from tacit.changes.actor import acting_as
 from tacit.learn.background import model, wire

@@ -9,8 +9,8 @@ import os
 import pwd
 import sys
 
-from tacit.agent.walls import is_inside
 from tacit.base import paths
+from tacit.base.paths import is_inside
 
 MOST = 2_000
 _TOPS = (

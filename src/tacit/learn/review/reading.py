@@ -9,8 +9,8 @@ import stat
 
 from tacit.agent.masking import is_secret_file, is_secret_path
 from tacit.agent.tools.tool import Failed, numbered, text_of
-from tacit.agent.walls import is_inside
 from tacit.base import paths
+from tacit.base.paths import is_inside
 from tacit.changes.contain import Escape, Folder
 from tacit.learn.telling import clean, cut
 

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from tacit.base import paths
+from tacit.base.amounts import counted
 from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.ui.cli import connecting, output
 
@@ -134,9 +135,9 @@ def _say_done(plans: "list[Plan]", rows: list[dict[str, Any]]) -> None:
                 click.echo("  It was not found on this machine; it counts once it is installed.")
         links = row["links"]
         if links["made"]:
-            click.echo(f"  {output.counted(len(links['made']), 'learned skill')} linked for it")
+            click.echo(f"  {counted(len(links['made']), 'learned skill')} linked for it")
         if links["removed"]:
-            click.echo(f"  {output.counted(len(links['removed']), 'dead link')} removed")
+            click.echo(f"  {counted(len(links['removed']), 'dead link')} removed")
         for path in links["in_the_way"]:
             click.echo(f"  not linked, since you have your own: {paths.shorten(path)}")
     fresh = [row for row in rows if row["state"] == "connected"]

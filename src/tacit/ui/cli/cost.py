@@ -8,7 +8,7 @@ import msgspec
 
 from tacit.agent import spending
 from tacit.agent.spending import Spent
-from tacit.base.amounts import amount, dollars
+from tacit.base.amounts import amount, counted, dollars
 from tacit.base.sections import LearnSettings
 from tacit.base.settings import load
 from tacit.base.terminal import one_line
@@ -71,7 +71,7 @@ def command(days: int, as_json: bool) -> int:
     _write_parts("by kind", report.by_kind)
     _write_parts("by model", report.by_model)
     if report.chats.requests:
-        count = output.counted(report.chats.requests, "conversation")
+        count = counted(report.chats.requests, "conversation")
         _line(
             "your chats", f"{_priced(report.chats, 'conversation')} in {count}, not counted above"
         )
@@ -133,7 +133,7 @@ def _write_today(report: Report) -> None:
         text = _priced(today)
     _line("today", text)
     unknown = f", {today.unpriced:,} of them without a known price" if today.unpriced else ""
-    requests = output.counted(today.requests, "request")
+    requests = counted(today.requests, "request")
     _line("", f"{requests}{unknown}; {amount(today.tokens)} tokens")
     if budget.tokens:
         share = today.tokens / budget.tokens
@@ -154,7 +154,7 @@ def _write_days(report: Report) -> None:
     total = report.total
     if total.requests:
         cached = f", {total.cached_tokens / total.input_tokens:.0%} of the input from the cache"
-        text = f"{output.counted(total.requests, 'request')}, {amount(total.tokens)} tokens"
+        text = f"{counted(total.requests, 'request')}, {amount(total.tokens)} tokens"
         _line("", text + (cached if total.cached_tokens and total.input_tokens else ""))
     else:
         _line("", "nothing was asked of a model in the background")

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from tacit.base import paths
+from tacit.base.amounts import counted
 from tacit.base.errors import TacitError
 from tacit.ui.cli import connecting, output
 
@@ -62,7 +63,7 @@ def command(hosts: tuple[str, ...], yes: bool, dry_run: bool, as_json: bool) -> 
         elif row["state"] == "not-connected":
             click.echo(f"{row['title']} is not connected.")
         if row["unlinked"]:
-            click.echo(f"  {output.counted(len(row['unlinked']), 'link')} to skills removed")
+            click.echo(f"  {counted(len(row['unlinked']), 'link')} to skills removed")
         if row["backup_left"]:
             kept = paths.shorten(row["file"]) + BACKUP
             click.echo(f"  it was changed since it was connected; kept: {kept}")

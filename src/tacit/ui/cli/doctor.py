@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from tacit.base import health
+from tacit.base.amounts import counted
 from tacit.base.errors import BadConfig
 from tacit.base.health import Check, Finding
 from tacit.base.terminal import plain
@@ -84,7 +85,7 @@ def command(fix: bool, as_json: bool) -> int:
             would = "would be mended: " if finding.mend else "please "
             click.echo(f"        {would}{plain(finding.fix)}")
     if not findings:
-        click.echo(f"{output.counted(len(CHECKS), 'check')}, nothing wrong")
+        click.echo(f"{counted(len(CHECKS), 'check')}, nothing wrong")
     elif not fix and any(finding.mend for finding in left):
         click.echo("\nMend it with: tacit doctor --fix")
     _write_room(walls, abi)

@@ -6,6 +6,7 @@ import sys
 import click
 import msgspec
 
+from tacit.base.amounts import counted
 from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.moments import parse_since
 from tacit.changes.place import user_place
@@ -51,11 +52,11 @@ def command(what: str | None, before: str | None, yes: bool, as_json: bool) -> i
         output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
         return 0
     freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""
-    click.echo(f"Forgot {output.counted(done.sessions, 'session')}{freed}")
+    click.echo(f"Forgot {counted(done.sessions, 'session')}{freed}")
     if done.in_log:
         click.echo("Another process is reading: the last bytes go when it ends.")
     if quoted:
-        click.echo(f"{output.counted(len(quoted), 'draft')} in the inbox may quote what was said:")
+        click.echo(f"{counted(len(quoted), 'draft')} in the inbox may quote what was said:")
     for proposal in quoted:
         click.echo(f"  tacit reject {proposal[-8:]} --forget")
     return 0

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from tacit.agent.uses import Use
+from tacit.base.amounts import counted
 from tacit.base.errors import TacitError
 from tacit.base.settings import load
 from tacit.base.terminal import fit, one_line, plain
@@ -109,7 +110,7 @@ def _head(name: str, found: Figures, weeks: list[int]) -> None:
     last = f", last {found.last_use.astimezone():%Y-%m-%d}" if found.last_use else ""
     click.echo(click.style(name, bold=True))
     click.echo(
-        f"used {output.counted(found.uses, 'time')}{last}"
+        f"used {counted(found.uses, 'time')}{last}"
         f" ({found.by_people} by you, {found.by_models} by models),"
         f" looked at {found.seen_by_people + found.seen_by_models},"
         f" changed {found.edits}"
@@ -119,7 +120,7 @@ def _head(name: str, found: Figures, weeks: list[int]) -> None:
     for version in found.versions[:5]:
         share = f"{version.failed} of {version.calls} calls failed"
         label = version.digest[:8] or "unknown"
-        click.echo(f"version {label:<8}  {output.counted(version.uses, 'use')}, {share}")
+        click.echo(f"version {label:<8}  {counted(version.uses, 'use')}, {share}")
 
 
 def _line(event: Event) -> None:
@@ -129,7 +130,7 @@ def _line(event: Event) -> None:
     if event.what == "failed":
         parts.append(f"{event.failed} of {event.calls} calls")
     elif event.what == "used":
-        parts.append(output.counted(event.times, "time"))
+        parts.append(counted(event.times, "time"))
     if event.change:
         parts.append(event.change[-8:])
     whole = event.what in ("kept", "rolled back")  # figures: half of them would mislead

@@ -5,6 +5,7 @@ import sys
 import click
 
 from tacit.base import settings
+from tacit.base.amounts import counted
 from tacit.base.moments import parse_since
 from tacit.traces.hosts import registry
 from tacit.traces.trace import REASONS
@@ -68,7 +69,7 @@ def _write(taken: list[Taken]) -> None:
     click.echo(output.table(head, rows, ("empty", "grown", "unchanged", "found")))
     for t in taken:
         if left := t.counts.get("forgotten"):
-            click.echo(f"{t.title}: {output.counted(left, 'session')} left out, as you forgot them")
+            click.echo(f"{t.title}: {counted(left, 'session')} left out, as you forgot them")
     passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
     for title, reason, count in passed:
         click.echo(

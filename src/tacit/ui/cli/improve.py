@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from tacit.base.amounts import dollars
+from tacit.base.amounts import counted, dollars
 from tacit.base.errors import NotFound, Refused
 from tacit.base.sections import Settings
 from tacit.base.settings import load
@@ -75,7 +75,7 @@ def _last_failed(store: Store, name: str, settings: Settings) -> Case:
 
 def _tell(case: Case) -> None:
     """What is being looked at, on the side: the answer is what is printed."""
-    failed = output.counted(len(case.failures), "failed step")
+    failed = counted(len(case.failures), "failed step")
     said = f"looking at {case.entry.name} in {case.run.session}, {failed}"
     click.echo(click.style(one_line(said), dim=True), file=sys.stderr)
 
@@ -102,5 +102,5 @@ def _write(done: Repaired) -> None:
         click.echo(f"keep: tacit accept {short} · drop: tacit reject {short}")
     if done.ran is not None and done.ran.turns:
         cost = dollars(done.ran.cost) if done.ran.cost is not None else "no price known"
-        spent = f"{output.counted(done.ran.turns, 'request')}, {done.ran.seconds:.0f} s, {cost}"
+        spent = f"{counted(done.ran.turns, 'request')}, {done.ran.seconds:.0f} s, {cost}"
         click.echo(click.style(spent, dim=True), file=sys.stderr)

@@ -9,7 +9,7 @@ import click
 
 from tacit.agent import spending
 from tacit.agent.spending import Spent
-from tacit.base.amounts import amount, dollars
+from tacit.base.amounts import amount, counted, dollars
 from tacit.base.errors import Refused, Usage
 from tacit.base.sections import LearnSettings, Settings
 from tacit.base.terminal import fit, one_line, plain
@@ -67,7 +67,7 @@ def with_model(
 
 def _ask(guess: "Estimate", learn: LearnSettings, options: "Options") -> None:
     """Say what it is likely to cost, and, where that is much, ask. Raises `Abort` at a no."""
-    text = f"{output.counted(guess.sessions, 'session')} to look at: {guess.shown()}."
+    text = f"{counted(guess.sessions, 'session')} to look at: {guess.shown()}."
     much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > learn.confirm_above
     if not options.as_json:
         click.echo(output.wrapped(text), err=not sys.stdout.isatty())
@@ -143,7 +143,7 @@ def _write(chosen: Chosen, results: "list[Result]", stopped: str) -> None:
     for result in results:
         _write_result(result, by_id[result.session])
     whole = spending.total(result.spent for result in results)
-    click.echo(f"\n{output.counted(len(results), 'session')} looked at. It cost {_cost(whole)}.")
+    click.echo(f"\n{counted(len(results), 'session')} looked at. It cost {_cost(whole)}.")
     left = chosen.left + len(chosen.candidates) - len(results)
     if stopped:
         why = (
@@ -153,7 +153,7 @@ def _write(chosen: Chosen, results: "list[Result]", stopped: str) -> None:
         )
         click.echo(output.wrapped(why))
     if left:
-        click.echo(f"{output.counted(left, 'session')} more: tacit learn")
+        click.echo(f"{counted(left, 'session')} more: tacit learn")
     _write_passed(chosen.passed)
 
 
@@ -194,7 +194,7 @@ def write_drafts(done: list[Proposed], looked_at: int, dry_run: bool, why: str) 
     if not looked_at:
         click.echo("Nothing new to learn from. See: tacit sessions")
         return
-    click.echo(f"{output.counted(looked_at, 'session')} looked at, without a model.")
+    click.echo(f"{counted(looked_at, 'session')} looked at, without a model.")
     if not done:
         click.echo("Nothing was mended, put right or repeated that a skill could keep.")
     for proposed in done:
@@ -219,5 +219,5 @@ def _called(stored: Stored) -> str:
 
 
 def _cost(spent: Spent) -> str:
-    requests = output.counted(spent.requests, "request")
+    requests = counted(spent.requests, "request")
     return f"{spent.shown()} ({requests}, {amount(spent.tokens)} tokens)"

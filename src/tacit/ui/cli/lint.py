@@ -7,6 +7,7 @@ from collections import Counter
 import click
 import msgspec
 
+from tacit.base.amounts import counted
 from tacit.base.errors import NotFound
 from tacit.base.paths import shorten
 from tacit.base.terminal import plain
@@ -114,16 +115,14 @@ def _write(found: list[Linted], everything: bool) -> None:
             output.write_problem(found_problem)
     total = sum(len(linted.problems) for linted in bad)
     if written < total:
-        click.echo(
-            f"… and {output.counted(total - written, 'more problem')}; all: tacit lint --all"
-        )
+        click.echo(f"… and {counted(total - written, 'more problem')}; all: tacit lint --all")
     if total > 20:
         _write_summary(bad)
     clean = len(found) - len(bad)
     counts = Counter(p.severity for linted in bad for p in linted.problems)
-    parts = [output.counted(counts[s], s) for s in ("error", "warning", "note") if counts[s]]
+    parts = [counted(counts[s], s) for s in ("error", "warning", "note") if counts[s]]
     verdict = ", ".join(parts) or "no problems"
-    click.echo(f"\n{output.counted(len(found), 'skill')} checked, {clean:,} clean: {verdict}")
+    click.echo(f"\n{counted(len(found), 'skill')} checked, {clean:,} clean: {verdict}")
 
 
 def _write_summary(bad: list[Linted]) -> None:

@@ -14,7 +14,6 @@ from tacit.skills.skill import Problem
 __all__ = [
     "SEVERITY_COLOUR",
     "columns",
-    "counted",
     "json_option",
     "json_wanted",
     "table",
@@ -81,11 +80,6 @@ def write_problem(found: Problem) -> None:
     code = click.style(f"[{found.code}]", dim=True)
     click.echo(_wrapped(f"  {place:>5}  {mark} ", f"{plain(found.message)} {code}", 18))
     click.echo(_wrapped(" " * 18, f"→ {plain(found.fix)}", 20))
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 skill`, `11,493 skills`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def wrapped(text: str) -> str:

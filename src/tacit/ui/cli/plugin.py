@@ -6,6 +6,7 @@ import click
 
 from tacit import __version__
 from tacit.base import paths
+from tacit.base.amounts import counted
 from tacit.base.errors import Refused, Usage
 from tacit.base.files import write_atomic
 from tacit.ui.cli import output
@@ -41,7 +42,7 @@ def command(path: str, force: bool, as_json: bool) -> int:
     if as_json:
         output.write_json({"path": target, "files": list(written)})
         return 0
-    click.echo(f"Wrote {output.counted(len(written), 'file')} to {paths.shorten(target)}")
+    click.echo(f"Wrote {counted(len(written), 'file')} to {paths.shorten(target)}")
     click.echo("How each agent installs it: tacit plugin --help, or docs/hosts.md")
     return 0
 

@@ -2,6 +2,7 @@
 
 import click
 
+from tacit.base.amounts import counted
 from tacit.base.errors import NotFound
 from tacit.base.terminal import plain
 from tacit.changes.actor import acting_as
@@ -48,7 +49,7 @@ def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
     if as_json:
         output.write_json({"group": group, "verdicts": verdicts})
         return gating.REFUSED if refused else 0
-    done = output.counted(len(verdicts) - len(refused), "change")
+    done = counted(len(verdicts) - len(refused), "change")
     skills = ", ".join(dict.fromkeys(plain(v.skill) for v in verdicts if v.applied))
     if skills:
         click.echo(f"Undone: {done}, in {skills}")

@@ -7,6 +7,7 @@ import click
 
 from tacit.agent import spending
 from tacit.base import paths
+from tacit.base.amounts import counted
 from tacit.base.clock import SystemClock
 from tacit.base.database import FILE_NAME
 from tacit.base.errors import NotFound
@@ -65,7 +66,7 @@ def command(session: str, as_json: bool) -> int:
     for account in failed:
         _write_account(account)
     if spent.requests:
-        requests = output.counted(spent.requests, "request")
+        requests = counted(spent.requests, "request")
         click.echo(f"It cost {spent.shown()}: {requests}, {spent.tokens:,} tokens.")
     return 0
 

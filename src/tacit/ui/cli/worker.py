@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from tacit.base.amounts import counted
 from tacit.ui.cli import output
 from tacit.work.worker import left_running, patience, work
 
@@ -32,7 +33,7 @@ def command(quiet: float | None, idle: float | None, as_json: bool) -> int:
     if as_json:
         output.write_json({"taken": taken})
     else:
-        click.echo(f"Took in {output.counted(taken, 'session')}")
+        click.echo(f"Took in {counted(taken, 'session')}")
     if left_running():  # the next worker takes it up; its thread must not keep this process
         sys.stdout.flush()
         os._exit(0)
