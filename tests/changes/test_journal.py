@@ -83,9 +83,8 @@ def test_lost_objects_after_a_power_failure(kit: Any, monkeypatch: pytest.Monkey
     assert kit.kinds("notes") == ["create", "hand", "edit"]
 
 
-def test_half_a_rename_is_finished(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kill between the two moves of a rename leaves one skill, not none and not two."""
-    kit.create("notes")
+def _killed_between_the_moves(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rename of notes to memo that ended after the first of its two moves."""
     original, calls = exchange.move, []
 
     def second_fails(*args: Any) -> None:
@@ -101,6 +100,12 @@ def test_half_a_rename_is_finished(kit: Any, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(Stop):
         kit.propose("notes", Rename("memo"))
     monkeypatch.undo()
+
+
+def test_half_a_rename_is_finished(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill between the two moves of a rename leaves one skill, not none and not two."""
+    kit.create("notes")
+    _killed_between_the_moves(kit, monkeypatch)
     assert kit.names() == []
     kit.site.recover()
     assert kit.names() == ["memo"]
@@ -112,21 +117,7 @@ def test_half_a_rename_whose_target_was_taken_is_reverted(
 ) -> None:
     """When it cannot be finished any more, what was moved goes back."""
     kit.create("notes")
-    original, calls = exchange.move, []
-
-    def second_fails(*args: Any) -> None:
-        calls.append(args)
-        if len(calls) == 2:
-            raise Stop
-        original(*args)
-
-    monkeypatch.setattr("tacit.changes.journal._take_back", lambda *_: None)
-    monkeypatch.setattr(Journal, "finish", lambda *_: None)
-    monkeypatch.setattr("tacit.changes.apply.clean", lambda root: None)
-    monkeypatch.setattr(exchange, "move", second_fails)
-    with pytest.raises(Stop):
-        kit.propose("notes", Rename("memo"))
-    monkeypatch.undo()
+    _killed_between_the_moves(kit, monkeypatch)
     kit.by_hand("memo", "somebody else's\n")
     kit.site.recover()
     assert kit.names() == ["memo", "notes"]
