@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,13 @@ class TestHelp:
         examples = text.split("Examples:")[1]
         assert f"tacit {name}" in examples
         assert "--json" in text
+
+    def test_each_word_of_a_group(self) -> None:
+        """The commands below a command have examples that name them, too."""
+        for name, known in COMMANDS.items():
+            group = import_module(known.module).command
+            for word, below in getattr(group, "commands", {}).items():
+                assert f"tacit {name} {word}" in (below.epilog or ""), f"{name} {word}"
 
     def test_without_arguments(self, tacit) -> None:
         """The help, and the exit code of a wrong call."""

@@ -66,7 +66,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
     os._exit(0)
 
 
-@command.command("install")
+@command.command("install", epilog=output.example("tacit daemon install --print"))
 @click.option("--print", "only_print", is_flag=True, help="Write nothing.")
 @output.json_option
 def install(only_print: bool, as_json: bool) -> int:
@@ -89,7 +89,7 @@ def install(only_print: bool, as_json: bool) -> int:
     return 0
 
 
-@command.command("uninstall")
+@command.command("uninstall", epilog=output.example("tacit daemon uninstall"))
 @output.json_option
 def uninstall(as_json: bool) -> int:
     """Take back what `tacit daemon install` wrote."""
@@ -105,7 +105,7 @@ def uninstall(as_json: bool) -> int:
     return 0
 
 
-@command.command("status")
+@command.command("status", epilog=output.example("tacit daemon status --json"))
 @output.json_option
 def status(as_json: bool) -> int:
     """Say whether a worker runs, and whether the daemon is installed."""
@@ -127,7 +127,7 @@ def status(as_json: bool) -> int:
     return 0
 
 
-@command.command("stop")
+@command.command("stop", epilog=output.example("tacit daemon stop"))
 @output.json_option
 def stop(as_json: bool) -> int:
     """End the worker that runs; what it was doing is taken up by the next."""

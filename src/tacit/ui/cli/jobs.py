@@ -52,7 +52,7 @@ def command(ctx: click.Context, live: bool, kind: str, limit: int, as_json: bool
     return 0
 
 
-@command.command("show")
+@command.command("show", epilog=output.example("tacit jobs show review-3f9c"))
 @click.argument("job")
 @output.json_option
 def show(job: str, as_json: bool) -> int:
@@ -83,7 +83,7 @@ def show(job: str, as_json: bool) -> int:
     return 0
 
 
-@command.command("retry")
+@command.command("retry", epilog=output.example("tacit jobs retry review-3f9c"))
 @click.argument("job")
 @output.json_option
 def retry(job: str, as_json: bool) -> int:
@@ -96,7 +96,7 @@ def retry(job: str, as_json: bool) -> int:
     return 0
 
 
-@command.command("cancel")
+@command.command("cancel", epilog=output.example("tacit jobs cancel review-3f9c"))
 @click.argument("job")
 @output.json_option
 def cancel(job: str, as_json: bool) -> int:

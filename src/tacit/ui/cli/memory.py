@@ -64,7 +64,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
     return int(ctx.invoke(list_facts, scope=None, kind=None, as_json=as_json))
 
 
-@command.command("list")
+@command.command("list", epilog=output.example("tacit memory list --user"))
 @_scoped
 @click.option("--kind", type=click.Choice(KINDS), help="Only facts of this kind.")
 @output.json_option
@@ -100,7 +100,7 @@ def list_facts(scope: str | None, kind: Kind | None, as_json: bool) -> int:
     return 0
 
 
-@command.command()
+@command.command(epilog=output.example("tacit memory show package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @_scoped
 @output.json_option
@@ -128,7 +128,7 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
     return 0
 
 
-@command.command()
+@command.command(epilog=output.example('tacit memory add package-manager "The project uses pnpm."'))
 @click.argument("name")
 @click.argument("text")
 @click.option(
@@ -165,7 +165,7 @@ def add(
     return gating.tell(verdict, done, as_json, can_override=True, noun="fact")
 
 
-@command.command()
+@command.command(epilog=output.example("tacit memory edit package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @click.option("--from", "source", help="Take the text from this file ('-': standard input).")
 @_scoped
@@ -217,7 +217,7 @@ def edit(
     return code
 
 
-@command.command("forget")
+@command.command("forget", epilog=output.example("tacit memory forget package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_scoped
@@ -238,7 +238,7 @@ def forget_fact(name: str, yes: bool, scope: str | None, reason: str, as_json: b
     return gating.tell(verdict, f"Forgot {name}", as_json, noun="fact")
 
 
-@command.command()
+@command.command(epilog=output.example("tacit memory share package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @click.option("--private", "hide", is_flag=True, help="Hide it from git again.")
 @output.json_option
@@ -259,7 +259,7 @@ def share(name: str, hide: bool, as_json: bool) -> int:
     return 0
 
 
-@command.command()
+@command.command(epilog=output.example("tacit memory index"))
 @output.json_option
 def index(as_json: bool) -> int:
     """Print the facts as chat puts them before a model, within the budget of the settings."""

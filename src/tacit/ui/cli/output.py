@@ -14,6 +14,7 @@ from tacit.skills.skill import Problem
 __all__ = [
     "SEVERITY_COLOUR",
     "columns",
+    "example",
     "json_option",
     "json_wanted",
     "table",
@@ -80,6 +81,11 @@ def write_problem(found: Problem) -> None:
     code = click.style(f"[{found.code}]", dim=True)
     click.echo(_wrapped(f"  {place:>5}  {mark} ", f"{plain(found.message)} {code}", 18))
     click.echo(_wrapped(" " * 18, f"→ {plain(found.fix)}", 20))
+
+
+def example(text: str) -> str:
+    """The end of the help of a command that one example explains."""
+    return f"\b\nExample:\n  {text}\n"
 
 
 def wrapped(text: str) -> str:
