@@ -25,6 +25,24 @@ def say(session: Session, *messages: str) -> list[events.AnyEvent]:
     return asyncio.run(run())
 
 
+def interrupt(session: Session, message: str) -> None:
+    """Say `message`, and press Ctrl-C once the answer has begun."""
+
+    async def run() -> None:
+        async def talk() -> None:
+            async for event in session.say(message):
+                if isinstance(event, events.Text):
+                    ready.set()
+
+        ready = asyncio.Event()
+        task = asyncio.create_task(talk())
+        await asyncio.wait_for(ready.wait(), 20)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
+
+
 def write_skill(folder: Path, name: str, body: str, *, head: str = "") -> Path:
     """A skill below `folder`, a skills folder."""
     (folder / name).mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,9 @@
 """An answer that is over is published with what was counted, and the counts outlive the process."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
-from talking import say
+from talking import interrupt, say
 
 from tacit.agent import events
 from tacit.agent.answered import Answered, Looked
@@ -106,22 +105,10 @@ def test_a_slash_counts_as_the_users_message_only(open_session, home, heard) -> 
 def test_an_interrupt_and_an_error_are_told_as_such(open_session, heard) -> None:
     """Interrupted, the reason says so; what was not sent at all is no answer."""
 
-    async def stop(session) -> None:
-        async def talk() -> None:
-            async for event in session.say("one"):
-                if isinstance(event, events.Text):
-                    ready.set()
-
-        ready = asyncio.Event()
-        task = asyncio.create_task(talk())
-        await asyncio.wait_for(ready.wait(), 20)
-        task.cancel()
-        await asyncio.wait({task})
-
     stall = reply("a b c d e f", fault=Stall(20, after_chunks=4))
     with ModelServer([stall, Status(401)]) as server:
         session = open_session(server)
-        asyncio.run(stop(session))
+        interrupt(session, "one")
         say(session, "/nothing-like-it", "two")
     assert [(a.reason, a.requests) for a in heard] == [("interrupted", 0), ("error", 0)]
 

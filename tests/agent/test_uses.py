@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from talking import say, write_skill
+from talking import interrupt, say, write_skill
 
-from tacit.agent import events
 from tacit.agent.uses import uses
 from tacit.base import database
 from tacit.testing import ModelServer, Stall, ToolUse, reply
@@ -39,20 +38,8 @@ def test_who_when_which_version_and_what_failed(open_session, skills, project) -
 def test_an_interrupted_use_says_so(open_session, skills) -> None:
     """Cancelled in the middle, the use is closed as interrupted."""
 
-    async def run(session) -> None:
-        async def talk() -> None:
-            async for event in session.say("/deploy it"):
-                if isinstance(event, events.Text):
-                    ready.set()
-
-        ready = asyncio.Event()
-        task = asyncio.create_task(talk())
-        await asyncio.wait_for(ready.wait(), 20)
-        task.cancel()
-        await asyncio.wait({task})
-
     with ModelServer([reply("a b c d e f", fault=Stall(20, after_chunks=4))]) as server:
-        asyncio.run(run(open_session(server)))
+        interrupt(open_session(server), "/deploy it")
     assert [use.ended for use in uses()] == ["interrupted"]
 
 
