@@ -1,22 +1,40 @@
-"""What every test stands on: a home of its own, and no key or setting of the machine's."""
+"""What every test stands on: a home of its own, no key or setting of the machine's, and a process
+as it was before: nothing that a test leaves in memory is there for the next one."""
 
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tacit.base.events import bus
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+MEMORY = {
+    "tacit.changes.stage": {"_mask": None},
+    "tacit.traces.kinds": {"_seen": {}},
+    "tacit.work.engine": {"_active": set()},
+    "tacit.work.glue": {"_chats": set(), "_next_ask": 0.0, "_stays": False},
+    "tacit.work.kinds": {"_functions": {}, "_registered": {}},
+}
+"""What modules remember for as long as the process lives, and what they begin with."""
+_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(
+    process: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """An empty home folder; the working directory is an empty folder in it."""
     folder = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
@@ -33,11 +51,33 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return folder
 
 
-@pytest.fixture(autouse=True)
-def nobody_listens() -> Iterator[None]:
-    """What a test has listening to events in this process ends with it."""
-    yield
-    for name in ("tacit.work.glue", "tacit.work.linking", "tacit.learn.noticing"):
-        ends = getattr(sys.modules.get(name), "_listening", [])
-        while ends:
-            ends.pop()()
+@pytest.fixture
+def process() -> Iterator[None]:
+    """The process is after a test what it was before: bus, memory, environment, folder, mask."""
+    environment, folder, mask = dict(os.environ), os.getcwd(), os.umask(0o022)
+    os.umask(mask)
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    with bus.apart():
+        yield
+    for name, memory in MEMORY.items():
+        if name in sys.modules:
+            _forget(sys.modules[name], memory)
+    os.chdir(folder)
+    os.umask(mask)
+    if os.environ != environment:
+        os.environ.clear()
+        os.environ.update(environment)
+        time.tzset()
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def memory() -> dict[str, dict[str, Any]]:
+    """What is forgotten after each test."""
+    return MEMORY
+
+
+def _forget(module: Any, memory: dict[str, Any]) -> None:
+    for name, first in memory.items():
+        setattr(module, name, copy(first))

@@ -61,6 +61,32 @@ def test_ending_a_subscription_twice() -> None:
     assert heard == [1]
 
 
+def test_subscribing_once_is_done_once() -> None:
+    """A second time is told from the first, and heard once; another kind is another matter."""
+    own, heard = Bus(), []
+    assert own.subscribe_once(int, heard.append)
+    assert not own.subscribe_once(int, heard.append)
+    assert own.subscribe_once(str, heard.append)
+    own.publish(1)
+    assert heard == [1]
+
+
+def test_a_bus_apart_is_new_and_then_as_before() -> None:
+    """Neither listeners nor errors go in or out of the block."""
+    own, heard = Bus(), []
+    own.subscribe(int, heard.append)
+    own.subscribe(str, lambda event: 1 // 0)
+    own.publish("before")
+    with own.apart():
+        assert not own.errors
+        own.publish(1)
+        own.subscribe(str, lambda event: 1 // 0)
+        own.publish("inside")
+    own.publish(2)
+    assert heard == [2]
+    assert [event for event, _ in own.errors] == ["before"]
+
+
 def test_listening_ends_with_its_block() -> None:
     """Also when the block raises."""
     own, heard = Bus(), []

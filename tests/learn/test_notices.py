@@ -35,9 +35,6 @@ CHANGE = "20261115-120000000-9c1d22ab"
 def listening():
     """The process hears of changes for the length of a test."""
     noticing.listen()
-    yield
-    while noticing._listening:
-        noticing._listening.pop()()
 
 
 def made(name: str) -> Create:
@@ -158,8 +155,6 @@ def test_a_change_that_is_announced_again_is_not_told_again() -> None:
         noticing.about(change, verdict)
         noticing.about(change, gate.propose(change))
     assert len(pending("chat")) == 1
-    noticing.listen()
-    assert len(noticing._listening) == 2
 
 
 def test_several_fit_in_one_line_of_a_prompt() -> None:

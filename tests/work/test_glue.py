@@ -1,6 +1,5 @@
 """What happened becomes what is to be done: once, also when a kill lies between."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,10 @@ from tacit.work.worker import take_up
 
 
 @pytest.fixture(autouse=True)
-def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def listening(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process listens, and starts no worker."""
     monkeypatch.setenv("TACIT_WORKER", "1")
-    for end in glue._listening:  # of a worker that another test ran in this process
-        end()
-    monkeypatch.setattr(glue, "_listening", [])
-    monkeypatch.setattr(glue, "_chats", set())
     glue.listen_to_chat()
-    yield
-    for end in glue._listening:
-        end()
-    monkeypatch.undo()
-    glue._listening.clear()
 
 
 def stored(calls: int, session: str = "s-1", *, messages: int = 1, status: str = "new") -> str:
@@ -117,7 +107,6 @@ def test_what_could_not_be_asked_for_is_said(home: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(requests, "request", full)
     config_file.put({"learn.after_calls": 1})
     worker._tell(SessionStored("claude-code:s-1", "grown", ended=True))
-    bus.errors.clear()
     log = (home / ".local/share/tacit/worker.log").read_text().splitlines()
     assert log[-1].endswith(
         "claude-code:s-1: what follows was not asked for:"

@@ -39,6 +39,15 @@ class Bus:
 
         return unsubscribe
 
+    def subscribe_once(self, kind: type[E], listener: Callable[[E], None]) -> bool:
+        """Subscribe for as long as the process lives; whether it had not been done before."""
+        row = (kind, listener)
+        with self._lock:
+            if row in self._listeners:
+                return False
+            self._listeners.append(row)
+            return True
+
     def publish(self, event: object) -> None:
         with self._lock:
             listeners = [hear for kind, hear in self._listeners if isinstance(event, kind)]
@@ -56,6 +65,21 @@ class Bus:
             yield
         finally:
             end()
+
+    @contextmanager
+    def apart(self) -> "Iterator[None]":
+        """For a `with` block the bus is as in a new process, and afterwards as it was before.
+
+        For tests that share a process: nobody listens at first, and nothing has failed.
+        """
+        with self._lock:
+            before = self._listeners, self.errors
+            self._listeners, self.errors = [], deque(maxlen=100)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listeners, self.errors = before
 
 
 bus = Bus()

@@ -6,7 +6,7 @@ What the user does, and what they said yes to, is no news to them.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from tacit.base import database
@@ -21,7 +21,6 @@ from tacit.learn.approving import FIRST, approval, question
 from tacit.learn.notices import Kind, Notice
 from tacit.skills.memory import MEMORY
 
-_listening: list[Callable[[], None]] = []
 # By the first operation of a change; one without any takes something back.
 _WORDS: dict[str, Kind] = {
     "create": "created",
@@ -38,9 +37,8 @@ _OF_FACTS: dict[str, Kind] = {"create": "noted", "rewrite": "noted", "delete": "
 
 def listen() -> None:
     """From now on, changes of the background in this process are announced. Twice is once."""
-    if not _listening:
-        _listening.append(bus.subscribe(Applied, _on_applied))
-        _listening.append(bus.subscribe(Proposed, _on_proposed))
+    bus.subscribe_once(Applied, _on_applied)
+    bus.subscribe_once(Proposed, _on_proposed)
 
 
 @contextmanager

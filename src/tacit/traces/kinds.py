@@ -96,16 +96,16 @@ def _plain(name: str) -> str:
 
 
 _BY_NAME: dict[str, Tool] = {_plain(name): tool for tool in TOOLS for name in tool.names}
-_SEEN: dict[str, Tool | None] = {}  # each spelling is folded once
+_seen: dict[str, Tool | None] = {}  # each spelling is folded once
 
 
 def _look_up(name: str) -> Tool | None:
     try:
-        return _SEEN[name]
+        return _seen[name]
     except KeyError:
         tool = _BY_NAME.get(_plain(name))
-        if len(_SEEN) < 4096:  # names come from files; a hostile one may hold any number
-            _SEEN[name] = tool
+        if len(_seen) < 4096:  # names come from files; a hostile one may hold any number
+            _seen[name] = tool
         return tool
 
 

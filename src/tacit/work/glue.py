@@ -6,7 +6,6 @@ here is it known that the answer is a job. Their code is imported when an event 
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import closing
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -38,15 +37,13 @@ _STAY = 1800.0
 _next_ask = 0.0
 _stays = False
 
-_listening: list[Callable[[], None]] = []
 _chats: set[str] = set()
 """The conversations of this process that have had an answer."""
 
 
 def listen() -> None:
     """From now on, what happens in this process becomes requests. Twice is once."""
-    if not _listening:
-        _listening.append(bus.subscribe(SessionStored, _stored))
+    bus.subscribe_once(SessionStored, _stored)
 
 
 def listen_to_chat() -> None:
@@ -54,9 +51,8 @@ def listen_to_chat() -> None:
 
     What listening needs is loaded beside the chat, not in its way.
     """
-    if len(_listening) < 2:
-        listen()
-        _listening.append(bus.subscribe(Answered, _answered))
+    listen()
+    if bus.subscribe_once(Answered, _answered):
         Thread(target=_warm, name="glue", daemon=True).start()
 
 

@@ -34,8 +34,14 @@ class Kind(msgspec.Struct, frozen=True):
     """Whether it asks a model, so that the daily budget can put it off."""
 
 
-_KINDS: dict[str, Kind] = {}
-_FUNCTIONS: dict[str, Run] = {}
+_OURS = (
+    Kind("review", "tacit.learn.review.job:run", "review", spends=True),
+    Kind("improve", "tacit.learn.improve.job:run", "improve", spends=True),
+    Kind("curate", "tacit.learn.curate.job:run", "curate", per_hour=-1),
+    Kind("schedule", "tacit.work.schedules.job:run", "schedule", at_once=3, per_hour=-1),
+)
+_registered: dict[str, Kind] = {}
+_functions: dict[str, Run] = {}
 
 
 def register(
@@ -49,31 +55,29 @@ def register(
 ) -> None:
     """Make a kind known to this process; before its worker begins. The last one counts."""
     if not isinstance(run, str):
-        _FUNCTIONS[kind] = run
+        _functions[kind] = run
         run = f"{run.__module__}:{run.__qualname__}"
     else:
-        _FUNCTIONS.pop(kind, None)
-    _KINDS[kind] = Kind(kind, run, queue or kind, at_once, per_hour, spends)
+        _functions.pop(kind, None)
+    _registered[kind] = Kind(kind, run, queue or kind, at_once, per_hour, spends)
 
 
 def names() -> tuple[str, ...]:
-    return tuple(_KINDS)
+    return tuple(_known())
 
 
 def get(kind: str) -> Kind:
-    try:
-        return _KINDS[kind]
-    except KeyError:
-        raise NotFound(
-            f"no job of the kind '{kind}' is known", f"known: {', '.join(_KINDS)}"
-        ) from None
+    known = _known()
+    if kind not in known:
+        raise NotFound(f"no job of the kind '{kind}' is known", f"known: {', '.join(known)}")
+    return known[kind]
 
 
 def runner(kind: str) -> Run:
     """The function that does jobs of this kind, imported now."""
     known = get(kind)
-    if kind in _FUNCTIONS:
-        return _FUNCTIONS[kind]
+    if kind in _functions:
+        return _functions[kind]
     module, _, name = known.run.partition(":")
     try:
         return cast("Run", getattr(import_module(module), name))
@@ -87,7 +91,5 @@ def job_id(kind: str, key: str) -> str:
     return f"{kind}-{sha256(both).hexdigest()[:12]}"
 
 
-register("review", "tacit.learn.review.job:run", spends=True)
-register("improve", "tacit.learn.improve.job:run", spends=True)
-register("curate", "tacit.learn.curate.job:run", per_hour=-1)
-register("schedule", "tacit.work.schedules.job:run", at_once=3, per_hour=-1)
+def _known() -> dict[str, Kind]:
+    return {kind.name: kind for kind in _OURS} | _registered

@@ -5,7 +5,6 @@ change that landed. A link in a project stays out of `git status` like the skill
 """
 
 import os
-from collections.abc import Callable
 
 from tacit.base import paths
 from tacit.base.events import bus
@@ -14,8 +13,6 @@ from tacit.changes.change import Applied
 from tacit.changes.place import SHARED
 from tacit.skills.links import LINKED, Linked, link_into, unlink_from
 from tacit.traces.connect.registry import CONNECTORS
-
-_listening: list[Callable[[], None]] = []
 
 
 def link(host: str, cwd: str | None = None) -> Linked:
@@ -38,8 +35,7 @@ def unlink(host: str) -> tuple[str, ...]:
 
 def listen() -> None:
     """From now on, links follow each change that lands in this process. Twice is once."""
-    if not _listening:
-        _listening.append(bus.subscribe(Applied, _follow))
+    bus.subscribe_once(Applied, _follow)
 
 
 def _follow(applied: Applied) -> None:

@@ -146,21 +146,16 @@ def test_what_failed_in_a_run_is_repaired_as_everywhere(
     from tacit.work import glue, requests
 
     monkeypatch.setenv("TACIT_WORKER", "1")
-    monkeypatch.setattr(glue, "_listening", [])
     folder = home / ".agents" / "skills" / "look-up"
     folder.mkdir(parents=True)
     head = "name: look-up\ndescription: Looks up.\nmetadata:\n  source: auto-skill"
     (folder / "SKILL.md").write_text(f"---\n{head}\n---\n\nRead missing.txt.\n")
     miss = ToolUse("read_file", {"path": "missing.txt"})
     serving([miss, miss, miss, "It is not there."])
-    bus.errors.clear()
     glue.listen()
-    try:
-        schedule = every(home, skills=skills)
-        assert jobs.run(due(schedule)).outcome == "done"
-        name = schedule.name
-    finally:
-        glue._listening.pop()()
+    schedule = every(home, skills=skills)
+    assert jobs.run(due(schedule)).outcome == "done"
+    name = schedule.name
     assert [str(error) for _, error in bus.errors] == []
     (asked,) = requests.waiting()
     assert (asked.kind, asked.payload["skill"]) == ("improve", skills[0] if skills else name)
