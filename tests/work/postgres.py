@@ -1,7 +1,6 @@
-"""A real PostgreSQL server of the tests' own, from the programs in PyPI's pgserver.
+"""A real PostgreSQL server of the tests' own, from the programs that are installed.
 
-The programs are run directly: the package's own starter would add a user to the system when run as
-root. PostgreSQL refuses to run as root, so there it runs as `nobody`, which every system has.
+PostgreSQL refuses to run as root, so there it runs as `nobody`, which every system has.
 """
 
 import os
@@ -11,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,10 +28,7 @@ _SETTINGS = {
 @contextmanager
 def server() -> Iterator[str]:
     """The address of a running server; the test is skipped, with the reason, if there is none."""
-    found = find_spec("pgserver")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("pgserver is not installed")
-    programs = Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+    programs = _programs()
     # Not under pytest's folder: that one is closed to other users. Short, for the socket's sake.
     folder = Path(tempfile.mkdtemp(prefix="tacit-pg-", dir="/tmp"))
     user: dict[str, object] = {}
@@ -67,6 +62,16 @@ def server() -> Iterator[str]:
         running.terminate()
         running.wait(60)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _programs() -> Path:
+    """The folder with `initdb` and `postgres`: Debian keeps it off the path, one a version."""
+    kept = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    known = os.pathsep.join([*map(str, reversed(kept)), os.environ["PATH"]])
+    initdb = shutil.which("initdb", path=known)
+    if initdb is None:
+        pytest.skip("no PostgreSQL server is installed; on Debian: apt-get install postgresql")
+    return Path(initdb).resolve().parent
 
 
 def _wait(running: "subprocess.Popen[bytes]", folder: Path) -> None:
