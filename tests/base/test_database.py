@@ -1,5 +1,6 @@
 """tacit.db: opened the same way by all, migrated once, and clear about what is wrong with it."""
 
+import ast
 import os
 import sqlite3
 import stat
@@ -181,3 +182,40 @@ FROM a').fetchone()[0])"
     )
     first.close()
     assert counted.stdout.strip() == "1"
+
+
+_OPENS = {"sqlite3.connect", "database.connect", "Store.open", "open_store"}
+"""Calls that hand out something that has to be closed."""
+_CLOSES = {"closing", "contextlib.closing", "click.get_current_context().with_resource"}
+_HAND_ON = {"connect", "open", "open_store", "_try"}
+"""Functions that hand on what they open, and close it themselves where they fail."""
+
+
+def test_all_that_is_opened_in_the_source_is_closed() -> None:
+    """Each connection is opened for a block, or by a function whose callers do so."""
+    left = []
+    for path in (Path(__file__).parents[2] / "src").rglob("*.py"):
+        tree = ast.parse(path.read_bytes())
+        safe = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.With | ast.AsyncWith):
+                safe |= {item.context_expr for item in node.items}
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) in _CLOSES:
+                safe |= set(node.args)
+            elif isinstance(node, ast.FunctionDef) and node.name in _HAND_ON:
+                safe |= set(ast.walk(node))
+        left += [
+            f"{path}:{node.lineno}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in _OPENS and node not in safe
+        ]
+    assert left == []
+
+
+def test_what_cannot_be_migrated_is_not_left_open(tmp_path: Path) -> None:
+    """A database of a later version is refused, and nothing keeps it open."""
+    path = str(tmp_path / "x.db")
+    database.connect(path, tables=[("one", STEPS)]).close()
+    with pytest.raises(Newer):
+        database.connect(path, tables=[("one", STEPS[:1])])
+    assert not list(tmp_path.glob("x.db-*"))

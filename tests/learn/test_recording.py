@@ -130,6 +130,6 @@ def test_what_was_forgotten_leaves_numbers_only(store: Store) -> None:
     store.write(session((used("a"), secret)))
     catch_up(store)
     store.remove(["claude-code:s1"], by_user=True)
-    connection = open_tables()
-    assert len(uses_of(connection, ["a"])) == 1
-    assert "the-secret-word" not in "".join(connection.iterdump())
+    with open_tables() as connection:
+        assert len(uses_of(connection, ["a"])) == 1
+        assert "the-secret-word" not in "".join(connection.iterdump())

@@ -336,13 +336,7 @@ def _sum(connection: sqlite3.Connection, moment: datetime) -> Spent:
 
 
 def _open() -> "closing[sqlite3.Connection]":
-    connection = database.connect(wait=_WAIT)
-    try:
-        database.migrate(connection, "spending", STEPS)
-    except BaseException:
-        connection.close()
-        raise
-    return closing(connection)
+    return closing(database.connect(wait=_WAIT, tables=[("spending", STEPS)]))
 
 
 def _written(work: Callable[[sqlite3.Connection], T]) -> tuple[T | None, str]:

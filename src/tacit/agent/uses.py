@@ -57,16 +57,13 @@ class Use(msgspec.Struct, frozen=True):
 
 def uses(skill: str = "", *, path: str | None = None) -> list[Use]:
     """The recorded uses of a skill, or of all, newest first."""
-    connection = _open(path)
-    try:
-        names = ", ".join(Use.__struct_fields__)
+    names = ", ".join(Use.__struct_fields__)
+    with _open(path) as connection:
         rows = connection.execute(
             f"SELECT {names} FROM uses WHERE ? IN ('', skill) ORDER BY at DESC, id DESC",  # noqa: S608
             (skill,),
         )
         return [msgspec.convert(dict(row), Use) for row in rows.fetchall()]
-    finally:
-        connection.close()
 
 
 def recently_used(most: int = 50) -> tuple[str, ...]:
@@ -74,7 +71,7 @@ def recently_used(most: int = 50) -> tuple[str, ...]:
     if not os.path.exists(database.default_path()):
         return ()
     try:
-        with contextlib.closing(_open(None)) as connection:
+        with _open(None) as connection:
             rows = connection.execute(
                 "SELECT skill FROM uses GROUP BY skill ORDER BY MAX(at) DESC, skill LIMIT ?",
                 (most,),
@@ -133,24 +130,18 @@ class Recorder:
         if self.trouble:
             return
         try:
-            connection = _open(None)
-            try:
-                with database.explained(database.default_path()), database.transaction(connection):
-                    work(connection)
-            finally:
-                connection.close()
+            with (
+                _open(None) as connection,
+                database.explained(database.default_path()),
+                database.transaction(connection),
+            ):
+                work(connection)
         except TacitError as error:
             self.trouble = error.message
 
 
-def _open(path: str | None) -> sqlite3.Connection:
-    connection = database.connect(path, wait=2.0)
-    try:
-        database.migrate(connection, "agent", STEPS)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def _open(path: str | None) -> "contextlib.closing[sqlite3.Connection]":
+    return contextlib.closing(database.connect(path, wait=2.0, tables=[("agent", STEPS)]))
 
 
 def _now() -> str:

@@ -27,11 +27,18 @@ def default_path() -> str:
     return os.path.join(paths.folders().data, FILE_NAME)
 
 
-def connect(path: str | None = None, *, wait: float = WAIT_SECONDS) -> sqlite3.Connection:
+def connect(
+    path: str | None = None,
+    *,
+    wait: float = WAIT_SECONDS,
+    tables: Sequence[tuple[str, Sequence[str]]] = (),
+) -> sqlite3.Connection:
     """Open the database at `path`, else the user's tacit.db, making it when it is not there.
 
-    The connection is in autocommit mode (use `transaction`), belongs to the thread that opened it
-    and gives rows that can be read by name. Raises `Damaged`, `Busy` or `Unwritable`.
+    `tables` are made where they are missing: layers with their steps, as for `migrate`. The
+    connection is in autocommit mode (use `transaction`), belongs to the thread that opened it and
+    gives rows that can be read by name; whoever opens it closes it, in a `with closing(…)` where it
+    can. Raises `Damaged`, `Busy`, `Unwritable` or `Newer`.
     """
     path = path or default_path()
     with explained(path):
@@ -46,6 +53,8 @@ def connect(path: str | None = None, *, wait: float = WAIT_SECONDS) -> sqlite3.C
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            for layer, steps in tables:
+                migrate(connection, layer, steps)
         except BaseException:
             connection.close()
             raise

@@ -165,9 +165,7 @@ class Inbox:
             connection.execute("DELETE FROM proposals WHERE id = ?", (proposal,))
 
     def _open(self) -> "closing[sqlite3.Connection]":
-        connection = database.connect(self._path)
-        database.migrate(connection, "changes", STEPS)
-        return closing(connection)
+        return closing(database.connect(self._path, tables=[("changes", STEPS)]))
 
     def _read(self, where: str, values: tuple[object, ...]) -> list[Proposal]:
         with self._open() as connection:

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from contextlib import closing
 
 from tacit.base import database
 from tacit.base.errors import TacitError
@@ -17,7 +16,7 @@ def check_uses() -> list[Finding]:
     if not os.path.exists(database.default_path()):
         return []
     try:
-        with closing(Store.open()) as store:
+        with Store.open() as store:
             said = trouble(store.connection)
     except (TacitError, sqlite3.Error):
         return []  # the whole file is damaged, which its own check says
@@ -34,5 +33,5 @@ def _make_again() -> None:
     from tacit.learn.curate.rebuilding import rebuild
     from tacit.traces.store import Store
 
-    with closing(Store.open()) as store:
+    with Store.open() as store:
         rebuild(store)

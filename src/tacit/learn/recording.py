@@ -8,6 +8,7 @@ counts once. No text of a session is kept here: what is forgotten leaves numbers
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -59,6 +60,7 @@ STEPS = (
     ) STRICT, WITHOUT ROWID;
     """,
 )
+_TABLES = (("agent", OWN_STEPS), ("usage", STEPS))
 _FIELDS = ("skill", "digest", "by", "at", "session", "project", "calls", "failed")
 
 
@@ -74,8 +76,8 @@ class Viewed(msgspec.Struct, frozen=True):
 
 def prepare(connection: sqlite3.Connection) -> None:
     """Make the tables of this module, and those that it reads, where they are not there."""
-    database.migrate(connection, "agent", OWN_STEPS)
-    database.migrate(connection, "usage", STEPS)
+    for layer, steps in _TABLES:
+        database.migrate(connection, layer, steps)
 
 
 def catch_up(store: Store, versions_in: Callable[[str], VersionOf] | None = None) -> list[str]:
@@ -151,16 +153,11 @@ def record(
 
 def viewed(skill: str, by: By = "user", path: str | None = None) -> None:
     """Note that somebody looked at a skill. Raises what the database raises."""
-    connection = open_tables(path)
-    try:
-        with database.transaction(connection):
-            connection.execute(
-                "INSERT INTO views VALUES (?, ?, ?, '', 1)"
-                " ON CONFLICT DO UPDATE SET times = times + 1",
-                (skill, by, f"{datetime.now(UTC):%Y-%m-%d}"),
-            )
-    finally:
-        connection.close()
+    with open_tables(path) as connection, database.transaction(connection):
+        connection.execute(
+            "INSERT INTO views VALUES (?, ?, ?, '', 1) ON CONFLICT DO UPDATE SET times = times + 1",
+            (skill, by, f"{datetime.now(UTC):%Y-%m-%d}"),
+        )
 
 
 def uses_of(connection: sqlite3.Connection, skills: Iterable[str] = ()) -> list[Use]:
@@ -205,15 +202,9 @@ def views_of(connection: sqlite3.Connection) -> list[Viewed]:
     return [msgspec.convert(dict(row), Viewed) for row in rows]
 
 
-def open_tables(path: str | None = None) -> sqlite3.Connection:
-    """tacit.db with the tables of uses in it."""
-    connection = database.connect(path)
-    try:
-        prepare(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def open_tables(path: str | None = None) -> "closing[sqlite3.Connection]":
+    """tacit.db with the tables of uses in it, for a `with` block."""
+    return closing(database.connect(path, tables=_TABLES))
 
 
 def versions_for(project: str) -> VersionOf:

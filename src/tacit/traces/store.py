@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Self
 
 import msgspec
 
@@ -60,11 +61,25 @@ class Store:
 
     @classmethod
     def open(cls, path: str | None = None, redact: Redact | None = None) -> "Store":
-        """The store in the user's tacit.db, or in the one at `path`."""
-        return cls(database.connect(path), redact)
+        """The store in the user's tacit.db, or in the one at `path`; in a `with`, or to be closed.
+
+        One that cannot be used leaves nothing open.
+        """
+        connection = database.connect(path)
+        try:
+            return cls(connection, redact)
+        except BaseException:
+            connection.close()
+            raise
 
     def close(self) -> None:
         self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     @property
     def connection(self) -> sqlite3.Connection:

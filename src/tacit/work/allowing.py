@@ -63,11 +63,9 @@ def _budget(learn: LearnSettings) -> Allowed:
 
 
 def _is_here(session: str) -> bool:
-    store = Store.open()
-    try:
-        store.find(session)
-    except NotFound:
-        return False
-    finally:
-        store.close()
+    with Store.open() as store:
+        try:
+            store.find(session)
+        except NotFound:
+            return False
     return True

@@ -6,7 +6,6 @@ here is it known that the answer is a job. Their code is imported when an event 
 
 import os
 import time
-from contextlib import closing
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -97,7 +96,7 @@ def _stored(stored: SessionStored) -> None:
     from tacit.learn.recording import record
     from tacit.traces.store import Store
 
-    with closing(Store.open()) as store:
+    with Store.open() as store:
         if stored.status in ("new", "grown"):
             record(store, stored.id)
         if stored.ended:

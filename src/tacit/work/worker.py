@@ -184,11 +184,8 @@ def take_up(session: QuietSession) -> bool:
         if source is None:
             log(f"{name}: no transcript was found")
         else:
-            store = Store.open()
-            try:
+            with Store.open() as store:
                 written = store.take_in(registry.get(source.host), source)
-            finally:
-                store.close()
             log(f"{name}: {written.status}, {written.turns} turns")
             stored = written.status in ("new", "grown")
             if written.id:

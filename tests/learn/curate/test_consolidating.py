@@ -190,8 +190,8 @@ def test_ten_look_alikes_into_two_umbrellas_and_back(clouds: Library) -> None:
 def test_by_the_index_only_what_is_alike_is_a_cluster(clouds: Library) -> None:
     """The ten are found, the others are not among them; pinned ones and the user's never are."""
     assert clouds.propose("deploy-aws", Pin()).applied
-    connection = open_tables()
-    found = clusters(clouds.world(), look(clouds.world(), connection))
+    with open_tables() as connection:
+        found = clusters(clouds.world(), look(clouds.world(), connection))
     skills = [skill for cluster in found for skill in cluster.skills]
     wanted = {f"{kind}-{cloud}" for kind in ("deploy", "rollback") for cloud in CLOUDS}
     assert set(skills) == wanted - {"deploy-aws"}

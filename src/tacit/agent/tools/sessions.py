@@ -17,12 +17,9 @@ class SearchSessions(msgspec.Struct, frozen=True):
 
 async def search_sessions(call: SearchSessions, context: Context) -> Result:
     def find() -> list[Hit]:
-        store = Store.open()
-        try:
-            where = "" if call.everywhere else context.project
+        where = "" if call.everywhere else context.project
+        with Store.open() as store:
             return store.search(call.query, project=where, limit=max(1, min(call.limit, 50)))
-        finally:
-            store.close()
 
     try:
         hits = await asyncio.to_thread(find)

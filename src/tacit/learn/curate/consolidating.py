@@ -6,7 +6,6 @@ library already. Here it lands, or waits for the user's word, as the settings sa
 """
 
 import os
-from contextlib import closing
 
 import msgspec
 
@@ -42,7 +41,7 @@ def consolidate(
     lock = os.path.join(world.data, "locks", "curate.lock")
     with (
         locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
-        closing(Store.open(world.database)) as store,
+        Store.open(world.database) as store,
     ):
         sound_tables(world, store)
         book = Book(store.connection)
@@ -72,7 +71,7 @@ def accept(world: World, start: str) -> Report | None:
     lock = os.path.join(world.data, "locks", "curate.lock")
     with (
         locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
-        closing(Store.open(world.database)) as store,
+        Store.open(world.database) as store,
     ):
         book = Book(store.connection)
         run = next((r for r in book.curations("waiting") if _is(r.id, start)), None)

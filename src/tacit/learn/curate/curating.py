@@ -8,7 +8,6 @@ the next one and nothing lands twice. What was used since the plan was made is l
 import hashlib
 import os
 from collections import Counter
-from contextlib import closing
 from datetime import datetime, timedelta
 
 import msgspec
@@ -71,7 +70,7 @@ def curate(world: World, settings: Settings, *, by: str = "user") -> Report:
     lock = os.path.join(world.data, "locks", "curate.lock")
     with (
         locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
-        closing(Store.open(world.database)) as store,
+        Store.open(world.database) as store,
     ):
         notes = sound_tables(world, store)
         book = Book(store.connection)

@@ -1,7 +1,6 @@
 """How the library stands between two runs of curation: ages, uses, what is due and what waits."""
 
 from collections import Counter
-from contextlib import closing
 from datetime import datetime
 
 import msgspec
@@ -64,7 +63,7 @@ def status(world: World, settings: Settings) -> Status:
     """How every skill stands now. Changes nothing but the records of uses, which are caught up."""
     rules = Rules.of(settings.curate)
     now = world.clock.now()
-    with closing(Store.open(world.database)) as store:
+    with Store.open(world.database) as store:
         recording.catch_up(store)
         book = Book(store.connection)
         noted, looked = book.noted(), book.looked()

@@ -79,7 +79,7 @@ def known_places(database: str) -> list[Place]:
 
 
 def _projects(database: str) -> list[str]:
-    with closing(Store.open(database)) as store:
+    with Store.open(database) as store:
         rows = store.connection.execute("SELECT DISTINCT project FROM sessions").fetchall()
     return sorted(row["project"] for row in rows if os.path.isdir(row["project"] or "\0"))
 

@@ -32,11 +32,8 @@ class Wanted(msgspec.Struct, frozen=True):
 def run(job: Job) -> Done:
     """Do the job. The same job done twice is the same as once."""
     wanted = _wanted(job.payload)
-    store = Store.open()
-    try:
+    with Store.open() as store:
         return _judge(store, wanted) if wanted.probation else _repair(store, wanted, job)
-    finally:
-        store.close()
 
 
 def _wanted(payload: dict[str, Any]) -> Wanted:

@@ -1,8 +1,5 @@
 """The job: one session, reviewed once. What the queue calls, and what it hands back."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from tacit.base.errors import NotFound
 from tacit.base.job import Done, Job
 from tacit.base.settings import load
@@ -22,7 +19,7 @@ _TRIES = 3
 
 def run(job: Job) -> Done:
     """Review the session of `job.payload`. Twice is the same as once, by the job's id."""
-    with _opened() as store:
+    with Store.open() as store:
         stored = _find(store, str(job.payload.get("session", "")))
         trace = store.trace(stored.id)
         model = str(job.payload.get("model", ""))
@@ -82,12 +79,3 @@ def _find(store: Store, name: str) -> Stored:
     if not name:
         raise NotFound("the job names no session", "see: tacit jobs")
     return store.find(name)
-
-
-@contextmanager
-def _opened() -> Iterator[Store]:
-    store = Store.open()
-    try:
-        yield store
-    finally:
-        store.close()

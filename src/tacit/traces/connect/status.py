@@ -53,11 +53,8 @@ def _sessions() -> dict[str, int] | None:
     if not os.path.exists(database.default_path()):
         return {}
     try:
-        store = Store.open()
-        try:
+        with Store.open() as store:
             return store.counts()
-        finally:
-            store.close()
     except (TacitError, sqlite3.Error):
         return None
 

@@ -106,11 +106,8 @@ def account(learn: LearnSettings, days: int, *, now: datetime | None = None) -> 
 
 def _chats(since: datetime) -> Spent:
     """The user's own conversations, by what their sessions say; `requests` counts conversations."""
-    store = Store.open()
-    try:
+    with Store.open() as store:
         usages = [s.head.usage for s in store.sessions(host="tacit", since=since, limit=100_000)]
-    finally:
-        store.close()
     return Spent(
         requests=len(usages),
         unpriced=sum(usage.cost is None for usage in usages),

@@ -36,7 +36,7 @@ def command(what: str | None, before: str | None, yes: bool, as_json: bool) -> i
     if bool(what) == bool(before):
         raise Usage("say what to forget", "a session, a folder, or --before 90d")
     moment = parse_since(before) if before else None
-    store = Store.open()
+    store = click.get_current_context().with_resource(Store.open())
     folder = _folder(what) if what else ""
     about = folder or what or f"sessions before {before}"
     if not yes:

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import click
 import msgspec
@@ -58,7 +58,7 @@ def command(name: str, limit: int, as_json: bool) -> int:
     gate, library = gating.open_gate(everywhere=True)
     target = gating.find(gate, library, name)
     log = list(target.site.history.log(target.skill))
-    with closing(Store.open()) as store:
+    with Store.open() as store:
         recording.catch_up(store)
         uses, views = _recorded(store.connection, target)
         verdicts = probation.verdicts(store.connection, target.skill)

@@ -35,7 +35,7 @@ def command(what: str, since: str | None, as_json: bool) -> int:
     """
     chosen = sources(what, parse_since(since) if since else None)
     chosen_settings = settings.load().settings.traces
-    store = open_store(chosen_settings)
+    store = click.get_current_context().with_resource(open_store(chosen_settings))
     hidden = as_json or not sys.stderr.isatty()
     with click.progressbar(
         length=len(chosen), label="reading sessions", file=sys.stderr, hidden=hidden

@@ -39,7 +39,7 @@ def command(skill: str, session: str, as_json: bool) -> int:
     """
     settings = load().settings
     name = Library(settings=settings).get(skill).name
-    store = Store.open()
+    store = click.get_current_context().with_resource(Store.open())
     take_in(store, sources("tacit"))
     case = find_case(store, store.find(session).id, skill, settings) if session else None
     case = case or _last_failed(store, name, settings)

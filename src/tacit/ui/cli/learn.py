@@ -2,7 +2,7 @@
 
 import os
 import sys
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -85,7 +85,7 @@ def command(**given: Any) -> int:
     linking.listen()
     # Where nobody may be watching, what lands is told later as well.
     watched = sys.stdout.isatty()
-    with closing(Store.open()) as store, nullcontext() if watched else noticing.listening():
+    with Store.open() as store, nullcontext() if watched else noticing.listening():
         found = _sessions(store, options)
         model, why = ("", "") if options.no_model else _model(settings)
         if model:

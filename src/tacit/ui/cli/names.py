@@ -45,14 +45,11 @@ def _sessions() -> Iterable[tuple[str, str]]:
     from tacit.base.terminal import one_line
     from tacit.traces.store import Store
 
-    store = Store.open()
-    try:
+    with Store.open() as store:
         return [
             (s.head.session, one_line(f"{s.head.host}, {ago(s.head.ended)}: {s.head.title}"))
             for s in store.sessions(limit=_MOST)
         ]
-    finally:
-        store.close()
 
 
 def _hosts() -> Iterable[tuple[str, str]]:

@@ -90,7 +90,8 @@ def _search_sessions(query: str, limit: int, as_json: bool) -> int:
     from tacit.base.paths import shorten
     from tacit.traces.store import Store
 
-    hits = Store.open().search(query, limit=limit)
+    with Store.open() as store:
+        hits = store.search(query, limit=limit)
     if as_json:
         output.write_json({"query": query, "turns": hits})
         return 0 if hits else 1

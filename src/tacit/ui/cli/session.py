@@ -26,7 +26,7 @@ Examples:
 @output.json_option
 def command(name: str, full: bool, as_json: bool) -> int:
     """Show one session as a timeline, with failures and corrections marked."""
-    store = Store.open()
+    store = click.get_current_context().with_resource(Store.open())
     stored = store.find(name)
     trace = store.trace(stored.id)
     if as_json:

@@ -68,7 +68,7 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
     """
     import os
 
-    store = Store.open()
+    store = click.get_current_context().with_resource(Store.open())
     folder = os.path.abspath(os.path.expanduser(project)) if project else ""
     moment = parse_since(since) if since else None
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)

@@ -27,7 +27,7 @@ def command(quiet: float, as_json: bool) -> int:
     For agents that are not connected by hooks. Runs until Ctrl-C.
     """
     glue.listen()
-    store = Store.open()
+    store = click.get_current_context().with_resource(Store.open())
     if not as_json:
         click.echo(f"Watching {', '.join(shorten(f) for f in folders()) or 'nothing: no agents'}")
 

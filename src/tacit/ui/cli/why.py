@@ -40,7 +40,7 @@ def command(session: str, as_json: bool) -> int:
     """
     from tacit.learn.improve.accounts import accounts
 
-    store = Store.open()
+    store = click.get_current_context().with_resource(Store.open())
     stored = store.find(session)
     ledger = Ledger(store.connection)
     reviews, decisions = ledger.of(stored.id), ledger.decisions(stored.id)

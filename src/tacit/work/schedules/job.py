@@ -7,7 +7,6 @@ over. A session in the middle of which the kill came begins anew.
 
 import asyncio
 import os
-from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -183,7 +182,7 @@ def _store(session: str) -> None:
         source = find_source(HOST, session) if session else None
         if source is None:
             return
-        with closing(Store.open()) as store:
+        with Store.open() as store:
             written = store.take_in(registry.get(HOST), source)
         if written.id:
             bus.publish(SessionStored(written.id, written.status, ended=True))

@@ -100,10 +100,12 @@ def run_id(schedule: str, due: datetime) -> str:
 @contextmanager
 def opened() -> Iterator[sqlite3.Connection]:
     """tacit.db with the tables of schedules. Raises `Damaged`, `Busy`, `Unwritable`, `Newer`."""
-    with closing(database.connect()) as connection:
-        database.migrate(connection, "schedules", STEPS)
-        with database.explained(database.default_path()):
-            yield connection
+    tables = [("schedules", STEPS)]
+    with (
+        closing(database.connect(tables=tables)) as connection,
+        database.explained(database.default_path()),
+    ):
+        yield connection
 
 
 @contextmanager
