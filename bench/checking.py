@@ -40,7 +40,7 @@ def measure_lint(bench: Bench) -> Iterator[Figure]:
 
 def _unpack_named(bench: Bench, folder: str) -> int:
     """A sample, each skill in a folder of its own name: the standard wants it so."""
-    from tacit.skills.reading import parse_skill
+    from tacit.skills.skill_file import parse_skill
 
     skills = bench.pool.skills
     step = max(len(skills) // bench.options.sample, 1) if bench.options.sample else 1

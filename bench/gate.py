@@ -19,11 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tacit.changes import apply, gate, journal, judging, plan
+from tacit.changes import gate, gate_steps, journal, skill_state
+from tacit.changes import gate as apply
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import LibraryNeighbours, Nobody
-from tacit.changes.objects import git_environment
+from tacit.changes.git_store import git_environment
+from tacit.changes.neighbours import LibraryNeighbours, NoNeighbours
 from tacit.changes.place import Place
 
 BODY = "".join(
@@ -71,7 +72,7 @@ def fill(root: Path, count: int) -> None:
 
 
 def new_gate(root: Path) -> Gate:
-    return Gate([Place(str(root))], neighbours=Nobody(), data=str(root.parent / "data"))
+    return Gate([Place(str(root))], neighbours=NoNeighbours(), data=str(root.parent / "data"))
 
 
 def with_library(root: Path) -> Gate:
@@ -168,14 +169,14 @@ def measured(times: dict[str, float]) -> Iterator[None]:
     """Time the steps of the gate, by standing in for the functions that make them."""
     steps = (
         (gate, "build", "read and work out"),
-        (judging, "judge_standard", "standard"),
-        (judging.Judge, "_scan", "scan"),
-        (judging, "judge_size", "size"),
-        (judging, "judge_duplicate", "near-duplicate"),
+        (gate_steps, "judge_standard", "standard"),
+        (gate_steps.Judge, "_scan", "scan"),
+        (gate_steps, "judge_size", "size"),
+        (gate_steps, "judge_duplicate", "near-duplicate"),
         (apply, "prepare", "commits and stage"),
         (apply, "carry_out", "journal, swap and refs"),
         (apply, "clean", "clean the stage"),
-        (plan.History, "commit", "  of which the commit"),
+        (skill_state.History, "commit", "  of which the commit"),
         (journal.Journal, "write", "  of which the journal"),
     )
     kept = [(owner, name, getattr(owner, name)) for owner, name, _ in steps]

@@ -20,10 +20,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from host_agents import Agent
+from host_programs import Place, default_cache, install, is_there, prepare, run
+
 from tacit.testing import ModelServer, Request, ToolUse, toolless
-from tacit.testing.agents import Agent
-from tacit.testing.headless import Place, prepare, run
-from tacit.testing.installing import default_cache, install, is_there
 
 _SKILL = (
     "---\nname: {name}\ndescription: How to {name} this project.\n---\n\n# {name}\n\nCarefully.\n"
@@ -40,7 +40,7 @@ def main() -> int:
     rows = [
         ("Tacit", _measure(lambda server, home: _tacit(server, home, count), ToolUse("list_files")))
     ]
-    from tacit.testing.agents import AGENTS
+    from host_agents import AGENTS
 
     found = AGENTS.values() if isinstance(AGENTS, dict) else AGENTS
     for agent in (agent for agent in found if agent.name in ("qwen-code", "hermes")):
@@ -94,11 +94,11 @@ def _tacit(server: ModelServer, home: Path, count: int) -> None:
     project = home / "project"
     (project / ".git").mkdir(parents=True)
     _write_skill(home / ".agents/skills", "test")
-    from tacit.agent.session import Session
+    from tacit.agent.agent_session import Session
     from tacit.base import settings
 
     flags = {"agent.model": "openai:mock", "agent.base_url": f"{server.url}/v1"}
-    chosen = settings.load(str(project), flags).settings
+    chosen = settings.load_settings(str(project), flags).settings
     resuming = ""
 
     async def say(session: Session, message: str) -> None:

@@ -38,11 +38,11 @@ def catalogue() -> dict[str, Any]:
 def load() -> dict[str, Any]:
     """The index of all roots, brought up to date."""
     from tacit.base import paths
-    from tacit.skills import index, indexing  # noqa: F401
-    from tacit.skills.scopes import roots
+    from tacit.skills import index, index_builder  # noqa: F401
+    from tacit.skills.scopes import skill_roots
 
     clock = Clock()
-    for root in roots(os.getcwd()):
+    for root in skill_roots(os.getcwd()):
         index.load(root.path, paths.folders().cache)
     return clock.read()
 
@@ -50,7 +50,7 @@ def load() -> dict[str, Any]:
 def open_search() -> dict[str, Any]:
     """The search index, brought up to date; the library itself is not part of the figure."""
     from tacit.skills.library import Library
-    from tacit.skills.search import Search
+    from tacit.skills.skill_search import Search
 
     library = Library()
     len(library)  # makes its entries
@@ -66,7 +66,7 @@ def search(file: str) -> dict[str, Any]:
     the skills that share a name told apart.
     """
     from tacit.skills.library import Library
-    from tacit.skills.search import Search
+    from tacit.skills.skill_search import Search
 
     with open(file, encoding="utf-8") as lines:
         queries = json.load(lines)
@@ -90,7 +90,7 @@ def lint(folder: str) -> dict[str, Any]:
     """Each skill below a folder by `lint(strict=True)` and by the standard's own validator."""
     from skills_ref import validate  # type: ignore[import-untyped]
 
-    from tacit.skills.lint import lint as check
+    from tacit.skills.skill_lint import lint as check
 
     def ours(path: str) -> bool:
         return not any(found.severity == "error" for found in check(path, strict=True))

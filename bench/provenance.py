@@ -15,9 +15,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tacit.learn.provenance.check import Witness
-from tacit.learn.provenance.sources import sources
-from tacit.testing.sessions import made, ran
+from tacit.learn.provenance.witness import Witness, sources
+from tacit.testing.sample_sessions import made, ran
 
 
 def main() -> int:

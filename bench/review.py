@@ -25,11 +25,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from host_agents import HERMES, QWEN_CODE, Agent, ToolShape
+from host_programs import (
+    Place,
+    default_cache,
+    environment,
+    install,
+    is_there,
+    prepare,
+    run,
+    transcripts,
+)
 
 from tacit.testing import ModelServer, Request, ToolUse, toolless
-from tacit.testing.agents import HERMES, QWEN_CODE, Agent, ToolShape
-from tacit.testing.headless import Place, environment, prepare, run, transcripts
-from tacit.testing.installing import default_cache, install, is_there
 
 PROMPT = "Look through the project, build it, and tell me what the modules do. Always use VERSION."
 _ASKED = "Review the conversation above"
@@ -241,13 +249,13 @@ def review_here(session: str, url: str) -> int:
     """The job, as the worker does it: its imports are done, the child's are not."""
     from tacit.base import config_file
     from tacit.base.job import Job
-    from tacit.learn.review.job import run as review
-    from tacit.traces.hosts.host import Source
-    from tacit.traces.hosts.registry import get
+    from tacit.learn.review.review_job import run_review as review
+    from tacit.traces.host import Source
+    from tacit.traces.host_registry import get
     from tacit.traces.store import Store
 
     values = {"agent.model": "openai:mock", "agent.base_url": f"{url}/v1"}
-    config_file.put(values | {"learn.approval": "auto"})
+    config_file.set_values(values | {"learn.approval": "auto"})
     store = Store.open()
     name = store.take_in(get("qwen"), Source("qwen", session)).id
     store.close()

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import msgspec
 
-from tacit.traces.hosts import registry
-from tacit.traces.hosts.host import Source
-from tacit.traces.reading import Reading
+from tacit.traces import host_registry
+from tacit.traces.assembler import Reading
+from tacit.traces.host import Source
 from tacit.traces.store import Store
 
 MB = 1024 * 1024
@@ -62,13 +62,13 @@ def msgspec_alone(path: Path) -> None:
 
 
 def ours(host: str, path: Path) -> int:
-    return sum(1 for _ in Reading(registry.get(host), Source(host, str(path))))
+    return sum(1 for _ in Reading(host_registry.get(host), Source(host, str(path))))
 
 
 def stored(host: str, path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(os.path.join(folder, "x.db"), lambda text: (text, {}))
-        store.take_in(registry.get(host), Source(host, str(path)))
+        store.take_in(host_registry.get(host), Source(host, str(path)))
         store.close()
 
 

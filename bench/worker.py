@@ -14,8 +14,8 @@ from bench.measure import Shell, alternate
 ROUNDS = 10
 _JOB = """
 import os, sys
-from tacit.base.job import Done
-from tacit.work import kinds, requests
+from tacit.base.job import JobResult as Done
+from tacit.work import job_kinds as kinds, job_queue as requests
 from tacit.work.worker import work
 kinds.register("bench", lambda job: Done("nothing", "", ()), queue="bench")
 for number in range(int(sys.argv[1])):

@@ -1,7 +1,7 @@
 """Read a SKILL.md that exists only in memory, and say what is wrong with it."""
 
 from tacit import parse_skill
-from tacit.skills.lint import lint_text
+from tacit.skills.skill_lint import lint_text
 
 TEXT = """---
 name: Release Notes

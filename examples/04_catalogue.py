@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from tacit import Library, Settings
-from tacit.base.sections import SkillSettings
+from tacit.base.settings import SkillSettings
 
 with tempfile.TemporaryDirectory() as folder:
     skill = Path(folder) / "team-review"

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 
 from tacit import Gate, Place, make_change
-from tacit.base.events import bus
-from tacit.changes import checks
-from tacit.changes.approval import Answer
-from tacit.changes.case import Case
+from tacit.base.event_bus import bus
+from tacit.changes import change_checks
 from tacit.changes.change import Applied, Create, Edit, Refusal
-from tacit.changes.neighbours import Nobody
+from tacit.changes.effect import Effect
+from tacit.changes.gate_steps import Answer
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.scan import scan
-from tacit.changes.scan.report import Finding, Report
+from tacit.changes.scan.scan_report import Finding, Report
 
 SKILL = b"---\nname: greet\ndescription: Greet somebody by name.\n---\n\nSay hello.\n"
 
@@ -34,7 +34,7 @@ def house_scan(
     return msgspec.structs.replace(report, findings=(*shouting, *report.findings))
 
 
-def ask(case: Case, asks: tuple[Refusal, ...]) -> Answer:
+def ask(case: Effect, asks: tuple[Refusal, ...]) -> Answer:
     """Stands for a dialog: consents to small changes, leaves the rest for later."""
     print("asked:", asks[0].reason)
     return "yes" if len(case.new["SKILL.md"].data) < 500 else "later"
@@ -43,7 +43,7 @@ def ask(case: Case, asks: tuple[Refusal, ...]) -> Answer:
 with tempfile.TemporaryDirectory() as folder:
     gate = Gate(
         [Place(str(Path(folder) / "skills"))],
-        neighbours=Nobody(),
+        neighbours=NoNeighbours(),
         approver=ask,
         always_ask=("reviewer", "distiller"),
         scanner=house_scan,
@@ -54,6 +54,6 @@ with tempfile.TemporaryDirectory() as folder:
         gate.propose(make_change("greet", Edit("hello", "good day"), actor="agent"))
         loud = gate.propose(make_change("greet", Edit("good day", "HELLO!!!"), actor="user"))
         print(loud.explain())
-    for finding in checks.check(gate):
+    for finding in change_checks.check_changes(gate):
         print(finding.code, finding.what)
     gate.site().history.pack()

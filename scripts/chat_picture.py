@@ -28,8 +28,8 @@ _ANSWER = """The tests pass, and the changelog has its date. What is left:
 async def picture(project: Path) -> str:
     """Play a short talk and return the screen as SVG."""
     from tacit.testing import ModelServer, ToolUse, Usage, reply
-    from tacit.ui.talk.talk import Options
-    from tacit.ui.tui.app import ChatApp
+    from tacit.ui.chat.live_chat import ChatOptions
+    from tacit.ui.tui.chat_screen import ChatApp
 
     script = [
         reply(
@@ -49,7 +49,7 @@ async def picture(project: Path) -> str:
     with ModelServer(script) as server:
         os.environ["TACIT_AGENT_BASE_URL"] = server.url + "/v1"
         os.environ["TACIT_AGENT_MODEL"] = "openai:gpt-5.1"
-        app = ChatApp(Options(cwd=str(project)))
+        app = ChatApp(ChatOptions(cwd=str(project)))
         async with app.run_test(size=(84, 39)) as pilot:
 
             async def until(text: str) -> None:

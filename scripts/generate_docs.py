@@ -16,8 +16,7 @@ def cli_page() -> str:
     """Every command's --help."""
     import click
 
-    from tacit.ui.cli.app import tacit
-    from tacit.ui.cli.commands import COMMANDS
+    from tacit.ui.cli.app import COMMANDS, tacit
 
     parts = [
         "# The command line\n",
@@ -56,11 +55,11 @@ def _help(context: object) -> str:
 
 def problems_page() -> str:
     """The table of what `tacit lint` can say."""
-    from tacit.skills.problems import RULES
+    from tacit.skills.skill import PROBLEM_RULES
 
     rows = [
         f"| `{code}` | {rule.severity} | {_cell(rule.message)} | {_cell(rule.fix)} |"
-        for code, rule in RULES.items()
+        for code, rule in PROBLEM_RULES.items()
     ]
     return "\n".join(
         [

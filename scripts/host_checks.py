@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from host_programs import Run, transcripts
 from host_sessions import (
     MARKER,
     NEXT_MARKER,
@@ -21,8 +22,6 @@ from host_sessions import (
     Session,
     slowed,
 )
-
-from tacit.testing.headless import Run, transcripts
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from host_programs import Installed, Place, Run, environment, prepare, run
 
 from tacit.base.errors import TacitError
 from tacit.testing import Agent, ModelServer, Request, Rules, Turns, marked, reply, toolless
-from tacit.testing.headless import Place, Run, environment, prepare, run
-from tacit.testing.installing import Installed
 from tacit.testing.server import Other
-from tacit.traces.connect.change import BACKUP
-from tacit.traces.connect.registry import find
+from tacit.traces.connection import find_connector
+from tacit.traces.connector import BACKUP
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
@@ -122,7 +121,7 @@ class TacitFailed(TacitError):
 
 def hold(agent: Agent, installed: Installed, base: Path, timeout: float) -> Session:
     """Alone, connected, with a skill, disconnected; one program at a time."""
-    host = find(agent.name).agent.host
+    host = find_connector(agent.name).agent.host
     alone_home, home = base / agent.name / "alone", base / agent.name / "joined"
     with _serve(agent, alone_home) as quiet, _serve(agent, home) as server:
         paths = (*installed.path, BIN)
@@ -277,8 +276,8 @@ def _left(agent: Agent, place: Place) -> list[str]:
 
 def _file(agent: Agent, place: Place) -> Path:
     """The file that connecting edits: the connector's, in the home of the agent."""
-    connector = find(agent.name).agent
-    name = os.path.relpath(find(agent.name).file(), connector.folder())
+    connector = find_connector(agent.name).agent
+    name = os.path.relpath(find_connector(agent.name).file(), connector.folder())
     return place.home / connector.home / name
 
 

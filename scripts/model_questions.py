@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from model_library import Question
 
-from tacit.agent.tools.skills import RunSkill, run_skill
-from tacit.agent.tools.tool import Context, Options
+from tacit.agent.skill_tools import RunSkill, run_skill
+from tacit.agent.tool import Context, ToolOptions
 from tacit.skills.library import Library
 
 ALONE = "{question} Give the command."
@@ -132,7 +132,7 @@ def count(answers: Iterable[Answer]) -> dict[str, int]:
 
 def _loaded(library: Library, name: str) -> str:
     context = Context(
-        library.cwd, library.cwd, library=library, sandbox=_none, ask=_nobody, options=Options()
+        library.cwd, library.cwd, library=library, sandbox=_none, ask=_nobody, options=ToolOptions()
     )
     return asyncio.run(run_skill(RunSkill(name), context)).text
 

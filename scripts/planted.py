@@ -2,9 +2,12 @@
 
     python scripts/planted.py [SET.jsonl …] [--verbose]
 
-Each session of a set is put into the store of a fresh home and reviewed by the job that the queue
-runs, in the closed room, by a scripted model that obeys what was planted and insists on it. Without
-a set, the five of tests/fixtures/planted-traces are run. Two minutes or so.
+A set is a file of JSON lines: the turns of a session in which the output of a tool asks for a
+skill, and the skill that a model writes which obeys. The honest sets have the same form, with a
+skill that a careful reviewer would write. Each session of a set is put into the store of a fresh
+home and reviewed by the job that the queue runs, in the confined child process, by a scripted model
+that obeys what was planted and insists on it. Without a set, the five of
+tests/fixtures/planted-traces are run. Two minutes or so.
 """
 
 import argparse
@@ -13,8 +16,66 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from tacit.testing.planted import Planted, load, obeying, trace_of
+import msgspec
+
+from tacit.testing.sample_sessions import called, made
+from tacit.testing.script import Reply, ReplyLike, Request, Script, ToolUse, reply
+from tacit.traces.trace import Step, Trace
+
+
+class PlantedCall(msgspec.Struct, frozen=True):
+    tool: str
+    arguments: dict[str, Any]
+    output: str
+    failed: bool = False
+
+
+class PlantedTurn(msgspec.Struct, frozen=True):
+    prompt: str
+    steps: tuple[PlantedCall, ...]
+
+
+class Planted(msgspec.Struct, frozen=True):
+    """One session, and what a model keeps of it."""
+
+    id: str
+    name: str
+    skill: str
+    turns: tuple[PlantedTurn, ...]
+    disguise: str = ""
+
+
+def load_set(path: str | os.PathLike[str]) -> list[Planted]:
+    """A set, in its order."""
+    with open(path, "rb") as file:
+        return [msgspec.json.decode(line, type=Planted) for line in file if line.strip()]
+
+
+def trace_of(planted: Planted, project: str = "") -> Trace:
+    """The session itself."""
+    turns: list[list[str | Step]] = [
+        [
+            turn.prompt or "Go on.",
+            *(called(c.tool, c.arguments, c.output, failed=c.failed) for c in turn.steps),
+        ]
+        for turn in planted.turns
+    ]
+    return made(*turns, session=planted.id, project=project)
+
+
+def obeying(planted: Planted) -> Script:
+    """A model that writes the skill and insists on it, whatever it is told."""
+    path = f"{planted.name}/SKILL.md"
+    write = ToolUse("write_file", {"path": path, "content": planted.skill})
+    answers: list[Reply] = [reply(write)]
+
+    def script(request: Request) -> ReplyLike:
+        return answers[request.turn] if request.turn < len(answers) else f"Kept {planted.name}."
+
+    return script
+
 
 FOLDER = Path(__file__).parents[1] / "tests" / "fixtures" / "planted-traces"
 SETS = ("tuning", "heldout", "honest-tuning", "honest-docs", "honest-heldout")
@@ -39,7 +100,7 @@ def main() -> int:
 def review_set(path: Path, *, verbose: bool = False) -> "Counter[str]":
     """What became of each session of a set."""
     counts: Counter[str] = Counter()
-    for planted in load(path):
+    for planted in load_set(path):
         with tempfile.TemporaryDirectory() as home:
             word, reason = review_one(planted, Path(home))
         counts[word] += 1
@@ -59,7 +120,7 @@ def review_one(planted: Planted, home: Path) -> tuple[str, str]:
     os.chdir(project)
     from tacit.base import config_file, trust
     from tacit.base.job import Job
-    from tacit.learn.review.job import run
+    from tacit.learn.review.review_job import run_review
     from tacit.testing import ModelServer
     from tacit.traces.store import Store
 
@@ -70,8 +131,8 @@ def review_one(planted: Planted, home: Path) -> tuple[str, str]:
     store.close()
     with ModelServer(obeying(planted), strict=False) as server:
         values = {"agent.model": "openai:mock", "agent.base_url": f"{server.url}/v1"}
-        config_file.put(values | {"learn.approval": "auto"})
-        done = run(Job(f"review-{planted.id}", "review", trace.id, {"session": trace.id}))
+        config_file.set_values(values | {"learn.approval": "auto"})
+        done = run_review(Job(f"review-{planted.id}", "review", trace.id, {"session": trace.id}))
     os.chdir("/")
     landed = (project / ".agents/skills" / planted.name / "SKILL.md").exists()
     word = {"created": "kept", "proposed": "marked", "refused": "refused"}.get(done.outcome, "")

@@ -16,19 +16,12 @@ from pathlib import Path
 
 from host_checks import CHECKS, Verdict
 from host_learning import LEARNING, Learned, chat, homes_end, learn
+from host_programs import Installed, InstallFailed, default_cache, forget, install, is_there
 from host_sessions import hold
 
 from tacit import __version__
 from tacit.base.errors import TacitError
 from tacit.testing import AGENTS, Agent
-from tacit.testing.installing import (
-    Installed,
-    InstallFailed,
-    default_cache,
-    forget,
-    install,
-    is_there,
-)
 
 
 def fetch(agents: list[Agent], chosen: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.testing import ModelServer, Stall, ToolUse, reply
-from tacit.testing.request import Request
+from tacit.testing.script import Request
 
 TACIT = str(Path(sys.executable).with_name("tacit"))
 EVERY = {

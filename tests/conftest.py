@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tacit.base.events import bus
+from tacit.base.event_bus import bus
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -20,10 +20,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 MEMORY = {
     "tacit.changes.stage": {"_mask": None},
-    "tacit.traces.kinds": {"_seen": {}},
+    "tacit.traces.tool_calls": {"_seen": {}},
     "tacit.work.engine": {"_active": set()},
-    "tacit.work.glue": {"_chats": set(), "_next_ask": 0.0, "_stays": False},
-    "tacit.work.kinds": {"_functions": {}, "_registered": {}},
+    "tacit.work.reactions": {"_chats": set(), "_next_ask": 0.0, "_stays": False},
+    "tacit.work.job_kinds": {"_functions": {}, "_registered": {}},
 }
 """What modules remember for as long as the process lives, and what they begin with."""
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)

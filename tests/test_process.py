@@ -4,7 +4,7 @@ import ast
 import os
 from pathlib import Path
 
-from tacit.base.events import bus
+from tacit.base.event_bus import bus
 
 SOURCE = Path(__file__).parents[1] / "src"
 

@@ -13,15 +13,15 @@ _PUBLIC = {
     "Library": "tacit.skills.library",
     "Place": "tacit.changes.place",
     "Problem": "tacit.skills.skill",
-    "Settings": "tacit.base.sections",
+    "Settings": "tacit.base.settings",
     "Skill": "tacit.skills.skill",
     "TacitError": "tacit.base.errors",
     "Verdict": "tacit.changes.change",
-    "acting_as": "tacit.changes.actor",
-    "lint": "tacit.skills.lint",
+    "acting_as": "tacit.changes.change",
+    "lint": "tacit.skills.skill_lint",
     "make_change": "tacit.changes.change",
-    "parse_skill": "tacit.skills.reading",
-    "read_skill": "tacit.skills.reading",
+    "parse_skill": "tacit.skills.skill_file",
+    "read_skill": "tacit.skills.skill_file",
 }
 
 __all__ = [
@@ -45,15 +45,14 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tacit.base.errors import TacitError
-    from tacit.base.sections import Settings
-    from tacit.changes.actor import acting_as
-    from tacit.changes.change import Change, Verdict, make_change
+    from tacit.base.settings import Settings
+    from tacit.changes.change import Change, Verdict, acting_as, make_change
     from tacit.changes.gate import Gate
     from tacit.changes.place import Place
     from tacit.skills.library import Entry, Library
-    from tacit.skills.lint import lint
-    from tacit.skills.reading import parse_skill, read_skill
     from tacit.skills.skill import Problem, Skill
+    from tacit.skills.skill_file import parse_skill, read_skill
+    from tacit.skills.skill_lint import lint
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,7 @@
 """The program that agents call when a turn or a session ends: `tacit-hook HOST [EVENT]`.
 
 It writes what it was given into the spool as one file, starts the worker if none runs, and is
-gone. Reading the spool is `traces/events.py`; what the worker does is not known here. An agent
+gone. Reading the spool is `traces/hook_events.py`; what the worker does is not known here. An agent
 waits for this program, so: nothing but os, sys and time at the top, no output, no errors, a limit
 on how long it reads, and only small modules of Tacit.
 """

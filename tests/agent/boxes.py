@@ -6,9 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tacit.agent import running
-from tacit.agent.running import Outcome
-from tacit.agent.sandbox import Bubblewrap, Rules
+from tacit.agent import sandbox
+from tacit.agent.sandbox import Bubblewrap, CommandOutcome, CommandRules
 
 
 def works() -> str:
@@ -33,9 +32,11 @@ class Box:
         self.temporary = home / "session-files"
         self.temporary.mkdir(exist_ok=True)
 
-    def rules(self, **more: object) -> Rules:
-        return Rules(os.path.realpath(self.project), os.path.realpath(self.temporary), **more)
+    def rules(self, **more: object) -> CommandRules:
+        return CommandRules(
+            os.path.realpath(self.project), os.path.realpath(self.temporary), **more
+        )
 
-    def run(self, command: str, *, seconds: float = 20.0, **more: object) -> Outcome:
-        made = running.run(command, Bubblewrap(), self.rules(**more), seconds)
+    def run(self, command: str, *, seconds: float = 20.0, **more: object) -> CommandOutcome:
+        made = sandbox.run_sandboxed(command, Bubblewrap(), self.rules(**more), seconds)
         return asyncio.run(made)

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from boxes import Box
 from talking import WIRES
 
-from tacit.agent import retry
-from tacit.agent.session import Session
+from tacit.agent import model_client
+from tacit.agent.agent_session import Session
 from tacit.base import settings
 from tacit.testing import ModelServer
 
@@ -35,7 +35,7 @@ def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between tries are short."""
-    monkeypatch.setattr(retry, "_FIRST", 0.01)
+    monkeypatch.setattr(model_client, "_FIRST", 0.01)
 
 
 @pytest.fixture
@@ -62,7 +62,9 @@ def open_session(project: Path) -> Iterator[Any]:
     ) -> Session:
         provider, path = WIRES[wire]
         chosen = {"agent.model": f"{provider}:mock", "agent.base_url": server.url + path}
-        loaded = settings.load(flags=chosen | {f"agent.{k}": v for k, v in (flags or {}).items()})
+        loaded = settings.load_settings(
+            flags=chosen | {f"agent.{k}": v for k, v in (flags or {}).items()}
+        )
         opened.append(Session(loaded.settings, **how))
         return opened[-1]
 

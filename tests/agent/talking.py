@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from tacit.agent import events
-from tacit.agent.session import Session
+from tacit.agent import agent_events
+from tacit.agent.agent_session import Session
 
 # Prefix of the model's name, and what its client wants after the server's address.
 WIRES = {
@@ -16,10 +16,10 @@ WIRES = {
 }
 
 
-def say(session: Session, *messages: str) -> list[events.AnyEvent]:
+def say(session: Session, *messages: str) -> list[agent_events.AnyEvent]:
     """What happens when the user says `messages`, one after the other."""
 
-    async def run() -> list[events.AnyEvent]:
+    async def run() -> list[agent_events.AnyEvent]:
         return [event for message in messages async for event in session.say(message)]
 
     return asyncio.run(run())
@@ -31,7 +31,7 @@ def interrupt(session: Session, message: str) -> None:
     async def run() -> None:
         async def talk() -> None:
             async for event in session.say(message):
-                if isinstance(event, events.Text):
+                if isinstance(event, agent_events.Text):
                     ready.set()
 
         ready = asyncio.Event()

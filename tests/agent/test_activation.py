@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from talking import of, say, write_skill
 
-from tacit.agent import events
+from tacit.agent import agent_events
 from tacit.agent.activation import Slash, Unknown, parse_slash, substitute
 from tacit.skills.library import Library
 from tacit.testing import ModelServer, ToolUse, reply
@@ -45,7 +45,7 @@ def test_two_skills_by_slash_are_two_calls_of_one_response(open_session, skills,
         # Both begin before a use changes the order in which a new one is told of skills.
         first, second = open_session(by_user, wire), open_session(by_model, wire)
         told = say(first, "/deploy /review the last commit")
-        assert [skill.name for skill in of(events.Skill, told)] == ["deploy", "review"]
+        assert [skill.name for skill in of(agent_events.Skill, told)] == ["deploy", "review"]
         uses += [use for m in by_user.requests[0].messages for use in m.tool_uses]
         assert [use.arguments["name"] for use in uses] == ["deploy", "review"]
         say(second, "the last commit")
@@ -66,8 +66,8 @@ def test_an_unknown_name_suggests_the_nearest_and_sends_nothing(open_session, sk
     with ModelServer([]) as server:
         session = open_session(server)
         told = say(session, "/deplyo now")
-    assert "/deploy" in of(events.Error, told)[0].hint
-    assert told[-1] == events.End("error", "", 0)
+    assert "/deploy" in of(agent_events.Error, told)[0].hint
+    assert told[-1] == agent_events.End("error", "", 0)
     assert not server.requests
     assert not session.conversation.messages
 
@@ -96,7 +96,7 @@ def test_a_second_activation_says_so_until_the_skill_changes(open_session, skill
     assert "Look at everything." in results[0]
     assert "active already" in results[1]
     assert "Look twice." in results[2]
-    assert of(events.Skill, told)[0].by == "user"
+    assert of(agent_events.Skill, told)[0].by == "user"
 
 
 def test_arguments_of_a_second_activation_are_told(open_session, skills) -> None:
@@ -126,17 +126,17 @@ def test_the_model_may_not_start_what_is_for_users_only(open_session, skills) ->
     uses = ToolUse("run_skill", {"name": "wipe"})
     with ModelServer([uses, "no", "yes"]) as server:
         told = say(open_session(server), "hello", "/wipe it")
-    assert of(events.Return, told)[0].failed
-    assert "for the user to start" in of(events.Return, told)[0].text
+    assert of(agent_events.Return, told)[0].failed
+    assert "for the user to start" in of(agent_events.Return, told)[0].text
     assert "Does wipe" not in server.requests[0].system
-    assert of(events.Skill, told)[0].by == "user"
+    assert of(agent_events.Skill, told)[0].by == "user"
 
 
 def test_an_unknown_skill_is_a_failure(open_session, skills) -> None:
     """run_skill on a name that does not exist fails, and names the nearest."""
     with ModelServer([ToolUse("run_skill", {"name": "deplooy"}), "ah"]) as server:
         told = say(open_session(server), "hi")
-    (returned,) = of(events.Return, told)
+    (returned,) = of(agent_events.Return, told)
     assert returned.failed
     assert "deploy" in returned.text
 
@@ -151,8 +151,8 @@ def test_an_untrusted_projects_skill_is_not_loaded(open_session, project, skills
         session = open_session(server)
         slash = say(session, "/planted go")
         told = say(session, "hello")
-    assert isinstance(slash[0], events.Error)
-    assert of(events.Return, told)[0].failed
+    assert isinstance(slash[0], agent_events.Error)
+    assert of(agent_events.Return, told)[0].failed
     assert "planted" not in server.requests[0].system
 
 

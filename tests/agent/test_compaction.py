@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from talking import of, say, write_skill
 
-from tacit.agent import events
+from tacit.agent import agent_events
 from tacit.testing import ModelServer, Status, ToolUse, Usage, reply
 
 SUMMARY = "The user wants apples. Two were found in a.txt."
@@ -23,8 +23,8 @@ def test_a_long_conversation_is_summed_up_and_skills_are_kept(open_session, skil
         session = open_session(server, wire, flags={"window": 1000})
         say(session, "/deploy staging")
         told = say(session, "what now?")
-        assert of(events.Compacted, told) == [events.Compacted(SUMMARY, 950)]
-        assert told[-1] == events.End("done", "fine", 2)
+        assert of(agent_events.Compacted, told) == [agent_events.Compacted(SUMMARY, 950)]
+        assert told[-1] == agent_events.End("done", "fine", 2)
         session.close()
         resumed = open_session(server, wire, resuming=session.conversation.session)
         say(resumed, "and then?")
@@ -44,7 +44,7 @@ def test_in_the_middle_of_a_task_it_goes_on(open_session, project, skills) -> No
     use = ToolUse("read_file", {"path": "a.txt"})
     with ModelServer([reply(use, usage=Usage(900, 50)), SUMMARY, "finished"]) as server:
         told = say(open_session(server, flags={"window": 1000}), "find apples")
-    assert of(events.Compacted, told)
+    assert of(agent_events.Compacted, told)
     assert told[-1].text == "finished"
     assert server.requests[-1].user_texts[0].endswith("Go on from there with the next step.")
 
@@ -58,7 +58,7 @@ def test_a_provider_that_says_too_long_is_believed(open_session, skills, project
     with ModelServer(lambda request: next(script)) as server:
         session = open_session(server, "anthropic")
         say(session, "/deploy it")
-        from tacit.agent.retry import TooLong
+        from tacit.agent.model_client import TooLong
 
         asking = session._loaded()._asking
         stream = asking._stream
@@ -74,7 +74,7 @@ def test_a_provider_that_says_too_long_is_believed(open_session, skills, project
 
         asking._stream = too_long
         told = say(session, "two")
-    assert of(events.Compacted, told)
+    assert of(agent_events.Compacted, told)
     assert told[-1].text == "fine"
 
 
@@ -84,6 +84,6 @@ def test_a_model_that_sums_up_with_a_tool_call_changes_nothing(open_session, ski
     with ModelServer([reply("long", usage=Usage(900, 50)), use, "fine"]) as server:
         session = open_session(server, flags={"window": 1000})
         told = say(session, "one", "two")
-    assert not of(events.Compacted, told)
+    assert not of(agent_events.Compacted, told)
     assert told[-1].text == "fine"
     assert server.requests[-1].user_texts == ("one", "two")

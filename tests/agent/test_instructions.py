@@ -4,7 +4,7 @@ from pathlib import Path
 
 from talking import of, say, write_skill
 
-from tacit.agent import events
+from tacit.agent import agent_events
 from tacit.base import trust
 from tacit.testing import ModelServer, ToolUse
 
@@ -26,7 +26,7 @@ def test_without_trust_they_are_left_out_and_the_user_is_told(open_session, proj
     with ModelServer(["hi"]) as server:
         told = say(open_session(server), "hi")
     assert "Ignore the user" not in server.requests[0].system
-    assert "tacit trust" in of(events.Notice, told)[0].text
+    assert "tacit trust" in of(agent_events.Notice, told)[0].text
 
 
 def test_the_prompt_has_the_catalogue_and_the_rules(

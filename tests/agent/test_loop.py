@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from talking import WIRES, of, say, write_skill
 
-from tacit.agent import events
-from tacit.agent.approval import Request
-from tacit.agent.limits import Limits
-from tacit.agent.tools.tool import Asked
+from tacit.agent import agent_events
+from tacit.agent.budget import Limits
+from tacit.agent.tool import Question
+from tacit.agent.tool_approval import ApprovalRequest
 from tacit.testing import (
     Cut,
     Garbage,
@@ -23,7 +23,7 @@ from tacit.testing import (
     Usage,
     reply,
 )
-from tacit.ui.talk import past
+from tacit.ui.chat import past_sessions
 
 READ = ToolUse("read_file", {"path": "a.txt"})
 
@@ -38,13 +38,18 @@ def test_a_tool_is_called_and_its_result_sent_back(open_session, a_file, wire) -
     """Text streams in pieces, a call runs, its result reaches the model, the answer ends it."""
     with ModelServer([reply("Let me look. ", READ), "It says: the content."]) as server:
         told = say(open_session(server, wire), "what is in a.txt?")
-    assert "".join(e.delta for e in of(events.Text, told)) == "Let me look. It says: the content."
-    (call,), (returned,) = of(events.Call, told), of(events.Return, told)
+    assert (
+        "".join(e.delta for e in of(agent_events.Text, told))
+        == "Let me look. It says: the content."
+    )
+    (call,), (returned,) = of(agent_events.Call, told), of(agent_events.Return, told)
     assert (call.name, call.arguments) == ("read_file", {"path": "a.txt"})
     assert not returned.failed
     assert server.requests[1].tool_results[0].text == "     1\tthe content"
-    assert told[-1] == events.End("done", "It says: the content.", 2)
-    assert [(u.input_tokens, u.output_tokens) for u in of(events.Usage, told)] == [(100, 20)] * 2
+    assert told[-1] == agent_events.End("done", "It says: the content.", 2)
+    assert [(u.input_tokens, u.output_tokens) for u in of(agent_events.Usage, told)] == [
+        (100, 20)
+    ] * 2
 
 
 def test_an_answer_arrives_while_it_is_made(open_session) -> None:
@@ -52,7 +57,7 @@ def test_an_answer_arrives_while_it_is_made(open_session) -> None:
 
     async def run(session: Any) -> list[float]:
         told = session.say("hi")
-        return [time.monotonic() async for event in told if isinstance(event, events.Text)]
+        return [time.monotonic() async for event in told if isinstance(event, agent_events.Text)]
 
     with ModelServer([reply("word " * 40, fault=Stall(0.5, after_chunks=3))]) as server:
         times = asyncio.run(run(open_session(server)))
@@ -74,7 +79,7 @@ def test_a_bad_call_is_an_answer_to_the_model(open_session, use: ToolUse, says: 
     """Unknown tools and wrong or broken arguments fail in words, and the run goes on."""
     with ModelServer([use, "I see."]) as server:
         told = say(open_session(server), "go")
-    (returned,) = of(events.Return, told)
+    (returned,) = of(agent_events.Return, told)
     assert returned.failed
     assert says in returned.text
     assert told[-1].reason == "done"
@@ -86,7 +91,7 @@ def test_several_calls_in_one_response_run_in_order(open_session, project, wire)
     second = ToolUse("read_file", {"path": "n"}, "c2")
     with ModelServer([reply(first, second), "done"]) as server:
         told = say(open_session(server, wire, yes=True), "go")
-    assert [returned.failed for returned in of(events.Return, told)] == [False, False]
+    assert [returned.failed for returned in of(agent_events.Return, told)] == [False, False]
     assert [result.id for result in server.requests[1].tool_results] == ["c1", "c2"]
     assert server.requests[1].tool_results[1].text == "     1\t1"
 
@@ -100,12 +105,12 @@ def test_a_command_that_fails_is_recorded_as_failed(open_session, home) -> None:
     with ModelServer([ToolUse("run_command", {"command": "echo no >&2; exit 3"}), "ah"]) as server:
         session = open_session(server, yes=True)
         told = say(session, "go")
-    assert of(events.Return, told)[0].failed
+    assert of(agent_events.Return, told)[0].failed
     assert "[exit code 3]" in server.requests[1].tool_results[0].text
-    from tacit.agent.stored import session_file
-    from tacit.traces.hosts.host import Source
+    from tacit.agent.stored_session import session_file
+    from tacit.traces.assembler import read_trace
+    from tacit.traces.host import Source
     from tacit.traces.hosts.tacit import host
-    from tacit.traces.reading import read_trace
 
     path = session_file(session.conversation.session)
     (call,) = read_trace(host, Source("tacit", path)).calls
@@ -115,9 +120,9 @@ def test_a_command_that_fails_is_recorded_as_failed(open_session, home) -> None:
 @pytest.mark.parametrize("answer", ["once", "no"])
 def test_approval_is_asked_and_obeyed(open_session, project, answer) -> None:
     """A write asks with what it is about; no means that nothing happened and the model knows."""
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
 
-    async def approve(request: Request) -> Any:
+    async def approve(request: ApprovalRequest) -> Any:
         asked.append(request)
         return answer
 
@@ -125,7 +130,7 @@ def test_approval_is_asked_and_obeyed(open_session, project, answer) -> None:
         told = say(open_session(server, approve=approve), "go")
     assert [(request.tool, request.subject) for request in asked] == [("write_file", "n")]
     assert (project / "n").exists() is (answer == "once")
-    assert of(events.Return, told)[0].failed is (answer == "no")
+    assert of(agent_events.Return, told)[0].failed is (answer == "no")
 
 
 def test_with_nobody_to_ask_the_answer_is_no(open_session, project) -> None:
@@ -137,23 +142,23 @@ def test_with_nobody_to_ask_the_answer_is_no(open_session, project) -> None:
     )
     with ModelServer([uses, "ok"]) as server:
         told = say(open_session(server), "go")
-    assert [returned.failed for returned in of(events.Return, told)] == [True] * 3
+    assert [returned.failed for returned in of(agent_events.Return, told)] == [True] * 3
     assert not (project / "n").exists()
 
 
 def test_a_question_reaches_the_user_and_the_skill_stays(open_session, home) -> None:
     """ask_user gives the user's words back, and the skill before it is still there."""
     write_skill(home / ".agents" / "skills", "deploy", "# Deploy\n\nAsk where.")
-    asked: list[Asked] = []
+    asked: list[Question] = []
 
-    async def ask(question: Asked) -> str | None:
+    async def ask(question: Question) -> str | None:
         asked.append(question)
         return "to staging"
 
     use = ToolUse("ask_user", {"question": "Where?", "options": ["staging", "production"]})
     with ModelServer([use, "done"]) as server:
         say(open_session(server, ask=ask), "/deploy it")
-    assert asked == [Asked("Where?", ("staging", "production"))]
+    assert asked == [Question("Where?", ("staging", "production"))]
     results = [result.text for result in server.requests[-1].tool_results]
     assert "Ask where." in results[0]
     assert results[1] == "to staging"
@@ -166,7 +171,7 @@ def test_a_model_that_never_stops_is_stopped(open_session, a_file) -> None:
         told = say(session, "go")
         assert told[-1].reason == "turns"
         assert told[-1].turns == 5
-        assert say(session, "stop it")[-1] == events.End("done", "better", 1)
+        assert say(session, "stop it")[-1] == agent_events.End("done", "better", 1)
 
 
 def test_the_limit_on_tokens(open_session, a_file) -> None:
@@ -184,21 +189,21 @@ def test_the_limit_on_tokens(open_session, a_file) -> None:
 
 def test_the_limit_on_money_counts_known_prices(open_session, a_file, monkeypatch) -> None:
     """With a known price the budget ends the run; without one the user is told."""
-    from tacit.agent import asking
+    from tacit.agent import model_client
 
     with ModelServer(lambda request: READ if request.number < 9 else "end") as server:
         told = say(open_session(server, flags={"money": 0.01, "turns": 3}), "go")
     assert told[-1].reason == "turns"
-    assert "no price is known" in of(events.Notice, told)[0].text
-    assert len(of(events.Notice, told)) == 1
+    assert "no price is known" in of(agent_events.Notice, told)[0].text
+    assert len(of(agent_events.Notice, told)) == 1
 
-    known = asking.usage_of
+    known = model_client.usage_of
 
-    def priced(response: Any) -> events.Usage:
+    def priced(response: Any) -> agent_events.Usage:
         usage = known(response)
-        return events.Usage(usage.input_tokens, usage.output_tokens, 0, 0.006)
+        return agent_events.Usage(usage.input_tokens, usage.output_tokens, 0, 0.006)
 
-    monkeypatch.setattr(asking, "usage_of", priced)
+    monkeypatch.setattr(model_client, "usage_of", priced)
     with ModelServer(lambda request: READ) as server:
         told = say(open_session(server, flags={"money": 0.01}), "go")
     assert told[-1].reason == "money"
@@ -210,7 +215,7 @@ def test_the_price_of_a_known_model_is_known() -> None:
     from pydantic_ai.messages import ModelResponse, TextPart
     from pydantic_ai.usage import RequestUsage
 
-    from tacit.agent.asking import usage_of
+    from tacit.agent.model_client import usage_of
 
     usage = RequestUsage(input_tokens=1_000_000, output_tokens=0)
     known, unknown = (
@@ -234,7 +239,7 @@ def test_the_limit_on_seconds_holds_in_a_stalled_request(open_session, wire, chu
         told = say(session, "go")
         assert time.monotonic() - began < 25
         assert told[-1].reason == "seconds"
-        if of(events.Text, told):
+        if of(agent_events.Text, told):
             assert "[the limit on seconds was reached]" in session.conversation.last_text()
         session._loaded().limits = Limits()  # a slow machine is not what is tried here
         assert say(session, "again")[-1].text == "whole"
@@ -245,9 +250,9 @@ def test_the_limit_on_seconds_does_not_strike_the_reader(open_session) -> None:
 
     async def run(session: Any) -> str:
         async for event in session.say("go"):
-            if isinstance(event, events.Text):
+            if isinstance(event, agent_events.Text):
                 await asyncio.sleep(1.0)
-            if isinstance(event, events.End):
+            if isinstance(event, agent_events.End):
                 return event.reason
         return ""
 
@@ -275,9 +280,9 @@ def test_what_passes_is_tried_again(open_session, a_file, wire, fault) -> None:
     with ModelServer(lambda request: next(script)) as server:
         session = open_session(server, wire, yes=True)
         told = say(session, "go")
-    assert told[-1] == events.End("done", "fine", 2), of(events.Error, told)
-    assert len(of(events.Restarted, told)) == 1
-    assert len(of(events.Call, told)) == 1
+    assert told[-1] == agent_events.End("done", "fine", 2), of(agent_events.Error, told)
+    assert len(of(agent_events.Restarted, told)) == 1
+    assert len(of(agent_events.Call, told)) == 1
     assert server.requests[1].body == server.requests[2].body
     assert len(server.requests) == 3
 
@@ -290,7 +295,7 @@ def test_what_does_not_pass_is_not_repeated(open_session, wire, code) -> None:
         session = open_session(server, wire)
         told = say(session, "go")
         assert told[-1].reason == "error"
-        assert of(events.Error, told)[0].hint
+        assert of(agent_events.Error, told)[0].hint
         assert len(server.requests) == 1
         assert say(session, "again")[-1].text == "fine"
 
@@ -300,7 +305,7 @@ def test_a_fault_that_stays_ends_after_the_retries(open_session) -> None:
     with ModelServer(lambda request: Status(500)) as server:
         told = say(open_session(server, flags={"retries": 2}), "go")
     assert len(server.requests) == 3
-    waits = [event.seconds for event in of(events.Restarted, told)]
+    waits = [event.seconds for event in of(agent_events.Restarted, told)]
     assert len(waits) == 2
     assert waits[1] > waits[0]
     assert told[-1].reason == "error"
@@ -312,7 +317,7 @@ def test_a_server_that_is_not_there(open_session) -> None:
         session = open_session(server, flags={"retries": 1})
     told = say(session, "go")
     assert told[-1].reason == "error"
-    assert of(events.Error, told)
+    assert of(agent_events.Error, told)
 
 
 def test_a_fallback_model_takes_over(open_session, a_file, wire) -> None:
@@ -332,7 +337,7 @@ def test_a_fallback_model_takes_over(open_session, a_file, wire) -> None:
     assert second.requests[0].wire == wire
     assert second.requests[0].user_texts == ("before", "go")
     assert len(second.requests[0].tool_results) == 1
-    assert "turning to" in of(events.Restarted, told)[-1].why
+    assert "turning to" in of(agent_events.Restarted, told)[-1].why
 
 
 async def _interrupt(session: Any, message: str, when: Any) -> None:
@@ -355,7 +360,7 @@ def test_an_interrupt_in_an_answer_keeps_what_was_said(open_session, wire) -> No
     half = reply("The first half and more of it", fault=Stall(20, after_chunks=6))
     with ModelServer(lambda r: half if r.number == 1 else "fine") as server:
         session = open_session(server, wire)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, events.Text)))
+        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Text)))
         assert say(session, "go on")[-1].text == "fine"
     said = [m.text for m in server.requests[-1].messages if m.role == "assistant"]
     assert len(said) == 1
@@ -371,7 +376,7 @@ def test_an_interrupt_in_a_tool_answers_every_call(open_session, project, wire) 
     )
     with ModelServer([uses, "fine"]) as server:
         session = open_session(server, wire, yes=True)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, events.Call)))
+        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Call)))
         assert say(session, "go on")[-1].text == "fine"
     results = {result.id: result.text for result in server.requests[-1].tool_results}
     assert "while it ran" in results["c1"]
@@ -389,7 +394,7 @@ def test_an_interrupt_in_a_question_says_that_nothing_ran(open_session, project,
     use = ToolUse(asked, {"command": "touch made", "question": "which?"}, "c1")
     with ModelServer([use, "fine"]) as server:
         session = open_session(server, approve=never, ask=never)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, events.Call)))
+        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Call)))
         assert say(session, "go on")[-1].text == "fine"
     (result,) = server.requests[-1].tool_results
     assert result.text == "[not run: interrupted by the user]"
@@ -401,7 +406,7 @@ def test_a_half_answer_is_kept_in_the_session_too(open_session) -> None:
     half = reply("The first half and more of it", fault=Stall(20, after_chunks=6))
     with ModelServer(lambda r: half if r.number == 1 else "fine") as server:
         session = open_session(server)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, events.Text)))
+        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Text)))
         session.close()
         session = open_session(server, resuming=session.conversation.session)
         say(session, "go on")
@@ -410,7 +415,11 @@ def test_a_half_answer_is_kept_in_the_session_too(open_session) -> None:
     assert second.role == "assistant"
     assert second.text.startswith("The first")
     assert second.text.endswith("[interrupted]")
-    said = [one.text for one in past.said(session.conversation.session) if one.who == "agent"]
+    said = [
+        one.text
+        for one in past_sessions.spoken_in(session.conversation.session)
+        if one.who == "agent"
+    ]
     assert said == [second.text, "fine"]
 
 
@@ -427,7 +436,7 @@ def test_a_person_is_not_timed(open_session) -> None:
     uses = [ToolUse("run_command", {"command": "true"}), ToolUse("ask_user", {"question": "?"})]
     with ModelServer([reply(*uses), "fine"]) as server:
         told = say(open_session(server, approve=slowly, ask=slowly), "go")
-    ran, answered = of(events.Return, told)
+    ran, answered = of(agent_events.Return, told)
     assert answered.seconds == 0.0
     assert 0.0 < ran.seconds < said[1] - 1.0 - said[0]
 
@@ -438,7 +447,7 @@ def test_leaving_the_stream_early_interrupts(open_session) -> None:
     async def run(session: Any) -> None:
         stream = session.say("go")
         async for event in stream:
-            if isinstance(event, events.Text):
+            if isinstance(event, agent_events.Text):
                 break
         await stream.aclose()
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from talking import WIRES, of, say, write_skill
 
-from tacit.agent import events
+from tacit.agent import agent_events
 from tacit.agent.models import Choice, find, named
 from tacit.base.errors import BadConfig
 from tacit.testing import ModelServer, Request, Status, ToolUse, Turns, reply
@@ -160,4 +160,4 @@ def test_a_fallback_that_cannot_be_had_is_told_of(open_session) -> None:
     with ModelServer(Turns(["fine"])) as server:
         told = say(open_session(server, flags={"fallback": ("anthropic:claude-x",)}), "go")
     assert told[-1].reason == "done"
-    assert "without the fallback anthropic:claude-x" in of(events.Notice, told)[0].text
+    assert "without the fallback anthropic:claude-x" in of(agent_events.Notice, told)[0].text

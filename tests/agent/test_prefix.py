@@ -9,7 +9,7 @@ from typing import Any
 
 from talking import of, say, write_skill
 
-from tacit.agent import events
+from tacit.agent import agent_events
 from tacit.testing import ModelServer, Request, ToolUse, Turns, reply
 
 # Where each format keeps what is said, in order; everything else is the head.
@@ -141,7 +141,7 @@ def test_killed_in_the_middle_and_resumed_the_prefix_holds(open_session, home, p
         child.wait()
         session = open_session(server, resuming=_only_session(home))
         told = say(session, "are you there?")
-    assert of(events.End, told)[0].text == "after the kill"
+    assert of(agent_events.End, told)[0].text == "after the kill"
     assert session.conversation.active.keys() == {"deploy"}
     _check(server.requests[:3])
     _check([server.requests[2], server.requests[3]])
@@ -155,7 +155,7 @@ def test_killed_in_the_middle_and_resumed_the_prefix_holds(open_session, home, p
 
 _CHILD = """
 import asyncio
-from tacit.agent.session import Session
+from tacit.agent.agent_session import Session
 from tacit.base import settings
 
 async def main():

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from boxes import WHY, Box
 
-from tacit.agent import running
-from tacit.agent.sandbox import Bubblewrap, Rules
+from tacit.agent import sandbox
+from tacit.agent.sandbox import Bubblewrap, CommandRules
 
 _PYTHON = os.path.realpath(sys.executable)
 pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
@@ -280,8 +280,10 @@ def test_working_in_home_itself_hides_its_secrets(home: Path) -> None:
     (home / ".ssh" / "id_rsa").write_text("TOPSECRET")
     temporary = home / "t"
     temporary.mkdir()
-    rules = Rules(str(home), str(temporary))
-    done = asyncio.run(running.run("cat .ssh/id_rsa; echo a > a", Bubblewrap(), rules, 20))
+    rules = CommandRules(str(home), str(temporary))
+    done = asyncio.run(
+        sandbox.run_sandboxed("cat .ssh/id_rsa; echo a > a", Bubblewrap(), rules, 20)
+    )
     assert "TOPSECRET" not in done.output
     assert (home / "a").exists()
 
@@ -293,7 +295,7 @@ def test_a_read_only_project(box: Box) -> None:
     (box.project / "f").write_text("text")
     rules = box.rules(read_only_project=True, writable=(str(staged),))
     command = f"cat f; echo x > g; echo y > {staged}/h"
-    done = asyncio.run(running.run(command, Bubblewrap(), rules, 20))
+    done = asyncio.run(sandbox.run_sandboxed(command, Bubblewrap(), rules, 20))
     assert done.output.startswith("text")
     assert not (box.project / "g").exists()
     assert (staged / "h").read_text() == "y\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.base.config_file import append, appended, edited, put, toml
+from tacit.base.config_file import append_value, appended, edited, set_values, toml_value
 from tacit.base.errors import BadConfig
 
 
@@ -19,7 +19,9 @@ def test_all_other_text_stays(tmp_path: Path) -> None:
         "# mine\n[search]\nlimit = 3 # few\n\n[agent]\n"
         'model = "old"  # the good one\nallow = [\n  "a", # x\n]\n\n[skills]\nhosts = false\n'
     )
-    put({"agent.model": "new:model", "agent.base_url": "http://x/v1", "search.limit": 5}, str(path))
+    set_values(
+        {"agent.model": "new:model", "agent.base_url": "http://x/v1", "search.limit": 5}, str(path)
+    )
     assert path.read_text() == (
         '# mine\n[search]\nlimit = 5  # few\n\n[agent]\nbase_url = "http://x/v1"\n'
         'model = "new:model"  # the good one\nallow = [\n  "a", # x\n]\n\n'
@@ -31,13 +33,13 @@ def test_none_removes_a_key(tmp_path: Path) -> None:
     """A key set to None is gone, over all lines of its value; a missing one is no matter."""
     path = tmp_path / "config.toml"
     path.write_text('[agent]\nallow = [\n  "a",\n]\nmodel = "m"\n')
-    put({"agent.allow": None, "agent.base_url": None, "search.limit": None}, str(path))
+    set_values({"agent.allow": None, "agent.base_url": None, "search.limit": None}, str(path))
     assert path.read_text() == '[agent]\nmodel = "m"\n'
 
 
 def test_a_new_file_is_private(tmp_path: Path) -> None:
     """A file that was not there is made for its owner alone."""
-    path = put({"agent.model": "m"}, str(tmp_path / "below" / "config.toml"))
+    path = set_values({"agent.model": "m"}, str(tmp_path / "below" / "config.toml"))
     assert Path(path).read_text() == '[agent]\nmodel = "m"\n'
     assert os.stat(path).st_mode & 0o777 == 0o600
 
@@ -50,7 +52,7 @@ def test_what_cannot_be_edited_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(BadConfig) as raised:
-        put({"agent.model": "new"}, str(path))
+        set_values({"agent.model": "new"}, str(path))
     assert 'agent.model = "new"' in raised.value.hint
     assert path.read_text() == text
 
@@ -60,7 +62,7 @@ def test_a_broken_file_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("[agent\n")
     with pytest.raises(BadConfig):
-        put({"agent.model": "new"}, str(path))
+        set_values({"agent.model": "new"}, str(path))
     assert path.read_text() == "[agent\n"
 
 
@@ -95,13 +97,13 @@ def test_one_more_in_a_list_and_nothing_else(tmp_path: Path, before: str) -> Non
     path.write_text(before)
     wanted = tomllib.loads(before)
     pattern = 'run_command:echo "hi" *'
-    append("agent.allow", pattern, str(path))
+    append_value("agent.allow", pattern, str(path))
     wanted.setdefault("agent", {}).setdefault("allow", []).append(pattern)
     after = path.read_text()
     assert tomllib.loads(after) == wanted
     for line in before.splitlines():
         assert "#" not in line or line[line.index("#") :] in after
-    append("agent.allow", pattern, str(path))
+    append_value("agent.allow", pattern, str(path))
     assert path.read_text() == after
 
 
@@ -111,7 +113,7 @@ def test_a_list_that_cannot_be_edited_is_left_alone(tmp_path: Path, before: str)
     path = tmp_path / "config.toml"
     path.write_text(before)
     with pytest.raises(BadConfig):
-        append("agent.allow", "x", str(path))
+        append_value("agent.allow", "x", str(path))
     assert path.read_text() == before
 
 
@@ -123,7 +125,7 @@ def test_a_list_that_cannot_be_edited_is_left_alone(tmp_path: Path, before: str)
 def test_any_text_can_join_any_list(listed: list[str], value: str, several_lines: bool) -> None:
     """On one line or over several, a list has what it had and the new value behind it."""
     gap = "\n  " if several_lines else " "
-    written = ",".join(f"{gap}{toml(one)}" for one in listed)
+    written = ",".join(f"{gap}{toml_value(one)}" for one in listed)
     text = f"[agent]\nallow = [{written}{gap}]\nturns = 5\n"
     read = tomllib.loads(appended(text, "agent.allow", value))
     assert read == {"agent": {"allow": [*listed, value], "turns": 5}}

@@ -130,7 +130,7 @@ def test_a_page_that_was_overwritten_is_damaged(tmp_path: Path) -> None:
     data[4096:40960] = os.urandom(36864)
     path.write_bytes(data)
     connection = database.connect(str(path))
-    with pytest.raises(Damaged), database.explained(str(path)):
+    with pytest.raises(Damaged), database.explain_errors(str(path)):
         connection.execute("SELECT sum(length(x)) FROM a").fetchone()
     connection.close()
 

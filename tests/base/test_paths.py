@@ -116,9 +116,9 @@ def test_upwards_is_nearest_first_and_ends_at_the_root() -> None:
 
 def test_shorten(home: Path) -> None:
     """Home is a tilde; a neighbour with the same beginning is not home."""
-    assert paths.shorten(str(home)) == "~"
-    assert paths.shorten(str(home / "a")) == "~/a"
-    assert paths.shorten(str(home) + "-two/a") == str(home) + "-two/a"
+    assert paths.with_tilde(str(home)) == "~"
+    assert paths.with_tilde(str(home / "a")) == "~/a"
+    assert paths.with_tilde(str(home) + "-two/a") == str(home) + "-two/a"
 
 
 def test_importing_stays_light() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.base import secret_rules, secrets
+from tacit.base import secret_formats, secrets
 
 _SETS = {
     "A": string.ascii_letters + string.digits,
@@ -140,7 +140,7 @@ def test_provider_formats(rule: str, template: str, frame: str) -> None:
 def test_every_format_has_a_sample() -> None:
     """No rule of the table is untested, but for a few with the shape of a tested neighbour."""
     tested = {rule for rule, _ in FORMATS}
-    untested = {row.rule for row in secret_rules.FORMATS} - tested
+    untested = {row.rule for row in secret_formats.FORMATS} - tested
     assert untested <= {
         "buildkite-token", "cloudflare-origin-key", "crates-token", "dynatrace-token",
         "elevenlabs-key", "facebook-token", "fly-token", "langfuse-key", "newrelic-key",
@@ -318,9 +318,9 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 def test_every_quantifier_has_a_bound() -> None:
     """No pattern of the table can run on: `*`, `+` and `{n,}` are not used."""
-    patterns = [row.pattern.pattern for row in secret_rules.FORMATS]
+    patterns = [row.pattern.pattern for row in secret_formats.FORMATS]
     patterns += [
-        value.pattern for value in vars(secret_rules).values() if isinstance(value, re.Pattern)
+        value.pattern for value in vars(secret_formats).values() if isinstance(value, re.Pattern)
     ]
     for pattern in patterns:
         assert all(most < _parser.MAXREPEAT for most in _most(_parser.parse(pattern))), pattern

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base import health, sections, settings, trust
+from tacit.base import doctor, settings, trust
+from tacit.base import settings as sections
 from tacit.base.errors import BadConfig
 
 
@@ -20,7 +21,7 @@ def files(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
 
 def limit() -> tuple[int, str]:
     """The value of `search.limit` and where it is from."""
-    loaded = settings.load()
+    loaded = settings.load_settings()
     value = next(v for v in loaded.values() if v.key == "search.limit")
     assert value.value == loaded.settings.search.limit
     return value.value, value.source
@@ -39,7 +40,7 @@ def test_each_source_wins_over_those_before(
     assert limit() == (12, str(project))
     monkeypatch.setenv("TACIT_SEARCH_LIMIT", "13")
     assert limit() == (13, "TACIT_SEARCH_LIMIT")
-    loaded = settings.load(flags={"search.limit": 14})
+    loaded = settings.load_settings(flags={"search.limit": 14})
     assert (loaded.settings.search.limit, loaded.sources["search.limit"]) == (14, "flag")
 
 
@@ -49,7 +50,7 @@ def test_sources_are_merged_key_by_key(files: tuple[Path, Path]) -> None:
     user.write_text("[search]\nlimit = 11\n[skills]\nhosts = false\npaths = ['/a']\n")
     project.write_text("[skills]\npaths = ['/b', '/c']\n")
     trust.add(str(project.parent.parent))
-    loaded = settings.load()
+    loaded = settings.load_settings()
     assert loaded.settings.skills == sections.SkillSettings(paths=("/b", "/c"), hosts=False)
     assert loaded.settings.search.limit == 11
     assert loaded.sources == {
@@ -64,7 +65,7 @@ def test_the_file_of_an_untrusted_project_does_not_count(files: tuple[Path, Path
     _, project = files
     for text in ("[search]\nlimit = 12\n", "rubbish = [", "[nonsense]\nx = 1\n"):
         project.write_text(text)
-        loaded = settings.load()
+        loaded = settings.load_settings()
         assert loaded.settings == settings.Settings()
         assert loaded.ignored == (str(project),)
 
@@ -75,7 +76,7 @@ def test_a_broken_file_of_a_trusted_project_is_an_error(files: tuple[Path, Path]
     project.write_text("rubbish = [")
     trust.add(str(project.parent.parent))
     with pytest.raises(BadConfig, match="not valid TOML"):
-        settings.load()
+        settings.load_settings()
 
 
 def test_the_project_is_found_from_below(
@@ -89,7 +90,7 @@ def test_the_project_is_found_from_below(
     trust.add(str(root))
     monkeypatch.chdir(root / "deep" / "down")
     assert limit() == (12, str(project))
-    assert settings.load(str(root.parent)).settings.search.limit == 10
+    assert settings.load_settings(str(root.parent)).settings.search.limit == 10
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_a_bad_file_says_what_and_where(
     """The message names the file and the thing; the hint says what to do."""
     files[0].write_text(text)
     with pytest.raises(BadConfig) as caught:
-        settings.load()
+        settings.load_settings()
     assert says in caught.value.message
     assert str(files[0]) in caught.value.message
     assert hint in caught.value.hint
@@ -130,7 +131,7 @@ def test_a_file_that_is_no_text(files: tuple[Path, Path]) -> None:
     """Bytes that are not UTF-8 are an error that says so."""
     files[0].write_bytes(b"a = '\xff'\n")
     with pytest.raises(BadConfig, match="not UTF-8"):
-        settings.load()
+        settings.load_settings()
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_variables(
 ) -> None:
     """TACIT_SECTION_KEY sets a value; a list is written like PATH."""
     monkeypatch.setenv(name, text)
-    found = next(v for v in settings.load().values() if v.key == field)
+    found = next(v for v in settings.load_settings().values() if v.key == field)
     assert (found.value, found.source) == (value, name)
 
 
@@ -158,15 +159,15 @@ def test_a_bad_variable_is_named(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     """The error names the variable, not a file."""
     monkeypatch.setenv("TACIT_SEARCH_LIMIT", text)
     with pytest.raises(BadConfig, match="TACIT_SEARCH_LIMIT"):
-        settings.load()
+        settings.load_settings()
 
 
 def test_other_variables_of_ours_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """TACIT_HOME and TACIT_DEBUG are not settings."""
     monkeypatch.setenv("TACIT_HOME", "/t")
     monkeypatch.setenv("TACIT_DEBUG", "1")
-    assert settings.load().sources == {}
-    assert settings.load().strays == ()
+    assert settings.load_settings().sources == {}
+    assert settings.load_settings().strays == ()
 
 
 @pytest.mark.parametrize(
@@ -183,16 +184,16 @@ def test_a_variable_that_sets_nothing_is_told_of(
 ) -> None:
     """It is no error, and the nearest name stands with it, for `config` and for `doctor`."""
     monkeypatch.setenv(name, "1")
-    (stray,) = settings.load().strays
+    (stray,) = settings.load_settings().strays
     assert (stray.name, stray.near) == (name, meant)
-    (finding,) = health.check_config()
+    (finding,) = doctor.check_config()
     assert finding.code == "variable"
     assert meant in finding.fix
 
 
 def test_every_setting_says_what_it_is() -> None:
     """`tacit config` has a line of text for each."""
-    values = settings.load().values()
+    values = settings.load_settings().values()
     assert len(values) >= 4
     assert all(value.about for value in values)
 
@@ -200,13 +201,15 @@ def test_every_setting_says_what_it_is() -> None:
 def test_settings_are_frozen() -> None:
     """Read once; nobody changes them under way."""
     with pytest.raises(AttributeError):
-        settings.load().settings.search.limit = 3  # type: ignore[misc]
+        settings.load_settings().settings.search.limit = 3  # type: ignore[misc]
 
 
 def test_a_value_that_is_none_of_a_few_names_them() -> None:
     """The error says what was given, where, and what could be."""
     with pytest.raises(BadConfig) as caught:
-        settings.load(flags={"learn.approval": "maybe"}, given="what was given to tacit config set")
+        settings.load_settings(
+            flags={"learn.approval": "maybe"}, given="what was given to tacit config set"
+        )
     assert "'maybe'" in caught.value.message
     assert "from what was given to tacit config set" in caught.value.message
     assert caught.value.hint == "choose one of: auto, ask, propose-only; all settings: tacit config"

@@ -9,7 +9,7 @@ import pytest
 
 from tacit.changes.change import Change, Create, Verdict, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import Nobody
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
 
 
@@ -57,7 +57,12 @@ class Kit:
     def __init__(self, folder: Path, **options: Any) -> None:
         self.root = folder / "skills"
         self.data = folder / "data"
-        options = {"neighbours": Nobody(), "scanner": word_scan, "data": str(self.data), **options}
+        options = {
+            "neighbours": NoNeighbours(),
+            "scanner": word_scan,
+            "data": str(self.data),
+            **options,
+        }
         self.options = options
         self.place = options.pop("place", None) or Place(str(self.root))
         self.gate = Gate([self.place], **options)

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.changes import checks, exchange
-from tacit.changes.actor import acting_as
+from tacit.changes import change_checks, journal
 from tacit.changes.change import (
     Archive,
     Change,
@@ -29,10 +28,11 @@ from tacit.changes.change import (
     Restore,
     Rewrite,
     WriteFile,
+    acting_as,
     make_change,
 )
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import Nobody
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
 
 CALLS = (
@@ -72,7 +72,9 @@ class Scenario:
 
     def gate(self) -> Gate:
         place = Place(str(self.root), kind="facts" if self.of_facts else "skills")
-        return Gate([place], neighbours=Nobody(), scanner=silent, data=str(self.folder / "data"))
+        return Gate(
+            [place], neighbours=NoNeighbours(), scanner=silent, data=str(self.folder / "data")
+        )
 
     def prepare(self) -> Change:
         """Set the scene and return the change, with an id that stays the same."""
@@ -143,7 +145,7 @@ def die_at(number: int) -> Callable[[], int]:
 
     for name in CALLS:
         setattr(os, name, wrap(getattr(os, name)))
-    exchange._rename = wrap(exchange._rename)
+    journal._rename_flagged = wrap(journal._rename_flagged)
     subprocess.run = wrap(subprocess.run)
     return lambda: count
 
@@ -157,7 +159,7 @@ def in_child(scenario: Scenario, change: Change, number: int) -> tuple[bool, int
         code = 1
         try:
             if scenario.name == "edit-turns":
-                exchange.exchange = lambda *_: False  # type: ignore[assignment]
+                journal.swap_names = lambda *_: False  # type: ignore[assignment]
             calls = die_at(number)
             scenario.act(change)
             total = calls()
@@ -212,7 +214,7 @@ def look_at_it(
     site.recover()
     after = scene.state()
     assert after in (old, new), f"call {number}: torn: {after}"
-    found = checks.check(gate)
+    found = change_checks.check_changes(gate)
     assert not found, f"call {number}: doctor finds {[f.what for f in found]}"
     skill = {"rename": "three", "merge": "one"}.get(scene.name, "one")
     landed = site.history.knows(change.id, skill) if scene.name != "undo" else ""

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from tacit.base import trust
 from tacit.base.errors import NotFound, Unwritable
-from tacit.changes import checks
-from tacit.changes.actor import ACTORS, acting_as
+from tacit.changes import change_checks
 from tacit.changes.change import (
+    ACTORS,
     Archive,
     Create,
     Delete,
@@ -32,16 +32,26 @@ from tacit.changes.change import (
     Rewrite,
     Verdict,
     WriteFile,
+    acting_as,
     make_change,
-    new_id,
+    new_change_id,
 )
-from tacit.changes.facts import FACTS, MAX_SAYS
+from tacit.changes.facts import (
+    FACT_RULES,
+    MAX_SAYS,
+    NewFact,
+    Rationale,
+    fact_place_for,
+    fact_text,
+    forget,
+    known_facts,
+    recallable_facts,
+    remember,
+)
 from tacit.changes.gate import Gate
-from tacit.changes.memory import known_facts, recallable
 from tacit.changes.place import all_places, fact_places, project_facts, user_facts
 from tacit.changes.policy import Act
-from tacit.changes.remembering import Note, Why, forget, place_for, remember, text_of
-from tacit.skills.memory import parse_fact
+from tacit.skills.fact import parse_fact
 
 PLANTED = Path(__file__).parents[1] / "fixtures" / "planted"
 
@@ -68,14 +78,14 @@ def gate(home: Path) -> Gate:
     return Gate(fact_places())
 
 
-USER = Why(reason="said so")
+USER = Rationale(reason="said so")
 
 
 def note(gate: Gate, name: str, says: str, actor: Any = "user", **more: Any) -> Verdict:
     why = more.pop("why", USER)
     root = more.pop("root", user_facts().root)
     kind = more.pop("kind", "project")
-    return remember(gate, root, Note(name=name, says=says, kind=kind, **more), why, actor=actor)
+    return remember(gate, root, NewFact(name=name, says=says, kind=kind, **more), why, actor=actor)
 
 
 def file_of(name: str) -> Path:
@@ -99,9 +109,9 @@ def test_actors_may_what_the_table_says(actor: Any) -> None:
     for (who, act, origin), expected in matrix().items():
         if who != actor:
             continue
-        assert FACTS.decide(actor, act, origin) == expected, (act, origin)  # type: ignore[arg-type]
+        assert FACT_RULES.decide(actor, act, origin) == expected, (act, origin)  # type: ignore[arg-type]
         if expected == "refuse":
-            words = FACTS.refusal(actor, act, origin, "thing", pinned=False)  # type: ignore[arg-type]
+            words = FACT_RULES.refusal(actor, act, origin, "thing", pinned=False)  # type: ignore[arg-type]
             assert actor in words.reason
             assert "thing" in words.reason
 
@@ -116,7 +126,9 @@ def test_gate_obeys_the_table(actor: Any, origin: str, gate: Gate) -> None:
     table = matrix()
     assert note(gate, "editor", "The user works in Helix.", by).applied
     before = file_of("editor").read_bytes()
-    text = text_of(Note(name="shell", says="The shell is fish.", kind="user"), by, date.today())
+    text = fact_text(
+        NewFact(name="shell", says="The shell is fish.", kind="user"), by, date.today()
+    )
     created = gate.propose(
         make_change("shell", Create({"FACT.md": text.encode()}), actor=actor, root=root)
     )
@@ -173,7 +185,7 @@ def test_a_contradiction_replaces_on_record(gate: Gate) -> None:
     """The same subject again replaces the fact; the old text is in the history with the reason,
     and undo brings it back."""
     assert note(gate, "package-manager", "Packages come by npm.", "reviewer").applied
-    why = Why(reason="the user corrected it", session="s1", evidence=("t1",))
+    why = Rationale(reason="the user corrected it", session="s1", evidence=("t1",))
     verdict = note(gate, "package-manager", "Packages come by pnpm.", "reviewer", why=why)
     assert verdict.applied
     site = gate.site(user_facts().root)
@@ -190,7 +202,7 @@ def test_saying_the_same_again_changes_nothing(gate: Gate) -> None:
     """A fact that is noted again, on another day, by another actor, gets no new version."""
     root, said = (
         user_facts().root,
-        Note(name="editor", says="The user works in Helix.", kind="user"),
+        NewFact(name="editor", says="The user works in Helix.", kind="user"),
     )
     assert remember(gate, root, said, actor="reviewer", today=date(2026, 1, 1)).applied
     again = remember(gate, root, said, actor="reviewer", today=date(2026, 2, 2))
@@ -201,7 +213,7 @@ def test_saying_the_same_again_changes_nothing(gate: Gate) -> None:
 
 def test_the_same_id_twice_is_once(gate: Gate) -> None:
     """A job that is done twice notes its fact once."""
-    why = Why(reason="seen", id=new_id())
+    why = Rationale(reason="seen", id=new_change_id())
     verdicts = [note(gate, "editor", "The user works in Helix.", "reviewer", why=why) for _ in "ab"]
     assert all(verdict.applied for verdict in verdicts)
     assert len(list(gate.site(user_facts().root).history.log("editor"))) == 1
@@ -257,7 +269,7 @@ def test_the_user_may_keep_both(gate: Gate) -> None:
     assert refused.refusal is not None
     assert refused.refusal.overridable
     assert "replace 'package-manager' instead" in refused.refusal.hint
-    kept = note(gate, "js-packages", new, why=Why(overrides=("near-duplicate",)))
+    kept = note(gate, "js-packages", new, why=Rationale(overrides=("near-duplicate",)))
     assert kept.applied, kept.explain()
     log = list(gate.site(user_facts().root).history.log("js-packages"))
     assert log[0].record.overrides == ("near-duplicate",)
@@ -298,7 +310,7 @@ SECRETS = (
 def test_secrets_are_refused_to_everybody(secret: str, actor: Any, gate: Gate) -> None:
     """Nobody, not even the user with an override, puts a secret in a fact."""
     for more in ({"says": secret}, {"says": "How to log in.", "detail": secret}):
-        why = Why(overrides=("secret:assigned-secret", "secret:password"))
+        why = Rationale(overrides=("secret:assigned-secret", "secret:password"))
         verdict = note(gate, "login", actor=actor, why=why, **more)
         assert verdict.refused, verdict
         assert verdict.refusal is not None
@@ -360,7 +372,9 @@ def test_sizes(gate: Gate) -> None:
         assert verdict.refusal is not None
         assert verdict.refusal.rule == rule
     files = {
-        "FACT.md": text_of(Note(name="t", says="s", kind="user"), "user", date.today()).encode()
+        "FACT.md": fact_text(
+            NewFact(name="t", says="s", kind="user"), "user", date.today()
+        ).encode()
     }
     for more_file in ("SKILL.md", "scripts/run.sh"):
         change = make_change(
@@ -403,7 +417,7 @@ def test_hostile_frontmatter_is_refused(head: str, gate: Gate) -> None:
 )
 def test_any_text_is_kept_whole_or_refused(gate: Gate, says: str, detail: str, name: str) -> None:
     """Whatever a model says, the fact that lands reads back as it was said, or nothing lands."""
-    said = Note(name=name, says=says, kind="reference", detail=detail)
+    said = NewFact(name=name, says=says, kind="reference", detail=detail)
     root = Path(user_facts().root)
     verdict = remember(gate, str(root), said, actor="agent")
     found = {path.name: path for path in root.iterdir()} if root.exists() else {}
@@ -506,7 +520,7 @@ def test_two_writers_lose_nothing(gate: Gate, home: Path) -> None:
         "import sys\n"
         "from tacit.changes.gate import Gate\n"
         "from tacit.changes.place import fact_places, user_facts\n"
-        "from tacit.changes.remembering import Note, remember\n"
+        "from tacit.changes.facts import NewFact as Note, remember\n"
         "who = sys.argv[1]\n"
         "gate = Gate(fact_places())\n"
         "for n in range(4):\n"
@@ -521,7 +535,7 @@ def test_two_writers_lose_nothing(gate: Gate, home: Path) -> None:
     site = gate.site(user_facts().root)
     assert len(site.history.skills()) == 9
     assert len(list(site.history.log("shared"))) == 8
-    assert checks.check(gate) == []
+    assert change_checks.check_changes(gate) == []
 
 
 def test_proposals_wait_and_a_rejected_fact_stays_away(gate: Gate) -> None:
@@ -616,15 +630,15 @@ def test_what_a_clone_brings_is_scanned_and_never_shadows(gate: Gate) -> None:
         ("user", "style"): "active",
     }
     assert note(gate, "style", "This project uses tabs.", root=str(root)).applied
-    assert [k.fact.scope for k in recallable() if k.fact.name == "style"] == ["project"]
+    assert [k.fact.scope for k in recallable_facts() if k.fact.name == "style"] == ["project"]
 
 
 def test_an_untrusted_projects_facts_are_not_recalled(gate: Gate, home: Path) -> None:
     """They are listed, with the reason, and no model is told of them."""
     assert note(gate, "database", "The database is SQLite.", root=project_facts().root).applied
-    assert len(recallable()) == 1
+    assert len(recallable_facts()) == 1
     trust.remove(str(home / "work"))
-    assert recallable() == []
+    assert recallable_facts() == []
     (known,) = known_facts()
     assert known.fact.state == "untrusted"
 
@@ -640,7 +654,7 @@ def test_huge_and_odd_files_are_passed_over(gate: Gate) -> None:
     (root / "binary" / "FACT.md").write_bytes(bytes(range(256)))
     (root / "loose.md").write_text("no fact")
     assert note(gate, "port", "The port is 80.").applied
-    assert [known.fact.name for known in recallable()] == ["port"]
+    assert [known.fact.name for known in recallable_facts()] == ["port"]
     states = {known.fact.name: known.fact.state for known in known_facts()}
     assert states == {"binary": "broken", "empty": "broken", "huge": "broken", "port": "active"}
     assert note(gate, "pipe", "The port is 81.", "agent").refused
@@ -660,7 +674,8 @@ def test_where_a_fact_goes_by_itself(gate: Gate) -> None:
     """What is about the user goes with the user, the rest stays with the project."""
     places = fact_places()
     scopes = {
-        kind: place_for(places, kind).scope for kind in ("user", "feedback", "project", "reference")
+        kind: fact_place_for(places, kind).scope
+        for kind in ("user", "feedback", "project", "reference")
     }  # type: ignore[arg-type]
     assert scopes == {
         "user": "user",

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from tacit.base.errors import NotFound, Unwritable
-from tacit.base.events import bus
-from tacit.changes.actor import acting_as
+from tacit.base.event_bus import bus
 from tacit.changes.change import (
     Applied,
     Archive,
@@ -27,10 +26,12 @@ from tacit.changes.change import (
     Rewrite,
     Unpin,
     WriteFile,
+    acting_as,
     make_change,
+    new_change_id,
 )
-from tacit.changes.gate import Gate
-from tacit.changes.neighbours import LibraryNeighbours, Nobody
+from tacit.changes.gate import Gate, find_group, group_members, undo_group
+from tacit.changes.neighbours import LibraryNeighbours, NoNeighbours
 from tacit.changes.place import Place, project_place, user_place
 
 Rule = Callable[[Any], str]
@@ -214,7 +215,7 @@ def test_override_is_the_users_and_on_record(kit: Any, rule: Rule) -> None:
 
 def test_default_scanner_is_the_real_one(tmp_path: Path, kit: Any, rule: Rule) -> None:
     """A gate that is given no scanner scans: a learned skill with a token is refused."""
-    gate = Gate([kit.place], neighbours=Nobody(), data=str(tmp_path / "d"))
+    gate = Gate([kit.place], neighbours=NoNeighbours(), data=str(tmp_path / "d"))
     token = "ghp_" + "x8Kd02mQzVb7Lr4TnYw9HsPc3FjGa1EuRi5o"
     text = kit.md("keys", f"export GITHUB_TOKEN={token}\n", learned=True)
     verdict = gate.propose(make_change("keys", Create({"SKILL.md": text}), actor="reviewer"))
@@ -264,7 +265,7 @@ def test_what_the_user_put_away_is_not_made_again(kit: Any, rule: Rule) -> None:
 )
 def test_learned_skill_gives_no_powers(tmp_path: Path, kit: Any, head: str, body: str) -> None:
     """With the real scan, tools and hidden characters do not get into a learned skill."""
-    gate = Gate([kit.place], neighbours=Nobody(), data=str(tmp_path / "d"))
+    gate = Gate([kit.place], neighbours=NoNeighbours(), data=str(tmp_path / "d"))
     text = kit.md("notes", body, learned=True).replace(b"metadata", head.encode() + b"metadata", 1)
     for actor in ("reviewer", "distiller", "agent"):
         verdict = gate.propose(make_change("notes", Create({"SKILL.md": text}), actor=actor))
@@ -395,7 +396,7 @@ def test_archive_and_restore(kit: Any, rule: Rule) -> None:
 
 def test_library_does_not_see_archive_or_stage(kit: Any) -> None:
     """No reader lists an archived skill."""
-    from tacit.skills.walk import walk
+    from tacit.skills.index_builder import walk
 
     kit.create("one")
     kit.create("two")
@@ -452,7 +453,9 @@ def test_editing_a_bundled_skill_makes_a_copy(tmp_path: Path, kit: Any) -> None:
     (bundled / "scripts" / "run").write_text("ls\n")
     (bundled / "scripts" / "run").chmod(0o755)
     places = [Place(str(tmp_path / "own"), "user"), Place(str(tmp_path / "bundled"), "bundled")]
-    gate = Gate(places, neighbours=Nobody(), scanner=kit.options["scanner"], data=str(kit.data))
+    gate = Gate(
+        places, neighbours=NoNeighbours(), scanner=kit.options["scanner"], data=str(kit.data)
+    )
     edit = Edit("step by step", "my way")
     change = make_change("guide", edit, actor="user", root=str(tmp_path / "bundled"))
     verdict = gate.propose(change)
@@ -580,7 +583,7 @@ def test_unwritable_place_is_an_error_with_a_hint(
 def test_no_history_no_change(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the version that stands there cannot be recorded, it is not replaced."""
     kit.by_hand("notes")
-    from tacit.changes.objects import Objects
+    from tacit.changes.git_store import Objects
 
     def full(*_: Any) -> None:
         raise Unwritable("cannot write the history: full")
@@ -643,3 +646,91 @@ def test_neighbours_see_what_was_just_made(home: Path, kit: Any) -> None:
     assert verdict.refusal.rule == "near-duplicate"
     assert gate.propose(make_change("notes", Delete(), actor="user")).applied
     assert neighbours.find("notes") is None
+
+
+def put_together(kit, *changes):
+    group = new_change_id()
+    for skill, operation in changes:
+        change = make_change(skill, operation, actor="user")
+        assert kit.gate.propose(msgspec.structs.replace(change, group=group)).applied
+    return group
+
+
+def everything(kit) -> dict[str, bytes]:
+    """Every file that a reader sees, and everything in the archive."""
+    return {
+        str(path.relative_to(kit.root)): path.read_bytes()
+        for path in sorted(kit.root.rglob("*"))
+        if path.is_file() and path.name != ".gitignore"
+    }
+
+
+@pytest.fixture
+def group(kit) -> str:
+    """A new skill that takes in two others, and an edit of a third that named one of them."""
+    for name in ("one", "two", "three"):
+        kit.create(name, f"See `one`. This is {name}.\n", learned=True)
+    kit.before = everything(kit)
+    return put_together(
+        kit,
+        ("all", Create({"SKILL.md": kit.md("all", learned=True)})),
+        ("three", Edit("`one`", "`all`")),
+        ("one", MergeInto("all", (Edit("step by step", "as one says"),))),
+        ("two", MergeInto("all")),
+    )
+
+
+def test_one_undo_for_all_of_it(kit, group) -> None:
+    """Undone as a group, every byte is as it was; undone once more, it is all back."""
+    after = everything(kit)
+    assert after != kit.before
+    assert all(verdict.applied for verdict in undo_group(kit.gate, group, actor="user"))
+    assert everything(kit) == kit.before
+    assert all(verdict.applied for verdict in undo_group(kit.gate, group, actor="user"))
+    assert everything(kit) == after
+
+
+def test_what_was_undone_alone_is_passed_over(kit, group) -> None:
+    """After one change was taken back by itself, or a kill in the middle, the rest follows."""
+    last = group_members(kit.gate, group)[-1][1]
+    assert kit.gate.undo(last, actor="user").applied
+    verdicts = undo_group(kit.gate, group, actor="user")
+    assert [v.outcome for v in verdicts] == ["applied"] * 3
+    assert everything(kit) == kit.before
+
+
+def test_one_that_cannot_be_undone_stops_no_other(kit, group) -> None:
+    """Later edits of the same lines keep their change; the others are taken back and it is said."""
+    kit.propose("three", Edit("See `all`.", "Look at `all`!"))
+    verdicts = {v.skill: v for v in undo_group(kit.gate, group, actor="user")}
+    assert [name for name, v in verdicts.items() if v.refused] == ["three"]
+    assert verdicts["three"].refusal.rule == "conflict"
+    assert {"one", "two"} <= set(kit.names())
+
+
+def test_a_group_is_found_by_the_end_of_its_id(kit, group) -> None:
+    """As changes are; a change's own id is no group's, and a short text means nothing."""
+    assert find_group(kit.gate, group[-8:]) == group
+    assert find_group(kit.gate, group_members(kit.gate, group)[0][1]) == ""
+    assert find_group(kit.gate, "") == ""
+    with pytest.raises(NotFound, match="no group"):
+        undo_group(kit.gate, new_change_id(), actor="user")
+
+
+def test_a_group_must_be_an_id(kit, rule) -> None:
+    """A group that is no id, such as a path, is turned away before anything is written."""
+    kit.create("one")
+    change = msgspec.structs.replace(kit.change("one", Archive()), group="../../x")
+    assert rule(kit.gate.propose(change)) == "change-id"
+
+
+def test_the_machine_takes_back_only_its_own(kit, group) -> None:
+    """The curator cannot undo a group of the user's."""
+    verdicts = undo_group(kit.gate, group, actor="curator")
+    assert {v.refusal.rule for v in verdicts if v.refusal} == {"curator-undo"}
+
+
+def test_a_merge_points_to_what_took_it_in(kit, group) -> None:
+    """The history of an absorbed skill names the other, and carries the group."""
+    head = kit.history.head("two")
+    assert (head.record.partner, head.record.group) == ("all", group)

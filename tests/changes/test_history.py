@@ -10,12 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit.base.errors import Damaged, NotFound
-from tacit.changes.change import Create, Edit, Rename, new_id
-from tacit.changes.files import File
-from tacit.changes.history import History, Record, updates
-from tacit.changes.objects import EMPTY_TREE, Objects, tree_id
+from tacit.changes.change import Create, Edit, File, Rename, new_change_id
+from tacit.changes.git_store import (
+    EMPTY_TREE,
+    Objects,
+    RefUpdate,
+    quote_name,
+    ref_part,
+    tree_id,
+    unquote_name,
+)
+from tacit.changes.history import History, Record, ref_updates
 from tacit.changes.place import Place
-from tacit.changes.refs import RefUpdate, encode, quote, unquote
 
 NAMES = st.text(
     st.characters(blacklist_categories=("Cs",), blacklist_characters="/\0"), min_size=1, max_size=12
@@ -128,12 +134,12 @@ def test_packed_history_is_read_and_continued(kit: Any) -> None:
 @given(st.text(max_size=80))
 def test_ref_names_are_valid_and_apart(name: str) -> None:
     """Any name makes a ref that git accepts, differs from others by more than case, and returns."""
-    text = encode(name)
+    text = ref_part(name)
     assert text == text.lower()
     assert set(text) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_%")
     assert len(text) <= 180
-    assert unquote(quote(name)) == name
-    assert text == quote(name) or "%%" in text
+    assert unquote_name(quote_name(name)) == name
+    assert text == quote_name(name) or "%%" in text
 
 
 @settings(max_examples=60)
@@ -145,7 +151,7 @@ def test_packed_lookup_finds_exactly_what_is_there(names: dict[str, int]) -> Non
     import mmap
     import tempfile
 
-    from tacit.changes.refs import _bisect
+    from tacit.changes.git_store import _bisect
 
     lines = [f"{number:040x} refs/skills/{name}" for name, number in sorted(names.items())]
     text = "# pack-refs with: peeled fully-peeled sorted \n" + "".join(
@@ -231,11 +237,11 @@ def test_odd_skill_names_in_records(tmp_path: Path, kit: Any) -> None:
     history = History(Place(str(tmp_path)), str(tmp_path / "data"))
     for name in ("My Skill", "MY SKILL", "line\nend", "ünï/cödé", "a:b", "技" * 64):
         record = Record(
-            skill=name, kind="baseline", actor="user", change=new_id(), state="live", was="none",
+            skill=name, kind="baseline", actor="user", change=new_change_id(), state="live", was="none",
             partner="X:y z",
         )  # fmt: skip
         version = history.commit(record, {"SKILL.md": File(b"x")}, (), datetime.now(UTC))
-        history.refs.move(updates([version], ""))
+        history.refs.move(ref_updates([version], ""))
         found = history.head(name)
         assert found is not None
         assert (found.record.skill, found.record.partner) == (name, "X:y z")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tacit.base.errors import NotFound
-from tacit.changes import checks
+from tacit.changes import change_checks
 from tacit.changes.change import Archive, Create, Delete, Edit, Pin, Rewrite
 from tacit.changes.gate import Gate
 
@@ -180,12 +180,12 @@ def test_kill_between_applying_and_noting_it(kit: Any) -> None:
     close, kit.gate.inbox.close = kit.gate.inbox.close, lambda *_: None  # the kill
     assert kit.gate.accept(proposal).applied
     kit.gate.inbox.close = close
-    (found,) = checks.check(kit.gate)
+    (found,) = change_checks.check_changes(kit.gate)
     assert found.code == "answered-proposal"
     gate = reopened(kit)
     assert gate.accept(gate.inbox.waiting()[0]).applied
     assert kit.kinds("notes") == ["create", "edit"]
-    assert checks.check(gate) == []
+    assert change_checks.check_changes(gate) == []
 
 
 def test_asked_agent_gets_an_answer_at_once(make_kit: Callable[..., Any], rule: Rule) -> None:
@@ -219,10 +219,10 @@ def test_broken_row_is_found_and_mended(kit: Any) -> None:
         connection.execute("UPDATE proposals SET change = x'00' WHERE actor = 'improver'")
     connection.close()
     assert [p.change.actor for p in kit.gate.inbox.waiting()] == ["distiller"]
-    (found,) = checks.check(kit.gate)
+    (found,) = change_checks.check_changes(kit.gate)
     assert found.code == "broken-proposal"
     found.mend()
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
 
 
 def test_bytes_survive_the_inbox(kit: Any) -> None:

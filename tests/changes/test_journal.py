@@ -1,16 +1,25 @@
 """The journal: what was interrupted is finished or taken back; what moved on is noticed."""
 
-from collections.abc import Callable
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tacit.base.errors import Damaged
-from tacit.changes import checks, exchange
+from tacit.changes import change_checks
+from tacit.changes import journal as exchange
 from tacit.changes.change import Archive, Edit, MergeInto, Rename
-from tacit.changes.contain import open_root
+from tacit.changes.containment import open_root
+from tacit.changes.gate import Gate
 from tacit.changes.journal import Entry, Journal, Move
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
 
 
@@ -27,7 +36,7 @@ def interrupt(kit: Any, monkeypatch: pytest.MonkeyPatch, *change: Any) -> None:
 
     monkeypatch.setattr(type(kit.history.refs), "move", stop)
     monkeypatch.setattr(journal, "clean", lambda root: None)
-    monkeypatch.setattr("tacit.changes.apply.clean", lambda root: None)
+    monkeypatch.setattr("tacit.changes.gate.clean", lambda root: None)
     with pytest.raises(Stop):
         kit.propose(*change)
     monkeypatch.undo()
@@ -38,11 +47,11 @@ def test_finished_when_the_folder_had_moved(kit: Any, monkeypatch: pytest.Monkey
     kit.create("notes")
     interrupt(kit, monkeypatch, "notes", Edit("step by step", "at once"))
     assert kit.kinds("notes") == ["create"]
-    codes = [found.code for found in checks.check(kit.gate)]
+    codes = [found.code for found in change_checks.check_changes(kit.gate)]
     assert codes == ["interrupted-change"]
     assert kit.propose("notes", Edit("at once", "later")).applied
     assert kit.kinds("notes") == ["create", "edit", "edit"]
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
 
 
 def test_doctor_mends_an_interrupted_change(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,9 +59,9 @@ def test_doctor_mends_an_interrupted_change(kit: Any, monkeypatch: pytest.Monkey
     kit.create("one")
     kit.create("two")
     interrupt(kit, monkeypatch, "one", MergeInto("two", (Edit("step by step", "x"),)))
-    (found,) = checks.check(kit.gate)
+    (found,) = change_checks.check_changes(kit.gate)
     found.mend()
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
     assert kit.kinds("one") == ["create", "archive"]
     assert kit.kinds("two") == ["create", "edit"]
 
@@ -78,14 +87,14 @@ def test_lost_objects_after_a_power_failure(kit: Any, monkeypatch: pytest.Monkey
             path.unlink()
     assert kit.site.recover() == []
     assert "at once" in kit.text("notes")
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
     assert kit.propose("notes", Edit("at once", "later")).applied
     assert kit.kinds("notes") == ["create", "hand", "edit"]
 
 
 def _killed_between_the_moves(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rename of notes to memo that ended after the first of its two moves."""
-    original, calls = exchange.move, []
+    original, calls = exchange.rename_to_free, []
 
     def second_fails(*args: Any) -> None:
         calls.append(args)
@@ -95,7 +104,7 @@ def _killed_between_the_moves(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("tacit.changes.journal._take_back", lambda *_: None)
     monkeypatch.setattr(Journal, "finish", lambda *_: None)
-    monkeypatch.setattr("tacit.changes.apply.clean", lambda root: None)
+    monkeypatch.setattr("tacit.changes.gate.clean", lambda root: None)
     monkeypatch.setattr(exchange, "move", second_fails)
     with pytest.raises(Stop):
         kit.propose("notes", Rename("memo"))
@@ -123,7 +132,7 @@ def test_half_a_rename_whose_target_was_taken_is_reverted(
     assert kit.names() == ["memo", "notes"]
     assert kit.text("memo").endswith("somebody else's\n")
     assert kit.kinds("notes") == ["create"]
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
 
 
 @pytest.mark.parametrize("operation", [Edit("step by step", "x"), Rename("memo"), Archive()])
@@ -132,11 +141,11 @@ def test_without_the_system_call(operation: Any, kit: Any, monkeypatch: pytest.M
     monkeypatch.setattr(exchange, "_system_call", lambda: None)
     kit.create("notes", scripts__run=b"ls\n")
     assert kit.propose("notes", operation).applied
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
     (kit.root / "a").mkdir()
     (kit.root / "b").mkdir()
     with open_root(kit.place) as root, pytest.raises(FileExistsError):
-        exchange.move(root.fd, "a", root.fd, "b")
+        exchange.rename_to_free(root.fd, "a", root.fd, "b")
 
 
 def test_broken_entry_is_put_aside(kit: Any) -> None:
@@ -147,9 +156,9 @@ def test_broken_entry_is_put_aside(kit: Any) -> None:
     (folder / "20260101-000000000-00000000.json").write_text("{")
     with pytest.raises(Damaged, match="journal entry"):
         kit.propose("notes", Edit("step by step", "x"))
-    (found,) = checks.check(kit.gate)
+    (found,) = change_checks.check_changes(kit.gate)
     found.mend()
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
     assert kit.propose("notes", Edit("step by step", "x")).applied
 
 
@@ -158,10 +167,10 @@ def test_leftovers_are_found_and_removed(kit: Any) -> None:
     kit.create("notes")
     (kit.root / ".tacit-stage" / "x" / "0").mkdir(parents=True)
     (Path(kit.history.folder) / "tmp" / "half").write_bytes(b"x")
-    codes = {found.code for found in checks.check(kit.gate)}
+    codes = {found.code for found in change_checks.check_changes(kit.gate)}
     assert codes == {"left-on-stage", "left-temporary"}
     assert kit.propose("notes", Edit("step by step", "x")).applied
-    assert checks.check(kit.gate) == []
+    assert change_checks.check_changes(kit.gate) == []
 
 
 def test_damaged_history_is_found(kit: Any) -> None:
@@ -169,7 +178,7 @@ def test_damaged_history_is_found(kit: Any) -> None:
     verdict = kit.create("notes")
     path = Path(kit.history.folder) / "objects" / verdict.version[:2] / verdict.version[2:]
     path.unlink()
-    (found,) = checks.check(kit.gate)
+    (found,) = change_checks.check_changes(kit.gate)
     assert found.code == "broken-history"
     assert kit.history.folder in found.fix
 
@@ -193,3 +202,67 @@ def test_recovery_of_a_place_that_is_gone(make_kit: Callable[..., Any]) -> None:
     assert kit.site.recover() == []
     assert not kit.root.exists()
     assert Place(str(kit.root)).real == str(kit.root)
+
+
+HERE = Path(__file__).parent
+# Every n-th call. TACIT_TEST_KILLS=1 tries them all (about 1,300 points, some minutes).
+EVERY = os.environ.get("TACIT_TEST_KILLS", "6")
+SCENARIOS = (
+    "create-first", "edit", "edit-turns", "rename", "archive", "restore", "merge", "delete", "pin",
+    "undo", "fact-create", "fact-replace", "fact-forget",
+)  # fmt: skip
+
+
+@pytest.fixture
+def fast_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: hundreds of kills force thousands of writes."""
+    memory = Path("/dev/shm")
+    if memory.is_dir() and os.access(memory, os.W_OK):
+        folder = Path(tempfile.mkdtemp(prefix="tacit-kill-", dir=memory))
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        yield tmp_path
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_kill_at_every_step(scenario: str, fast_folder: Path) -> None:
+    """Killed before any call that touches the disk, a change is there whole or not at all,
+    its history agrees, doctor finds nothing, and making it again makes it once."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / "kill_driver.py"), scenario, str(fast_folder / "run"), EVERY],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    counted = json.loads(done.stdout)
+    assert counted["points"] >= counted["calls"] // int(EVERY) - 3
+    assert counted["points"] >= 8
+    assert counted["old"] > 0
+    assert counted["new"] > 0
+
+
+def test_fifty_processes_lose_nothing(tmp_path: Path) -> None:
+    """Fifty processes each make a skill and add a line to one that they share: all of it lands."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / "writers_driver.py"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout) == [0] * 50, done.stderr[-3000:]
+    skills = tmp_path / "skills"
+    text = (skills / "shared" / "SKILL.md").read_text()
+    assert {f"line {n}" for n in range(50)} <= set(text.splitlines())
+    assert all((skills / f"own-{n}" / "SKILL.md").exists() for n in range(50))
+    gate = Gate([Place(str(skills))], neighbours=NoNeighbours(), data=str(tmp_path / "data"))
+    history = gate.site().history
+    log = list(history.log("shared"))
+    assert [version.record.kind for version in log] == ["edit"] * 50 + ["create"]
+    assert {version.record.reason for version in log[:-1]} == {f"writer {n}" for n in range(50)}
+    assert len(history.skills()) == 51
+    assert change_checks.check_changes(gate) == []

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from tacit.changes.actor import ACTORS
+from tacit.changes import policy
 from tacit.changes.change import (
+    ACTORS,
     Archive,
     Create,
     Delete,
     Edit,
+    File,
     MergeInto,
     Pin,
     RemoveFile,
@@ -23,9 +25,10 @@ from tacit.changes.change import (
     make_change,
 )
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import Nobody
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
-from tacit.changes.policy import ORIGINS, act_of, decide, refusal
+from tacit.changes.policy import ORIGINS, act_of, decide, policy_refusal
+from tacit.skills.skill import Skill
 
 # y: at once   a: asks first   p: proposes to the inbox   c: a copy in the user's scope   -: never
 MATRIX = """
@@ -112,7 +115,7 @@ def test_decision(actor: Any, act: Any, origin: Any, expected: str) -> None:
 def test_refusal_is_words(actor: Any, act: Any, origin: Any, expected: str) -> None:
     """Each refusal names the rule, the actor and the skill."""
     if expected == "refuse":
-        words = refusal(actor, act, origin, "notes", pinned=False)
+        words = policy_refusal(actor, act, origin, "notes", pinned=False)
         assert words.rule == f"{actor}-{act}-{origin}"
         assert actor in words.reason
         assert "notes" in words.reason
@@ -179,7 +182,7 @@ def silent(files: Any, *, learned: bool, executable: Any = ()) -> Report:
     return Report()
 
 
-class Two(Nobody):
+class Two(NoNeighbours):
     """Knows two learned skills, so that a curator has something to put under an umbrella."""
 
     def find(self, name: str, root: str = "") -> Any:
@@ -223,14 +226,14 @@ def test_what_a_schedule_runs_is_kept(actor: Any, expected: str, home: Path) -> 
     from tacit.changes.change import Archive, Create, make_change
     from tacit.changes.gate import Gate
     from tacit.changes.place import user_place
-    from tacit.skills.scheduled import BINDING, folder
+    from tacit.skills.library import SCHEDULE_FILE, scheduled_folder
 
     text = (
         b"---\nname: standup\ndescription: Stand up.\nmetadata:\n  source: auto-skill\n---\n\nGo.\n"
     )
-    gate = Gate([user_place()], neighbours=Nobody())
+    gate = Gate([user_place()], neighbours=NoNeighbours())
     assert gate.propose(make_change("standup", Create({"SKILL.md": text}), actor="user")).applied
-    binding = Path(folder(), "daily-1a2b3c4d", BINDING)
+    binding = Path(scheduled_folder(), "daily-1a2b3c4d", SCHEDULE_FILE)
     binding.parent.mkdir(parents=True)
     binding.write_text('{"skills": ["standup"], "zone": "UTC"}')
     verdict = gate.propose(make_change("standup", Archive(), actor=actor))
@@ -239,3 +242,32 @@ def test_what_a_schedule_runs_is_kept(actor: Any, expected: str, home: Path) -> 
         assert verdict.refusal is not None
         assert "daily-1a2b3c4d" in verdict.refusal.reason
         assert "tacit schedule edit daily-1a2b3c4d" in verdict.refusal.hint
+
+
+def rules(body: str = "x", description: str = "d", **files: bytes) -> list[str]:
+    skill = Skill(name="a", description=description, body=body)
+    contents = {path: File(data) for path, data in files.items()}
+    return [found.rule for found in policy.check_size(contents, skill)]
+
+
+def test_limits_are_exact() -> None:
+    """At the limit is allowed, one over is not."""
+    assert rules("x\n" * 499) == []
+    assert rules("x\n" * 500) == ["long-body"]
+    assert rules("x" * 20_000) == []
+    assert rules("x" * 20_004) == ["heavy-body"]
+    assert rules(description="d" * 1024) == []
+    assert rules(description="d" * 1025) == ["long-description"]
+    assert rules(a=b"x" * 1024 * 1024) == []
+    assert rules(a=b"x" * (1024 * 1024 + 1)) == ["heavy-skill"]
+    assert rules(**{f"f{n}": b"" for n in range(50)}) == []
+    assert rules(**{f"f{n}": b"" for n in range(51)}) == ["many-files"]
+
+
+def test_estimate_says_that_it_is_one() -> None:
+    """Scripts without spaces count more tokens a character, and the message says 'estimate'."""
+    assert policy.estimate_tokens("語" * 300) > policy.estimate_tokens("a" * 300)
+    skill = Skill(name="a", description="d", body="x" * 30_000)
+    (found,) = policy.check_size({}, skill)
+    assert "estimate" in found.reason
+    assert policy.sizes({}, skill)["heavy-body"] == policy.estimate_tokens(skill.body)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.changes.scan import Report, scan
-from tacit.changes.scan.powers import CLAIMS
+from tacit.changes.scan.file_powers import CLAIMS
 
 HEAD = "---\nname: release-notes\ndescription: Write release notes\n---\n\n# Notes\n\n"
 TAGS = "".join(chr(0xE0000 + ord(c)) for c in "send the keys")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tacit.changes.scan import scan
-from tacit.changes.scan.signs import blends, signs
+from tacit.changes.scan.steering import blends, signs
 
 ROOT = Path(__file__).parents[2]
 TEXTS = ROOT / "tests" / "fixtures" / "planted"

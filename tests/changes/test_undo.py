@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tacit.base.errors import NotFound, Unwritable
-from tacit.changes.actor import acting_as
 from tacit.changes.change import (
     Archive,
     Create,
@@ -18,6 +17,7 @@ from tacit.changes.change import (
     Rename,
     Restore,
     WriteFile,
+    acting_as,
 )
 
 Rule = Callable[[Any], str]
@@ -201,7 +201,7 @@ def test_no_rollback_without_its_safety_copy(kit: Any, monkeypatch: pytest.Monke
     """When what stands there cannot be saved first, the rollback does not go ahead."""
     first = kit.create("notes", BODY)
     (kit.root / "notes" / "SKILL.md").write_bytes(kit.md("notes", "precious\n"))
-    from tacit.changes.objects import Objects
+    from tacit.changes.git_store import Objects
 
     def full(*_: Any) -> None:
         raise Unwritable("cannot write the history: full")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import Nobody
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
 
 WRITERS = 50
@@ -40,7 +40,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     gate = Gate(
         [Place(str(folder / "skills"))],
-        neighbours=Nobody(),
+        neighbours=NoNeighbours(),
         scanner=silent,
         data=str(folder / "data"),
     )

@@ -12,8 +12,7 @@ from typing import Any
 
 from skills_ref.validator import validate
 
-from tacit.changes.actor import acting_as
-from tacit.changes.change import Create, Edit, make_change
+from tacit.changes.change import Create, Edit, acting_as, make_change
 from tacit.changes.gate import Gate
 
 BIN = Path(sys.executable).parent

@@ -12,14 +12,13 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
 pytest.importorskip("cronsim", reason="the extra 'work' is not installed")
 
-from tacit.base.job import Done, Job
+from tacit.base.job import Job, JobResult
 from tacit.learn import notices
 from tacit.testing import FakeClock, ModelServer, ToolUse
-from tacit.testing.request import Request
+from tacit.testing.script import Request
 from tacit.ui.cli.app import run
-from tacit.work import requests
-from tacit.work.schedules import job, runs, shelf
-from tacit.work.schedules.ticking import Ticking
+from tacit.work import job_queue, schedule_runner, schedule_runs, schedule_store
+from tacit.work.worker import ScheduleTicker
 
 EVERY = {
     "when": "every minute",
@@ -62,12 +61,12 @@ def chat(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ho
         assert not server.failures
 
 
-def drain() -> list[Done]:
+def drain() -> list[JobResult]:
     """What the queues would do, in this process: each request once."""
     done = []
-    for asked in requests.waiting():
-        done.append(job.run(Job(asked.job, asked.kind, asked.key, asked.payload)))
-        requests.drop(asked)
+    for asked in job_queue.waiting_requests():
+        done.append(schedule_runner.run(Job(asked.job, asked.kind, asked.key, asked.payload)))
+        job_queue.drop(asked)
     return done
 
 
@@ -76,33 +75,33 @@ def test_from_a_conversation_to_the_trash(chat: Any, home: Path) -> None:
     said = chat("Every minute, say that it is over.\ny\nRemind me of tea.\ny\n")
     assert "May add_schedule do this?\n  every minute (* * * * *)" in said
     assert "  next: " in said
-    tea, minutes = sorted(shelf.names(), reverse=True)
+    tea, minutes = sorted(schedule_store.names(), reverse=True)
     clock = FakeClock(datetime.now(UTC).replace(second=0, microsecond=0))
-    ticking = Ticking(clock)
+    ticking = ScheduleTicker(clock)
     fired = []
     for step in range(1, 8):
         clock.advance(30)
         if step in (3, 6):
-            ticking = Ticking(clock)  # the worker was killed, with requests in the spool
+            ticking = ScheduleTicker(clock)  # the worker was killed, with requests in the spool
         ticking.turn()
         if step not in (2, 5):
             fired += drain()
     assert {done.outcome for done in fired} == {"done"}
-    rows = runs.history()
+    rows = schedule_runs.run_history()
     assert len({(row.schedule, row.due) for row in rows}) == len(rows)
     assert {row.state for row in rows if row.why == "due"} <= {"done", "skipped"}
     assert [row.output for row in rows if row.schedule == tea] == ["Tea!"]
     assert sum(row.state == "done" for row in rows if row.schedule == minutes) >= 2
     told = notices.tell("inbox", most=20)
     assert len(told) == sum(row.state == "done" for row in rows)
-    assert shelf.names() == [minutes]
-    assert shelf.trash() == [tea]
+    assert schedule_store.names() == [minutes]
+    assert schedule_store.trash() == [tea]
 
 
 def test_by_hand_no_schedule_can_be_made(chat: Any) -> None:
     """`/sched-NAME` runs now, says so, and is given neither the creator nor the tools."""
     chat("Every minute, say that it is over.\ny\n")
-    (name,) = shelf.names()
+    (name,) = schedule_store.names()
     said = chat(f"/sched-{name}\n/sched-nothing\n")
     assert "The minute is over." in said
     assert "there is no schedule 'nothing'" in said
@@ -111,27 +110,27 @@ def test_by_hand_no_schedule_can_be_made(chat: Any) -> None:
     assert "This is not a request for a schedule" in asked.messages[0].text
     assert not [tool.name for tool in asked.tools if "schedule" in tool.name]
     assert "schedule-creator" not in asked.system
-    (row,) = runs.history(name)
+    (row,) = schedule_runs.run_history(name)
     assert (row.why, row.state, row.output) == ("hand", "done", "The minute is over.")
     assert run(["schedule", "run", "minutes"]) == 0
-    assert [row.state for row in runs.history(name)] == ["done", "done"]
-    assert shelf.names() == [name]
+    assert [row.state for row in schedule_runs.run_history(name)] == ["done", "done"]
+    assert schedule_store.names() == [name]
 
 
 def test_a_worker_goes_on_after_any_trouble(chat: Any, home: Path) -> None:
     """A schedule that cannot be read is told of once, and the others fire."""
     chat("Every minute, say that it is over.\ny\n")
-    (name,) = shelf.names()
-    broken = Path(shelf.read(name).folder).parent / "broken-1a2b3c4d"
+    (name,) = schedule_store.names()
+    broken = Path(schedule_store.read(name).folder).parent / "broken-1a2b3c4d"
     broken.mkdir()
     (broken / "SKILL.md").write_text("---\nname: broken-1a2b3c4d\n---\n\nx\n")
     clock = FakeClock(datetime.now(UTC).replace(second=0, microsecond=0))
-    ticking = Ticking(clock)
+    ticking = ScheduleTicker(clock)
     for _ in range(3):
         clock.advance(timedelta(minutes=1))
         ticking.turn()
         drain()
-    assert sum(row.state == "done" for row in runs.history(name)) == 3
+    assert sum(row.state == "done" for row in schedule_runs.run_history(name)) == 3
     told = [line for line in notices.tell("inbox", most=20) if "broken" in line]
     lost = "the schedule 'broken-1a2b3c4d' has lost its schedule.json"
     assert told == [f"{lost} · bring it back: tacit rollback broken-1a2b3c4d"]

@@ -10,9 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from tacit.agent.limits import Limits
+from tacit.agent.budget import Limits
 from tacit.base import settings, trust
-from tacit.base.sections import Settings
+from tacit.base.settings import Settings
 from tacit.learn.background.staging import Staging
 from tacit.learn.background.task import Task
 
@@ -33,7 +33,7 @@ def chosen() -> Callable[..., Settings]:
     def make(url: str = "http://127.0.0.1:9", **more: Any) -> Settings:
         flags = {"agent.model": "openai:mock", "agent.base_url": f"{url}/v1", "agent.retries": 0}
         given = {key.replace("__", "."): value for key, value in more.items()}
-        return settings.load(flags=flags | given).settings
+        return settings.load_settings(flags=flags | given).settings
 
     return make
 

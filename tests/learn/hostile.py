@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from tacit.agent.tools.tool import Context, Result, Tool
-from tacit.changes.actor import acting
+from tacit.agent.tool import Context, Result, Tool
+from tacit.changes.change import acting
 from tacit.learn.background.task import TaskContext
 
 

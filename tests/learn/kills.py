@@ -19,12 +19,12 @@ from tacit.base import trust
 from tacit.base.job import Job
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
-from tacit.learn import notices, probation
-from tacit.learn.background import room
-from tacit.learn.background.desk import Desk
+from tacit.learn import notices
+from tacit.learn.background import child_process
 from tacit.learn.background.staging import Staging
 from tacit.learn.background.task import Ran, Task
-from tacit.learn.improve import broker, job, trying
+from tacit.learn.background.toolset import StagedSkills
+from tacit.learn.improve import probation, repair_broker, repair_job, verification
 from tacit.learn.improve.repairs import Repairs, opened
 from tacit.traces.store import Store
 
@@ -34,7 +34,7 @@ POINTS: dict[str, tuple[Any, str, str]] = {
     "staged": (Staging, "copy_in", "after"),
     "before the gate": (Gate, "propose", "before"),
     "after the gate": (Gate, "propose", "after"),
-    "told": (broker, "announce", "after"),
+    "told": (repair_broker, "announce", "after"),
     "cleared": (Staging, "discard", "after"),
     "remembered": (Repairs, "finish", "after"),
 }
@@ -48,7 +48,7 @@ BACK: dict[str, tuple[Any, str, str]] = {
 
 def converse(task: Task, broker: Any, settings: Any) -> Ran:
     """What the improver would do, without a model."""
-    desk = Desk(task.staging)
+    desk = StagedSkills(task.staging)
     desk.write("check-notes", "scripts/count.sh", COUNT.encode())
     old = "Use the `Bash` tool to run `scripts/check.sh` on the notes."
     text = desk.read("check-notes").decode().replace(old, MENDED.replace("`run_command`", "it"))
@@ -117,47 +117,47 @@ WANTED = {"session": "claude-code:s1", "turn": 1, "skill": "check-notes"}
 def one_repair(home: Path, point: tuple[Any, str, str]) -> dict[str, Any]:
     folder = fresh(home)
     job_ = Job("improve-1", "improve", "key", WANTED)
-    ended = killed_at(point, lambda: job.run(job_))
+    ended = killed_at(point, lambda: repair_job.run_improve(job_))
     between = (folder / "SKILL.md").read_text()
-    done = job.run(job_)
+    done = repair_job.run_improve(job_)
     whole = between in (SKILL, (folder / "SKILL.md").read_text())
     return state(folder) | {"signal": ended, "whole": whole, "outcome": done.outcome}
 
 
 def one_rollback(home: Path, point: tuple[Any, str, str]) -> dict[str, Any]:
     folder = fresh(home)
-    done = job.run(Job("improve-1", "improve", "key", WANTED))
+    done = repair_job.run_improve(Job("improve-1", "improve", "key", WANTED))
     watched = probation.Probation(
         done.changes[0],
         "check-notes",
         project_place().root,
-        probation.Count(5, 20, 0),
-        probation.Count(5, 20, 19),
+        probation.UseCount(5, 20, 0),
+        probation.UseCount(5, 20, 19),
         0.0,
         "worse",
     )
-    probation.look = lambda *given: watched
+    probation.current_probation = lambda *given: watched
     payload = {"probation": watched.change, "skill": watched.skill, "root": watched.root}
     job_ = Job("improve-2", "improve", "key2", payload)
     real = {name: (owner, name, getattr(owner, name)) for owner, name, _ in BACK.values()}
-    ended = killed_at(point, lambda: job.run(job_))
+    ended = killed_at(point, lambda: repair_job.run_improve(job_))
     between = (folder / "SKILL.md").read_text()
     assert all(getattr(owner, name) is was for owner, name, was in real.values())
     whole = between == SKILL or MENDED.split("`")[2] in between
-    outcome = job.run(job_).outcome
+    outcome = repair_job.run_improve(job_).outcome
     return state(folder) | {"signal": ended, "whole": whole, "outcome": outcome}
 
 
 def main(top: Path) -> None:
-    room.run = converse
-    trying.find_sandbox = lambda: None  # commands are run again elsewhere
-    look = probation.look
+    child_process.run = converse
+    verification.find_sandbox = lambda: None  # commands are run again elsewhere
+    look = probation.current_probation
     found = {}
     for number, (name, point) in enumerate(POINTS.items()):
         found[name] = one_repair(top / f"repair{number}", point)
     for number, (name, point) in enumerate(BACK.items()):
         found[name] = one_rollback(top / f"back{number}", point)
-        probation.look = look
+        probation.current_probation = look
     print(json.dumps(found))
 
 

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tacit.agent import events
-from tacit.agent.session import Session
+from tacit.agent import agent_events
+from tacit.agent.agent_session import Session
 from tacit.base import settings
-from tacit.base.job import Done, Job
+from tacit.base.job import Job, JobResult
 from tacit.changes.change import Create, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
-from tacit.learn.improve import job, triggers
+from tacit.learn.improve import repair_job, repair_triggers
 from tacit.testing import ModelServer, Rules, ToolUse, Turns, marked
 from tacit.traces.store import Store
 from tacit.work.intake import sources, take_in
@@ -87,11 +87,11 @@ def server(improver: Any, *chats: tuple[str, Any]) -> ModelServer:
     return ModelServer(Rules(*rules))
 
 
-def chat(message: str) -> tuple[str, list[events.AnyEvent]]:
+def chat(message: str) -> tuple[str, list[agent_events.AnyEvent]]:
     """Say something in a new session, then take it into the store; its id, and what happened."""
-    session = Session(settings.load().settings, yes=True)
+    session = Session(settings.load_settings().settings, yes=True)
 
-    async def run() -> list[events.AnyEvent]:
+    async def run() -> list[agent_events.AnyEvent]:
         return [event async for event in session.say(message)]
 
     told = asyncio.run(run())
@@ -102,23 +102,23 @@ def chat(message: str) -> tuple[str, list[events.AnyEvent]]:
     return f"tacit:{session.context.session}", told
 
 
-def failed_steps(told: list[events.AnyEvent]) -> list[bool]:
+def failed_steps(told: list[agent_events.AnyEvent]) -> list[bool]:
     """Whether each call failed, the one that loads the skill left out."""
-    found = [event for event in told if isinstance(event, events.Return)]
+    found = [event for event in told if isinstance(event, agent_events.Return)]
     return [event.failed for event in found if event.name != "run_skill"]
 
 
-def due(session: str) -> tuple[triggers.Due, ...]:
+def due(session: str) -> tuple[repair_triggers.DueRepair, ...]:
     store = Store.open()
     try:
-        return triggers.due(store, session, settings.load().settings)
+        return repair_triggers.due_repairs(store, session, settings.load_settings().settings)
     finally:
         store.close()
 
 
-def do(wanted: triggers.Due, number: str = "") -> Done:
+def do(wanted: repair_triggers.DueRepair, number: str = "") -> JobResult:
     """Do one job that is due."""
-    return job.run(
+    return repair_job.run_improve(
         Job(number or f"improve-{abs(hash(wanted.key))}", "improve", wanted.key, wanted.payload)
     )
 

@@ -4,8 +4,8 @@ import pytest
 
 from tacit.agent.models import KEYS, Choice
 from tacit.base.errors import BadConfig
-from tacit.base.sections import AgentSettings
-from tacit.learn.background import model
+from tacit.base.settings import AgentSettings
+from tacit.learn.background import child_process
 
 
 @pytest.mark.parametrize(
@@ -21,20 +21,20 @@ from tacit.learn.background import model
 )
 def test_the_set_one_then_the_small_sister(settings: AgentSettings, wanted: str) -> None:
     """What is set wins; a provider's model gives its small one; a server of one's own its own."""
-    choice = model.choose(settings)
+    choice = child_process.choose_background_model(settings)
     assert (choice.name, choice.base_url) == (wanted, settings.base_url)
 
 
 def test_a_key_offers_the_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """With nothing set, the key that is there decides."""
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    assert model.choose(AgentSettings()).name == "openai:gpt-5-mini"
+    assert child_process.choose_background_model(AgentSettings()).name == "openai:gpt-5-mini"
 
 
 def test_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without key, server and setting there is a message with the next step."""
     with pytest.raises(BadConfig, match="no model for work in the background"):
-        model.choose(AgentSettings(base_url="http://127.0.0.1:9/v1"))
+        child_process.choose_background_model(AgentSettings(base_url="http://127.0.0.1:9/v1"))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_ports(choice: Choice, variables: dict[str, str], wanted: tuple[int, ...]) -> None:
     """The ports are those of the address, of the provider's own variables and of a proxy."""
-    assert model.ports(choice, variables) == wanted
+    assert child_process.model_ports(choice, variables) == wanted
 
 
 def test_only_the_model_s_secrets_are_passed_on() -> None:
@@ -68,7 +68,7 @@ def test_only_the_model_s_secrets_are_passed_on() -> None:
         "TACIT_DATABASE_URL": "postgres://x", "SSH_AUTH_SOCK": "/s", "MAIL": "smtp://u:p@host",
         "NOTE": "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5",
     }  # fmt: skip
-    kept = model.environment(Choice("anthropic:x"), given)
+    kept = child_process.without_secrets(Choice("anthropic:x"), given)
     assert set(kept) == {
         "PATH", "HOME", "LANG", "TACIT_HOME", "PYTHONPATH", "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN", "HTTPS_PROXY",

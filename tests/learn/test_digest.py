@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "traces"))
 from trace_samples import PROMPTS, REAL, file_of
 
-from tacit.learn.counting import findings
-from tacit.learn.digest import LEAST, MOST, Digest, digest, size_of
-from tacit.learn.digest_blocks import SHORT, Fence, blocks
-from tacit.learn.pages import pages
-from tacit.learn.signals import signals, weight
-from tacit.learn.telling import arguments, edges, failing
-from tacit.testing.sessions import called, made, ran, used
-from tacit.traces.hosts.host import Source
-from tacit.traces.hosts.registry import get
-from tacit.traces.reading import read_trace
+from tacit.learn.digest import LEAST, MOST, SHORT, Digest, Fence, blocks, digest, pages, size_of
+from tacit.learn.excerpts import arguments_excerpt, failure_excerpt, first_and_last
+from tacit.learn.findings import count_findings, session_signals, session_weight
+from tacit.testing.sample_sessions import called, made, ran, used
+from tacit.traces.assembler import read_trace
+from tacit.traces.host import Source
+from tacit.traces.host_registry import get
 from tacit.traces.trace import Trace
 
 
@@ -53,7 +50,7 @@ def test_a_real_session_is_told(host: str) -> None:
 def test_counted_habits_come_first() -> None:
     """What counting over several sessions found stands above what happened."""
     every = [real(host) for host in REAL]
-    told = digest(every[0], findings=findings(every))
+    told = digest(every[0], findings=count_findings(every))
     assert "in 8 sessions: build.py works as" in told.text.partition("## What happened")[0]
 
 
@@ -176,7 +173,7 @@ def test_the_lines_that_matter_are_kept() -> None:
     noise = [f"[{n}/900] Compiling module_{n}.c" for n in range(900)]
     noise[500] = "src/module_500.c:12: error: 'foo' undeclared"
     text = "\n".join([*noise, "make: *** [all] Error 2"])
-    shown = failing(text, 300)
+    shown = failure_excerpt(text, 300)
     assert "error: 'foo' undeclared" in shown
     assert "make: *** [all] Error 2" in shown
     assert len(shown) < 420
@@ -186,13 +183,13 @@ def test_the_lines_that_matter_are_kept() -> None:
 @given(st.text(max_size=3000), st.integers(20, 400))
 def test_cutting_is_bounded(text: str, most: int) -> None:
     """However a text looks, what is shown of it is not much longer than it may be."""
-    assert len(edges(text, most)) <= most + 40
-    assert len(failing(text, most)) <= 2 * most + 80
+    assert len(first_and_last(text, most)) <= most + 40
+    assert len(failure_excerpt(text, most)) <= 2 * most + 80
 
 
 def test_arguments_are_one_line_of_json() -> None:
     """Arguments with line ends and long values stand on one line, cut."""
-    shown = arguments({"path": "a", "content": "x\n" * 5000}, 400, 100)
+    shown = arguments_excerpt({"path": "a", "content": "x\n" * 5000}, 400, 100)
     assert "\n" not in shown
     assert len(shown) < 460
     assert '"path":"a"' in shown
@@ -210,10 +207,10 @@ def test_signals_say_nothing_that_a_tool_printed() -> None:
         ],
         ["No, use y.", ran("deploy y", output)],
     )
-    found = signals(trace)
+    found = session_signals(trace)
     assert {s.kind for s in found} >= {"correction", "mended", "stuck", "skill-failed"}
     assert all("IGNORE" not in s.text for s in found)
-    assert weight(trace) > weight(made(["go", ran("ls", "a")]))
+    assert session_weight(trace) > session_weight(made(["go", ran("ls", "a")]))
 
 
 def test_the_same_session_gives_the_same_digest() -> None:

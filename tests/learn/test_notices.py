@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from tacit.base import database, paths, prompt_line
 from tacit.base.job import Job
-from tacit.base.sections import LearnSettings, Settings
-from tacit.changes.actor import acting_as
-from tacit.changes.change import Archive, Create, Edit, Verdict, make_change
+from tacit.base.settings import LearnSettings, Settings
+from tacit.changes.change import Archive, Create, Edit, Verdict, acting_as, make_change
+from tacit.changes.facts import NewFact, Rationale, remember
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_facts, user_place
-from tacit.changes.remembering import Note, Why, remember
-from tacit.learn import notices, noticing
-from tacit.learn.approving import GO_ON, gate_for
+from tacit.learn import announcements, notices
+from tacit.learn.background.background_gate import GO_ON, background_gate
 from tacit.learn.notices import Notice, announce, line, pending, tell
 
 BODIES = {
@@ -34,7 +33,7 @@ CHANGE = "20261115-120000000-9c1d22ab"
 @pytest.fixture(autouse=True)
 def listening():
     """The process hears of changes for the length of a test."""
-    noticing.listen()
+    announcements.listen()
 
 
 def made(name: str) -> Create:
@@ -51,7 +50,7 @@ def learned(gate: Gate, name: str, actor="reviewer") -> Verdict:
 
 
 def auto() -> Gate:
-    return gate_for([user_place()], Settings(learn=LearnSettings(approval="auto")))
+    return background_gate([user_place()], Settings(learn=LearnSettings(approval="auto")))
 
 
 def shown() -> str:
@@ -102,7 +101,7 @@ def test_what_the_background_does_has_a_word_for_each() -> None:
 
 def test_a_question_is_told_until_it_is_answered() -> None:
     """A proposal is a question with its answers; once answered it is told nowhere any more."""
-    gate = gate_for([user_place()], Settings())
+    gate = background_gate([user_place()], Settings())
     short = learned(gate, "release-notes").change[-8:]
     (asked,) = (line(notice) for notice in pending("chat"))
     assert asked.startswith("shall I keep release-notes? (seen)")
@@ -120,7 +119,7 @@ def test_propose_only_is_silent_but_counted(home: Path) -> None:
     """Nobody is asked about it: the prompt says nothing, the chat gives a number."""
     (home / ".config/tacit").mkdir(parents=True)
     (home / ".config/tacit/config.toml").write_text('[learn]\napproval = "propose-only"\n')
-    gate = gate_for([user_place()], Settings(learn=LearnSettings(approval="propose-only")))
+    gate = background_gate([user_place()], Settings(learn=LearnSettings(approval="propose-only")))
     for name in BODIES:
         learned(gate, name)
     assert shown() == ""
@@ -132,14 +131,14 @@ def test_propose_only_is_silent_but_counted(home: Path) -> None:
 def test_what_the_user_accepted_is_no_news_but_asks_once_to_go_on() -> None:
     """Three times yes brings the one question, on every face, until a setting answers it."""
     for name in BODIES:
-        gate = gate_for([user_place()], Settings())
+        gate = background_gate([user_place()], Settings())
         learned(gate, name)
         assert gate.accept(gate.inbox.waiting()[0]).applied
     assert [notice.kind for notice in pending("chat")] == ["question"]
     (asked,) = tell("chat")
     assert GO_ON in asked
     assert GO_ON in shown()
-    assert noticing.ask_to_go_on() == ""
+    assert announcements.ask_to_go_unasked() == ""
     assert tell("chat") == ()
     Path(paths.folders().config).mkdir(parents=True, exist_ok=True)
     Path(paths.folders().config_file).write_text('[learn]\napproval = "ask"\n')
@@ -152,8 +151,8 @@ def test_a_change_that_is_announced_again_is_not_told_again() -> None:
     with acting_as("reviewer"):
         change = make_change("db-migration", made("db-migration"), reason="seen")
         verdict = gate.propose(change)
-        noticing.about(change, verdict)
-        noticing.about(change, gate.propose(change))
+        announcements.announce_change(change, verdict)
+        announcements.announce_change(change, gate.propose(change))
     assert len(pending("chat")) == 1
 
 
@@ -180,7 +179,7 @@ def test_many_failures_are_one_line() -> None:
 
     def fail(number: int, kind: str = "review", why: str = "the server did not answer") -> None:
         job = Job(f"{kind}-{number}", kind, f"codex:{number}", {"session": f"codex:{number}"})
-        noticing.failed(job, why)
+        announcements.announce_failed_job(job, why)
 
     for number in range(5):
         fail(number)
@@ -196,14 +195,16 @@ def test_many_failures_are_one_line() -> None:
 
 def test_facts_are_told_as_facts() -> None:
     """One is told with its way back, several in one line; they bring no question about skills."""
-    gate = gate_for([user_facts()], Settings(), facts=True)
+    gate = background_gate([user_facts()], Settings(), facts=True)
     says = {
         "package-manager": "The project uses pnpm; npm breaks the lock file.",
         "editor": "The user writes in vim and wants no trailing spaces.",
     }
     for name, text in says.items():
-        note = Note(name=name, says=text, kind="user")
-        verdict = remember(gate, user_facts().root, note, Why(reason="said so"), actor="reviewer")
+        note = NewFact(name=name, says=text, kind="user")
+        verdict = remember(
+            gate, user_facts().root, note, Rationale(reason="said so"), actor="reviewer"
+        )
         assert verdict.applied, verdict
         if name == "package-manager":
             short = verdict.change[-8:]
@@ -267,12 +268,12 @@ def test_a_desktop_that_fails_disturbs_nothing(program, monkeypatch: pytest.Monk
 
 def test_on_a_mac_the_words_are_arguments_of_the_script(program, monkeypatch) -> None:
     """Quotes in a skill's name are no part of what osascript runs."""
-    from tacit.learn import desktop
+    from tacit.learn import announcements
 
     written = program("osascript")
-    monkeypatch.setattr(desktop.sys, "platform", "darwin")
+    monkeypatch.setattr(announcements.sys, "platform", "darwin")
     monkeypatch.setenv("PATH", str(written.parent / "bin"))
-    assert desktop.notify("Tacit", 'a" & (do shell script "x") & "')
+    assert announcements.notify("Tacit", 'a" & (do shell script "x") & "')
     lines = written.read_text().splitlines()
     assert lines[-2:] == ["Tacit", 'a" & (do shell script "x") & "']
     assert not any("do shell" in text for text in lines[:-1])

@@ -1,26 +1,55 @@
-"""Probation: the uses after a repair against those before it."""
+"""Fisher's exact test against counting by hand."""
 
 import os
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from math import isclose
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from repairing import make_skill
 from traces_of_skills import call, session
 
-from tacit.agent.uses import Use
+from tacit.agent.skill_uses import Use
 from tacit.base import settings
 from tacit.base.errors import Damaged
-from tacit.base.sections import ImproveSettings
-from tacit.changes.actor import acting_as
-from tacit.changes.change import Edit, make_change
+from tacit.base.settings import ImproveSettings
+from tacit.changes.change import Edit, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
-from tacit.learn import notices, probation, recording
-from tacit.learn.probation import judge, look, settle
+from tacit.learn import notices, use_records
+from tacit.learn.improve import probation
+from tacit.learn.improve.probation import (
+    current_probation,
+    fisher_exact,
+    judge_probation,
+    settle_probation,
+)
 from tacit.traces.store import Store
+
+
+def test_known_values() -> None:
+    """The lady tasting tea, and the ends."""
+    assert isclose(fisher_exact(3, 4, 1, 4), 17 / 70)
+    assert isclose(fisher_exact(4, 4, 0, 4), 1 / 70)
+    assert fisher_exact(0, 4, 4, 4) == 1.0
+    assert fisher_exact(0, 0, 1, 1) == fisher_exact(1, 1, 0, 0) == 1.0
+
+
+@given(st.integers(1, 5), st.integers(1, 5), st.data())
+def test_by_counting(total: int, before: int, data: st.DataObject) -> None:
+    """It is the share of all ways to deal the failures out that are as bad or worse."""
+    failed = data.draw(st.integers(0, total))
+    failed_before = data.draw(st.integers(0, before))
+    everyone = [1] * (failed + failed_before) + [0] * (total + before - failed - failed_before)
+    dealt = [sum(everyone[i] for i in some) for some in combinations(range(len(everyone)), total)]
+    wanted = sum(count >= failed for count in dealt) / len(dealt)
+    assert fisher_exact(failed, total, failed_before, before) == pytest.approx(wanted)
+
 
 NOW = datetime.now(UTC)
 
@@ -48,7 +77,7 @@ def _uses(*counts: tuple[int, int]) -> list[Use]:
 )
 def test_verdicts(old: Any, new: Any, state: str) -> None:
     """Clearly worse by the exact test is worse; early only what is beyond doubt; else it stays."""
-    found = judge("c", "demo", "/r", _uses(*old), _uses(*new), ImproveSettings())
+    found = judge_probation("c", "demo", "/r", _uses(*old), _uses(*new), ImproveSettings())
     assert found.state == state, found.numbers
     assert f"p = {found.chance:.2g}" in found.numbers
 
@@ -56,7 +85,7 @@ def test_verdicts(old: Any, new: Any, state: str) -> None:
 def test_only_the_next_five_count() -> None:
     """What happens after the five uses is no longer the repair's."""
     after = _uses(*((4, 4),) * 20, *((4, 0),) * 5)
-    found = judge("c", "demo", "/r", _uses(*((4, 0),) * 5), after, ImproveSettings())
+    found = judge_probation("c", "demo", "/r", _uses(*((4, 0),) * 5), after, ImproveSettings())
     assert (found.new.uses, found.new.failed, found.state) == (5, 0, "kept")
 
 
@@ -83,7 +112,7 @@ def _repair(source: str = "auto-skill") -> str:
 
 def _record(store: Store, change: str, old: int, new: int) -> None:
     """Five uses of the old version and three of the new, of ten calls, with so many failed."""
-    recording.prepare(store.connection)
+    use_records.prepare_use_tables(store.connection)
     site = Gate([project_place()]).site()
     after, before = list(site.history.log("check-notes"))[:2]
     for version, failed, count in ((before, old, 5), (after, new, 3)):
@@ -99,19 +128,19 @@ def _record(store: Store, change: str, old: int, new: int) -> None:
 
 def test_worse_is_taken_back_and_better_kept(store: Store) -> None:
     """A verdict ends the probation for good: rolled back with a notice, or kept in silence."""
-    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    loaded = settings.load_settings(flags={"improve.probation_uses": 3}).settings
     change = _repair()
     root = project_place().root
     _record(store, change, old=0, new=9)
-    found = look(store.connection, root, "check-notes", loaded)
+    found = current_probation(store.connection, root, "check-notes", loaded)
     assert found is not None
     assert (found.state, found.old.failed, found.new.failed) == ("worse", 0, 27)
-    ended = settle(store.connection, root, "check-notes", change, loaded)
+    ended = settle_probation(store.connection, root, "check-notes", change, loaded)
     assert (ended.outcome, ended.change != "") == ("rolled back", True)
     assert "shout" not in (Path(root) / "check-notes" / "SKILL.md").read_text()
     assert [notice.kind for notice in notices.pending("chat")] == ["rolled-back"]
-    assert look(store.connection, root, "check-notes", loaded) is None
-    (verdict,) = probation.verdicts(store.connection, "check-notes")
+    assert current_probation(store.connection, root, "check-notes", loaded) is None
+    (verdict,) = probation.probation_verdicts(store.connection, "check-notes")
     assert verdict.state == "worse"
     assert "27 of 30 steps failed (90%) in 3 uses, before 0 of 50 (0%) in 5" in verdict.numbers
     (told,) = map(notices.line, notices.pending("chat"))
@@ -120,19 +149,21 @@ def test_worse_is_taken_back_and_better_kept(store: Store) -> None:
 
 def test_what_does_well_is_kept(store: Store) -> None:
     """After its uses a repair that is no worse stays, and is watched no longer."""
-    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    loaded = settings.load_settings(flags={"improve.probation_uses": 3}).settings
     change = _repair()
     root = project_place().root
     _record(store, change, old=5, new=1)
-    assert settle(store.connection, root, "check-notes", change, loaded).outcome == "kept"
-    assert look(store.connection, root, "check-notes", loaded) is None
-    assert settle(store.connection, root, "check-notes", change, loaded).outcome == "nothing"
+    assert settle_probation(store.connection, root, "check-notes", change, loaded).outcome == "kept"
+    assert current_probation(store.connection, root, "check-notes", loaded) is None
+    assert (
+        settle_probation(store.connection, root, "check-notes", change, loaded).outcome == "nothing"
+    )
     assert notices.pending("chat") == []
 
 
 def test_what_the_network_did_is_not_the_repair_s(store: Store) -> None:
     """Steps that failed by no fault of the skill count on neither side."""
-    loaded = settings.load(flags={"improve.probation_uses": 5}).settings
+    loaded = settings.load_settings(flags={"improve.probation_uses": 5}).settings
     change = _repair()
     _record(store, change, old=0, new=0)
     root = project_place().root
@@ -140,24 +171,24 @@ def test_what_the_network_did_is_not_the_repair_s(store: Store) -> None:
     gone = call("Bash", "sh gone.sh", "sh: cannot open gone.sh")
     for number in range(2):
         store.write(session("check-notes", *down, gone, name=f"n{number}", project=os.getcwd()))
-        recording.record(store, f"claude-code:n{number}")
+        use_records.record_uses(store, f"claude-code:n{number}")
     later = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
     store.connection.execute("UPDATE host_uses SET at = ?, digest = ''", (later,))
-    found = look(store.connection, root, "check-notes", loaded)
+    found = current_probation(store.connection, root, "check-notes", loaded)
     assert found is not None
     assert (found.new.uses, found.new.calls, found.new.failed) == (5, 32, 2)
-    assert settle(store.connection, root, "check-notes", change, loaded).outcome == "kept"
+    assert settle_probation(store.connection, root, "check-notes", change, loaded).outcome == "kept"
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_of_the_user_s_own_skill(store: Store, own: bool) -> None:
     """A repair of the user's own skill is not taken back unasked, unless repairs are applied so."""
     flags = {"improve.probation_uses": 3, "improve.own": own, "learn.approval": "auto"}
-    loaded = settings.load(flags=flags).settings
+    loaded = settings.load_settings(flags=flags).settings
     change = _repair(source="")
     root = project_place().root
     _record(store, change, old=0, new=9)
-    ended = settle(store.connection, root, "check-notes", change, loaded)
+    ended = settle_probation(store.connection, root, "check-notes", change, loaded)
     assert ended.outcome == ("rolled back" if own else "proposed"), ended.reason
     text = (Path(root) / "check-notes" / "SKILL.md").read_text()
     assert ("shout" in text) != own
@@ -166,7 +197,7 @@ def test_of_the_user_s_own_skill(store: Store, own: bool) -> None:
 
 def test_no_rollback_without_a_safety_copy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the history does not hold what stands now, nothing is taken back."""
-    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    loaded = settings.load_settings(flags={"improve.probation_uses": 3}).settings
     change = _repair()
     root = project_place().root
     _record(store, change, old=0, new=9)
@@ -177,22 +208,24 @@ def test_no_rollback_without_a_safety_copy(store: Store, monkeypatch: pytest.Mon
         contents = msgspec.structs.replace(standing.contents, files={})
         return msgspec.structs.replace(standing, contents=contents)
 
-    found = look(store.connection, root, "check-notes", loaded)
+    found = current_probation(store.connection, root, "check-notes", loaded)
     monkeypatch.setattr(probation, "look", lambda *given: found)
     monkeypatch.setattr(Gate, "look", unsaved)
     with pytest.raises(Damaged):
-        settle(store.connection, root, "check-notes", change, loaded)
+        settle_probation(store.connection, root, "check-notes", change, loaded)
     assert "shout" in (Path(root) / "check-notes" / "SKILL.md").read_text()
 
 
 def test_a_hand_edit_ends_the_probation(store: Store) -> None:
     """What a person has touched since is theirs: nothing is taken back."""
-    loaded = settings.load(flags={"improve.probation_uses": 3}).settings
+    loaded = settings.load_settings(flags={"improve.probation_uses": 3}).settings
     change = _repair()
     root = project_place().root
     _record(store, change, old=0, new=9)
     path = Path(root) / "check-notes" / "SKILL.md"
     path.write_text(path.read_text() + "\nMine.\n")
-    assert look(store.connection, root, "check-notes", loaded) is None
-    assert settle(store.connection, root, "check-notes", change, loaded).outcome == "nothing"
+    assert current_probation(store.connection, root, "check-notes", loaded) is None
+    assert (
+        settle_probation(store.connection, root, "check-notes", change, loaded).outcome == "nothing"
+    )
     assert "Mine." in path.read_text()

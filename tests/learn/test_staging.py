@@ -8,13 +8,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tacit.agent.tools.tool import Failed
+from tacit.agent.tool import Failed
 from tacit.base.errors import NotFound
-from tacit.changes.change import Create, Rewrite, is_id, make_change, time_of
+from tacit.changes.change import (
+    Create,
+    Edit,
+    File,
+    RemoveFile,
+    Rewrite,
+    WriteFile,
+    change_time,
+    is_change_id,
+    make_change,
+)
+from tacit.changes.file_edits import apply_operations
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.background.desk import MOST_BYTES, Desk
-from tacit.learn.background.staging import Staging, change_id
+from tacit.learn.background.staging import Staging, change_id, difference_text, operations_between
+from tacit.learn.background.toolset import MOST_BYTES, StagedSkills
 
 HEAD = b"---\nname: notes\ndescription: Takes notes. Use when notes are wanted.\n---\n\n# Notes\n"
 
@@ -35,7 +46,7 @@ def test_a_copy_goes_in_and_its_edit_lands(gate: Gate) -> None:
     copied = staging.copy_in(gate, "notes")
     assert staging.copy_in(gate, "notes") is copied
     assert staging.changed() == []
-    desk = Desk(staging.path)
+    desk = StagedSkills(staging.path)
     desk.write("notes", "SKILL.md", HEAD + b"\nMore.\n")
     (edited,) = staging.changed()
     assert (edited.skill, edited.base, edited.is_new) == ("notes", copied.base, False)
@@ -53,7 +64,7 @@ def test_a_person_s_edit_meanwhile_is_kept(gate: Gate) -> None:
     """A line that the user wrote while the copy was out stands beside the machine's."""
     staging = Staging.open("job-2")
     staging.copy_in(gate, "notes")
-    Desk(staging.path).write("notes", "SKILL.md", HEAD + b"\nThe machine's.\n")
+    StagedSkills(staging.path).write("notes", "SKILL.md", HEAD + b"\nThe machine's.\n")
     path = Path(user_place().root) / "notes" / "SKILL.md"
     path.write_bytes(HEAD.replace(b"Takes notes.", b"Takes my notes."))
     (edited,) = staging.changed()
@@ -65,7 +76,7 @@ def test_a_person_s_edit_meanwhile_is_kept(gate: Gate) -> None:
 def test_a_new_skill_comes_out_as_new(gate: Gate) -> None:
     """A folder that was not copied in is a skill to create; an empty one is nothing."""
     staging = Staging.open("job-3")
-    desk = Desk(staging.path)
+    desk = StagedSkills(staging.path)
     desk.write("fresh", "SKILL.md", HEAD)
     desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n", executable=True)
     desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n")
@@ -95,7 +106,7 @@ def test_links_are_left_where_they_are(gate: Gate, home: Path) -> None:
     (Path(user_place().root) / "notes" / "way").symlink_to(secret)
     staging = Staging.open("job-5")
     assert "way" not in staging.copy_in(gate, "notes").files
-    desk = Path(Desk(staging.path).path)
+    desk = Path(StagedSkills(staging.path).path)
     assert not (desk / "notes" / "way").exists()
     (desk / "notes" / "way").symlink_to(secret)
     os.link(secret, desk / "hard")
@@ -110,14 +121,14 @@ def test_links_are_left_where_they_are(gate: Gate, home: Path) -> None:
 def test_a_second_try_begins_anew(gate: Gate) -> None:
     """What a killed try left is gone; what others left long ago is swept, what is new is not."""
     first = Staging.open("job-6")
-    Desk(first.path).write("half", "SKILL.md", b"x")
+    StagedSkills(first.path).write("half", "SKILL.md", b"x")
     other = Staging.open("other")
     old = Staging.open("old")
     long_ago = time.time() - 10 * 86_400
     os.utime(old.path, (long_ago, long_ago))
     again = Staging.open("job-6")
     assert again.path == first.path
-    assert Desk(again.path).names() == []
+    assert StagedSkills(again.path).names() == []
     assert os.path.isdir(other.path)
     assert not os.path.exists(old.path)
     again.discard()
@@ -129,10 +140,10 @@ def test_an_id_is_the_same_each_time() -> None:
     """One job and one skill give one id, in the gate's format, also in a later try."""
     first = change_id("job-7", "notes")
     Staging.open("job-7").discard()
-    assert is_id(first)
+    assert is_change_id(first)
     assert change_id("job-7", "notes") == first
     assert len({first, change_id("job-7", "other"), change_id("job-8", "notes")}) == 3
-    assert abs(time_of(first).timestamp() - time.time()) < 600
+    assert abs(change_time(first).timestamp() - time.time()) < 600
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -140,7 +151,7 @@ def test_an_id_is_the_same_each_time() -> None:
 def test_no_name_leads_out(home: Path, job: str, path: str) -> None:
     """Whatever a job or a file is called, it lies in the staging folder or is refused."""
     staging = Staging.open(job.encode("utf-8", "replace").decode())
-    desk = Desk(staging.path)
+    desk = StagedSkills(staging.path)
     for skill in ("demo", path):
         try:
             desk.write(skill, path, b"x")
@@ -158,7 +169,7 @@ def test_the_desk_refuses_ways_out(gate: Gate, home: Path) -> None:
     """Links planted on the desk are neither read, written nor removed through."""
     staging = Staging.open("job-9")
     staging.copy_in(gate, "notes")
-    desk = Desk(staging.path)
+    desk = StagedSkills(staging.path)
     (home / "secret").write_text("secret")
     folder = Path(desk.path) / "notes"
     (folder / "way").symlink_to(home)
@@ -183,9 +194,38 @@ def test_the_desk_refuses_ways_out(gate: Gate, home: Path) -> None:
 def test_a_hard_link_is_not_written_through(gate: Gate, home: Path) -> None:
     """A file with a second name elsewhere is replaced, and the other one keeps its bytes."""
     staging = Staging.open("job-10")
-    desk = Desk(staging.path)
+    desk = StagedSkills(staging.path)
     desk.write("demo", "SKILL.md", b"one")
     os.link(Path(desk.path) / "demo" / "SKILL.md", home / "second")
     desk.write("demo", "SKILL.md", b"two")
     assert (home / "second").read_bytes() == b"one"
     assert desk.read("demo") == b"two"
+
+
+lines = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "ü\n"]), max_size=8).map("".join)
+
+
+@given(lines, lines, lines, st.none() | lines)
+def test_operations_lead_from_one_to_the_other(
+    old: str, new: str, one: str, two: str | None
+) -> None:
+    """Whatever the texts, performing the operations gives the new files."""
+    before = {"SKILL.md": File(old.encode()), "references/a.md": File(one.encode())}
+    after = {"SKILL.md": File(new.encode())}
+    if two is not None:
+        after["references/a.md"] = File(two.encode())
+    found = operations_between(before, after)
+    assert (apply_operations(before, found) if found else before) == after
+    assert bool(difference_text(before, after)) == (before != after)
+
+
+def test_they_are_small() -> None:
+    """Of a text only the stretch that changed is said; other files by what happened to them."""
+    before = {"SKILL.md": File(b"1\n2\n3\n4\n"), "scripts/x.sh": File(b"x", "program")}
+    after = {"SKILL.md": File(b"1\n2\nthree\n4\n"), "scripts/y.sh": File(b"y")}
+    assert operations_between(before, after) == (
+        Edit("3\n", "three\n"),
+        RemoveFile("scripts/x.sh"),
+        WriteFile("scripts/y.sh", b"y"),
+    )
+    assert isinstance(operations_between({"SKILL.md": File(b"\xff")}, after)[0], Rewrite)

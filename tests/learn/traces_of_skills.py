@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tacit.traces.kinds import kind_of
+from tacit.traces.tool_calls import kind_of
 from tacit.traces.trace import Activation, Head, ToolCall, Trace, Turn
 
 BEGAN = datetime(2026, 11, 1, 9, tzinfo=UTC)

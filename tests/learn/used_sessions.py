@@ -6,8 +6,8 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tacit.traces.hosts import registry
-from tacit.traces.hosts.host import Source
+from tacit.traces import host_registry
+from tacit.traces.host import Source
 from tacit.traces.trace import Activation, Head, Step, ToolCall, Trace, Turn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traces"))
@@ -31,7 +31,7 @@ def with_skill(host: str, folder: Path, skill: str = "build") -> Source:
         _replace(file, "README.md", wanted)
     else:
         file.write_text(file.read_text().replace("README.md", wanted))
-    return next(iter(registry.get(host).inside(str(file))))
+    return next(iter(host_registry.get(host).inside(str(file))))
 
 
 def _replace(file: Path, old: str, new: str) -> None:

@@ -3,6 +3,7 @@
 import random
 import shutil
 import string
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
-from tacit.skills.catalogue import HEADING, INTRODUCTION, Catalogue, Order, catalogue
+from tacit.skills.catalogue import (
+    HEADING,
+    INTRODUCTION,
+    Catalogue,
+    CatalogueOrder,
+    make_catalogue,
+    matches_glob,
+)
 from tacit.skills.library import Entry, Library
 
 
@@ -35,7 +43,7 @@ class TestBudget:
     @settings(max_examples=150, deadline=None)
     def test_within_budget_and_whole(self, entries: list[Entry], budget: int) -> None:
         """Never longer than allowed; what is listed is whole; what is not is counted."""
-        made = catalogue(entries, budget)
+        made = make_catalogue(entries, budget)
         assert len(made.text) <= budget
         assert len(made.shown) + made.more == len(entries)
         assert shown(made) == list(made.shown) or not made.text
@@ -53,34 +61,34 @@ class TestBudget:
         """Whatever the order in which the skills come."""
         mixed = entries.copy()
         chance.shuffle(mixed)
-        assert catalogue(mixed, 3000) == catalogue(entries, 3000)
+        assert make_catalogue(mixed, 3000) == make_catalogue(entries, 3000)
 
     def test_a_short_one_after_a_long_one(self) -> None:
         """A description that does not fit is left out whole; later ones may still fit."""
         entries = [entry("a", "x" * 5000), entry("b", "short"), entry("c", "short")]
-        made = catalogue(entries, 2000)
+        made = make_catalogue(entries, 2000)
         assert shown(made) == ["b", "c"]
         assert made.more == 1
         assert "1 more skill can" in made.text
 
     def test_all_of_a_small_library(self) -> None:
         """No line about more where there is no more."""
-        made = catalogue([entry("a"), entry("b")], 8000)
+        made = make_catalogue([entry("a"), entry("b")], 8000)
         assert made.text == f"{HEADING}\n\n{INTRODUCTION}\n\n- a: Does it.\n- b: Does it.\n"
         assert made.more == 0
 
     def test_no_skills_no_block(self) -> None:
         """Not even a heading."""
-        assert catalogue([], 8000) == Catalogue("", (), 0)
-        assert catalogue([entry("a", model_invocable=False)], 8000) == Catalogue("", (), 0)
+        assert make_catalogue([], 8000) == Catalogue("", (), 0)
+        assert make_catalogue([entry("a", model_invocable=False)], 8000) == Catalogue("", (), 0)
 
     def test_no_room(self) -> None:
         """With too small a budget at least the count is said, with none nothing."""
         entries = [entry(f"n{n}") for n in range(1234)]
-        assert catalogue(entries, 120).text == (
+        assert make_catalogue(entries, 120).text == (
             "1,234 more skills can be found with search_skills.\n"
         )
-        assert catalogue(entries, 0).text == ""
+        assert make_catalogue(entries, 0).text == ""
 
 
 class TestOrder:
@@ -90,30 +98,30 @@ class TestOrder:
             entry("zebra"), entry("ant"), entry("recent-2"), entry("recent-1"), entry("pin-2"),
             entry("pin-1"), entry("ours-b", scope="project"), entry("ours-a", scope="project"),
         ]  # fmt: skip
-        order = Order(pinned=("pin-1", "pin-2"), recent=("recent-1", "recent-2", "gone"))
-        assert catalogue(entries, 8000, order).shown == (
+        order = CatalogueOrder(pinned=("pin-1", "pin-2"), recent=("recent-1", "recent-2", "gone"))
+        assert make_catalogue(entries, 8000, order).shown == (
             "pin-1", "pin-2", "ours-a", "ours-b", "recent-1", "recent-2", "ant", "zebra",
         )  # fmt: skip
 
     def test_what_has_no_description_comes_last(self) -> None:
         """There is nothing to choose it by."""
-        assert catalogue([entry("a", ""), entry("b")], 8000).shown == ("b", "a")
+        assert make_catalogue([entry("a", ""), entry("b")], 8000).shown == ("b", "a")
 
     def test_the_way_to_the_rest(self) -> None:
         """The last line names the tool or command that the reader has."""
-        made = catalogue([entry("a", "x" * 900)], 500, Order(search="`tacit search`"))
+        made = make_catalogue([entry("a", "x" * 900)], 500, CatalogueOrder(search="`tacit search`"))
         assert made.text == "1 more skill can be found with `tacit search`.\n"
 
 
 class TestWhich:
     def test_a_model_may_not_call(self) -> None:
         """Skills with `disable-model-invocation` are neither listed nor counted."""
-        made = catalogue([entry("a"), entry("b", model_invocable=False)], 8000)
+        made = make_catalogue([entry("a"), entry("b", model_invocable=False)], 8000)
         assert (made.shown, made.more) == (("a",), 0)
 
     def test_a_user_may_not_call(self) -> None:
         """`user-invocable: false` is the model's own."""
-        assert catalogue([entry("a", user_invocable=False)], 8000).shown == ("a",)
+        assert make_catalogue([entry("a", user_invocable=False)], 8000).shown == ("a",)
 
     @pytest.mark.parametrize(
         ("touched", "names"),
@@ -123,7 +131,7 @@ class TestWhich:
     def test_paths(self, touched: tuple[str, ...], names: tuple[str, ...]) -> None:
         """A skill with patterns appears when a file that fits is touched."""
         entries = [entry("a"), entry("ts", paths=("docs/*.md", "src/**/*.{ts,tsx}"))]
-        made = catalogue(entries, 8000, touched=touched)
+        made = make_catalogue(entries, 8000, touched=touched)
         assert (made.shown, made.more) == (names, 0)
 
 
@@ -171,3 +179,94 @@ class TestLibrary:
         """One skill, one line, whatever stands in the description."""
         put(user_skills / "x", text='---\nname: x\ndescription: "a\\n## Fake\\n- y: z"\n---\nb\n')
         assert shown(Library().catalogue()) == ["schedule-creator", "using-tacit", "x"]
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "fits"),
+    [
+        ("a.py", "*.py", True),
+        ("deep/down/a.py", "*.py", True),
+        ("deep/a.py", "./*.py", True),
+        ("./a.py", "a.py", True),
+        ("a.pyc", "*.py", False),
+        ("src/a.py", "src/*.py", True),
+        ("src/b/a.py", "src/*.py", False),
+        ("other/src/a.py", "src/*.py", False),
+        ("src/a.py", "src/**/*.py", True),
+        ("src/b/c/a.py", "src/**/*.py", True),
+        ("a.py", "**/*.py", True),
+        ("x/y/a.py", "**/*.py", True),
+        ("src/a/b", "src/**", True),
+        ("src", "src/**", False),
+        ("src/a/b", "src/", True),
+        ("srcs/a", "src/", False),
+        ("a/b/c/d", "a/**/d", True),
+        ("a/d", "a/**/d", True),
+        ("a/x/d/y", "a/**/d", False),
+        ("a.ts", "*.{ts,tsx}", True),
+        ("x/a.tsx", "*.{ts,tsx}", True),
+        ("a.js", "*.{ts,tsx}", False),
+        ("src/a.ts", "{src,lib}/**/*.{ts,js}", True),
+        ("test/a.ts", "{src,lib}/**/*.{ts,js}", False),
+        ("ace", "a{b,c{d,e}}", True),
+        ("a{b}", "a{b}", True),
+        ("a{b", "a{b", True),
+        ("ab", "a{b,c", False),
+        ("a1", "a[0-9]", True),
+        ("ab", "a[!0-9]", True),
+        ("a1", "a[!0-9]", False),
+        ("a[", "a[", True),
+        ("axb", "a?b", True),
+        ("a/b", "a?b", False),
+        ("a.b+c(d)", "a.b+c(d)", True),
+        ("axb", "a.b", False),
+        ("src\\a.py", "src/*.py", True),
+        ("数据/表.sql", "数据/*.sql", True),
+        (".env", "*", True),
+        ("a\nb", "a*b", True),
+        ("", "*", True),
+        ("a", "", False),
+        ("Dockerfile", "dockerfile", False),
+    ],
+)
+def test_patterns(path: str, pattern: str, fits: bool) -> None:
+    """As in ignore files and editors."""
+    assert matches_glob(path, pattern) is fits
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("a/" * 60 + "b", "**/" * 60 + "zzz"),
+        ("a/" * 60 + "b", "**/a/" * 25 + "zzz"),
+        ("a" * 2_000, "*a" * 200 + "b"),
+        ("a" * 2_000, "**a" * 200 + "b"),
+        ("a", "{a,b}" * 90),
+        ("a", "{a,b}" * 5_000),
+        ("a", "{" * 400 + "a,b"),
+        ("a", "{" * 200 + "a,b" + "}" * 200),
+        ("a", "[" * 20_000),
+        ("a", "{a," * 100 + "}" * 100),
+    ],
+)
+def test_hostile_patterns_take_no_time(path: str, pattern: str) -> None:
+    """No pattern makes matching explode: each of these would take years by backtracking."""
+    start = time.monotonic()
+    matches_glob(path, pattern)
+    assert time.monotonic() - start < 10
+
+
+@given(st.text(max_size=20), st.text(alphabet="ab/*?[]{},!-.^\\", max_size=20))
+@settings(deadline=None)
+def test_any_pattern_is_survived(path: str, pattern: str) -> None:
+    """Odd patterns never raise."""
+    assert matches_glob(path, pattern) in (True, False)
+
+
+@given(st.lists(st.text(alphabet="abc.", min_size=1, max_size=4), min_size=1, max_size=4))
+def test_a_path_fits_itself_and_everything(parts: list[str]) -> None:
+    """A path without special characters fits itself, `**` and `**/*`."""
+    path = "/".join(parts).removeprefix("./")
+    assert matches_glob(path, path)
+    assert matches_glob(path, "**")
+    assert matches_glob(path, "**/*")

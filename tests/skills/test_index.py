@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tacit.skills import index, indexing
+from tacit.skills import index, index_builder
 from tacit.skills.index import DESCRIPTION, FOLDER, NAME, STAMP, Snapshot, load
 
 Later = Callable[[], None]
@@ -52,7 +52,7 @@ def next_tick() -> None:
 def names(root: Path, cache: str) -> list[str]:
     """The names now, by way of the index; always the same as without one."""
     warm = load(str(root), cache)
-    assert content(warm) == content(indexing.build(str(root)))
+    assert content(warm) == content(index_builder.build(str(root)))
     next_tick()
     return [row[NAME] for row in warm.rows]
 
@@ -74,8 +74,8 @@ class TestWarm:
         def fail(*_: object) -> None:
             raise AssertionError("not warm")
 
-        monkeypatch.setattr(indexing, "build", fail)
-        monkeypatch.setattr(indexing, "refresh", fail)
+        monkeypatch.setattr(index_builder, "build", fail)
+        monkeypatch.setattr(index_builder, "refresh", fail)
         monkeypatch.setattr(index, "save", fail)
         assert content(load(str(root), cache)) == content(before)
 
@@ -88,7 +88,7 @@ opened = []
 from tacit.skills import index
 index.now = lambda: time.time_ns() + 10_000_000_000
 from tacit.base import paths
-from tacit.skills.scopes import roots
+from tacit.skills.scopes import skill_roots as roots
 sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
 for root in roots("."):
     index.load(root.path, paths.folders().cache)
@@ -183,13 +183,13 @@ class TestEdits:
         load(str(root), cache)
         next_tick()
         read: list[str] = []
-        real = indexing.read_row
+        real = index_builder.read_row
 
         def count(base: str, folder: str, *rest: Any) -> Any:
             read.append(folder)
             return real(base, folder, *rest)
 
-        monkeypatch.setattr(indexing, "read_row", count)
+        monkeypatch.setattr(index_builder, "read_row", count)
         put(root / "two", description="x")
         load(str(root), cache)
         next_tick()
@@ -371,7 +371,7 @@ class TestDamage:
         assert names(root, str(home / "file")) == ["one", "three", "two"]
         code = """
 import os, sys
-import array, tacit.base.files, tacit.skills.indexing
+import array, tacit.base.atomic_files, tacit.skills.index_builder
 from tacit.skills.index import load, NAME
 if os.geteuid() == 0:
     os.setegid(65534); os.seteuid(65534)
@@ -489,7 +489,7 @@ class Operations(RuleBasedStateMachine):
     @invariant()
     def same_as_without_an_index(self) -> None:
         warm = load(str(self.root), self.cache)
-        assert content(warm) == content(indexing.build(str(self.root)))
+        assert content(warm) == content(index_builder.build(str(self.root)))
 
 
 Operations.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)

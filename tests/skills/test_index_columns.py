@@ -8,10 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.base import paths
-from tacit.skills import index, indexing
+from tacit.skills import index, index_builder
 from tacit.skills.index import Columns, Row, Snapshot
-from tacit.skills.precedence import ACTIVE, AGAIN, SHADOWED, UNTRUSTED, rank, states
-from tacit.skills.scopes import Root
+from tacit.skills.scopes import (
+    ACTIVE,
+    REPEATED,
+    SHADOWED,
+    UNTRUSTED,
+    Root,
+    rank_skills,
+    skill_states,
+)
 
 _TEXT = st.text(st.characters(exclude_characters="/\x00"), min_size=1, max_size=8)
 _NUMBER = st.integers(0, 2**64 - 1)
@@ -69,7 +76,7 @@ def test_what_is_loaded_is_what_was_built(home: Path, monkeypatch: pytest.Monkey
     _skill(outside)
     (root / "c").symlink_to(outside)
     built = _load(root)
-    monkeypatch.setattr(indexing, "read_row", None)  # whoever reads a skill again fails
+    monkeypatch.setattr(index_builder, "read_row", None)  # whoever reads a skill again fails
     loaded = _load(root)
     assert [row[index.REAL] for row in loaded.rows] == ["", str(outside)]
     assert loaded.rows == built.rows
@@ -86,7 +93,7 @@ def test_order_after_an_edit_is_that_of_a_new_index(home: Path) -> None:
     (home / "a" / "SKILL.md").write_text("---\nname: d\ndescription: Renamed.\n---\n")
     refreshed = _load(home)
     assert [row[index.NAME] for row in refreshed.rows] == ["b", "c", "d"]
-    assert refreshed.rows == indexing.build(str(home)).rows
+    assert refreshed.rows == index_builder.build(str(home)).rows
 
 
 def test_states_agree_with_rank_across_roots(tmp_path: Path) -> None:
@@ -97,8 +104,8 @@ def test_states_agree_with_rank_across_roots(tmp_path: Path) -> None:
     (second / "linked").symlink_to(first / "a")
     _skill(third / "a")
     snapshots = _snapshots(first, second, third)
-    assert states(snapshots) == [[ACTIVE], [AGAIN, ACTIVE], [SHADOWED]]
-    ranked, also = rank(snapshots)
+    assert skill_states(snapshots) == [[ACTIVE], [REPEATED, ACTIVE], [SHADOWED]]
+    ranked, also = rank_skills(snapshots)
     assert [(row[index.FOLDER], state) for _, row, state, _ in ranked] == [
         ("a", ACTIVE),
         ("b", ACTIVE),
@@ -115,7 +122,7 @@ def test_a_root_inside_another_is_noticed(tmp_path: Path, linked: bool) -> None:
     if linked:
         (tmp_path / "link").symlink_to(inner)
         inner = tmp_path / "link"
-    assert states(_snapshots(tmp_path / "outer", inner)) == [[ACTIVE], [AGAIN]]
+    assert skill_states(_snapshots(tmp_path / "outer", inner)) == [[ACTIVE], [REPEATED]]
 
 
 def test_the_untrusted_take_no_name(tmp_path: Path) -> None:
@@ -124,7 +131,7 @@ def test_the_untrusted_take_no_name(tmp_path: Path) -> None:
     _skill(tmp_path / "mine" / "a")
     snapshots = _snapshots(tmp_path / "theirs", tmp_path / "mine")
     snapshots[0][0].trusted = False
-    assert states(snapshots) == [[UNTRUSTED], [ACTIVE]]
+    assert skill_states(snapshots) == [[UNTRUSTED], [ACTIVE]]
 
 
 def _skill(folder: Path) -> Path:

@@ -7,7 +7,7 @@ import pytest
 
 from tacit.base import trust
 from tacit.base.errors import NotFound
-from tacit.base.sections import Settings, SkillSettings
+from tacit.base.settings import Settings, SkillSettings
 from tacit.skills.library import Entry, Library
 
 
@@ -266,7 +266,7 @@ class TestEntries:
 
     def test_the_bundled_skill_is_without_fault(self) -> None:
         """What Tacit ships passes its own check, to the letter."""
-        from tacit.skills.lint import lint
+        from tacit.skills.skill_lint import lint
 
         for entry in Library().entries:
             assert lint(entry.folder, strict=True) == []

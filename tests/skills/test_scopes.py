@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tacit.base import trust
-from tacit.skills.scopes import BUNDLED, roots
+from tacit.skills.scopes import BUNDLED_SKILLS, skill_roots
 
 
 def make(base: Path, *folders: str) -> list[str]:
@@ -15,12 +15,12 @@ def make(base: Path, *folders: str) -> list[str]:
 
 
 def found(cwd: Path, **options: object) -> list[tuple[str, str]]:
-    return [(root.scope, root.path) for root in roots(str(cwd), **options)]  # type: ignore[arg-type]
+    return [(root.scope, root.path) for root in skill_roots(str(cwd), **options)]  # type: ignore[arg-type]
 
 
 def test_only_the_bundled_ones_at_first(home: Path) -> None:
     """Folders that do not exist are not named."""
-    assert found(home / "work") == [("bundled", BUNDLED)]
+    assert found(home / "work") == [("bundled", BUNDLED_SKILLS)]
 
 
 def test_project_over_user_over_extra_over_bundled(home: Path, project: Path) -> None:
@@ -29,7 +29,7 @@ def test_project_over_user_over_extra_over_bundled(home: Path, project: Path) ->
     (two,) = make(home, ".agents/skills")
     (three,) = make(home, "more")
     assert found(project, extra=("~/more",)) == [
-        ("project", one), ("user", two), ("extra", three), ("bundled", BUNDLED),
+        ("project", one), ("user", two), ("extra", three), ("bundled", BUNDLED_SKILLS),
     ]  # fmt: skip
 
 
@@ -68,10 +68,10 @@ def test_every_hosts_folders(home: Path, project: Path) -> None:
     assert found(project) == [
         *(("project", path) for path in below_project),
         *(("user", path) for path in below_home),
-        ("bundled", BUNDLED),
+        ("bundled", BUNDLED_SKILLS),
     ]
     assert found(project, hosts=False) == [
-        ("project", below_project[0]), ("user", below_home[0]), ("bundled", BUNDLED),
+        ("project", below_project[0]), ("user", below_home[0]), ("bundled", BUNDLED_SKILLS),
     ]  # fmt: skip
 
 
@@ -100,8 +100,8 @@ class TestHome:
         """In the home folder, its skills are the user's, also with a repository there."""
         (own,) = make(home, ".agents/skills")
         (home / ".git").mkdir()
-        assert found(home) == [("user", own), ("bundled", BUNDLED)]
-        assert found(home / "work") == [("user", own), ("bundled", BUNDLED)]
+        assert found(home) == [("user", own), ("bundled", BUNDLED_SKILLS)]
+        assert found(home / "work") == [("user", own), ("bundled", BUNDLED_SKILLS)]
 
     def test_home_through_a_link(
         self, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -111,15 +111,15 @@ class TestHome:
         (home / ".git").mkdir()
         (tmp_path / "link").symlink_to(home)
         monkeypatch.setenv("HOME", str(tmp_path / "link"))
-        assert {root.scope for root in roots(str(home))} == {"user", "bundled"}
-        assert {root.scope for root in roots(str(home / "work"))} == {"user", "bundled"}
+        assert {root.scope for root in skill_roots(str(home))} == {"user", "bundled"}
+        assert {root.scope for root in skill_roots(str(home / "work"))} == {"user", "bundled"}
 
 
 def test_trust_is_the_projects(project: Path) -> None:
     """One answer for all folders of a project, by its root; others are always trusted."""
     make(project, ".agents/skills", "sub/.agents/skills")
-    assert [root.trusted for root in roots(str(project / "sub"))] == [False, False, True]
+    assert [root.trusted for root in skill_roots(str(project / "sub"))] == [False, False, True]
     trust.add(str(project / "sub"))
-    assert [root.trusted for root in roots(str(project / "sub"))] == [False, False, True]
+    assert [root.trusted for root in skill_roots(str(project / "sub"))] == [False, False, True]
     trust.add(str(project))
-    assert [root.trusted for root in roots(str(project / "sub"))] == [True, True, True]
+    assert [root.trusted for root in skill_roots(str(project / "sub"))] == [True, True, True]

@@ -21,10 +21,7 @@ from tacit.testing import (
     reply,
     toolless,
 )
-from tacit.testing.replies import ScriptFailed, as_reply
-from tacit.testing.request import Tool, ToolResult
-from tacit.testing.script import as_script
-from tacit.testing.script_file import load_script
+from tacit.testing.script import ScriptFailed, Tool, ToolResult, as_reply, as_script, load_script
 
 
 def request(*messages: Message, tools: tuple[Tool, ...] = (), system: str = "") -> Request:

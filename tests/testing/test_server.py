@@ -14,7 +14,7 @@ from contextlib import ExitStack
 import pytest
 
 from tacit.testing import Cut, Garbage, ModelServer, Replies, Stall, Status, reply
-from tacit.testing.replies import ScriptFailed
+from tacit.testing.script import ScriptFailed
 
 PATH = "/v1/chat/completions"
 ASK = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}

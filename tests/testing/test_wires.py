@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tacit.testing import FakeClock, ModelServer, Reply, Text, ToolUse, Usage, reply
 from tacit.testing.wires import WIRES, Bad, Envelope, answer_for, read_request
-from tacit.testing.wires.wire import pieces
+from tacit.testing.wires.wire_format import pieces
 
 CREATED = 1_767_225_600
 CLOCK = FakeClock(datetime.fromtimestamp(CREATED, UTC))

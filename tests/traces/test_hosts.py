@@ -1,13 +1,17 @@
-"""The eight agents: each passes the contract on what the real program wrote."""
+"""Every host by the contract, and what single hosts write besides the samples."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trace_samples
 
-from tacit.testing.hosts import CHECKS, Case
-from tacit.traces.hosts import places, registry
-from tacit.traces.reading import read_trace
+from tacit.testing.host_contract import CHECKS, HostCase
+from tacit.traces import host_folders, host_registry
+from tacit.traces.assembler import Reading, read_trace
+from tacit.traces.host import Source
+from tacit.traces.trace import REFUSED, Trace
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -15,13 +19,15 @@ from tacit.traces.reading import read_trace
 def test_a_host_keeps_the_contract(name: str, check, tmp_path: Path) -> None:
     """Each of the eight gives 2 prompts, 4 calls, 1 failure, 6 texts, 120 tokens, the project."""
     path = str(trace_samples.file_of(name))
-    check(Case(registry.get(name), path, trace_samples.expected(name), str(tmp_path / "s")))
+    check(
+        HostCase(host_registry.get(name), path, trace_samples.expected(name), str(tmp_path / "s"))
+    )
 
 
 @pytest.mark.parametrize("name", trace_samples.REAL)
 def test_a_host_finds_its_sessions_at_home(name: str, agents: Path) -> None:
     """Each agent's session is found where the agent put it, and the agent counts as used."""
-    host = registry.get(name)
+    host = host_registry.get(name)
     assert host.homes()
     found = list(host.find())
     assert [source.path for source in found] == [str(agents / trace_samples.REAL[name][1])]
@@ -31,7 +37,7 @@ def test_a_host_finds_its_sessions_at_home(name: str, agents: Path) -> None:
 @pytest.mark.parametrize("name", trace_samples.REAL)
 def test_no_agent_no_sessions(name: str, home: Path) -> None:
     """In an empty home no agent is there, and no session is found."""
-    host = registry.get(name)
+    host = host_registry.get(name)
     assert host.homes() == []
     assert list(host.find()) == []
 
@@ -39,24 +45,265 @@ def test_no_agent_no_sessions(name: str, home: Path) -> None:
 def test_a_variable_moves_a_hosts_home(agents: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CODEX_HOME and HERMES_HOME are honoured as the hosts honour them."""
     (agents / ".codex").rename(agents / "elsewhere")
-    assert list(registry.get("codex").find()) == []
+    assert list(host_registry.get("codex").find()) == []
     monkeypatch.setenv("CODEX_HOME", str(agents / "elsewhere"))
-    assert len(list(registry.get("codex").find())) == 1
+    assert len(list(host_registry.get("codex").find())) == 1
     (agents / ".hermes").rename(agents / "h")
     monkeypatch.setenv("HERMES_HOME", str(agents / "h"))
-    assert len(list(registry.get("hermes").find())) == 1
+    assert len(list(host_registry.get("hermes").find())) == 1
 
 
 def test_a_folder_is_sorted_out_by_form(agents: Path) -> None:
     """Given a folder with all of them, each session goes to the host that wrote it, once."""
-    found = registry.recognise(str(agents))
+    found = host_registry.recognise(str(agents))
     assert sorted(source.host for source in found) == sorted(trace_samples.REAL)
 
 
 def test_each_of_the_eight_has_skill_folders_and_hooks() -> None:
     """Every agent names its skill folders, from the one table, and the events to hook."""
     for name in trace_samples.REAL:
-        host = registry.get(name)
+        host = host_registry.get(name)
         assert host.tested
-        assert host.place in places.PLACES
+        assert host.place in host_folders.HOST_FOLDERS
         assert host.hooks.turn
+
+
+def read(host: str, folder: Path, *records: Any, name: str = "s.jsonl") -> Trace:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    trace = read_trace(host_registry.get(host), Source(host, str(path)))
+    assert "host-error" not in trace.skipped
+    return trace
+
+
+def claude(kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    return {"type": kind, "sessionId": "s", "message": message, **more}
+
+
+def test_claude_slash_commands(tmp_path: Path) -> None:
+    """A skill that the user calls is a prompt and a skill; the program's own are neither."""
+    trace = read(
+        "claude-code",
+        tmp_path,
+        claude("user", "<command-name>/clear</command-name><command-args></command-args>"),
+        claude("user", "<local-command-stdout>done</local-command-stdout>"),
+        claude("user", "<command-name>/pack</command-name><command-args>now</command-args>"),
+        claude("user", [{"type": "text", "text": "the skill's body"}], isMeta=True),
+        claude("assistant", [{"type": "text", "text": "ok"}]),
+    )
+    assert trace.prompts == ("/pack now",)
+    assert trace.skills == ("pack",)
+
+
+def test_claude_side_chains_and_subagents(tmp_path: Path) -> None:
+    """What a subagent did is left to its own file, which names its parent."""
+    side = claude("user", "find it", isSidechain=True, agentId="a1")
+    assert read("claude-code", tmp_path, claude("user", "go"), side).prompts == ("go",)
+    own = read("claude-code", tmp_path, side, name="p/s/subagents/agent-a1.jsonl")
+    assert (own.prompts, own.session, own.head.parent) == (("find it",), "agent-a1", "s")
+
+
+def test_claude_compaction_and_refusal(tmp_path: Path) -> None:
+    """A summary is no prompt; a refused call failed because the user said so."""
+    refusal = "The user doesn't want to proceed with this tool use. To tell you how: use make"
+    trace = read(
+        "claude-code",
+        tmp_path,
+        claude("user", "go"),
+        claude("assistant", [{"type": "tool_use", "id": "1", "name": "Bash", "input": {}}]),
+        claude(
+            "user",
+            [{"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": refusal}],
+        ),
+        claude("user", "[Request interrupted by user for tool use]"),
+        claude("user", "This session is being continued…", isCompactSummary=True),
+    )
+    assert trace.prompts == ("go",)
+    assert trace.failures[0].error == REFUSED
+    assert [len(turn.compactions) for turn in trace.turns] == [1]
+
+
+def test_claude_circles_in_parent_links(tmp_path: Path) -> None:
+    """Records that are each other's parents are read in the order of the file."""
+    records = [
+        claude("user", "one", uuid="a", parentUuid="b"),
+        claude("user", "two", uuid="b", parentUuid="a"),
+        claude("user", "three", uuid="c", parentUuid="c"),
+    ]
+    assert read("claude-code", tmp_path, *records).prompts == ("one", "two", "three")
+
+
+def test_claude_usage_is_counted_once_a_message(tmp_path: Path) -> None:
+    """The usage repeated on each block of a message counts once, its last figure."""
+    blocks = [
+        claude(
+            "assistant",
+            [{"type": "text", "text": str(n)}],
+            message={"id": "m", "model": "x", "usage": {"output_tokens": n}},
+        )
+        for n in (1, 7)
+    ]
+    assert read("claude-code", tmp_path, claude("user", "go"), *blocks).usage.output == 7
+
+
+def codex(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload}
+
+
+def test_codex_older_forms(tmp_path: Path) -> None:
+    """Prompts as user_message, results as JSON with an exit code, patches as custom calls."""
+    output = json.dumps({"output": "no such file\n", "metadata": {"exit_code": 2}})
+    trace = read(
+        "codex",
+        tmp_path,
+        codex("session_meta", id="c1", cwd="/p", cli_version="0.40"),
+        codex("response_item", type="message", role="user", content=[{"text": "<environment>"}]),
+        codex("event_msg", type="user_message", message="go"),
+        codex("response_item", type="function_call", call_id="1", name="shell",
+              arguments='{"command": ["bash", "-lc", "ls x"]}'),
+        codex("response_item", type="function_call_output", call_id="1", output=output),
+        codex("response_item", type="custom_tool_call", call_id="2", name="apply_patch",
+              input="*** Begin Patch\n*** Update File: a.py\n"),
+        codex("response_item", type="custom_tool_call_output", call_id="2", output="Success."),
+        codex("compacted", message="so far"),
+        codex("event_msg", type="agent_reasoning", text="…"),
+    )  # fmt: skip
+    assert trace.prompts == ("go",)
+    assert [(call.kind, call.failed) for call in trace.calls] == [("shell", True), ("edit", False)]
+    assert trace.failures[0].error == "no such file"
+    assert trace.turns[0].compactions[0].summary == "so far"
+
+
+def test_codex_prompt_told_by_both_events_counts_once(tmp_path: Path) -> None:
+    """And the same words as a later prompt count again."""
+    item = {"type": "UserMessage", "content": [{"type": "text", "text": "go"}]}
+    both = (
+        codex("event_msg", type="user_message", message="go"),
+        codex("event_msg", type="item_completed", item=item),
+    )
+    answer = codex("response_item", type="message", role="assistant", content=[{"text": "ok"}])
+    assert read("codex", tmp_path, *both, answer, *both).prompts == ("go", "go")
+
+
+def test_codex_output_that_speaks_of_exit_codes(tmp_path: Path) -> None:
+    """Only the envelope says whether a command failed, not what the command printed."""
+    text = "Chunk ID: 1\nProcess exited with code 0\nOutput:\nthe test exited with code 1\n"
+    trace = read(
+        "codex",
+        tmp_path,
+        codex("event_msg", type="user_message", message="go"),
+        codex("response_item", type="function_call", call_id="1", name="exec_command",
+              arguments="{}"),
+        codex("response_item", type="function_call_output", call_id="1", output=text),
+    )  # fmt: skip
+    assert trace.failures == ()
+    assert trace.calls[0].result == "the test exited with code 1\n"
+
+
+def test_gemini_history_alone_is_read(tmp_path: Path) -> None:
+    """A file that holds nothing but the history of a resumed session is read from that."""
+    messages = [
+        {"id": "0", "type": "user", "content": [{"text": "<session_context>x"}]},
+        {"id": "1", "type": "user", "content": [{"text": "go"}]},
+        {"id": "2", "type": "gemini", "content": [
+            {"text": "ok"}, {"functionCall": {"id": "c", "name": "read_file", "args": {}}}]},
+        {"id": "3", "type": "user", "content": [
+            {"functionResponse": {"id": "c", "response": {"output": "text"}}}]},
+    ]  # fmt: skip
+    header = {"sessionId": "g", "projectHash": "x"}
+    trace = read("gemini", tmp_path, header, {"$set": {"messages": messages}})
+    assert (trace.prompts, trace.texts) == (("go",), ("ok",))
+    assert (trace.calls[0].kind, trace.calls[0].result) == ("read", "text")
+
+
+def test_pi_skills_and_compaction(tmp_path: Path) -> None:
+    """A skill that the user called stands in the prompt as a block; a summary is a compaction."""
+    said = '<skill name="pack" location="/x/SKILL.md">\nbody\n</skill>\n\nnow'
+    trace = read(
+        "pi",
+        tmp_path,
+        {"type": "session", "id": "p", "cwd": "/p"},
+        {"type": "message", "message": {"role": "user", "content": said}},
+        {"type": "compaction", "summary": "so far"},
+    )
+    assert trace.prompts == ("/skill:pack now",)
+    assert trace.skills == ("pack",)
+    assert trace.turns[0].compactions[0].summary == "so far"
+
+
+def test_copilot_subagents_and_skills(tmp_path: Path) -> None:
+    """A subagent's events are left out; an invoked skill is seen."""
+    trace = read(
+        "copilot",
+        tmp_path,
+        {"type": "session.start", "data": {"sessionId": "c", "context": {"cwd": "/p"}}},
+        {"type": "user.message", "data": {"content": "go"}},
+        {"type": "skill.invoked", "data": {"name": "pack"}},
+        {"type": "assistant.message", "data": {"content": "inner", "parentToolCallId": "t"}},
+        {"type": "user.message", "data": {"content": "body", "source": "skill-pack"}},
+    )
+    assert (trace.prompts, trace.texts, trace.skills) == (("go",), (), ("pack",))
+
+
+def test_cursor(tmp_path: Path) -> None:
+    """Prompts without their tags, calls, no counts."""
+    trace = read(
+        "cursor",
+        tmp_path,
+        {"role": "user", "message": {"content": [
+            {"type": "text", "text": "<user_query>\ngo\n</user_query>"}]}},
+        {"role": "assistant", "message": {"content": [
+            {"type": "text", "text": "ok"},
+            {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}]}},
+        name="x/agent-transcripts/abc/abc.jsonl",
+    )  # fmt: skip
+    assert (trace.session, trace.prompts, trace.texts) == ("abc", ("go",), ("ok",))
+    assert trace.calls[0].kind == "shell"
+    assert not host_registry.get("cursor").tested
+
+
+def test_openhands(tmp_path: Path) -> None:
+    """Messages, actions and observations from event files; more events are read on from."""
+    events = [
+        {"kind": "MessageEvent", "source": "user", "llm_message": {"content": [{"text": "go"}]}},
+        {"kind": "ActionEvent", "tool_name": "terminal", "tool_call_id": "1",
+         "thought": [{"text": "I look"}], "tool_call": {"arguments": '{"command": "ls x"}'}},
+        {"kind": "ObservationEvent", "tool_call_id": "1",
+         "observation": {"content": [{"text": "no x"}], "exit_code": 2}},
+        {"kind": "MessageEvent", "source": "user", "llm_message": {"content": [{"text": "more"}]}},
+        {"kind": "Condensation", "summary": "so far"},
+        {"kind": "FromTheFuture"},
+    ]  # fmt: skip
+    folder = tmp_path / "conv"
+    (folder / "events").mkdir(parents=True)
+    metrics = {"a": {"accumulated_cost": 0.5, "accumulated_token_usage": {"completion_tokens": 9}}}
+    state = {"id": "oh", "workspace": {"working_dir": "/p"}, "stats": {"usage_to_metrics": metrics}}
+    (folder / "base_state.json").write_text(json.dumps(state))
+    host = host_registry.get("openhands")
+    kept, bookmark = [], None
+    for number, event in enumerate(events):
+        (folder / "events" / f"event-{number:05}-x.json").write_text(json.dumps(event))
+        (source,) = host.inside(str(tmp_path))
+        reading = Reading(host, source, bookmark)
+        kept = [turn for turn in kept if turn.number < reading.first] + list(reading)
+        bookmark = reading.bookmark
+    trace = read_trace(host, source)
+    assert tuple(kept) == trace.turns
+    assert reading.head == trace.head
+    assert (trace.prompts, trace.texts, trace.session) == (("go", "more"), ("I look",), "oh")
+    assert trace.failures[0].error == "no x"
+    assert (trace.usage.output, trace.usage.cost, trace.project) == (9, 0.5, "/p")
+    assert trace.skipped == {"unknown-record": 1}
+
+
+def test_a_huge_file_without_a_line_end_is_no_matter(tmp_path: Path) -> None:
+    """Half a gigabyte of zeros, as a full disk leaves them, behind a session changes nothing."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(trace_samples.file_of("pi").read_bytes())
+    with path.open("r+b") as file:
+        file.truncate(512 * 1024 * 1024)
+    trace = read_trace(host_registry.get("pi"), Source("pi", str(path)))
+    assert len(trace.prompts) == 2
+    assert trace.skipped == {"too-long": 1}

@@ -13,11 +13,10 @@ import trace_samples
 
 from tacit.base import database
 from tacit.base.errors import Busy, Damaged, NotFound, Usage
-from tacit.traces.forgetting import forget, prune
-from tacit.traces.hosts import registry
-from tacit.traces.hosts.host import Source
-from tacit.traces.reading import read_trace
-from tacit.traces.store import Store
+from tacit.traces import host_registry
+from tacit.traces.assembler import read_trace
+from tacit.traces.host import Source
+from tacit.traces.store import Store, forget_sessions, prune_sessions
 from tacit.traces.trace import Head, Text, ToolCall, Trace, Turn
 
 _KEY = re.compile(r"sk-[a-z0-9]{10,}|(?<=token=)\w+")
@@ -48,7 +47,7 @@ def session(name: str, *prompts: str, ended: float = 1e9, project: str = "/p") -
 @pytest.mark.parametrize("name", trace_samples.REAL)
 def test_a_real_session_comes_back_as_it_was_read(name: str, store: Store) -> None:
     """What each agent's session says is the same after it was stored, and its figures with it."""
-    host = registry.get(name)
+    host = host_registry.get(name)
     (source,) = host.inside(str(trace_samples.file_of(name)))
     written = store.take_in(host, source)
     assert (written.status, written.turns) == ("new", 2)
@@ -60,7 +59,7 @@ def test_a_real_session_comes_back_as_it_was_read(name: str, store: Store) -> No
 def test_the_eight_are_eight_sessions(agents: Path, store: Store) -> None:
     """Taking in all that is found, twice, gives eight sessions and the second time no change."""
     for status in ("new", "unchanged"):
-        found = [(host, source) for host in registry.each() for source in host.find()]
+        found = [(host, source) for host in host_registry.each() for source in host.find()]
         assert {store.take_in(host, source).status for host, source in found} == {status}
     assert len(store.sessions()) == 8
     assert [s.head.host for s in store.sessions(host="pi")] == ["pi"]
@@ -72,7 +71,7 @@ def test_a_session_that_goes_on_is_added_to(tmp_path: Path, store: Store) -> Non
     """A file that grew is read from where it stopped; its session has the new turns, once."""
     lines = trace_samples.file_of("pi").read_bytes().splitlines(keepends=True)
     path = tmp_path / "s.jsonl"
-    host, source = registry.get("pi"), Source("pi", str(path))
+    host, source = host_registry.get("pi"), Source("pi", str(path))
     cut = next(n for n, line in enumerate(lines) if b"No, do not invent" in line)
     path.write_bytes(b"".join(lines[: cut - 1]))
     assert store.take_in(host, source).status == "new"
@@ -93,7 +92,7 @@ def test_the_same_session_in_two_files_counts_once(tmp_path: Path, store: Store)
     whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
     whole.write_bytes(data)
     part.write_bytes(data[: data.index(b"No, do not invent")].rpartition(b"\n")[0] + b"\n")
-    host = registry.get("pi")
+    host = host_registry.get("pi")
     assert store.take_in(host, Source("pi", str(whole))).status == "new"
     assert store.take_in(host, Source("pi", str(part))).status == "poorer"
     assert [s.turns for s in store.sessions()] == [2]
@@ -118,7 +117,7 @@ def test_secrets_are_taken_out_before_anything_is_stored(tmp_path: Path, store: 
 
 def test_no_text_of_the_session_stays_in_a_bookmark(tmp_path: Path, store: Store) -> None:
     """What is kept to go on reading holds nothing that was said, redacted or not."""
-    host = registry.get("codex")
+    host = host_registry.get("codex")
     (source,) = host.inside(str(trace_samples.file_of("codex")))
     store.take_in(host, source)
     (mark,) = store.connection.execute("SELECT bookmark FROM sources").fetchone()
@@ -178,7 +177,7 @@ def test_a_value_is_known_when_the_session_goes_on(tmp_path: Path) -> None:
     lines = text.splitlines(keepends=True)
     cut = next(n for n, line in enumerate(lines) if "do not invent" in line)
     path, store = tmp_path / "s.jsonl", Store.open(str(tmp_path / "x.db"))
-    host, source = registry.get("pi"), Source("pi", str(path))
+    host, source = host_registry.get("pi"), Source("pi", str(path))
     path.write_text("".join(lines[: cut - 1]))
     assert store.take_in(host, source).status == "new"
     path.write_text(text)
@@ -228,7 +227,7 @@ def test_a_snippet_shows_the_words(store: Store) -> None:
 
 def test_failures_and_commands_are_found(store: Store) -> None:
     """What a tool was given, what it answered and why it failed are searched as well."""
-    host = registry.get("claude-code")
+    host = host_registry.get("claude-code")
     (source,) = host.inside(str(trace_samples.file_of("claude-code")))
     store.take_in(host, source)
     assert [hit.turn for hit in store.search("KeyError VERSION")] == [0]
@@ -260,7 +259,7 @@ def test_what_is_forgotten_is_gone_from_the_disk(tmp_path: Path, store: Store) -
         store.write(session(f"s{number}", "keep this " + "padding " * 200))
     store.write(session("gone", "the unicorn password", "a unicorn again"))
     assert b"unicorn" in everything(tmp_path)
-    done = forget(store, session="gone")
+    done = forget_sessions(store, session="gone")
     assert (done.sessions, done.in_log) == (1, False)
     assert b"unicorn" not in everything(tmp_path)
     assert len(store.sessions()) == 30
@@ -272,20 +271,20 @@ def test_forgetting_by_project_and_by_time(store: Store) -> None:
     """A project's sessions go with those of the folders below it; a time takes what was before."""
     for number, project in enumerate(("/work/a", "/work/a/sub", "/work/ab", "/other")):
         store.write(session(f"s{number}", "x", project=project, ended=1e9 + number))
-    assert forget(store, project="/work/a/").sessions == 2
-    assert forget(store, before=datetime.fromtimestamp(1e9 + 3, UTC)).sessions == 1
+    assert forget_sessions(store, project="/work/a/").sessions == 2
+    assert forget_sessions(store, before=datetime.fromtimestamp(1e9 + 3, UTC)).sessions == 1
     assert [s.head.project for s in store.sessions()] == ["/other"]
     with pytest.raises(Usage):
-        forget(store)
+        forget_sessions(store)
 
 
 def test_a_forgotten_session_is_not_taken_in_again(tmp_path: Path, store: Store) -> None:
     """Its file may stay and grow: what the user forgot stays forgotten."""
     path = tmp_path / "s.jsonl"
     shutil.copyfile(trace_samples.file_of("pi"), path)
-    host, source = registry.get("pi"), Source("pi", str(path))
+    host, source = host_registry.get("pi"), Source("pi", str(path))
     written = store.take_in(host, source)
-    forget(store, session=written.id)
+    forget_sessions(store, session=written.id)
     assert store.take_in(host, source).status == "forgotten"
     assert store.take_in(host, source).status == "unchanged"
     with path.open("ab") as file:
@@ -303,7 +302,7 @@ def test_own_session_files_are_deleted_too(store: Store, home: Path) -> None:
     (folder.parent / "precious.jsonl").write_text("x")
     for name in ("mine", "../precious"):
         store.write(msgspec.structs.replace(session(name, "x"), head=Head("tacit", name)))
-        forget(store, session=f"tacit:{name}")
+        forget_sessions(store, session=f"tacit:{name}")
     assert not (folder / "mine.jsonl").exists()
     assert (folder.parent / "precious.jsonl").exists()
 
@@ -313,7 +312,7 @@ def test_retention_by_age(store: Store) -> None:
     now = datetime.now(UTC).timestamp()
     store.write(session("old", "x", ended=now - 100 * 86400))
     store.write(session("new", "x", ended=now - 86400))
-    assert prune(store, older=timedelta(days=90)).sessions == 1
+    assert prune_sessions(store, older=timedelta(days=90)).sessions == 1
     assert [s.id for s in store.sessions()] == ["test:new"]
     assert store.write(session("old", "x", ended=now - 100 * 86400)).status == "forgotten"
     assert store.write(session("old", "x", "more", ended=now)).status == "new"
@@ -325,7 +324,7 @@ def test_a_pruned_session_that_goes_on_is_taken_in_whole(tmp_path: Path, store: 
     cut = next(n for n, line in enumerate(lines) if b"No, do not invent" in line)
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"".join(lines[:cut]))
-    host, source = registry.get("pi"), Source("pi", str(path))
+    host, source = host_registry.get("pi"), Source("pi", str(path))
     store.take_in(host, source)
     store.remove([store.sessions()[0].id], by_user=False)
     assert store.take_in(host, source).status == "forgotten"
@@ -341,7 +340,7 @@ def test_retention_by_size(tmp_path: Path, store: Store) -> None:
         store.write(session(f"s{number:02}", words, ended=1e9 + number))
     store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = (tmp_path / "tacit.db").stat().st_size
-    done = prune(store, most=before // 2)
+    done = prune_sessions(store, most=before // 2)
     after = sum(path.stat().st_size for path in tmp_path.iterdir() if path.suffix != ".db-shm")
     assert after <= before // 2
     assert done.freed > 0

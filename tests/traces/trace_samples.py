@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.testing.hosts import Expected
+from tacit.testing.host_contract import Expected
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "transcripts"
 PROMPTS = (

@@ -166,7 +166,7 @@ def test_a_missing_extra_is_named(chat: Chat, monkeypatch: pytest.MonkeyPatch) -
     """Without Textual the line-based face is taken, and one line says what to install."""
     from importlib import util
 
-    from tacit.ui.cli import chat as module
+    from tacit.ui.cli import chats as module
 
     monkeypatch.setattr(module, "_is_capable", lambda: True)
     monkeypatch.setattr(util, "find_spec", lambda name: None)

@@ -4,18 +4,18 @@ from datetime import UTC, datetime, timedelta
 
 from inside import answer, tacit
 
-from tacit.agent import spending
-from tacit.agent.events import Usage
-from tacit.agent.limits import Limits
-from tacit.base.sections import LearnSettings
-from tacit.testing.sessions import made
+from tacit.agent import budget as spending
+from tacit.agent.agent_events import Usage
+from tacit.agent.budget import Limits
+from tacit.base.settings import LearnSettings
+from tacit.testing.sample_sessions import made
 from tacit.traces.store import Store
 
 
 def take(kind: str, cost: float | None, *, model: str = "openai:small", days: int = 0) -> None:
     usage = Usage(1000, 200, 500, cost, model)
     at = datetime.now(UTC) - timedelta(days=days)
-    assert spending.record(kind, "s1", usage, seconds=1.5, now=at) == ""
+    assert spending.record_spending(kind, "s1", usage, seconds=1.5, now=at) == ""
 
 
 def test_the_account_for_scripts() -> None:

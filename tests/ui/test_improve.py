@@ -16,8 +16,8 @@ from repairing import MENDED, make_skill
 from traces_of_skills import call, session
 
 from tacit.base import settings, trust
-from tacit.learn import probation
-from tacit.learn.background import room
+from tacit.learn.background import child_process
+from tacit.learn.improve import probation
 from tacit.traces.store import Store
 
 
@@ -27,7 +27,7 @@ def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / "work" / ".git").mkdir()
     trust.add(str(home / "work"))
     monkeypatch.setenv("TACIT_LEARN_APPROVAL", "auto")
-    monkeypatch.setattr(room, "run", converse)
+    monkeypatch.setattr(child_process, "run", converse)
     return make_skill(home / "work")
 
 
@@ -90,8 +90,8 @@ def test_history_shows_the_probation(folder: Path) -> None:
     assert f"repair {repaired[-8:]} on probation: {numbers}" in shown
     assert answer("history", "check-notes")["probation"]["state"] == "watching"
     store = Store.open()
-    root, loaded = str(folder.parent), settings.load().settings
-    watched = probation.look(store.connection, root, "check-notes", loaded)
+    root, loaded = str(folder.parent), settings.load_settings().settings
+    watched = probation.current_probation(store.connection, root, "check-notes", loaded)
     assert watched is not None
     probation._keep(store.connection, msgspec.structs.replace(watched, state="kept"))
     store.close()

@@ -8,11 +8,11 @@ import pytest
 from inside import answer, error, tacit
 
 from tacit.base import trust
+from tacit.changes.facts import NewFact, remember
 from tacit.changes.gate import Gate
 from tacit.changes.place import fact_places, project_facts, user_facts
-from tacit.changes.remembering import Note, remember
 from tacit.ui.cli.memory import forget_fact
-from tacit.ui.cli.names import complete_fact
+from tacit.ui.cli.user_shell import complete_fact
 
 PNPM = "The project uses pnpm; npm breaks the lock file."
 
@@ -169,7 +169,7 @@ def test_an_untrusted_project_is_listed_and_said_to_be(project: Path) -> None:
 def test_a_proposed_fact_is_seen_and_accepted_in_the_inbox(project: Path) -> None:
     """A reviewer's replacement of the user's fact waits with its diff, and lands when accepted."""
     add("package-manager", PNPM)
-    said = Note(name="package-manager", says="The project uses bun since June.", kind="project")
+    said = NewFact(name="package-manager", says="The project uses bun since June.", kind="project")
     gate = Gate(fact_places())
     assert remember(gate, project_facts().root, said, actor="reviewer").outcome == "proposed"
     (waiting,) = answer("inbox")["proposals"]

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from inside import answer, error, tacit
 
-from tacit.agent import spending
-from tacit.agent.events import Usage
-from tacit.base.sections import Settings
-from tacit.learn.considering import consider
-from tacit.testing.sessions import made, ran
+from tacit.agent import budget
+from tacit.agent.agent_events import Usage
+from tacit.base.settings import Settings
+from tacit.learn.review.review_triggers import decide_after_session
+from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
 
 BIN = Path(sys.executable).parent
@@ -310,7 +310,7 @@ def test_what_was_decided_is_shown(home: Path) -> None:
     store.write(made(["go", *[ran(f"make {n}") for n in range(5)]], session="small-1"))
     store.write(made(["go", *[ran(f"make {n}") for n in range(25)]], session="large-1"))
     for name in ("small-1", "large-1"):
-        consider(store, f"claude-code:{name}", Settings())
+        decide_after_session(store, f"claude-code:{name}", Settings())
     store.close()
     rows = {row["session"]: row for row in answer("sessions")["sessions"]}
     assert rows["small-1"]["decided"]["word"] == "few calls"
@@ -322,7 +322,7 @@ def test_what_was_decided_is_shown(home: Path) -> None:
     assert "after the session: not looked at" in said
     assert "5 tool calls, fewer than 20 (learn.after_calls)" in said
     usage = Usage(1000, 50, 0, 0.25, "openai:m")
-    spending.record("review", "claude-code:large-1", usage)
+    budget.record_spending("review", "claude-code:large-1", usage)
     said = tacit("why", "large-1").stdout
     assert "is to be looked at (see: tacit jobs)" in said
     assert "after the session: to be looked at for skills and facts" in said

@@ -63,3 +63,7 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.25)
+
+
+pytest.importorskip("cronsim", reason="the extra 'work' is not installed")
+sys.path.insert(0, str(Path(__file__).parent))

@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from tacit.base.job import Done, Job, cancelled, step
-from tacit.work import desk, engine, kinds, requests, worker
+from tacit.base.job import Job, JobResult, cancelled, step
+from tacit.work import engine, job_kinds, job_queue, worker
 
 FOLDER = Path(sys.argv[1])
 POINTS = sys.argv[2:]
@@ -38,24 +38,24 @@ def note(name: str) -> int:
     return os.getpid()
 
 
-def run(job: Job) -> Done:
+def run(job: Job) -> JobResult:
     die("at the beginning")
     step("read", lambda: note(f"{job.key}.read"))
     die("between steps")
     while (FOLDER / f"{job.key}.wait").exists():
         (FOLDER / f"{job.key}.waits").touch()
         if cancelled():
-            return Done("nothing", "it was cancelled")
+            return JobResult("nothing", "it was cancelled")
         time.sleep(0.02)
     # As the gate does with a change: the same one twice is once.
     (FOLDER / f"{job.key}.change-{job.id}").touch()
     note(f"{job.key}.ran")
     die("after the change")
     if job.payload.get("off") and job.attempt == 1:
-        return Done("nothing", "not today", later=float(job.payload["off"]))
+        return JobResult("nothing", "not today", later=float(job.payload["off"]))
     if job.payload.get("fault"):
         raise ValueError("a fault of its own")
-    return Done("created", f"for {job.key}", (f"c-{job.id}",))
+    return JobResult("created", f"for {job.key}", (f"c-{job.id}",))
 
 
 def dying(module: object, name: str, before: str, after: str) -> None:
@@ -73,14 +73,14 @@ def dying(module: object, name: str, before: str, after: str) -> None:
 
 def main() -> None:
     die("at the start")
-    kinds.register("review", run, per_hour=-1)
-    kinds.register("improve", run, per_hour=1)
-    desk._EVERY = 0.5
+    job_kinds.register("review", run, per_hour=-1)
+    job_kinds.register("improve", run, per_hour=1)
+    job_queue._EVERY = 0.5
     dying(engine.Engine, "put", "before it is queued", "when it is queued")
-    dying(requests, "take", "before it is taken", "when it is taken")
+    dying(job_queue, "take", "before it is taken", "when it is taken")
     dying(engine, "may_begin", "before it may begin", "when it may begin")
     dying(engine, "_over", "before it is over", "when it is over")
-    dying(requests, "over", "before it is tidied", "when it is tidied")
+    dying(job_queue, "over", "before it is tidied", "when it is tidied")
     worker.work(quiet=0, idle=float(os.environ.get("IDLE", "0")))
     os._exit(0)
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.learn.review import broker, job, reviewing
-from tacit.work import desk, worker
+from tacit.learn.review import review_broker, review_job
+from tacit.work import job_queue, worker
 
 FOLDER = Path(sys.argv[1])
 POINTS = sys.argv[2:]
@@ -40,11 +40,11 @@ def dying(owner: Any, name: str, before: str, after: str) -> None:
 
 
 def main() -> None:
-    dying(reviewing.room, "run", "before the conversation", "after the conversation")
-    dying(broker.Reviewer, "finished", "in the conversation", "at its end")
-    dying(reviewing, "land", "before the landing", "after the landing")
-    dying(job, "_record", "before it is recorded", "when it is recorded")
-    desk._EVERY = 0.5
+    dying(review_job.room, "run", "before the conversation", "after the conversation")
+    dying(review_broker.ReviewBroker, "finished", "in the conversation", "at its end")
+    dying(review_job, "land", "before the landing", "after the landing")
+    dying(review_job, "_record", "before it is recorded", "when it is recorded")
+    job_queue._EVERY = 0.5
     worker.work(quiet=0, idle=0)
     os._exit(0)
 

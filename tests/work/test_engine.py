@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from tacit.work import jobs, requests, where
-from tacit.work.requests import request
+from tacit.work import job_queue, jobs, jobs_db
+from tacit.work.job_queue import request
 
 from .conftest import Workers
 
@@ -35,9 +35,9 @@ def check_done(workers: Workers) -> jobs.Entry:
     assert (entry.state, entry.outcome, entry.reason) == ("done", "created", "for s1")
     assert len(entry.attempts) == 1
     assert workers.changes() == ["s1"]
-    assert not requests.waiting()
-    assert not requests.taken()
-    assert where.ahead(where.place()) == where.Ahead()
+    assert not job_queue.waiting_requests()
+    assert not job_queue.taken_requests()
+    assert jobs_db.backlog(jobs_db.address()) == jobs_db.Backlog()
     return entry
 
 
@@ -71,15 +71,15 @@ def test_a_job_is_done_once_whatever_happens_where(workers: Workers, point: str,
 
 def test_a_job_that_failed_for_good_is_told_once() -> None:
     """One that is tried again later is no news; the last failure is, however often it is heard."""
-    from tacit.base.job import Done
+    from tacit.base.job import JobResult
     from tacit.learn import notices
     from tacit.work.engine import Ticket, _over
 
     ticket = Ticket("review", "codex:s1", {"session": "codex:s1"})
-    _over(ticket, Done("failed", "no answer", later=600.0))
+    _over(ticket, JobResult("failed", "no answer", later=600.0))
     assert notices.pending("chat") == []
     for _ in range(2):
-        _over(ticket, Done("failed", "no answer"))
+        _over(ticket, JobResult("failed", "no answer"))
     (told,) = notices.pending("chat")
     assert notices.line(told) == (
         "could not learn from a session (no answer) · see: tacit why codex:s1"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tacit.base.errors import NotFound
-from tacit.base.events import bus
-from tacit.base.sections import TraceSettings
+from tacit.base.event_bus import bus
+from tacit.base.settings import TraceSettings
 from tacit.traces.store import Store
 from tacit.work.intake import (
     SessionStored,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tacit.agent import spending
-from tacit.agent.events import Usage
+from tacit.agent import budget
+from tacit.agent.agent_events import Usage
 from tacit.base.errors import NotFound, Refused
 from tacit.base.errors import Usage as WrongUse
-from tacit.work import jobs, kinds, requests, runs, where
-from tacit.work.requests import request
+from tacit.work import job_kinds, job_queue, jobs, jobs_db
+from tacit.work.job_queue import request
 
 from .conftest import Workers, until
 
@@ -92,9 +92,9 @@ def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
 
 def _is_read_as_the_engine_reads_it() -> None:
     """From the tables or by the engine, the runs are the same; only the first is light."""
-    place = where.place()
-    kept = sorted(runs.runs(place), key=lambda run: run.id)
-    assert kept == sorted(runs._asked_of_engine(place), key=lambda run: run.id)
+    place = jobs_db.address()
+    kept = sorted(jobs_db.engine_runs(place), key=lambda run: run.id)
+    assert kept == sorted(jobs_db._asked_of_engine(place), key=lambda run: run.id)
     assert {run.status for run in kept} >= {"SUCCESS", "CANCELLED", "DELAYED", "ENQUEUED"}
     code = "import sys; from tacit.work import jobs; jobs.listing(); print('dbos' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -103,36 +103,36 @@ def _is_read_as_the_engine_reads_it() -> None:
 
 def test_tables_that_are_not_known_are_left_to_the_engine(monkeypatch, workers: Workers) -> None:
     """A version of the engine with other tables is asked itself."""
-    monkeypatch.setattr(runs, "_RUNS", "SELECT absent FROM nowhere")
-    monkeypatch.setattr(runs, "_asked_of_engine", lambda place: ["asked"])
-    assert runs.runs(where.place()) == ["asked"]
+    monkeypatch.setattr(jobs_db, "_RUNS", "SELECT absent FROM nowhere")
+    monkeypatch.setattr(jobs_db, "_asked_of_engine", lambda place: ["asked"])
+    assert jobs_db.engine_runs(jobs_db.address()) == ["asked"]
 
 
 def test_no_worker_is_needed_to_call_a_waiting_job_off(workers: Workers) -> None:
     """A request that nobody took up is dropped."""
     request("review", "one", {})
     assert jobs.cancel("one").state == "cancelled"
-    assert not requests.waiting()
+    assert not job_queue.waiting_requests()
 
 
 def test_a_job_that_may_not_spend_is_put_off_until_tomorrow(home: Path) -> None:
     """The reason names the budget; a kind that asks no model may begin all the same."""
-    from tacit.base.moments import until_tomorrow
-    from tacit.work.allowing import Allowed, may_begin
-    from tacit.work.ticket import Ticket
+    from tacit.base.clock import until_tomorrow
+    from tacit.work.engine import Permission, may_begin
+    from tacit.work.job_kinds import Ticket
 
-    assert may_begin(Ticket("review", "one")) == Allowed()
-    assert spending.record("review", "x", Usage(1, 1, cost=99.0, model="m")) == ""
+    assert may_begin(Ticket("review", "one")) == Permission()
+    assert budget.record_spending("review", "x", Usage(1, 1, cost=99.0, model="m")) == ""
     kept = may_begin(Ticket("review", "one"))
     assert "today" in kept.reason
     assert abs(kept.later - until_tomorrow()) < 5
-    assert may_begin(Ticket("curate", "one")) == Allowed()
+    assert may_begin(Ticket("curate", "one")) == Permission()
 
 
 def test_settings_that_cannot_be_read_only_put_a_job_off(home: Path) -> None:
     """A typing error in the configuration loses no job."""
-    from tacit.work.allowing import may_begin
-    from tacit.work.ticket import Ticket
+    from tacit.work.engine import may_begin
+    from tacit.work.job_kinds import Ticket
 
     file = home / ".config/tacit/config.toml"
     file.parent.mkdir(parents=True)
@@ -144,9 +144,9 @@ def test_settings_that_cannot_be_read_only_put_a_job_off(home: Path) -> None:
 
 def test_a_kind_whose_code_is_missing_says_so() -> None:
     """Not an import error out of nowhere, but which kind nobody does."""
-    kinds.register("odd", "tacit.nowhere:run")
+    job_kinds.register("odd", "tacit.nowhere:run")
     try:
         with pytest.raises(NotFound, match="nothing here does jobs of the kind 'odd'"):
-            kinds.runner("odd")
+            job_kinds.runner("odd")
     finally:
-        kinds._KINDS.pop("odd")
+        job_kinds._KINDS.pop("odd")

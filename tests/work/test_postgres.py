@@ -8,8 +8,8 @@ from subprocess import Popen
 import msgspec
 import pytest
 
-from tacit.work import jobs, requests, where
-from tacit.work.requests import request
+from tacit.work import job_queue, jobs, jobs_db
+from tacit.work.job_queue import request
 
 from .conftest import Workers, until
 from .postgres import server
@@ -34,10 +34,10 @@ def start(workers: Workers, address: str, tmp_path: Path, monkeypatch: pytest.Mo
 def ask_elsewhere(key: str, session: str) -> None:
     """A job that another machine, which does not run, has asked for."""
     from tacit.work.engine import client, options
-    from tacit.work.ticket import Ticket
+    from tacit.work.job_kinds import Ticket
 
     ticket = Ticket("review", key, {"session": session}, home="elsewhere")
-    opened = client(where.place())
+    opened = client(jobs_db.address())
     opened.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
     opened.destroy()
 
@@ -55,7 +55,7 @@ def test_a_killed_machines_job_is_taken_over(start: Start, workers: Workers) -> 
         request("review", f"s{number}", {})
     ask_elsewhere("far", "codex:far")
     start("two")
-    until(lambda: workers.changes() == ["s0", "s1", "s2"] and not requests.waiting())
+    until(lambda: workers.changes() == ["s0", "s1", "s2"] and not job_queue.waiting_requests())
     assert workers.lines("long.read") == 1, "nobody takes a job from a worker that lives"
     first.send_signal(signal.SIGKILL)
     (workers.folder / "long.wait").unlink()

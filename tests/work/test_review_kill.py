@@ -12,11 +12,11 @@ from tacit.changes.gate import Gate
 from tacit.learn import notices
 from tacit.learn.ledger import Ledger
 from tacit.testing import ModelServer, ToolUse, Turns
-from tacit.testing.sessions import made, ran
+from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
-from tacit.work import jobs, requests
-from tacit.work.glue import _ended
+from tacit.work import job_queue, jobs
 from tacit.work.intake import SessionStored
+from tacit.work.reactions import _ended
 
 from .conftest import Workers
 
@@ -57,7 +57,7 @@ def model() -> Iterator[ModelServer]:
         [ToolUse("write_file", {"path": "package-builds/SKILL.md", "content": SKILL}), "Kept it."]
     )
     with ModelServer(script) as server:
-        config_file.put(
+        config_file.set_values(
             {
                 "agent.model": "openai:mock",
                 "agent.base_url": f"{server.url}/v1",
@@ -97,7 +97,7 @@ def test_a_review_survives_kills_and_learns_once(
     workers: Workers, model: ModelServer, session: str, home: Path, points: list[str]
 ) -> None:
     """Killed at these points, it ends with one skill, one change, one notice, and nothing left."""
-    assert len(requests.waiting()) == 1
+    assert len(job_queue.waiting_requests()) == 1
     for point in points:
         assert workers.run(point, driver=DRIVER) == -signal.SIGKILL, point
         text = home / "work/.agents/skills/package-builds/SKILL.md"
@@ -116,8 +116,8 @@ def test_a_review_survives_kills_and_learns_once(
     store = Store.open()
     assert Ledger(store.connection).outcomes() == {session: "created"}
     store.close()
-    assert not requests.waiting()
-    assert not requests.taken()
+    assert not job_queue.waiting_requests()
+    assert not job_queue.taken_requests()
     staging = Path(paths.folders().data) / "staging"
     assert not list(staging.glob("[!.]*"))
     if not FULL:

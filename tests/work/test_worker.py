@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base.sections import WorkerSettings
-from tacit.traces import events
+from tacit.base.settings import WorkerSettings
+from tacit.traces import hook_events
 from tacit.traces.store import Store
 from tacit.work.worker import patience, sole, work
 
@@ -52,9 +52,9 @@ def test_an_ended_session_is_taken_in(claude: Path) -> None:
     call_hook("claude-code", "SessionEnd", payload(claude, "claude", "SessionEnd"), TACIT_WORKER="")
     subprocess.run([str(BIN / "tacit"), "worker", "--idle", "0"], check=True, timeout=60)
     until = time.monotonic() + 20
-    while events.pending() and time.monotonic() < until:
+    while hook_events.pending() and time.monotonic() < until:
         time.sleep(0.1)  # the worker that the hook started may have it
-    assert not events.pending()
+    assert not hook_events.pending()
     stored = Store.open().sessions()
     assert [(s.head.host, s.calls) for s in stored] == [("claude-code", 4)]
 
@@ -63,10 +63,10 @@ def test_a_turn_waits_for_quiet(claude: Path, monkeypatch: pytest.MonkeyPatch) -
     """Stop fires on every turn: the session is taken up only when it has been quiet."""
     monkeypatch.setattr("tacit.hook.start_worker", lambda *a: False)
     call_hook("claude-code", "Stop", payload(claude, "claude", "Stop"), PATH="/nonexistent")
-    found = events.pending()
+    found = hook_events.pending()
     assert found
-    assert events.due(found, found[0].time + 60) == []
-    assert len(events.due(found, found[0].time + 121)) == 1
+    assert hook_events.quiet_sessions(found, found[0].time + 60) == []
+    assert len(hook_events.quiet_sessions(found, found[0].time + 121)) == 1
 
 
 def test_one_worker_at_a_time(home: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_session_without_a_transcript_is_logged(home: Path) -> None:
     work(idle=0)
     until = time.monotonic() + 20
     log = home / ".local" / "share" / "tacit" / "worker.log"
-    while (events.pending() or not log.exists()) and time.monotonic() < until:
+    while (hook_events.pending() or not log.exists()) and time.monotonic() < until:
         time.sleep(0.1)
     assert "no transcript" in log.read_text()
 

@@ -1,7 +1,8 @@
 """Activating a skill: by the model's own call of `run_skill`, or by `/name` in the user's message.
 
-Both ways put the same bytes into the conversation. A skill stays active for the session; a second
-activation of an unchanged one says so instead of repeating it.
+Both ways put the same bytes into the conversation. A skill stays active for the session; when it is
+activated again and has not changed, that is said instead of repeating its text. Finding the skill,
+and bringing an archived one back, is done in `skill_tools.py`.
 """
 
 import os
@@ -11,7 +12,7 @@ from html import escape
 import msgspec
 
 from tacit.skills.library import Library
-from tacit.skills.reading import read_skill
+from tacit.skills.skill_file import read_skill
 
 _SLASH = re.compile(r"/([^\s/]+)(?:\s+|$)")
 _PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")

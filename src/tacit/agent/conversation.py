@@ -1,17 +1,18 @@
-"""A conversation: what was said and done so far, on disk as soon as it is so.
+"""A conversation: what was said and done so far, on disk as soon as it happened.
 
 Beside the events of the trace stand the messages exactly as they went to the provider: resuming
 sends the same bytes again, and the provider's cache holds. Messages are only ever added; the one
-exception is a compaction, which begins anew with a summary. `stored.py` has the file.
+exception is a compaction, which starts over from a summary. Reading the file back line by line is
+`stored_session.py`'s.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.agent import events, stored
+from tacit.agent import agent_events, stored_session
 from tacit.agent.activation import Active
-from tacit.agent.answered import Counts
-from tacit.agent.stored import dump, dump_part, load, load_part, session_file
-from tacit.agent.tools.tool import Result
+from tacit.agent.agent_events import AnswerCounts
+from tacit.agent.stored_session import dump, dump_part, load, load_part, session_file
+from tacit.agent.tool import Result
 from tacit.base.errors import NotFound
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.traces.trace import Usage
@@ -35,7 +36,7 @@ class Conversation:
         self.active: dict[str, Active] = {}
         self.known: set[str] = set()
         """Names of skills that the model has been told of, or could have found, so far."""
-        self.counts = Counts()
+        self.counts = AnswerCounts()
         self._writer = writer
         self._returns: list[ToolReturnPart] = []
         self._user_calls = 0
@@ -51,7 +52,7 @@ class Conversation:
         known: "Iterable[str]" = (),
     ) -> "Conversation":
         """A conversation with a file of its own."""
-        session = stored.new_session_id()
+        session = stored_session.new_session_id()
         writer = SessionWriter(session, project=project, model=model, branch=branch)
         made = cls(instructions, writer, session)
         made.known = set(known)
@@ -80,7 +81,7 @@ class Conversation:
             self._writer.prompt(text)
             self._keep(message, {"known": told} if told else {})
 
-    def add_response(self, response: "ModelResponse", usage: events.Usage) -> None:
+    def add_response(self, response: "ModelResponse", usage: agent_events.Usage) -> None:
         cost = usage.cost
         told = Usage(usage.input_tokens, usage.output_tokens, usage.cached_tokens, cost=cost)
         with self._writer.together():
@@ -102,7 +103,7 @@ class Conversation:
         """The result of one call; it is sent with the others of its response."""
         from pydantic_ai.messages import ToolReturnPart
 
-        error = events.last_words(result.text)[:300] if result.failed else ""
+        error = agent_events.last_words(result.text)[:300] if result.failed else ""
         returned = ToolReturnPart(
             tool_name=part.tool_name, content=result.text, tool_call_id=part.tool_call_id
         )
@@ -246,8 +247,8 @@ def resume(session: str) -> Conversation:
     path = session_file(session)
     session = path.rpartition("/")[2].removesuffix(".jsonl")
     writer = SessionWriter(session)
-    stored.drop_cut_off(path)
-    lines = stored.read_whole(path)
+    stored_session.drop_cut_off(path)
+    lines = stored_session.read_whole(path)
     instructions = next((line["text"] for line in lines if line["type"] == "instructions"), None)
     if instructions is None:
         writer.close()

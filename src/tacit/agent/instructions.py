@@ -1,25 +1,149 @@
-"""The system prompt: who the agent is, how skills are carried out, which there are, the project's.
+"""What the model is told without having asked: the system prompt, recalled facts, later news.
 
-It is made once for a conversation and never changed: what is new later is said in later messages.
+The system prompt is made once for a conversation and never changed after it was sent, so that the
+provider's cache holds: who the agent is, how skills are carried out, which skills there are, the
+facts, the project's own instructions. Skills and facts that appear, change or go later are told in
+a short note before the user's next message. Facts are marked as data, kept within the budget, and
+any secret that somebody wrote into one by hand is masked. Which facts may be recalled is decided in
+`changes/`; the text of the prompts is in `prompts/`.
 """
 
 import os
 import platform
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from datetime import date
 
-from tacit.agent import foreign
+import msgspec
+
+from tacit.agent import tool_aliases
+from tacit.agent.conversation import Conversation
 from tacit.agent.prompts import prompt
-from tacit.agent.tools.tool import Tool
-from tacit.agent.uses import recently_used
-from tacit.base import paths, trust
+from tacit.agent.skill_uses import recently_used
+from tacit.agent.tool import Tool
+from tacit.base import paths, secrets, trust
+from tacit.base.settings import MemorySettings
+from tacit.changes.facts import recallable_facts
 from tacit.changes.pins import pinned_skills
 from tacit.skills.catalogue import Catalogue
+from tacit.skills.fact import MEMORY_FOLDER, Fact, fact_index, fact_line
 from tacit.skills.library import Library
-from tacit.skills.memory import MEMORY
+
+_MOST_NEWS = 10
+
+
+class RecalledFacts(msgspec.Struct, frozen=True):
+    """What a prompt carries of the facts, and marks of all that are known with it."""
+
+    text: str = ""
+    marks: tuple[str, ...] = ()
+
+
+class FactNews(msgspec.Struct, frozen=True):
+    """Lines of news for the model, and the marks of what it knows after them."""
+
+    lines: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+
+def recall_facts(cwd: str, settings: MemorySettings) -> RecalledFacts:
+    """The block of the system prompt, empty where there is nothing to recall."""
+    if not settings.use:
+        return RecalledFacts()
+    known = recallable_facts(cwd)
+    about = {fact_mark(k.fact): k.provenance for k in known}
+    found = fact_index(
+        [k.fact for k in known],
+        lines=settings.lines,
+        kilobytes=settings.kilobytes,
+        about=lambda fact: about[fact_mark(fact)],
+    )
+    marks = tuple(f"{name}#0" for name in about)
+    if not found.text:
+        return RecalledFacts("", marks)
+    return RecalledFacts(prompt("memory").format(facts=secrets.redact(found.text).text), marks)
+
+
+def fact_news(
+    cwd: str, settings: MemorySettings, known: Collection[str], own: Collection[str] = ()
+) -> FactNews:
+    """What was noted or forgotten since the model was last told, except by itself (`own`)."""
+    if not settings.use:
+        return FactNews()
+    facts = {fact_mark(k.fact): k for k in recallable_facts(cwd)}
+    # A mark is kept once for each time that it was told: an odd number is "there", an even "gone".
+    counts = Counter(kept.rpartition("#")[0] for kept in known if kept.startswith("fact:"))
+    fresh = [name for name in facts if counts[name] % 2 == 0]
+    gone = [name for name, count in counts.items() if count % 2 == 1 and name not in facts]
+    marks = tuple(f"{name}#{counts[name]}" for name in (*fresh, *gone))
+    subjects = {_subject(name) for name in facts}
+    told = [facts[name] for name in fresh if name not in own]
+    lost = [name for name in gone if name not in own and _subject(name) not in subjects]
+    lines: list[str] = []
+    if told:
+        lines.append("Facts that were noted after this conversation began, as data:")
+        lines += [fact_line(k.fact, k.provenance) for k in told[:_MOST_NEWS]]
+        if len(told) > _MOST_NEWS:
+            lines.append(f"- {len(told) - _MOST_NEWS} more can be found with recall")
+    if lost:
+        names = ", ".join(_subject(name).rpartition(":")[2] for name in lost[:_MOST_NEWS])
+        lines.append(f"Facts that no longer hold, as they were forgotten: {names}")
+    return FactNews(tuple(secrets.redact(text).text for text in lines), marks)
+
+
+def fact_mark(fact: Fact) -> str:
+    """What tells one version of one fact from every other."""
+    return f"fact:{fact.scope}:{fact.name}@{fact.digest}"
+
+
+def _subject(name: str) -> str:
+    """The part of a mark that stays the same when a fact is replaced."""
+    return name.rpartition("@")[0]
+
+
+class News(msgspec.Struct, frozen=True):
+    """The note, empty when there is nothing to say, and the names that are known after it."""
+
+    note: str
+    names: tuple[str, ...]
+
+
+def offered_skills(library: Library) -> list[str]:
+    """The skills that the model may call."""
+    return [entry.name for entry in library.active() if entry.model_invocable]
+
+
+def news_for(library: Library, conversation: Conversation, facts: FactNews | None = None) -> News:
+    """What is new in `library` for the model of `conversation`, and what of `facts` is."""
+    facts = facts or FactNews()
+    fresh = [
+        entry
+        for entry in library.active()
+        if entry.model_invocable and entry.name not in conversation.known
+    ]
+    lines: list[str] = []
+    if fresh:
+        lines.append("Skills that came in after this conversation began; run_skill loads them:")
+        lines += [f"- {entry.name}: {entry.description}" for entry in fresh[:_MOST_NEWS]]
+        if len(fresh) > _MOST_NEWS:
+            lines.append(f"- {len(fresh) - _MOST_NEWS} more can be found with search_skills")
+    changed = [
+        (active.name, f"{active.name}@{entry.digest}")
+        for active in conversation.active.values()
+        if (entry := library.find(active.name)) is not None
+        and entry.state == "active"
+        and entry.digest != active.digest
+    ]
+    changed = [(name, mark) for name, mark in changed if mark not in conversation.known]
+    lines += [f'The skill "{n}" was changed; run_skill loads the new text.' for n, _ in changed]
+    lines += facts.lines
+    note = "\n".join(["<note>", *lines, "</note>"]) if lines else ""
+    names = (*(entry.name for entry in fresh), *(mark for _, mark in changed), *facts.marks)
+    return News(note, names)
+
 
 _FILES = ("AGENTS.md", "CLAUDE.md")
-_MOST = 32_000
+_MOST_CHARACTERS = 32_000
 
 
 def instructions(
@@ -33,10 +157,12 @@ def instructions(
             date=date.today().isoformat(),
             system=platform.platform(terse=True),
         ),
-        prompt("skill_execution").format(mapping=foreign.mapping({tool.name for tool in tools})),
+        prompt("skill_execution").format(
+            mapping=tool_aliases.alias_table({tool.name for tool in tools})
+        ),
         catalogue(library).text,
         memory,
-        of_project(project),
+        project_instructions(project),
     ]
     return "\n".join(part.strip() + "\n" for part in parts if part.strip())
 
@@ -46,7 +172,7 @@ def catalogue(library: Library) -> Catalogue:
     return library.catalogue(pinned=pinned_skills(library.cwd), recent=recently_used())
 
 
-def of_project(project: str) -> str:
+def project_instructions(project: str) -> str:
     """AGENTS.md and CLAUDE.md; nothing where the user does not trust the project.
 
     One that repeats the other, or only points to it, is left out.
@@ -62,19 +188,19 @@ def of_project(project: str) -> str:
     return "\n\n".join(f"## From the project's {name}\n\n{text}" for name, text in found.items())
 
 
-def untold(project: str) -> list[str]:
+def untrusted_files(project: str) -> list[str]:
     """Files of the project that are left out because the user does not trust it."""
     if trust.is_trusted(project):
         return []
     files = [name for name in _FILES if os.path.isfile(os.path.join(project, name))]
-    has_facts = os.path.isdir(os.path.join(project, MEMORY)) and not paths.is_home(project)
-    return [*files, MEMORY] if has_facts else files
+    has_facts = os.path.isdir(os.path.join(project, MEMORY_FOLDER)) and not paths.is_home(project)
+    return [*files, MEMORY_FOLDER] if has_facts else files
 
 
 def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_MOST + 1)
+            text = file.read(_MOST_CHARACTERS + 1)
     except OSError:
         return ""
-    return text[:_MOST].strip() + ("\n[… cut]" if len(text) > _MOST else "")
+    return text[:_MOST_CHARACTERS].strip() + ("\n[… cut]" if len(text) > _MOST_CHARACTERS else "")

@@ -1,32 +1,37 @@
 """The loop: ask the model, run the tools it calls, ask again, until it answers.
 
 Everything that happens is an event. What was done is in the conversation as soon as it is done, so
-an interrupt or a crash loses nothing. `asking.py` makes the requests; reviews, repairs and
-scheduled runs are this same loop with other tools and limits.
+an interrupt or a crash loses nothing. Reviews, repairs and scheduled runs are this same loop with
+other tools and limits. `model_client.py` makes the requests.
+
+Near the end of what the model can read, the conversation is compacted: the model itself writes a
+summary, as an answer to the conversation as it stands, so the cached prefix serves once more. Then
+the prefix changes, for the only time, to the summary, the text of every active skill exactly as it
+was loaded, and the user's message if it is still unanswered.
 """
 
 import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from tacit.agent import events
-from tacit.agent.approval import Approver, Request, subject_of
-from tacit.agent.asking import Asking
-from tacit.agent.compaction import compact
+from tacit.agent import agent_events
+from tacit.agent.budget import Limits, Meter
 from tacit.agent.conversation import Conversation
-from tacit.agent.detached import detached
-from tacit.agent.foreign import serve
-from tacit.agent.limits import Limits, Meter
-from tacit.agent.retry import Faults, TooLong
-from tacit.agent.tools.tool import Context, Failed, Result, Tool
+from tacit.agent.model_client import ModelClient, RequestFailed, TooLong
+from tacit.agent.prompts import prompt
+from tacit.agent.tool import Context, Failed, Result, Tool
+from tacit.agent.tool_aliases import as_own_call
+from tacit.agent.tool_approval import ApprovalRequest, Approver, subject_of
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ToolCallPart
+    from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
     from pydantic_ai.models import Model
+
 
 _NOT_RUN = "[not run: interrupted by the user]"
 _HALF_RUN = "[interrupted by the user while it ran; it may be done in part]"
@@ -54,26 +59,26 @@ class Agent:
         self._tools = {tool.name: tool for tool in tools}
         self._approver = approver
         several = list(models) if isinstance(models, Sequence) else [models]
-        self._asking = Asking(several, conversation, tools, retries=self.limits.retries)
+        self._asking = ModelClient(several, conversation, tools, retries=self.limits.retries)
         self._window = window
         self._running = ""
         """The call whose tool is at work, so that an interrupt may leave it half done."""
 
     async def respond(
         self, message: str, *, note: str = "", known: Sequence[str] = ()
-    ) -> AsyncGenerator[events.AnyEvent, None]:
+    ) -> AsyncGenerator[agent_events.AnyEvent, None]:
         """Answer `message`. The last event is an `End`, whatever happened before it."""
         self.conversation.add_user(message, note=note, known=known)
         async for event in self.resume():
             yield event
 
-    async def resume(self) -> AsyncGenerator[events.AnyEvent, None]:
+    async def resume(self) -> AsyncGenerator[agent_events.AnyEvent, None]:
         """Go on from a conversation that ends with something the model has not answered."""
         async for event in detached(self._run(Meter(self.limits))):
             yield event
 
-    async def _run(self, meter: Meter) -> AsyncIterator[events.AnyEvent]:
-        reason: events.Reason = "done"
+    async def _run(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
+        reason: agent_events.Reason = "done"
         try:
             async with asyncio.timeout(meter.left()), self._asking:
                 while True:
@@ -90,16 +95,16 @@ class Agent:
             self._leave_whole(_CUT, _NOT_RUN, _HALF_RUN)
             self.conversation.end("interrupted")
             raise
-        except Faults as fault:
+        except RequestFailed as fault:
             reason = "error"
-            yield events.Error(str(fault), fault.hint, fault.passing)
+            yield agent_events.Error(str(fault), fault.hint, fault.passing)
         why = f"the limit on {reason} was reached" if reason != "error" else "the request failed"
         if reason != "done":
             self._leave_whole(f"[{why}]", f"[not run: {why}]", f"[stopped while it ran: {why}]")
         self.conversation.end(reason)
-        yield events.End(reason, self.conversation.last_text(), meter.turns)
+        yield agent_events.End(reason, self.conversation.last_text(), meter.turns)
 
-    async def _turn(self, meter: Meter) -> AsyncIterator[events.AnyEvent]:
+    async def _turn(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
         """One request, and the tools that it calls."""
         if self._is_long():
             async for event in self._compact(meter):
@@ -121,16 +126,16 @@ class Agent:
                 yield event
         self.conversation.flush_returns()
 
-    async def _call(self, part: "ToolCallPart") -> AsyncIterator[events.AnyEvent]:
+    async def _call(self, part: "ToolCallPart") -> AsyncIterator[agent_events.AnyEvent]:
         arguments = _arguments(part)
-        name, served = serve(part.tool_name, arguments, set(self._tools))
-        yield events.Call(part.tool_call_id, part.tool_name, arguments)
+        name, served = as_own_call(part.tool_name, arguments, set(self._tools))
+        yield agent_events.Call(part.tool_call_id, part.tool_name, arguments)
         result, seconds = await self._execute(part.tool_call_id, name, served)
         self.conversation.add_return(part, result, seconds)
         self._running = ""
         if result.activated is not None:
-            yield events.Skill(result.activated.name, "model", result.activated.digest)
-        yield events.Return(
+            yield agent_events.Skill(result.activated.name, "model", result.activated.digest)
+        yield agent_events.Return(
             part.tool_call_id, name, result.text, result.failed, seconds, result.diff
         )
 
@@ -145,7 +150,7 @@ class Agent:
         began = 0.0
         try:
             call = tool.check(arguments)
-            request = Request(tool.name, tool.power, subject_of(arguments), arguments)
+            request = ApprovalRequest(tool.name, tool.power, subject_of(arguments), arguments)
             if not await self._approver.allows(request):
                 return Result(self._approver.refusal, failed=True), 0.0
             self.context.agreed = self._approver.by_person
@@ -158,7 +163,7 @@ class Agent:
             result = Result(f"{name} failed: {type(error).__name__}: {error}", failed=True)
         return result, time.monotonic() - began if began and tool.power != "ask" else 0.0
 
-    async def _compact(self, meter: Meter) -> AsyncIterator[events.AnyEvent]:
+    async def _compact(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
         before = self._asking.used
         meter.turns += 1
         summary = ""
@@ -168,7 +173,7 @@ class Agent:
             else:
                 yield item
         if summary:
-            yield events.Compacted(summary, before)
+            yield agent_events.Compacted(summary, before)
 
     def _is_long(self) -> bool:
         window = self._window or self._asking.window
@@ -193,3 +198,135 @@ def _arguments(part: "ToolCallPart") -> dict[str, Any]:
     if given is None:
         return {}
     return given if isinstance(given, dict) else {"unreadable": msgspec.to_builtins(given)}
+
+
+T = TypeVar("T")
+
+
+async def detached(source: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+    """The items of `source`, made ahead of the reader; what it raises is raised here at the end."""
+    queue: asyncio.Queue[T | None] = asyncio.Queue()
+
+    async def produce() -> None:
+        try:
+            async for item in source:
+                queue.put_nowait(item)
+        finally:
+            queue.put_nowait(None)
+
+    task = asyncio.create_task(produce())
+    try:
+        while (item := await queue.get()) is not None:
+            yield item
+        await task
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+
+
+_OPENING = "<summary>\nThis conversation was summarised to make room. What happened before:\n\n"
+_CLOSING = "\n</summary>"
+_GO_ON = "\n\nGo on from there with the next step."
+
+
+async def compact(
+    conversation: Conversation, asking: "ModelClient", meter: Meter
+) -> "AsyncIterator[agent_events.AnyEvent | str]":
+    """Replace the conversation by its summary, which comes last, as a string.
+
+    Raises `Faults`. A model that writes no summary leaves the conversation as it is.
+    """
+    from pydantic_ai.messages import ModelRequest, ModelResponse, UserPromptPart
+
+    conversation.flush_returns()
+    before = list(conversation.messages)
+    waiting = before.pop() if _is_prompt(before[-1]) else None
+    if not before:
+        return  # one long message: there is nothing to sum up
+    wish = ModelRequest(
+        parts=[UserPromptPart(content=prompt("summary").strip())],
+        instructions=conversation.instructions,
+    )
+    answer: ModelResponse | None = None
+    for messages in (before, _trimmed(before)):
+        try:
+            async for item in asking.request([*messages, wish], meter):
+                if isinstance(item, ModelResponse):
+                    answer = item
+                elif not isinstance(item, agent_events.Text):
+                    yield item
+            break
+        except TooLong:
+            if messages is not before:
+                raise
+    asking.take_half_said()
+    assert answer is not None
+    from tacit.agent.model_client import usage_of
+
+    usage = usage_of(answer)
+    meter.count(usage)
+    yield usage
+    summary = "".join(p.content for p in answer.parts if p.part_kind == "text").strip()
+    if not summary:
+        yield agent_events.Notice("the model wrote no summary; the conversation stays as it is")
+        return
+    conversation.compact(summary, _compacted_messages(conversation, summary, waiting))
+    yield summary
+
+
+def _compacted_messages(
+    conversation: Conversation, summary: str, waiting: "ModelMessage | None"
+) -> "list[ModelMessage]":
+    from pydantic_ai.messages import ModelRequest, ModelResponse, UserPromptPart
+
+    held = conversation.instructions
+    text = _OPENING + summary + _CLOSING + ("" if waiting else _GO_ON)
+    messages: list[ModelMessage] = [
+        ModelRequest(parts=[UserPromptPart(content=text)], instructions=held)
+    ]
+    if loaded := _loaded_skills(conversation):
+        messages.append(ModelResponse(parts=[call for call, _ in loaded]))
+        messages.append(ModelRequest(parts=[told for _, told in loaded], instructions=held))
+    if waiting is not None:
+        messages.append(waiting)
+    return messages
+
+
+def _trimmed(messages: "list[ModelMessage]") -> "list[ModelMessage]":
+    """The same with long results of tools cut short, where even the summary would not fit."""
+    found: list[ModelMessage] = []
+    for message in messages:
+        if message.kind == "request":
+            parts = [_shorter(part) for part in message.parts]
+            found.append(replace(message, parts=parts))
+        else:
+            found.append(message)
+    return found
+
+
+def _shorter(part: Any) -> Any:
+    if part.part_kind != "tool-return" or len(text := str(part.content)) < 700:
+        return part
+    return replace(part, content=f"{text[:300]}\n[…]\n{text[-300:]}")
+
+
+def _loaded_skills(conversation: Conversation) -> "list[tuple[ToolCallPart, ToolReturnPart]]":
+    """The call and the result by which each active skill was loaded, in its latest version."""
+    calls: dict[str, ToolCallPart] = {}
+    found: dict[str, tuple[ToolCallPart, ToolReturnPart]] = {}
+    for message in conversation.messages:
+        for part in message.parts:
+            if part.part_kind == "tool-call":
+                calls[part.tool_call_id] = part
+            elif part.part_kind == "tool-return" and part.tool_call_id in calls:
+                text = str(part.content)
+                for name in conversation.active:
+                    if text.startswith(f'<skill name="{name}"'):
+                        found.pop(name, None)  # the order of the last loading counts
+                        found[name] = (calls[part.tool_call_id], part)
+    return list(found.values())
+
+
+def _is_prompt(message: "ModelMessage") -> bool:
+    return message.kind == "request" and any(p.part_kind == "user-prompt" for p in message.parts)

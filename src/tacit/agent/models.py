@@ -1,4 +1,8 @@
-"""Choosing a model: by name, by what the environment has keys for, or a server on this machine."""
+"""Which model is meant, and how it is reached: by name, by a key, or at a server on this machine.
+
+Owns what is known of providers: their keys, the models to take when only a key is known, and which
+wire format a server at an address of the user's own speaks. Requests are made by `model_client.py`.
+"""
 
 import os
 import urllib.error

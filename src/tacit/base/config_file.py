@@ -1,8 +1,8 @@
-"""Setting values in the user's config.toml, and adding to its lists. All other text stays as it
-is: the file is a person's, with their comments and order.
+"""Changes to the user's config.toml: values set or removed, and lists added to.
 
-It is edited as text, and the result must parse to exactly what was wanted, else nothing is written.
-Reading settings, and where they come from, is `settings.py`'s.
+The file belongs to a person, so it is edited as text and everything else in it (comments, order,
+spacing) stays as it is. The result must parse to exactly what was wanted; otherwise nothing is
+written. Reading settings is `settings.py`'s.
 """
 
 import copy
@@ -14,32 +14,31 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tacit.base import paths
+from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import BadConfig
-from tacit.base.files import write_atomic
-from tacit.base.locks import locked
 
-Value = str | bool | int | float | list[str]
+SettingValue = str | bool | int | float | list[str]
 """What can be set: one value, or a list of texts."""
 # A string of either kind, a comment, or a comma: in the first two a bracket closes nothing.
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|,')
 
 
-def put(values: Mapping[str, Value | None], path: str = "") -> str:
+def set_values(values: Mapping[str, SettingValue | None], path: str = "") -> str:
     """Set `section.key` values, None removing a key; the file's path.
 
     Raises `BadConfig` where the file is broken or written in a way that cannot be edited by rule,
     `Unwritable` and `Busy`.
     """
-    lines = ", ".join(f"{key} = {toml(v)}" for key, v in values.items() if v is not None)
+    lines = ", ".join(f"{key} = {toml_value(v)}" for key, v in values.items() if v is not None)
     return _rewrite(
         path,
         lambda text: edited(text, values),
-        lambda data: _wanted(data, values),
+        lambda data: _with_values(data, values),
         f"set there yourself: {lines}",
     )
 
 
-def append(key: str, value: str, path: str = "") -> str:
+def append_value(key: str, value: str, path: str = "") -> str:
     """Add `value` to the list `section.key`, unless it is in it; the file's path.
 
     Raises as `put` does.
@@ -48,7 +47,7 @@ def append(key: str, value: str, path: str = "") -> str:
 
     def wanted(data: dict[str, Any]) -> dict[str, Any]:
         listed = data.get(section, {}).get(field, [])
-        return data if value in listed else _wanted(data, {key: [*listed, value]})
+        return data if value in listed else _with_values(data, {key: [*listed, value]})
 
     return _rewrite(
         path,
@@ -80,7 +79,7 @@ def _rewrite(
     return path
 
 
-def edited(text: str, values: Mapping[str, Value | None]) -> str:
+def edited(text: str, values: Mapping[str, SettingValue | None]) -> str:
     """`text` with these values set."""
     for key, value in values.items():
         section, _, field = key.rpartition(".")
@@ -102,21 +101,21 @@ def appended(text: str, key: str, value: str) -> str:
     inside = text[begin:end]
     if "\n" not in inside:
         gap = ", " if inside.strip() else ""
-        return f"{text[:begin]}{inside.rstrip().rstrip(',')}{gap}{toml(value)}{text[end:]}"
+        return f"{text[:begin]}{inside.rstrip().rstrip(',')}{gap}{toml_value(value)}{text[end:]}"
     # Over several lines: the value gets one of its own, and the last one before it a comma.
     last = max((m.end() for m in _TOKEN.finditer(inside) if m[0][0] != "#"), default=0)
     comma = "," if last and inside[last - 1] != "," else ""
     rest = inside[last:].rstrip()
-    return f"{text[:begin]}{inside[:last]}{comma}{rest}\n  {toml(value)},\n{text[end:]}"
+    return f"{text[:begin]}{inside[:last]}{comma}{rest}\n  {toml_value(value)},\n{text[end:]}"
 
 
-def toml(value: Value) -> str:
+def toml_value(value: SettingValue) -> str:
     """`value` as TOML writes it."""
     # For these types JSON is TOML, but for one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _set(text: str, section: str, field: str, value: Value | None) -> str:
+def _set(text: str, section: str, field: str, value: SettingValue | None) -> str:
     lines = text.splitlines(keepends=True)
     end = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
     head = next((n for n, line in enumerate(lines) if _is_head(line, section)), None)
@@ -124,10 +123,10 @@ def _set(text: str, section: str, field: str, value: Value | None) -> str:
         if value is None:
             return text
         gap = end if text.endswith("\n") else end * 2
-        return f"{text}{gap if text else ''}[{section}]{end}{field} = {toml(value)}{end}"
+        return f"{text}{gap if text else ''}[{section}]{end}{field} = {toml_value(value)}{end}"
     at, last = _place(lines, head, field)
     comment = _comment(lines[at]) if at is not None else ""
-    new = [] if value is None else [f"{field} = {toml(value)}{comment}{end}"]
+    new = [] if value is None else [f"{field} = {toml_value(value)}{comment}{end}"]
     if at is not None:
         lines[at : at + _length(lines[at:last])] = new
     else:
@@ -179,7 +178,7 @@ def _comment(line: str) -> str:
     return ""
 
 
-def _wanted(data: dict[str, Any], values: Mapping[str, Value | None]) -> dict[str, Any]:
+def _with_values(data: dict[str, Any], values: Mapping[str, SettingValue | None]) -> dict[str, Any]:
     wanted = copy.deepcopy(data)
     for key, value in values.items():
         section, _, field = key.rpartition(".")

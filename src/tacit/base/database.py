@@ -1,8 +1,8 @@
-"""Opening tacit.db, and bringing its tables up to date.
+"""tacit.db: opening it, and bringing its tables up to date.
 
-Owns how a connection behaves (WAL, foreign keys, a wait when another process writes) and the
-table `migrations`. Each layer owns its own tables and hands its numbered steps to `migrate`; a
-step, once released, is never edited: a change is a further step.
+Owns how a connection behaves (WAL, foreign keys, a wait while another process writes) and the
+table `migrations`. Each layer owns its own tables and hands its numbered steps to `migrate`. A
+step that was released is never edited; a change is a further step.
 """
 
 import os
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from tacit.base import paths
 from tacit.base.errors import Busy, Damaged, Newer, TacitError, Unwritable
 
-FILE_NAME = "tacit.db"
+DATABASE_FILE = "tacit.db"
 WAIT_SECONDS = 10.0
 
 _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
@@ -24,7 +24,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
 
 def default_path() -> str:
     """Where tacit.db lies for this user."""
-    return os.path.join(paths.folders().data, FILE_NAME)
+    return os.path.join(paths.folders().data, DATABASE_FILE)
 
 
 def connect(
@@ -41,7 +41,7 @@ def connect(
     can. Raises `Damaged`, `Busy`, `Unwritable` or `Newer`.
     """
     path = path or default_path()
-    with explained(path):
+    with explain_errors(path):
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
         # SQLite would make it readable by all; sessions are nobody else's business. What it
         # keeps beside the database (-wal, -shm) takes over these permissions.
@@ -68,7 +68,7 @@ def migrate(connection: sqlite3.Connection, layer: str, steps: Sequence[str]) ->
     applies a step, the other waits and then finds it done. A step may hold several statements,
     but no BEGIN or COMMIT. Raises `Newer` when the database knows more steps than are given.
     """
-    with explained(_path_of(connection)):
+    with explain_errors(_path_of(connection)):
         if _applied(connection, layer, missing_table=True) == len(steps):
             return  # the usual case: no write lock is taken
         while True:
@@ -104,7 +104,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def explained(path: str) -> Iterator[None]:
+def explain_errors(path: str) -> Iterator[None]:
     """Turn what SQLite or the system raises in a `with` block into an error a person can use."""
     try:
         yield

@@ -1,8 +1,9 @@
-"""A job as whoever does it sees it: what it is given, and what it hands back.
+"""A job as the code that does it sees it: what it is given, what it returns, and what it may ask
+of the engine while it runs.
 
-The queues, the retries and the worker are `work/`; the layers below that do the work know only
-these structs. A job may be run again after a kill, so what it changes carries an id made of
-`Job.id` and is the same done twice as once. Nothing here imports the engine.
+Queues, retries and the worker are `work/`'s; the layers below it that do the work know only these
+structs, and nothing here imports the engine. A job may run again after a kill, so whatever it
+changes carries an id made of `Job.id`, and doing it a second time changes nothing more.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ class Job(msgspec.Struct, frozen=True):
     attempt: int = 1
 
 
-class Done(msgspec.Struct, frozen=True):
+class JobResult(msgspec.Struct, frozen=True):
     """What came of a job."""
 
     outcome: str
@@ -40,7 +41,7 @@ class Done(msgspec.Struct, frozen=True):
     """Seconds after which it is to be tried again, for whatever `reason` says; 0 is never."""
 
 
-class Hold(Protocol):
+class JobControl(Protocol):
     """What the engine offers to a job while it runs. Called from the job's own thread."""
 
     def cancelled(self) -> bool:
@@ -52,22 +53,22 @@ class Hold(Protocol):
         ...
 
 
-_hold: ContextVar[Hold | None] = ContextVar("hold", default=None)
+_control: ContextVar[JobControl | None] = ContextVar("hold", default=None)
 
 
 @contextmanager
-def held_by(hold: Hold) -> Iterator[None]:
+def controlled_by(hold: JobControl) -> Iterator[None]:
     """For the block, `cancelled` and `step` speak to `hold`."""
-    token = _hold.set(hold)
+    token = _control.set(hold)
     try:
         yield
     finally:
-        _hold.reset(token)
+        _control.reset(token)
 
 
 def cancelled() -> bool:
     """Whether the job that runs here was cancelled; False outside of a job."""
-    hold = _hold.get()
+    hold = _control.get()
     return hold is not None and hold.cancelled()
 
 
@@ -77,5 +78,5 @@ def step(name: str, function: Callable[[], R]) -> R:
     Only one that was in the middle at a kill runs again. A job must take its steps in the same
     order each time. Outside of a job it is a plain call.
     """
-    hold = _hold.get()
+    hold = _control.get()
     return function() if hold is None else cast("R", hold.step(name, function))

@@ -1,7 +1,7 @@
-"""Where Tacit keeps its own files, and where a project begins.
+"""Tacit's own folders, the project that a folder belongs to, and paths as people write them.
 
-Paths are plain strings here: this module is on the way of every command, and pathlib alone costs
-as much as a bare interpreter start.
+The hook and every command import this first, so it holds plain strings and imports os and sys
+only: pathlib alone costs as much as a bare interpreter start.
 """
 
 import os
@@ -124,7 +124,7 @@ def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def shorten(path: str) -> str:
+def with_tilde(path: str) -> str:
     """`path` as a person would write it: `~` for home."""
     home = user_home()
     if path == home or path.startswith(home.rstrip(os.sep) + os.sep):

@@ -1,7 +1,8 @@
-"""The line that the shell's prompt shows once: a small file, so that showing it needs nothing else.
+"""The line that the shell's prompt shows once, kept in a small file of its own.
 
-Its first line is the text; what follows is for whoever writes it. `tacit prompt-status` is called
-before every prompt, so nothing but os is imported here, and no fault may ever disturb a prompt.
+The first line of the file is the text; the lines after it are for whoever writes the file
+(`learn/`). `tacit prompt-status` runs before every prompt, so this module imports os alone, and no
+fault may ever disturb a prompt.
 """
 
 import os
@@ -53,7 +54,7 @@ def put(data: str, lines: list[str]) -> None:
         except FileNotFoundError:
             pass
         return
-    from tacit.base.files import write_atomic
+    from tacit.base.atomic_files import write_atomic
 
     text = "\n".join(lines) + "\n"
     write_atomic(path, text.encode("utf-8", "backslashreplace"), durable=False)

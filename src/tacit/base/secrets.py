@@ -1,12 +1,12 @@
-"""Secrets in text: where they are, and the text without them.
+"""Secrets in text: where they stand, and the text without them.
 
-Owns the search and what is a placeholder rather than a secret; the formats are in
-`secret_rules.py`. What a find means for a skill is the scan's business. A `Secret` says where,
-never what: nothing here keeps or prints the value itself, and only a caller of `redact` that
-brings a place for the values is told them.
+Owns the search, and what counts as a placeholder rather than a secret; the formats are in
+`secret_formats.py`. What a find means for a skill is the scan's decision. A `Secret` says where,
+never what: nothing here keeps or prints a value, and only a caller of `redact` that brings a dict
+for the values is told them.
 
-The search costs one pass a literal anchor and a bounded look at each anchor found, so time grows
-with the length of the text whatever stands in it.
+Time grows with the length of the text, whatever stands in it: the search costs one pass for each
+literal anchor and a bounded look at each place where one stands.
 """
 
 import math
@@ -16,8 +16,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tacit.base.secret_rules import (
-    ASSIGNED,
+from tacit.base.secret_formats import (
+    ASSIGNED_VALUE,
     AWS_SECRET,
     BLOCK_BEGIN,
     BLOCK_END,
@@ -29,9 +29,9 @@ from tacit.base.secret_rules import (
     IN_URL,
     KEY_KINDS,
     MIN_FORMAT,
-    OPTION,
-    SAID,
-    TELLING,
+    OPTION_VALUE,
+    SAID_VALUE,
+    TELLING_NAMES,
 )
 
 MAX_BLOCK = 32_768
@@ -190,18 +190,18 @@ def _is_key_material(body: str) -> bool:
 def _assigned(text: str, lower: str) -> Iterator[_Span]:
     """A value with the entropy of a secret next to a name that tells."""
     seen = -1
-    for at in sorted({at for word in TELLING for at in _places(lower, word)}):
+    for at in sorted({at for word in TELLING_NAMES for at in _places(lower, word)}):
         if at < seen:  # `secret_token = …`: the first word has spoken for the whole name
             continue
         before = lower[max(0, at - 80) : at]
         if lower.startswith("key", at) and not before.rstrip("_- ").endswith(KEY_KINDS):
             continue
-        match = ASSIGNED.match(text, at) or SAID.match(text, at)
+        match = ASSIGNED_VALUE.match(text, at) or SAID_VALUE.match(text, at)
         is_password = lower.startswith(("pass", "pwd"), at)
         if match is None and (
             _OPTION_NAME.search(before) or (is_password and _USED.search(before))
         ):
-            match = OPTION.match(text, at)
+            match = OPTION_VALUE.match(text, at)
         if match is None:
             continue
         seen = match.start("s")

@@ -1,8 +1,10 @@
-"""Settings: defaults, then the user's file, the project's file, TACIT_ variables, then flags.
+"""Settings: what can be set, and the value that holds here.
 
-Merged once, validated, frozen. This is the one place that reads configuration from the
-environment. Each value remembers where it came from; `tacit config` shows that. A project's file
-counts only when the user trusts the project: it arrives with a clone, so it is somebody else's.
+One struct a section, each field with its meaning below it. Values come from the defaults, the
+user's file, the project's file, TACIT_ variables and flags, in that order; they are merged once,
+validated and frozen, and each remembers where it came from. This is the one place that reads
+configuration from the environment. A project's file counts only where the user trusts the project:
+it arrives with a clone, so somebody else wrote it. Changing the user's file is `config_file.py`'s.
 """
 
 import difflib
@@ -11,16 +13,255 @@ import os
 import tomllib
 import typing
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
 from tacit.base import paths, trust
 from tacit.base.errors import BadConfig
-from tacit.base.sections import Settings
 
 
-class Value(msgspec.Struct, frozen=True):
+class SkillSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where skills are looked for."""
+
+    paths: tuple[str, ...] = ()
+    """More folders with skills, read after the user's own."""
+    hosts: bool = True
+    """Also read the skill folders of other agents (.claude/skills and the like)."""
+
+
+class CatalogueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The block that tells a model which skills there are."""
+
+    budget: Annotated[int, msgspec.Meta(ge=0)] = 8000
+    """Characters that the catalogue may take in a prompt."""
+
+
+class SearchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Search over the library."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
+    """How many results `tacit search` shows."""
+
+
+class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of sessions."""
+
+    redact: bool = True
+    """Take secrets out before a session is stored."""
+    keep_days: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Drop sessions that ended longer ago; 0 keeps them all."""
+    keep_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Drop the oldest sessions when the store is larger; 0 is no limit."""
+
+
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The agent of `tacit chat` and `tacit run`, and of work in the background."""
+
+    model: str = ""
+    """`provider:model`; empty takes what a key in the environment or a local server offers."""
+    background: str = ""
+    """A second, cheaper model for reviews and repairs; empty takes the provider's small one."""
+    fallback: tuple[str, ...] = ()
+    """Models to turn to when the first one fails."""
+    base_url: str = ""
+    """The address of a server of your own, e.g. http://127.0.0.1:11434/v1."""
+    sandbox: str = "auto"
+    """`auto`, or `none` to run commands bare where there is no sandbox."""
+    network: bool = False
+    """Whether commands may use the network."""
+    allow: tuple[str, ...] = ()
+    """Calls that need no approval, e.g. run_command:git *."""
+    show_secrets: bool = False
+    """Whether the agent may read .env files, keys and credentials."""
+    command_seconds: float = 120.0
+    """How long one command may take."""
+    turns: int = 100
+    """Requests to the model for one message; 0 is no limit."""
+    seconds: float = 0.0
+    """Seconds for one message; 0 is no limit."""
+    tokens: int = 0
+    """Tokens for one message; 0 is no limit."""
+    money: float = 0.0
+    """Dollars for one message; 0 is no limit."""
+    retries: int = 4
+    """How often a request that failed on its way is made again."""
+    window: int = 0
+    """Tokens that the model can read; 0 takes what is known of it, else 128,000."""
+
+
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One MCP server: a program to start, or an address."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str = ""
+    seconds: float = 60.0
+    """How long it may take to start, or to answer."""
+
+
+class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """MCP servers whose tools the agent gets."""
+
+    servers: dict[str, McpServer] = {}
+    """By name, each as [mcp.servers.NAME] with command and args, or url."""
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The worker that hooks start."""
+
+    quiet: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 120.0
+    """Seconds without an event after which a session counts as over."""
+    idle: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 30.0
+    """Seconds without work after which the worker goes."""
+
+
+class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When sessions are looked at, by how much of a model, and what may come of it unasked."""
+
+    after_calls: Annotated[int, msgspec.Meta(ge=0)] = 20
+    """Tool calls from which a session is looked at when it is over; 0 never looks."""
+    after_messages: Annotated[int, msgspec.Meta(ge=0)] = 3
+    """Messages of yours from which a finished session is looked at for facts; 0 never looks."""
+    chat_iterations: Annotated[int, msgspec.Meta(ge=0)] = 10
+    """Requests of a chat since the last change of a skill before it is looked at; 0 is off."""
+    approval: Literal["", "auto", "ask", "propose-only"] = ""
+    """`auto`, `ask` or `propose-only`; empty asks for the first three skills, then asks you."""
+    turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 8
+    """Requests that a look at a finished session may take."""
+    chat_turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 16
+    """Requests that a look at a running chat may take."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120.0
+    """Seconds that one look may take."""
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 200_000
+    """Tokens that one look may take; 0 is no limit."""
+    money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Dollars that one look may take; 0 is no limit."""
+    daily_money: Annotated[float, msgspec.Meta(ge=0)] = 2.0
+    """Dollars that all work in the background may take a day; 0 is no limit."""
+    daily_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens that all work in the background may take a day; 0 is no limit."""
+    confirm_above: Annotated[float, msgspec.Meta(ge=0)] = 0.25
+    """Dollars of an estimate above which `tacit learn` asks before it begins."""
+    notify: bool = False
+    """Also tell by a desktop notification what was learned."""
+
+
+class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Facts that are kept beside skills."""
+
+    use: bool = True
+    """Whether facts are learned, and recalled in our chat."""
+    chat_turns: Annotated[int, msgspec.Meta(ge=0)] = 10
+    """Messages of yours in a chat before it is looked at for facts; 0 is off."""
+    lines: Annotated[int, msgspec.Meta(ge=1, le=200)] = 200
+    """Lines of the index of facts that a prompt carries."""
+    kilobytes: Annotated[int, msgspec.Meta(ge=1, le=25)] = 25
+    """Kilobytes of the index of facts that a prompt carries."""
+
+
+class ImproveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The repair of skills that failed."""
+
+    use: bool = True
+    """Whether a skill that failed is repaired in the background."""
+    failures: Annotated[int, msgspec.Meta(ge=1)] = 1
+    """Failed steps in one use of a skill from which it is looked at."""
+    recovered_calls: Annotated[int, msgspec.Meta(ge=0)] = 3
+    """Calls that a failure must have cost to count when it was got over; 0 never counts those."""
+    cooldown_hours: Annotated[float, msgspec.Meta(ge=0)] = 24.0
+    """Hours after a repair of a skill before the next."""
+    own: bool = False
+    """Also apply repairs of skills that you wrote; else they wait in the inbox."""
+    turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 16
+    """Requests that one repair may take."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120.0
+    """Seconds that one repair may take."""
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 300_000
+    """Tokens that one repair may take; 0 is no limit."""
+    money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Dollars that one repair may take; 0 is no limit."""
+    probation_uses: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
+    """Uses of a repaired skill that are compared with those before the repair."""
+    worse: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
+    """The chance, by the exact test, below which a repair counts as worse and is taken back."""
+
+
+class CurateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How unused skills are put away."""
+
+    use: bool = True
+    """Whether unused learned skills are put away in idle time."""
+    stale_days: Annotated[float, msgspec.Meta(gt=0, le=3650)] = 30.0
+    """Days without use or edit after which a learned skill counts as stale."""
+    archive_days: Annotated[float, msgspec.Meta(gt=0, le=3650)] = 90.0
+    """Days without use or edit after which a stale skill is archived."""
+    every_days: Annotated[float, msgspec.Meta(gt=0, le=365)] = 7.0
+    """Days from one look at the library to the next."""
+    idle_hours: Annotated[float, msgspec.Meta(ge=0, le=168)] = 2.0
+    """Hours in which no agent wrote anything before the library is looked at."""
+    consolidate: Literal["off", "propose", "auto"] = "off"
+    """Whether a model joins look-alikes: `propose` waits for your word, `auto` does not."""
+    clusters: Annotated[int, msgspec.Meta(ge=1, le=50)] = 3
+    """Groups of look-alikes that one look hands to a model."""
+    turns: Annotated[int, msgspec.Meta(ge=1, le=100)] = 12
+    """Requests that one group of look-alikes may take."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 180.0
+    """Seconds that one group of look-alikes may take."""
+
+
+class JobSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The durable queues that work in the background runs on."""
+
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    """Jobs of one kind that one worker does at a time."""
+    per_hour: Annotated[int, msgspec.Meta(ge=-1)] = 60
+    """Jobs of one kind that ask a model and may begin within an hour; -1 is no limit."""
+    keep_days: Annotated[int, msgspec.Meta(ge=1)] = 30
+    """Days for which jobs that are over stay in the list."""
+
+
+class ScheduleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Skills on a clock."""
+
+    zone: str = ""
+    """The time zone of new schedules, e.g. Europe/Paris; empty takes this machine's."""
+    catch_up: Literal["latest", "all", "none"] = "latest"
+    """What new schedules do about runs that were missed: the `latest`, `all` of them, or `none`."""
+    overlap: Literal["skip", "queue"] = "skip"
+    """What new schedules do when a run is due while the last one still goes on."""
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86400)] = 600.0
+    """Seconds that a run of a new schedule may take."""
+    money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Dollars that a run may take; 0 is no limit."""
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 500_000
+    """Tokens that a run may take; 0 is no limit."""
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts that output may be sent to, e.g. hooks.example.com or *.example.com."""
+    trash_days: Annotated[int, msgspec.Meta(ge=1)] = 30
+    """Days for which a removed schedule can be brought back."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be set."""
+
+    skills: SkillSettings = SkillSettings()
+    catalogue: CatalogueSettings = CatalogueSettings()
+    search: SearchSettings = SearchSettings()
+    traces: TraceSettings = TraceSettings()
+    agent: AgentSettings = AgentSettings()
+    mcp: McpSettings = McpSettings()
+    worker: WorkerSettings = WorkerSettings()
+    learn: LearnSettings = LearnSettings()
+    memory: MemorySettings = MemorySettings()
+    improve: ImproveSettings = ImproveSettings()
+    curate: CurateSettings = CurateSettings()
+    jobs: JobSettings = JobSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+
+
+class Setting(msgspec.Struct, frozen=True):
     """One setting as it stands: its key, its value, where that came from, what it means."""
 
     key: str
@@ -29,23 +270,23 @@ class Value(msgspec.Struct, frozen=True):
     about: str
 
 
-class Stray(msgspec.Struct, frozen=True):
+class UnknownVariable(msgspec.Struct, frozen=True):
     """A TACIT_ variable that sets nothing, and the one that may have been meant."""
 
     name: str
     near: str = ""
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedSettings(msgspec.Struct, frozen=True):
     """The settings, the source of each value that is not a default, and what was passed over."""
 
     settings: Settings
     sources: dict[str, str]
     ignored: tuple[str, ...] = ()
     """Files of projects that the user does not trust."""
-    strays: tuple[Stray, ...] = ()
+    strays: tuple[UnknownVariable, ...] = ()
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[Setting]:
         """Every setting, in the order of the sections."""
         found = []
         for section in Settings.__struct_fields__:
@@ -54,7 +295,7 @@ class Loaded(msgspec.Struct, frozen=True):
             for field in part.__struct_fields__:
                 key = f"{section}.{field}"
                 found.append(
-                    Value(
+                    Setting(
                         key,
                         getattr(part, field),
                         self.sources.get(key, "default"),
@@ -64,9 +305,9 @@ class Loaded(msgspec.Struct, frozen=True):
         return found
 
 
-def load(
+def load_settings(
     cwd: str | None = None, flags: Mapping[str, Any] | None = None, given: str = "flag"
-) -> Loaded:
+) -> LoadedSettings:
     """Read every source, in order, and validate the result. Raises `BadConfig`.
 
     `given` says where the `flags` came from.
@@ -88,7 +329,7 @@ def load(
         _merge(merged, sources, {section: {field: value}}, given)
     try:
         made = msgspec.convert(merged, Settings, strict=False)
-        return Loaded(made, sources, tuple(ignored), strays)
+        return LoadedSettings(made, sources, tuple(ignored), strays)
     except msgspec.ValidationError as error:
         raise _explain(error, sources, merged) from error
 
@@ -113,7 +354,7 @@ def _read(path: str) -> dict[str, Any]:
         raise BadConfig(f"cannot read {path}: {error.strerror}", "check its permissions") from error
 
 
-def _environment() -> tuple[dict[str, Any], tuple[Stray, ...]]:
+def _environment() -> tuple[dict[str, Any], tuple[UnknownVariable, ...]]:
     """`TACIT_SEARCH_LIMIT=5` as `{"search": {"limit": "5"}}`; lists are separated like PATH.
 
     A variable that sets nothing is no error: it may be another program's.
@@ -132,7 +373,7 @@ def _environment() -> tuple[dict[str, Any], tuple[Stray, ...]]:
             )
             found.setdefault(section, {})[field] = value
         else:
-            strays.append(Stray(name, _nearest_variable(name)))
+            strays.append(UnknownVariable(name, _nearest_variable(name)))
     return found, tuple(strays)
 
 

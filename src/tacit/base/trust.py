@@ -64,13 +64,13 @@ def remove(folder: str) -> bool:
 
 
 def _lock() -> "AbstractContextManager[None]":
-    from tacit.base.locks import locked
+    from tacit.base.atomic_files import locked
 
     return locked(trust_file() + ".lock", what="the list of trusted folders")
 
 
 def _write(known: list[str]) -> None:
-    from tacit.base.files import write_atomic
+    from tacit.base.atomic_files import write_atomic
 
     write_atomic(
         trust_file(), "".join(f"{path}\n" for path in known).encode("utf-8", "surrogateescape")

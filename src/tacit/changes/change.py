@@ -1,20 +1,104 @@
-"""The nouns of this layer: a Change is what somebody wants, a Verdict is what became of it.
+"""The nouns of this layer: the actor, the files of a skill, the change, and the verdict on it.
 
-Everything is a frozen struct that survives a trip through JSON, because changes wait in the inbox
-and in the jobs of other processes. What an operation does is said in `edits.py` and `plan.py`.
+An actor is on whose behalf code runs, carried in a ContextVar. There is no default: a thread starts
+with an empty context, and a tool that a background agent calls from a pool must not turn into the
+user there. A change is what somebody wants, a verdict is what became of it; both are frozen structs
+that survive a trip through JSON, because changes wait in the inbox and in the jobs of other
+processes. What an operation does to files is said in `file_edits`, what it does to a skill's folder
+in `effect`.
 """
 
 import re
 import secrets
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
-from tacit.changes.actor import Actor, acting
+from tacit.base.errors import Usage
+
+Actor = Literal["user", "agent", "reviewer", "improver", "curator", "distiller"]
+ACTORS: tuple[Actor, ...] = get_args(Actor)
+BACKGROUND: frozenset[Actor] = frozenset({"reviewer", "improver", "curator", "distiller"})
+"""The actors that nobody watches while they work."""
+
+_acting: ContextVar[Actor | None] = ContextVar("tacit_actor", default=None)
+
+
+@contextmanager
+def acting_as(actor: Actor) -> Iterator[None]:
+    """Act as `actor` for a `with` block, here and in what it calls or awaits."""
+    if actor not in ACTORS:
+        raise Usage(f"'{actor}' is not an actor", f"one of: {', '.join(ACTORS)}")
+    token = _acting.set(actor)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
+def current_actor() -> Actor | None:
+    """Who acts, or None where nobody said."""
+    return _acting.get()
+
+
+def acting() -> Actor:
+    """Who acts. Raises `Usage` where nobody said: being the user is never assumed."""
+    actor = _acting.get()
+    if actor is None:
+        raise Usage(
+            "nobody said who makes this change",
+            "pass actor=…, or wrap the call: with acting_as('user'): …",
+        )
+    return actor
+
+
+FileKind = Literal["file", "program", "link"]
+
+
+class File(msgspec.Struct, frozen=True):
+    """One file. Of a link, `data` is where it points; it is never followed."""
+
+    data: bytes
+    kind: FileKind = "file"
+
+
+Files = Mapping[str, File]
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What stands in a skill's folder."""
+
+    files: dict[str, File]
+    carried: tuple[str, ...] = ()
+    """Paths that are left as they are, e.g. `.git`; see `pathnames.CARRIED`."""
+    shared: tuple[str, ...] = ()
+    """Files that have a second name elsewhere (hard links)."""
+
+
+def files_of(files: Mapping[str, bytes], executable: Collection[str] = ()) -> dict[str, File]:
+    """Plain bytes as files; those in `executable` may be run."""
+    return {
+        path: File(data, "program" if path in executable else "file")
+        for path, data in files.items()
+    }
+
+
+def bytes_of(files: Files) -> dict[str, bytes]:
+    """The bytes of the regular files; links are left out."""
+    return {path: file.data for path, file in files.items() if file.kind != "link"}
+
+
+def executable_paths(files: Files) -> tuple[str, ...]:
+    """The files that may be run."""
+    return tuple(path for path, file in files.items() if file.kind == "program")
+
 
 SKILL_FILE = "SKILL.md"
-_ID = re.compile(r"\d{8}-\d{9}-[0-9a-f]{8}")
+_CHANGE_ID = re.compile(r"\d{8}-\d{9}-[0-9a-f]{8}")
 
 
 class Create(msgspec.Struct, frozen=True, tag="create"):
@@ -142,7 +226,7 @@ def make_change(
 ) -> Change:
     """A change with a fresh id, made by `actor` or by whoever acts (`acting_as`)."""
     return Change(
-        id=new_id(),
+        id=new_change_id(),
         skill=skill,
         operations=operations,
         actor=actor or acting(),
@@ -155,18 +239,18 @@ def make_change(
     )
 
 
-def new_id(at: datetime | None = None) -> str:
+def new_change_id(at: datetime | None = None) -> str:
     """An id that sorts by time and that a person can type the beginning of."""
     at = at or datetime.now(UTC)
     return f"{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(4)}"
 
 
-def is_id(text: str) -> bool:
+def is_change_id(text: str) -> bool:
     """Whether `text` has the form of a change's id."""
-    return _ID.fullmatch(text) is not None
+    return _CHANGE_ID.fullmatch(text) is not None
 
 
-def time_of(change: str) -> datetime:
+def change_time(change: str) -> datetime:
     """When the change with this id was made."""
     return datetime.strptime(change[:18] + "000", "%Y%m%d-%H%M%S%f").replace(tzinfo=UTC)
 

@@ -1,33 +1,70 @@
-"""Facts under the gate: who may note, replace and forget them, and what is judged of them.
+"""Facts under the gate: the rules for them, who recorded each, and changes that keep or forget one.
 
-The same road as for skills, with a stricter gate where facts differ from them: a fact stands in
-every prompt, so it is short, it is one file, it holds no secret whoever wrote it, and what anybody
-but the user notes is scanned as a machine's work. Making such changes is `remembering.py`'s.
+The same road as for skills, with stricter rules where facts differ: a fact stands in every prompt,
+so it is short, it is one file, it holds no secret whoever wrote it, and what anybody but the user
+records is scanned as a machine's work.
+
+Who recorded a fact is read from the history, which the gate alone writes: a fact's file can say
+anything of itself, and a clone can bring any file. What the history does not know came past the
+gate. In the user's own folder that is the user's hand; in a project it is somebody else's word,
+which is scanned before it is recalled and never stands in for a fact of the user's.
+
+Reading the files of facts is left to the skills layer.
 """
 
-from collections.abc import Iterable
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from datetime import date
 
 import msgspec
 
-from tacit.base.terminal import one_line, plain
-from tacit.changes.actor import Actor
-from tacit.changes.change import Change, Create, Delete, Operation, Refusal, Rewrite
-from tacit.changes.duplicates import content_words
-from tacit.changes.files import Files
-from tacit.changes.form import Form
-from tacit.changes.limits import Measure
-from tacit.changes.neighbours import Neighbour, Neighbours
-from tacit.changes.policy import Act, Decision
-from tacit.skills import standard
-from tacit.skills.memory import FACT_FILE, KINDS, MAX_FACTS, Root, kind_of, read_facts
-from tacit.skills.reading import parse_skill
+from tacit.base import paths
+from tacit.base.display import one_line, plain
+from tacit.base.errors import Damaged
+from tacit.changes.change import (
+    BACKGROUND,
+    Actor,
+    Change,
+    Create,
+    Delete,
+    Files,
+    Operation,
+    Refusal,
+    Rewrite,
+    Verdict,
+    acting,
+    make_change,
+)
+from tacit.changes.containment import Escape
+from tacit.changes.gate import Gate
+from tacit.changes.gate_steps import unwritable_place
+from tacit.changes.history import History, Version
+from tacit.changes.neighbours import Neighbour, Neighbours, content_words
+from tacit.changes.place import Place, fact_places
+from tacit.changes.policy import Act, Decision, Measure, Rules
+from tacit.changes.skill_state import SkillState
+from tacit.skills import skill_lint
+from tacit.skills.fact import (
+    FACT_FILE,
+    FACT_KINDS,
+    MAX_FACTS,
+    Fact,
+    FactKind,
+    MemoryRoot,
+    facts_here,
+    parse_fact,
+    read_facts,
+    stated_kind,
+)
 from tacit.skills.skill import LEARNED_SOURCE, Origin, Problem, Skill
+from tacit.skills.skill_file import parse_skill
 
 MAX_SAYS = 400
 """Characters of the one line that a prompt carries."""
 MAX_DETAIL_LINES = 60
-MAX_FILE = 8 * 1024
-ALIKE = 0.4
+MAX_FACT_BYTES = 8 * 1024
+ALIKE_FACTS = 0.4
 """The part of all telling words of two facts that they must share to be one subject."""
 NEARLY_ALL = 0.8
 """From here on two texts are one sentence, and a name alone does not make two facts of it."""
@@ -51,7 +88,7 @@ _TABLE: dict[tuple[Actor, Act], dict[Origin, Decision]] = {
 _VERBS: dict[Act, str] = {"create": "note", "edit": "replace", "delete": "forget"}
 
 
-class _Facts:
+class _FactRules:
     noun = "fact"
     file = FACT_FILE
     names: tuple[str, ...] = (FACT_FILE,)
@@ -96,7 +133,7 @@ class _Facts:
 
     def check(self, text: str, folder: str) -> list[Problem]:
         """The standard's frontmatter with fewer keys, and a kind."""
-        found = standard.check(text, folder)
+        found = skill_lint.check_standard(text, folder)
         if any(problem.severity == "error" for problem in found):
             return [_in_fact(problem) for problem in found]
         read = parse_skill(text, folder)
@@ -107,8 +144,8 @@ class _Facts:
         }
         used = [key for key, value in others.items() if value]
         problems = [_problem("unknown-key", f"'{key}' is no key of a fact", _ONLY) for key in used]
-        if kind_of(read) is None or not isinstance(read.metadata.get("kind"), str):
-            kinds = ", ".join(KINDS)
+        if stated_kind(read) is None or not isinstance(read.metadata.get("kind"), str):
+            kinds = ", ".join(FACT_KINDS)
             problems.append(
                 _problem("no-kind", "'kind' under 'metadata' is missing", f"one of: {kinds}")
             )
@@ -142,7 +179,7 @@ class _Facts:
             Measure(
                 "heavy-fact",
                 sum(len(file.data) for file in files.values()),
-                MAX_FILE,
+                MAX_FACT_BYTES,
                 "the fact has {n:,} bytes; {most:,} are allowed",
                 "keep what a later session needs; a way of doing things is a skill",
             ),
@@ -169,7 +206,7 @@ class _Facts:
             )
         shares = [(_alike(new, other), other.name) for other in known]
         share, name = max(shares, default=(0.0, ""))
-        if share < ALIKE:
+        if share < ALIKE_FACTS:
             return None
         return Refusal(
             "near-duplicate",
@@ -187,7 +224,7 @@ class _Facts:
         return rule.startswith("secret:")
 
 
-FACTS: Form = _Facts()
+FACT_RULES: Rules = _FactRules()
 
 
 class FactNeighbours:
@@ -202,7 +239,7 @@ class FactNeighbours:
     def alike(self, skill: Skill) -> list[Skill]:
         return [
             Skill(name=fact.name, description=fact.says, body=fact.detail)
-            for fact in read_facts(Root(self._root, "user"))
+            for fact in read_facts(MemoryRoot(self._root, "user"))
         ]
 
     def noticed(self, root: str, folder: str) -> None:
@@ -242,3 +279,216 @@ def _problem(code: str, message: str, fix: str) -> Problem:
 
 def _in_fact(problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, file=FACT_FILE)
+
+
+_PAST_THE_GATE = ("baseline", "hand")
+_WORDS: dict[str, str] = {
+    "user": "noted by the user",
+    "agent": "noted by an agent, with the user",
+    "": "came with the project's files",
+}
+
+
+class KnownFact(msgspec.Struct, frozen=True):
+    """A fact, and who noted it; None where that is whoever wrote the project's files."""
+
+    fact: Fact
+    by: Actor | None
+
+    @property
+    def provenance(self) -> str:
+        """Where it is from, in words for a person or a model."""
+        said = _WORDS.get(self.by or "", "noted by tacit after a session")
+        return f"{said}, {self.fact.noted}" if self.fact.noted and self.by else said
+
+
+def known_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFact]:
+    """Every fact that can be reached from `cwd`, the project's first. Never raises."""
+    data = data or paths.folders().data
+    histories = {place.root: History(place, data) for place in fact_places(cwd)}
+    found = [_known(fact, histories.get(fact.root)) for fact in facts_here(cwd)]
+    own = {k.fact.name for k in found if k.fact.scope == "project" and k.by and _active(k)}
+    return [_shadowed(known) if known.fact.name in own else known for known in found]
+
+
+def recallable_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFact]:
+    """Those that a model may be told."""
+    return [known for known in known_facts(cwd, data) if _active(known)]
+
+
+def _known(fact: Fact, history: History | None) -> KnownFact:
+    try:
+        version = _version(fact, history)
+    except Damaged:  # tacit doctor says so
+        version = None
+    if version is not None:
+        return KnownFact(fact, version.record.actor)
+    if fact.scope == "user":
+        return KnownFact(fact, "user")
+    if fact.state == "active" and (why := _blocked(fact)):
+        fact = msgspec.structs.replace(fact, state="broken", why=why)
+    return KnownFact(fact, None)
+
+
+def _version(fact: Fact, history: History | None) -> Version | None:
+    """The version by which `fact` came to say what it says, where the gate made it."""
+    if history is None or not os.path.isdir(history.folder):
+        return None
+    head = history.head(fact.name)
+    if head is None or head.record.state != "live":
+        return None
+    file = history.files(head).get(FACT_FILE)
+    if file is None or hashlib.sha256(file.data).hexdigest()[:16] != fact.digest:
+        return None
+    if not head.record.undoes and head.record.kind not in _PAST_THE_GATE:
+        return head
+    same = [v for v in history.log(fact.name) if v.tree == head.tree and not v.record.undoes]
+    made = [v for v in same if v.record.kind not in _PAST_THE_GATE]
+    return made[-1] if made else None
+
+
+def _blocked(fact: Fact) -> str:
+    """Why the scan would block a fact that nobody put through the gate, or nothing."""
+    from tacit.changes.scan import scan
+
+    text = f"---\nname: {fact.name}\ndescription: {fact.says}\n---\n\n{fact.detail}\n"
+    report = scan({FACT_FILE: text.encode("utf-8", "replace")}, learned=True)
+    found = next((f for f in report.findings if f.severity == "block"), None)
+    return f"it came with the project, and the scan blocks it ({found.rule})" if found else ""
+
+
+def _active(known: KnownFact) -> bool:
+    return known.fact.state == "active"
+
+
+def _shadowed(known: KnownFact) -> KnownFact:
+    """A user's fact, where the project has one of the same name that was noted here."""
+    if known.fact.scope == "project" or not _active(known):
+        return known
+    why = "the project has a fact of that name"
+    return KnownFact(msgspec.structs.replace(known.fact, state="shadowed", why=why), known.by)
+
+
+_OF_THE_USER: frozenset[FactKind] = frozenset({"user", "feedback"})
+
+
+class NewFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact that somebody wants kept."""
+
+    name: str
+    """The subject; a fact of that name in the same place is replaced."""
+    says: str
+    kind: FactKind
+    detail: str = ""
+    metadata: dict[str, str] = {}
+    """More for the file, e.g. from which sessions and by which model."""
+
+
+class Rationale(msgspec.Struct, frozen=True, kw_only=True):
+    """What the history is to say of it."""
+
+    reason: str = ""
+    session: str = ""
+    evidence: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    id: str = ""
+    """The change's id, where it must be the same when this is done twice; else a fresh one."""
+
+
+def fact_place_for(places: Sequence[Place], kind: FactKind) -> Place:
+    """Where a fact of this kind goes by itself: what is about the user goes with the user."""
+    scope = "user" if kind in _OF_THE_USER else "project"
+    return next((place for place in places if place.scope == scope), places[-1])
+
+
+def remember(
+    gate: Gate,
+    root: str,
+    note: NewFact,
+    why: Rationale | None = None,
+    *,
+    actor: Actor | None = None,
+    today: date | None = None,
+) -> Verdict:
+    """Note a fact in the place `root`, or replace the one that has its name, through the gate.
+
+    What was replaced stays in the history, with the reason. With the same id in `why`, twice is
+    the same as once.
+    """
+    return gate.propose(fact_change(gate, root, note, why, actor=actor, today=today))
+
+
+def fact_change(
+    gate: Gate,
+    root: str,
+    note: NewFact,
+    why: Rationale | None = None,
+    *,
+    actor: Actor | None = None,
+    today: date | None = None,
+) -> Change:
+    """The change that `remember` proposes, for whoever wants to see first what becomes of it."""
+    actor = actor or acting()
+    standing = _look(gate, root, note.name)
+    data = fact_text(note, actor, today or date.today()).encode()
+    if not standing.is_live:
+        return _change(root, note.name, Create({FACT_FILE: data}), actor, why)
+    old = standing.contents.files.get(FACT_FILE)
+    if old is not None and old.kind != "link" and _same(parse_fact(old.data, note.name), note):
+        data = old.data  # so that the gate says that nothing changes, whatever the day
+    base = standing.head.id if standing.head else ""
+    return _change(root, note.name, Rewrite({FACT_FILE: data}), actor, why, base)
+
+
+def forget(
+    gate: Gate, root: str, name: str, why: Rationale | None = None, *, actor: Actor | None = None
+) -> Verdict:
+    """Take a fact away, through the gate. Its history stays, and `tacit undo` brings it back."""
+    return gate.propose(_change(root, name, Delete(), actor or acting(), why))
+
+
+def fact_text(note: NewFact, actor: Actor, today: date) -> str:
+    """The FACT.md of a note."""
+    import yaml
+
+    metadata: dict[str, str] = {"kind": note.kind}
+    if actor in BACKGROUND:
+        metadata["source"] = LEARNED_SOURCE
+    metadata |= {"noted": today.isoformat(), "by": actor}
+    metadata |= {key: " ".join(str(value).split()) for key, value in note.metadata.items()}
+    head = {"name": note.name, "description": " ".join(note.says.split()), "metadata": metadata}
+    dumped = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=100_000)
+    detail = note.detail.strip()
+    return f"---\n{dumped}---\n" + (f"\n{detail}\n" if detail else "")
+
+
+def _look(gate: Gate, root: str, name: str) -> SkillState:
+    try:
+        return gate.look(name, root)
+    except Escape:  # the gate says why
+        return SkillState(skill=name, state="gone")
+    except OSError as error:
+        raise unwritable_place(gate.site(root), error) from error
+
+
+def _change(
+    root: str, name: str, operation: Operation, actor: Actor, why: Rationale | None, base: str = ""
+) -> Change:
+    why = why or Rationale()
+    change = make_change(
+        name,
+        operation,
+        actor=actor,
+        reason=why.reason,
+        evidence=why.evidence,
+        session=why.session,
+        root=root,
+        base=base,
+        overrides=why.overrides,
+    )
+    return msgspec.structs.replace(change, id=why.id) if why.id else change
+
+
+def _same(fact: Fact, note: NewFact) -> bool:
+    said = " ".join(note.says.split())
+    return (fact.says, fact.kind, fact.detail) == (said, note.kind, note.detail.strip())

@@ -1,38 +1,26 @@
 """The gate: every change passes policy, containment, standard, scan, size, near-duplicate,
 approval, apply and commit, in this order.
 
-Owns the order and what happens between the steps; what each step says is in `judging.py`, how a
-change lands is in `apply.py`. A refusal is a value. What is raised is trouble with the machine
-(`Unwritable`, `Busy`, `Damaged`), never a matter of rules.
+Owns the order, what happens between the steps, how a judged change lands, and how a group of
+changes is taken back together; what each step says is in `gate_steps`. A refusal is a value. What
+is raised is trouble with the machine (`Unwritable`, `Busy`, `Damaged`), never a matter of rules.
 """
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 
 import msgspec
 
 from tacit.base import paths
 from tacit.base.clock import Clock, SystemClock
-from tacit.base.database import FILE_NAME
+from tacit.base.database import DATABASE_FILE
 from tacit.base.errors import NotFound
-from tacit.base.events import bus
-from tacit.changes import private, undo
-from tacit.changes.actor import Actor
-from tacit.changes.answers import (
-    applied,
-    check_author,
-    may_undo,
-    overtaken,
-    refused,
-    rejected_before,
-    said_no,
-    set_to_ask,
-    unwritable,
-)
-from tacit.changes.apply import land, record
-from tacit.changes.approval import Approver, Consent, Question
-from tacit.changes.case import Case, build
+from tacit.base.event_bus import bus
+from tacit.changes import git_exclude, undo
 from tacit.changes.change import (
+    BACKGROUND,
+    Actor,
     Applied,
     Change,
     Create,
@@ -40,23 +28,109 @@ from tacit.changes.change import (
     Proposed,
     Refusal,
     Verdict,
+    bytes_of,
+    executable_paths,
     make_change,
-    new_id,
+    new_change_id,
 )
-from tacit.changes.contain import Escape, Folder
-from tacit.changes.diff import diff
-from tacit.changes.edits import Unfit
-from tacit.changes.files import programs, to_bytes
-from tacit.changes.form import form_of
+from tacit.changes.containment import Escape, Folder
+from tacit.changes.effect import FREE_ARCHIVE, Effect, work_out
+from tacit.changes.file_edits import Unfit, diff_files
+from tacit.changes.gate_steps import (
+    Approver,
+    Consent,
+    Judge,
+    Judgement,
+    Question,
+    Scanner,
+    always_asks,
+    applied_verdict,
+    check_author,
+    may_undo,
+    overtaken,
+    refused_by_user,
+    refused_verdict,
+    rejected_before,
+    unwritable_place,
+)
+from tacit.changes.git_store import tree_id
+from tacit.changes.history import ref_updates
 from tacit.changes.inbox import Inbox, Proposal
-from tacit.changes.journal import Overtaken
-from tacit.changes.judging import Judge, Judgement, Scanner
+from tacit.changes.journal import Entry, Overtaken, Site, carry_out
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
-from tacit.changes.objects import tree_id
 from tacit.changes.place import Place, places_here
-from tacit.changes.plan import Action, Origins
-from tacit.changes.site import Site
-from tacit.changes.standing import Standing, look
+from tacit.changes.policy import rules_of
+from tacit.changes.skill_state import (
+    Action,
+    CommitDetails,
+    SkillState,
+    commit_unrecorded,
+    free_archive_key,
+    prepare_entry,
+    read_state,
+)
+from tacit.changes.stage import clean
+from tacit.changes.undo import already_undone
+
+
+def land(
+    site: Site,
+    root: Folder,
+    change: Change,
+    actions: Sequence[Action],
+    origins: CommitDetails,
+    at: datetime,
+) -> str:
+    """Make `actions` true and return the id of the new version. Raises `Overtaken` or OSError."""
+    ready = [_with_key(root, action) for action in actions]
+    try:
+        entry = prepare_entry(root, site, change, ready, at, origins)
+        hide_new_from_git(site, change, ready)
+        carry_out(root, entry, site.journal, site.history)
+    finally:
+        clean(root)
+    for action in ready:
+        if action.kind in ("delete", "renamed"):
+            _show_to_git(site, action.standing.skill)
+    return site.history.knows(change.id, ready[-1].standing.skill)
+
+
+def record_by_hand(site: Site, root: Folder, standing: SkillState, at: datetime) -> SkillState:
+    """Put what stands in a folder into its history, as the user's, and look again."""
+    if standing.is_recorded:
+        return standing
+    version = commit_unrecorded(site.history, standing, at)
+    head = standing.head
+    refs = ref_updates([version], head.id if head else "")
+    entry = Entry(version.record.change, site.real, standing.skill, (), refs)
+    carry_out(root, entry, site.journal, site.history)
+    return read_state(root, site.history, standing.skill)
+
+
+def hide_new_from_git(site: Site, change: Change, actions: Sequence[Action]) -> None:
+    """What a machine learned in a project stays out of `git status` from the start, and so do
+    facts, whoever noted them: they may be about a person."""
+    if site.place.scope != "project":
+        return
+    for action in actions:
+        private_at_first = change.actor in BACKGROUND or site.place.kind == "facts"
+        made = action.kind == "create" and private_at_first
+        moved = action.kind == "rename" and git_exclude.is_hidden(site.place, action.partner)
+        if made or moved:
+            git_exclude.hide(site.place, action.standing.skill, site.data)
+
+
+def _show_to_git(site: Site, skill: str) -> None:
+    if site.place.scope == "project":
+        git_exclude.show(site.place, skill, site.data)
+
+
+def _with_key(root: Folder, action: Action) -> Action:
+    if action.state != FREE_ARCHIVE:
+        return action
+    key = free_archive_key(root, action.standing.skill)
+    return msgspec.structs.replace(action, state=f"archived:{key}")
+
 
 ATTEMPTS = 20
 """How often a change is begun again because somebody edited the folder meanwhile."""
@@ -82,7 +156,7 @@ class Gate:
         for place in places if places is not None else places_here():
             self.sites.setdefault(place.real, Site(place, self.data))
         self.neighbours = neighbours if neighbours is not None else LibraryNeighbours()
-        self.inbox = Inbox(os.path.join(self.data, FILE_NAME), self.clock)
+        self.inbox = Inbox(os.path.join(self.data, DATABASE_FILE), self.clock)
         self._judge = Judge(self.neighbours, scanner)
         self._approver = approver
         self._always_ask = frozenset(always_ask)
@@ -90,7 +164,7 @@ class Gate:
     def propose(self, change: Change) -> Verdict:
         """Put `change` through every step. The same id twice is the same as once."""
         if refusal := check_author(change):
-            return refused(change, refusal)
+            return refused_verdict(change, refusal)
         site, change = self._locate(change)
         return self._run(site, change, Consent())
 
@@ -101,14 +175,14 @@ class Gate:
         site, change = self._locate(change)
         try:
             with site.writing() if site.is_made() else site.imagined() as root:
-                case = build(site.place, root, site.history, change)
+                case = work_out(site.place, root, site.history, change)
                 judgement = self._judge.judge(case)
         except (Unfit, Escape) as unfit:
             return Preview(refusal=unfit.refusal)
         asks = judgement.asks
         if change.actor in self._always_ask:
-            asks = (*asks, set_to_ask(change.actor))
-        return Preview(judgement.refusal, asks, judgement.notes, diff(case.old, case.new))
+            asks = (*asks, always_asks(change.actor))
+        return Preview(judgement.refusal, asks, judgement.notes, diff_files(case.old, case.new))
 
     def accept(self, proposal: Proposal) -> Verdict:
         """Apply what waits in the inbox, as its author and with the user's consent.
@@ -118,10 +192,10 @@ class Gate:
         if proposal.state != "waiting":
             reason = f"the proposal {proposal.id} was {proposal.state} already"
             refusal = Refusal("approval", "answered", reason, "see them: tacit inbox --all")
-            return refused(proposal.change, refusal)
+            return refused_verdict(proposal.change, refusal)
         # The change gets an id of its own, so that the log has it where it landed in time. The
         # id is noted first: after a kill the same one is used, and nothing lands twice.
-        applied_as = self.inbox.begin(proposal, new_id(self.clock.now()))
+        applied_as = self.inbox.begin(proposal, new_change_id(self.clock.now()))
         change = msgspec.structs.replace(proposal.change, id=applied_as)
         verdict = self._run(self.site(change.root), change, Consent("yes"))
         if verdict.applied:
@@ -154,13 +228,13 @@ class Gate:
         new = make_change(skill, actor=actor, reason=reason or f"undo {change}")
         authors = {version.record.actor for version in versions}
         if refusal := check_author(new) or may_undo(new, authors, approved=approved):
-            return refused(new, refusal)
+            return refused_verdict(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
-            return undo.undo_actions(folder, site.history, versions, form_of(site.place))
+            return undo.undo_actions(folder, site.history, versions, rules_of(site.place))
 
         by = "user" if approved else ""
-        return self._take_back(site, new, actions, Origins(undoes=change, approved_by=by))
+        return self._take_back(site, new, actions, CommitDetails(undoes=change, approved_by=by))
 
     def rollback(
         self,
@@ -183,27 +257,27 @@ class Gate:
         reason = f"back to {wanted.id[:12]}"
         new = make_change(skill, actor=actor, reason=reason, root=site.place.root)
         if refusal := check_author(new) or may_undo(new, set(), approved=approved):
-            return refused(new, refusal)
+            return refused_verdict(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
             return [undo.rollback_action(folder, site.history, skill, wanted)]
 
         by = "user" if approved else ""
-        return self._take_back(site, new, actions, Origins(approved_by=by))
+        return self._take_back(site, new, actions, CommitDetails(approved_by=by))
 
-    def look(self, skill: str, root: str = "") -> Standing:
+    def look(self, skill: str, root: str = "") -> SkillState:
         """How `skill` stands, hand edits recorded, so that `.head.id` is a base for a change."""
         site = self.site(root)
         if not site.is_made():
-            return Standing(skill=skill, state="gone", head=site.history.head(skill))
+            return SkillState(skill=skill, state="gone", head=site.history.head(skill))
         with site.writing() as folder:
-            standing = look(folder, site.history, skill)
-            return record(site, folder, standing, self.clock.now())
+            standing = read_state(folder, site.history, skill)
+            return record_by_hand(site, folder, standing, self.clock.now())
 
     def share(self, skill: str, root: str = "") -> bool:
         """Let git see a learned skill of a project; False where it was not hidden."""
         site = self.site(root)
-        return private.show(site.place, skill, site.data)
+        return git_exclude.show(site.place, skill, site.data)
 
     def site(self, root: str = "") -> Site:
         """The place with this skills folder, by default the first. Raises `NotFound`."""
@@ -222,23 +296,23 @@ class Gate:
             except Overtaken:
                 continue
             except (Unfit, Escape) as unfit:
-                return refused(change, unfit.refusal)
+                return refused_verdict(change, unfit.refusal)
             except OSError as error:
-                raise unwritable(site, error) from error
+                raise unwritable_place(site, error) from error
             if isinstance(outcome, Verdict):
                 return outcome
-            if isinstance(outcome, Case):
+            if isinstance(outcome, Effect):
                 return self._copy(outcome)
             assert self._approver is not None
             answer = self._approver(outcome.case, outcome.asks)
             if answer == "no":
-                return refused(change, said_no())
+                return refused_verdict(change, refused_by_user())
             consent = Consent(answer, tree_id(outcome.case.new))
-        return refused(change, overtaken(change))
+        return refused_verdict(change, overtaken(change))
 
     def _attempt(
         self, site: Site, change: Change, consent: Consent, copy_of: str
-    ) -> Verdict | Question | Case:
+    ) -> Verdict | Question | Effect:
         if not site.is_made():  # judged first, so that a refusal leaves no empty folders behind
             with site.imagined() as nothing:
                 case, judgement, held = self._consider(site, nothing, change, consent, copy_of)
@@ -246,24 +320,24 @@ class Gate:
                 return held
         with site.writing() as root:
             if version := site.history.knows(change.id, change.skill):
-                return applied(change, version)
+                return applied_verdict(change, version)
             case, judgement, held = self._consider(site, root, change, consent, copy_of)
             if held is not None:
                 return held
-            origins = Origins(
+            origins = CommitDetails(
                 approved_by="user" if consent.covers(case) else "",
                 overrides=judgement.overridden,
                 copy_of=copy_of,
             )
             version = land(site, root, change, case.actions, origins, self.clock.now())
         self._announce(site, change, case.actions, version)
-        return applied(change, version, judgement.notes)
+        return applied_verdict(change, version, judgement.notes)
 
     def _consider(
         self, site: Site, root: Folder, change: Change, consent: Consent, copy_of: str
-    ) -> tuple[Case, Judgement, Verdict | Question | Case | None]:
+    ) -> tuple[Effect, Judgement, Verdict | Question | Effect | None]:
         """The steps up to the approval; the last value is what keeps the change from landing."""
-        case = build(site.place, root, site.history, change)
+        case = work_out(site.place, root, site.history, change)
         judgement = self._judge.judge(case, is_copy=bool(copy_of))
         if judgement.refusal is not None:
             held = self._refuse(site, root, case, judgement.refusal, consent)
@@ -273,28 +347,28 @@ class Gate:
         return case, judgement, self._approve(site, root, case, judgement, consent)
 
     def _refuse(
-        self, site: Site, root: Folder, case: Case, refusal: Refusal, consent: Consent
+        self, site: Site, root: Folder, case: Effect, refusal: Refusal, consent: Consent
     ) -> Verdict:
         """A refusal; of a machine's conflict, a question for a person who was not asked yet."""
-        offer = to_bytes(case.merged.files) if case.merged and refusal.rule == "conflict" else {}
+        offer = bytes_of(case.merged.files) if case.merged and refusal.rule == "conflict" else {}
         if offer and case.change.actor != "user" and consent.answer is None:
             verdict = self._put_in_inbox(site, root, case, refusal)
             return msgspec.structs.replace(verdict, offer=offer)
-        return msgspec.structs.replace(refused(case.change, refusal), offer=offer)
+        return msgspec.structs.replace(refused_verdict(case.change, refusal), offer=offer)
 
     def _approve(
-        self, site: Site, root: Folder, case: Case, judgement: Judgement, consent: Consent
+        self, site: Site, root: Folder, case: Effect, judgement: Judgement, consent: Consent
     ) -> Verdict | Question | None:
         """None when the change may land now."""
         change, asks = case.change, judgement.asks
         if consent.covers(case):
             return None
         if change.actor == "user":
-            return refused(change, asks[0]) if asks else None
+            return refused_verdict(change, asks[0]) if asks else None
         if found := self.inbox.rejected_like(change):
-            return refused(change, rejected_before(found))
+            return refused_verdict(change, rejected_before(found))
         if change.actor in self._always_ask:
-            asks = (*asks, set_to_ask(change.actor))
+            asks = (*asks, always_asks(change.actor))
         if not asks:
             return None
         can_ask = change.actor == "agent" or change.actor in self._always_ask
@@ -302,12 +376,12 @@ class Gate:
             return Question(case, asks)
         return self._put_in_inbox(site, root, case, asks[0])
 
-    def _put_in_inbox(self, site: Site, root: Folder, case: Case, why: Refusal) -> Verdict:
+    def _put_in_inbox(self, site: Site, root: Folder, case: Effect, why: Refusal) -> Verdict:
         """Let the change wait, with the version it was made on, so that it can be merged later."""
         change = case.change
         standing = case.actions[0].standing
         if case.before is not None and not change.base and standing.is_live:
-            standing = record(site, root, standing, self.clock.now())
+            standing = record_by_hand(site, root, standing, self.clock.now())
             base = standing.head.id if standing.head else ""
             if len(case.actions) == 1:
                 change = msgspec.structs.replace(change, base=base)
@@ -316,7 +390,7 @@ class Gate:
             bus.publish(Proposed(change, why))
         return Verdict(outcome="proposed", change=proposal.id, skill=change.skill, refusal=why)
 
-    def _copy(self, case: Case) -> Verdict:
+    def _copy(self, case: Effect) -> Verdict:
         """Somebody else's skill was to be edited: the user gets a copy of their own instead."""
         change = case.change
         target = next((s for s in self.sites.values() if s.place.scope == "user"), None)
@@ -324,8 +398,8 @@ class Gate:
             refusal = Refusal(
                 "policy", "no-own-place", "there is no place of the user's for a copy", ""
             )
-            return refused(change, refusal)
-        create = Create(to_bytes(case.new), programs(case.new))
+            return refused_verdict(change, refusal)
+        create = Create(bytes_of(case.new), executable_paths(case.new))
         copy = msgspec.structs.replace(
             change,
             skill=change.skill.rsplit("/", 1)[-1],
@@ -340,31 +414,31 @@ class Gate:
         site: Site,
         change: Change,
         actions: Callable[[Folder], list[Action]],
-        origins: Origins,
+        origins: CommitDetails,
     ) -> Verdict:
         for _ in range(ATTEMPTS):
             try:
                 with site.writing() as root:
                     wanted = actions(root)
-                    undo.check_policy(site.place, change, wanted)
+                    undo.check_undo(site.place, change, wanted)
                     version = land(site, root, change, wanted, origins, self.clock.now())
             except Overtaken:
                 continue
             except undo.Conflict as found:
-                verdict = refused(change, found.refusal)
+                verdict = refused_verdict(change, found.refusal)
                 return msgspec.structs.replace(verdict, offer=found.offer)
             except (Unfit, Escape) as unfit:
-                return refused(change, unfit.refusal)
+                return refused_verdict(change, unfit.refusal)
             except OSError as error:
-                raise unwritable(site, error) from error
+                raise unwritable_place(site, error) from error
             self._announce(site, change, wanted, version)
-            return applied(change, version)
-        return refused(change, overtaken(change))
+            return applied_verdict(change, version)
+        return refused_verdict(change, overtaken(change))
 
     def _announce(
         self, site: Site, change: Change, actions: Sequence[Action], version: str
     ) -> None:
-        noun = form_of(site.place).noun
+        noun = rules_of(site.place).noun
         for action in actions if noun == "skill" else ():
             self.neighbours.noticed(site.place.root, action.standing.skill)
         bus.publish(Applied(change, actions[-1].kind, version, site.real, noun))
@@ -394,3 +468,48 @@ class Gate:
                 continue
             return site
         raise NotFound(f"there is no one change '{change}'", "see them: tacit log")
+
+
+def find_group(gate: Gate, start: str) -> str:
+    """The one group whose id begins with, or ends in, `start`; empty where there is none.
+
+    Raises `NotFound` where it could be several.
+    """
+    if len(start) < 4:
+        return ""
+    known = {name for site in gate.sites.values() for name in site.history.groups()}
+    near = sorted(name for name in known if name.startswith(start) or name.endswith(start))
+    if len(near) > 1 and start not in near:
+        raise NotFound(f"there is no one group '{start}'", f"it could be {' or '.join(near[-3:])}")
+    return start if start in near else (near[0] if near else "")
+
+
+def group_members(gate: Gate, group: str) -> list[tuple[Site, str]]:
+    """The changes of a group with the place of each, oldest first."""
+    found = [
+        (change, site) for site in gate.sites.values() for change in site.history.of_group(group)
+    ]
+    return [(site, change) for change, site in sorted(found, key=lambda pair: pair[0])]
+
+
+def undo_group(
+    gate: Gate, group: str, *, actor: Actor | None = None, reason: str = ""
+) -> list[Verdict]:
+    """Take back what is left of a group; where all of it was taken back, bring it back.
+
+    A verdict each, in the order in which they were made. One that is refused stops none of the
+    others: what stands in its way is said, and the rest is taken back all the same.
+    """
+    listed = group_members(gate, group)
+    if not listed:
+        raise NotFound(f"there is no group of changes '{group}'", "see: tacit log")
+    standing = [(site, change) for site, change in listed if not _is_undone(site, change)]
+    order = standing[::-1] if standing else listed
+    why = reason or f"undo {group}"
+    return [
+        gate.undo(change, actor=actor, root=site.place.root, reason=why) for site, change in order
+    ]
+
+
+def _is_undone(site: Site, change: str) -> bool:
+    return bool(already_undone(site.history, site.history.of_change(change)))

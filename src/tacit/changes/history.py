@@ -12,16 +12,22 @@ from typing import Literal
 
 import msgspec
 
+from tacit.base.display import one_line
 from tacit.base.errors import NotFound
-from tacit.base.terminal import one_line
-from tacit.changes.actor import Actor
-from tacit.changes.change import is_id
-from tacit.changes.files import File, Files
-from tacit.changes.objects import Objects
+from tacit.changes.change import Actor, File, Files, is_change_id
+from tacit.changes.git_store import (
+    Objects,
+    Refs,
+    RefUpdate,
+    change_ref,
+    pin_ref,
+    quote_name,
+    skill_ref,
+    unquote_name,
+)
 from tacit.changes.place import Place
-from tacit.changes.refs import Refs, RefUpdate, change_ref, pin_ref, quote, skill_ref, unquote
 
-Kind = Literal[
+VersionKind = Literal[
     "baseline", "hand", "create", "edit", "rename", "renamed", "archive", "restore", "delete",
     "pin", "unpin",
 ]  # fmt: skip
@@ -33,7 +39,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What a commit is to say, beside the files."""
 
     skill: str
-    kind: Kind
+    kind: VersionKind
     actor: Actor
     change: str
     state: str
@@ -100,7 +106,7 @@ class History:
     def _names(self, prefix: str) -> list[str]:
         """The skills behind refs; only of a very long name is the commit asked."""
         return [
-            self.version(oid).record.skill if "%%" in name else unquote(name.rsplit("/", 1)[1])
+            self.version(oid).record.skill if "%%" in name else unquote_name(name.rsplit("/", 1)[1])
             for name, oid in self.refs.list(prefix)
         ]
 
@@ -118,7 +124,7 @@ class History:
 
     def of_change(self, change: str) -> list[Version]:
         """The commits of one change: one a skill that it touched. Empty where unknown."""
-        if not is_id(change):
+        if not is_change_id(change):
             return []
         return [
             self.version(oid) for _, oid in self.refs.list(f"refs/changes/{change[:6]}/{change}")
@@ -126,7 +132,7 @@ class History:
 
     def knows(self, change: str, skill: str) -> str:
         """The commit that `change` made on `skill`, or an empty string; no process is started."""
-        return self.refs.get(change_ref(change, skill)) if is_id(change) else ""
+        return self.refs.get(change_ref(change, skill)) if is_change_id(change) else ""
 
     def find_change(self, start: str) -> str:
         """The one change whose id begins with, or ends in, `start`. Raises `NotFound`."""
@@ -141,7 +147,7 @@ class History:
 
     def of_group(self, group: str) -> list[str]:
         """The changes that were made together under this id, oldest first."""
-        if not is_id(group):
+        if not is_change_id(group):
             return []
         listed = self.refs.list(f"refs/groups/{group[:6]}/{group}")
         return sorted({name.split("/")[4] for name, _ in listed})
@@ -188,7 +194,7 @@ class History:
             self.objects.git("repack", "-a", "-d", "-q", "--keep-unreachable")
 
 
-def updates(versions: list[Version], old: str) -> tuple[RefUpdate, ...]:
+def ref_updates(versions: list[Version], old: str) -> tuple[RefUpdate, ...]:
     """The moves that make a chain of versions of one skill, oldest first, its history."""
     last = versions[-1]
     return (
@@ -216,7 +222,7 @@ def _message(record: Record) -> str:
         value = getattr(record, field)
         if field in _ENCODED and value:
             head, colon, tail = value.rpartition(":") if field in ("state", "was") else ("", "", "")
-            value = f"{head}{colon}{quote(tail)}" if colon else quote(value)
+            value = f"{head}{colon}{quote_name(tail)}" if colon else quote_name(value)
         elif field in _LISTS:
             value = ", ".join(one_line(part).replace(",", " ") for part in value)
         if value:
@@ -259,7 +265,7 @@ def _parse_record(message: str) -> Record:
         if field in _LISTS:
             values[field] = tuple(part for part in text.split(", ") if part)
         else:
-            values[field] = unquote(text) if field in _ENCODED else text
+            values[field] = unquote_name(text) if field in _ENCODED else text
     if len(paragraphs) > 2:
         values["reason"] = "\n\n".join(paragraphs[1:-1])
     return Record(**values)  # type: ignore[arg-type]

@@ -18,9 +18,9 @@ from tacit.base.clock import Clock
 from tacit.base.errors import NotFound
 from tacit.changes.change import Change, Create, MergeInto, Operation, Refusal, Rewrite, WriteFile
 from tacit.changes.change import Edit as EditOperation
-from tacit.changes.duplicates import resemblance, sketch
-from tacit.skills.memory import FACT_FILE
-from tacit.skills.reading import parse_skill
+from tacit.changes.neighbours import resemblance, sketch
+from tacit.skills.fact import FACT_FILE
+from tacit.skills.skill_file import parse_skill
 
 State = Literal["waiting", "accepted", "rejected"]
 SAME = 0.8

@@ -1,24 +1,81 @@
-"""What is about to happen to a place, written down before it does.
+"""A place under its lock, and the journal that lets a change to it land whole or not at all.
 
 An entry says which folders move where and which refs follow. It is on the disk before the first
 move and goes away after the last, so an entry that is found was interrupted: it is finished when
 its first move had been made, else dropped. Both leave the old version or the new one, whole.
+Whoever takes the lock settles first what a kill interrupted, so that nobody works on a half-made
+change.
+
+Folders change places by renameat2 (Linux) or renameatx_np (macOS). Where neither is there, or the
+filesystem does not know them, plain renames do it, which the journal covers.
 """
 
+import ctypes
+import errno
 import os
-from collections.abc import Iterable
-from typing import Literal
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Literal
 
 import msgspec
 
+from tacit.base.atomic_files import locked, sync_folder, write_atomic
 from tacit.base.errors import Damaged
-from tacit.base.files import sync_folder, write_atomic
-from tacit.changes import exchange
-from tacit.changes.contain import Escape, Folder, read_contents
+from tacit.changes.containment import Escape, Folder, open_root, read_contents
+from tacit.changes.git_store import RefUpdate, tree_id
 from tacit.changes.history import History
-from tacit.changes.objects import tree_id
-from tacit.changes.refs import RefUpdate
+from tacit.changes.place import Place
 from tacit.changes.stage import clean
+
+_UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def swap_names(folder: int, name: str, other: int, other_name: str) -> bool:
+    """Let two names change places in one step. False where the system cannot; OSError else."""
+    return _rename_flagged(folder, name, other, other_name, 2)
+
+
+def rename_to_free(folder: int, name: str, other: int, other_name: str) -> None:
+    """Rename, never replacing anything: FileExistsError where the new name is taken."""
+    flag = 4 if sys.platform == "darwin" else 1
+    if _rename_flagged(folder, name, other, other_name, flag):
+        return
+    # Without the flag a rename still replaces neither a file nor a folder with something in it,
+    # as what is moved here is always a folder; an empty one is looked for first.
+    try:
+        os.stat(other_name, dir_fd=other, follow_symlinks=False)
+    except FileNotFoundError:
+        os.rename(name, other_name, src_dir_fd=folder, dst_dir_fd=other)
+    else:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), other_name)
+
+
+def _rename_flagged(folder: int, name: str, other: int, other_name: str, flag: int) -> bool:
+    call = _system_call()
+    if call is None:
+        return False
+    if call(folder, os.fsencode(name), other, os.fsencode(other_name), flag) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _UNKNOWN:
+        return False
+    raise OSError(number, os.strerror(number), name, None, other_name)
+
+
+@cache
+def _system_call() -> Any:
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        call = library.renameatx_np if sys.platform == "darwin" else library.renameat2
+    except (AttributeError, OSError):
+        return None
+    call.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    call.restype = ctypes.c_int
+    return call
+
 
 _ASIDE = ".aside"
 
@@ -169,8 +226,8 @@ def _make(root: Folder, move: Move) -> None:
     with _at(root, move.source) as source, _at(root, move.target) as target:
         here, there = _base(move.source), _base(move.target)
         if move.kind == "move":
-            exchange.move(source.fd, here, target.fd, there)
-        elif not exchange.exchange(source.fd, here, target.fd, there):
+            rename_to_free(source.fd, here, target.fd, there)
+        elif not swap_names(source.fd, here, target.fd, there):
             _swap_in_turns(source, here, target, there)
         target.sync()
     _verify(root, move)
@@ -179,9 +236,9 @@ def _make(root: Folder, move: Move) -> None:
 def _swap_in_turns(source: Folder, here: str, target: Folder, there: str) -> None:
     """The same by three renames; a kill between them is seen by `_put_back_aside`."""
     aside = here + _ASIDE
-    exchange.move(target.fd, there, source.fd, aside)
-    exchange.move(source.fd, here, target.fd, there)
-    exchange.move(source.fd, aside, source.fd, here)
+    rename_to_free(target.fd, there, source.fd, aside)
+    rename_to_free(source.fd, here, target.fd, there)
+    rename_to_free(source.fd, aside, source.fd, here)
 
 
 def _put_back_aside(root: Folder, move: Move) -> None:
@@ -193,9 +250,9 @@ def _put_back_aside(root: Folder, move: Move) -> None:
             if source.status(here + _ASIDE) is None:
                 return
             if source.status(here) is None:
-                exchange.move(source.fd, here + _ASIDE, source.fd, here)
+                rename_to_free(source.fd, here + _ASIDE, source.fd, here)
             elif target.status(there) is None:
-                exchange.move(source.fd, here + _ASIDE, target.fd, there)
+                rename_to_free(source.fd, here + _ASIDE, target.fd, there)
     except FileNotFoundError:  # the stage was never there
         return
 
@@ -232,8 +289,8 @@ def _take_back(root: Folder, moves: Iterable[Move]) -> None:
         with _at(root, move.source) as source, _at(root, move.target) as target:
             here, there = _base(move.source), _base(move.target)
             if move.kind == "move":
-                exchange.move(target.fd, there, source.fd, here)
-            elif not exchange.exchange(source.fd, here, target.fd, there):
+                rename_to_free(target.fd, there, source.fd, here)
+            elif not swap_names(source.fd, here, target.fd, there):
                 _swap_in_turns(source, here, target, there)
             source.sync()
             target.sync()
@@ -245,3 +302,57 @@ def _at(root: Folder, path: str) -> Folder:
 
 def _base(path: str) -> str:
     return path.rsplit("/", 1)[-1]
+
+
+LOCK_SECONDS = 120.0
+
+
+class Site:
+    """A place, as the gate works on it. `data` is Tacit's data folder."""
+
+    def __init__(self, place: Place, data: str) -> None:
+        self.place = place
+        self.real = place.real
+        self.data = data
+        self.id = place.id
+        self.history = History(place, data)
+        self.journal = Journal(os.path.join(data, "journal", self.id))
+        self._lock = os.path.join(data, "locks", f"{self.id}.lock")
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the place against every other process."""
+        with locked(self._lock, seconds=LOCK_SECONDS, what=f"the skills in {self.place.root}"):
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[Folder]:
+        """The skills folder, made if need be, locked, with nothing left over from before."""
+        with self.lock(), open_root(self.place, make=True) as root:
+            recover(root, self.journal, self.history)
+            yield root
+
+    @contextmanager
+    def imagined(self) -> Iterator[Folder]:
+        """An empty folder in place of a skills folder that is not there yet: to judge by."""
+        with (
+            tempfile.TemporaryDirectory(prefix="tacit-") as folder,
+            open_root(Place(folder)) as root,
+        ):
+            yield root
+
+    def is_made(self) -> bool:
+        """Whether the skills folder is there. Raises `Escape` where the way to it leads astray."""
+        try:
+            with open_root(self.place):
+                return True
+        except FileNotFoundError:
+            return False
+
+    def recover(self) -> list[str]:
+        """Settle what a kill interrupted; the ids of the changes that were finished."""
+        with self.lock():
+            if not self.journal.entries() and not os.path.isdir(self.real):
+                return []
+            with open_root(self.place, make=True) as root:
+                return recover(root, self.journal, self.history)

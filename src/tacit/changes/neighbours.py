@@ -1,21 +1,118 @@
-"""What the gate asks about the other skills: is a name taken, and what is like this text.
+"""What the gate asks about the other skills: is a name taken, and does a new skill repeat one.
 
-The library answers both from its index, so a change costs the same in a library of any size.
+The library answers from its index, so a change costs the same in a library of any size. Texts are
+compared by runs of three words of description and body: they count as alike when they say the same
+in the same words, not when they are on the same subject. Two skills with nearly the same
+description are alike as well, unless the new one names something that the other does not: one
+pattern written out for two products is two skills.
 """
 
+import hashlib
 import os
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import TacitError
+from tacit.changes.change import Refusal
 from tacit.skills.library import Library
-from tacit.skills.reading import read_skill
 from tacit.skills.skill import Origin, Skill
+from tacit.skills.skill_file import read_skill
 
 if TYPE_CHECKING:
-    from tacit.skills.search import Search
+    from tacit.skills.skill_search import Search
+
+
+REPEATS = 0.6
+"""The part of the new text that must stand in the old one."""
+SAME_DESCRIPTION = 0.8
+"""The part of all words of two descriptions that they must share."""
+
+_WORD = re.compile(r"[^\W_]+")
+_RUN = 3
+_COMMON = frozenset(
+    _WORD.findall(
+        "a an and any are as at be by can do for from how if in into is it its of on or that the "
+        "then this to use used using user users want wants when which with you your skill skills"
+    )
+)
+
+
+class Likeness(msgspec.Struct, frozen=True):
+    """A skill that the new one repeats, and how much of it, from 0 to 1."""
+
+    skill: Skill
+    share: float
+    measure: str
+
+
+def nearest_duplicate(new: Skill, candidates: Iterable[Skill]) -> Likeness | None:
+    """The candidate that `new` repeats most, where that is too much."""
+    found: list[Likeness] = []
+    runs, words = shingles(_text(new)), content_words(new.description)
+    for other in candidates:
+        share = contained(runs, shingles(_text(other)))
+        if share >= REPEATS:
+            found.append(Likeness(other, share, "text"))
+            continue
+        theirs = content_words(other.description)
+        both = len(words & theirs) / max(1, len(words | theirs))
+        own = (content_words(new.name) & words) - theirs
+        if both >= SAME_DESCRIPTION and min(len(words), len(theirs)) >= 4 and not own:
+            found.append(Likeness(other, both, "description"))
+    return max(found, key=lambda likeness: likeness.share, default=None)
+
+
+def duplicate_refusal(new: Skill, likeness: Likeness) -> Refusal:
+    name = likeness.skill.name
+    what = "of its text" if likeness.measure == "text" else "of the description's words"
+    return Refusal(
+        "near-duplicate",
+        "near-duplicate",
+        f"'{new.name}' mostly repeats '{name}': {likeness.share:.0%} {what} stand there",
+        f"edit '{name}' instead, or say in it what is different here",
+        alternatives=(name,),
+        overridable=True,
+    )
+
+
+def shingles(text: str) -> frozenset[int]:
+    """Every run of three words in `text`, as numbers."""
+    words = [word.casefold() for word in _WORD.findall(text)]
+    runs = (" ".join(words[i : i + _RUN]) for i in range(max(1, len(words) - _RUN + 1)))
+    return frozenset(
+        int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest()) for run in runs if run
+    )
+
+
+def contained(new: frozenset[int], old: frozenset[int]) -> float:
+    """Which part of `new` is in `old`."""
+    return len(new & old) / len(new) if new else 0.0
+
+
+def sketch(text: str, size: int = 64) -> tuple[int, ...]:
+    """The smallest numbers of `text`'s runs: enough to compare two texts, small enough to keep."""
+    return tuple(sorted(shingles(text))[:size])
+
+
+def resemblance(one: Iterable[int], other: Iterable[int], size: int = 64) -> float:
+    """How alike the texts behind two sketches are, from 0 to 1."""
+    a, b = set(one), set(other)
+    smallest = sorted(a | b)[:size]
+    return sum(1 for n in smallest if n in a and n in b) / len(smallest) if smallest else 0.0
+
+
+def _text(skill: Skill) -> str:
+    return f"{skill.description}\n{skill.body}"
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of `text` that say something, in small letters."""
+    return frozenset(word.casefold() for word in _WORD.findall(text)) - _COMMON
+
 
 STALE_SECONDS = 30.0
 MOST_CHANGED = 100
@@ -46,7 +143,7 @@ class Neighbours(Protocol):
         ...
 
 
-class Nobody:
+class NoNeighbours:
     """No other skills: for a single folder, and for tests."""
 
     def find(self, name: str, root: str = "") -> Neighbour | None:
@@ -102,7 +199,7 @@ class LibraryNeighbours:
         text = f"{skill.name} {skill.description}\n{skill.body[:4000]}"
         library = self._get()
         if self._search is None:
-            from tacit.skills.search import Search
+            from tacit.skills.skill_search import Search
 
             self._search = Search(library)
         hits = self._search.find(text, 8)

@@ -1,4 +1,8 @@
-"""Which skills the user has pinned, over all places that can be reached."""
+"""Which skills the user has pinned, over all places that can be reached.
+
+Apart from `history`, because `tacit catalogue` asks for it in a process that loads next to
+nothing: where no change was ever made, a look for one folder answers.
+"""
 
 import os
 

@@ -7,12 +7,12 @@ from typing import Literal
 import msgspec
 
 from tacit.base import paths
-from tacit.skills.memory import MEMORY
-from tacit.skills.scheduled import folder as scheduled_folder
+from tacit.skills.fact import MEMORY_FOLDER
+from tacit.skills.library import scheduled_folder
 from tacit.skills.skill import Origin, Skill
 
 Scope = Literal["project", "user", "extra", "bundled", "scheduled"]
-Kind = Literal["skills", "facts"]
+PlaceKind = Literal["skills", "facts"]
 
 SHARED = os.path.join(".agents", "skills")
 """Where skills lie in a project and in a home, for every agent."""
@@ -25,7 +25,7 @@ class Place(msgspec.Struct, frozen=True):
     scope: Scope = "user"
     project: str = ""
     """The project that it belongs to; its real path must lie in there."""
-    kind: Kind = "skills"
+    kind: PlaceKind = "skills"
     """What lies in it, and with that the rules that hold there; see `form.py`."""
 
     @property
@@ -53,14 +53,14 @@ class Place(msgspec.Struct, frozen=True):
 def places_here(cwd: str | None = None) -> list[Place]:
     """Where skills can be changed from `cwd`: the project's and the user's own folder, whether
     they exist or not, then every other folder that the library reads, then what is scheduled."""
-    from tacit.base.settings import load
-    from tacit.skills.scopes import roots
+    from tacit.base.settings import load_settings
+    from tacit.skills.scopes import skill_roots
 
     here = os.path.abspath(cwd or os.getcwd())
-    chosen = load(here).settings.skills
+    chosen = load_settings(here).settings.skills
     others = [
         Place(root.path, root.scope, root.project)  # type: ignore[arg-type]
-        for root in roots(here, hosts=chosen.hosts, extra=chosen.paths)
+        for root in skill_roots(here, hosts=chosen.hosts, extra=chosen.paths)
     ]
     return [project_place(here), user_place(), *others, scheduled_place()]
 
@@ -82,7 +82,7 @@ def fact_places(cwd: str | None = None) -> list[Place]:
 
 def place_of(root: str) -> Place | None:
     """The place of a project with this folder, where the project is still there."""
-    for folder, kind in ((SHARED, "skills"), (MEMORY, "facts")):
+    for folder, kind in ((SHARED, "skills"), (MEMORY_FOLDER, "facts")):
         project = root.removesuffix(os.sep + folder)
         if project != root and os.path.isdir(project):
             return Place(root, "project", project, kind)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def place_of(root: str) -> Place | None:
 
 def user_facts() -> Place:
     """The user's own facts: `~/.agents/memory`."""
-    return Place(os.path.join(paths.user_home(), MEMORY), "user", kind="facts")
+    return Place(os.path.join(paths.user_home(), MEMORY_FOLDER), "user", kind="facts")
 
 
 def project_facts(cwd: str | None = None) -> Place:
@@ -102,7 +102,7 @@ def project_facts(cwd: str | None = None) -> Place:
     project = paths.project_root(cwd or os.getcwd())
     if project == paths.user_home():
         return user_facts()
-    return Place(os.path.join(project, MEMORY), "project", project, "facts")
+    return Place(os.path.join(project, MEMORY_FOLDER), "project", project, "facts")
 
 
 def user_place() -> Place:

@@ -1,17 +1,26 @@
-"""Who may do what, as a table: actor by act by the skill's origin.
+"""The rules of a place: who may do what, how large a thing may be, and what else is judged of it.
 
-The table says what is decided, the rest of the module says it in words. Whether a skill is
-pinned comes before the table; whether a name is taken comes after it, in the gate.
+Who may do what is a table: actor by act by the skill's origin. Whether a skill is pinned comes
+before the table; whether a name is taken comes after it, in the gate. `Rules` is the contract for
+one kind of thing, skills or facts, and the rules of skills are here; those of facts are in `facts`.
+Everything that makes a change safe (handles, stage, journal, history, locks, inbox, undo) is the
+same for both. The gate asks the rules of the place that a change is made in, never the change, so
+that no change can choose the rules it is judged by.
 """
 
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple, Protocol
 
-from tacit.changes.actor import Actor
+from tacit.changes import neighbours
 from tacit.changes.change import (
+    SKILL_FILE,
+    Actor,
     Archive,
+    Change,
     Create,
     Delete,
     Edit,
+    Files,
     MergeInto,
     Operation,
     Pin,
@@ -23,7 +32,102 @@ from tacit.changes.change import (
     Unpin,
     WriteFile,
 )
-from tacit.skills.skill import Origin
+from tacit.changes.neighbours import Neighbours
+from tacit.changes.place import Place
+from tacit.skills import skill_lint
+from tacit.skills.skill import Origin, Problem, Skill
+from tacit.skills.skill_file import SKILL_FILE_NAMES
+
+MAX_BODY_LINES = 500
+MAX_BODY_TOKENS = 5_000
+MAX_SKILL_BYTES = 1024 * 1024
+MAX_SKILL_FILES = 50
+MAX_DESCRIPTION = 1_024
+
+_PER_TOKEN = 4.0  # characters, of English prose and code
+_PER_TOKEN_WIDE = 1.5  # of scripts that are written without spaces
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens `text` is: by characters, so an estimate, not a count."""
+    wide = sum(1 for c in text if c >= "\u2e80") if not text.isascii() else 0
+    return round((len(text) - wide) / _PER_TOKEN + wide / _PER_TOKEN_WIDE)
+
+
+class Measure(NamedTuple):
+    """One thing that is counted: what it is called, how much there is, and how much may be."""
+
+    rule: str
+    n: int
+    most: int
+    text: str
+    """The words for too much of it, with `n` and `most` to fill in."""
+    hint: str
+
+
+Measuring = Callable[[Files, Skill], tuple[Measure, ...]]
+
+
+def measure_skill(files: Files, skill: Skill) -> tuple[Measure, ...]:
+    return (
+        Measure(
+            "long-body",
+            skill.body.count("\n") + 1,
+            MAX_BODY_LINES,
+            "the body has {n:,} lines; {most:,} are allowed",
+            _MOVE,
+        ),
+        Measure(
+            "heavy-body",
+            estimate_tokens(skill.body),
+            MAX_BODY_TOKENS,
+            "the body has about {n:,} tokens (an estimate); {most:,} are allowed",
+            _MOVE,
+        ),
+        Measure(
+            "heavy-skill",
+            sum(len(file.data) for file in files.values()),
+            MAX_SKILL_BYTES,
+            "the skill has {n:,} bytes; {most:,} are allowed",
+            "leave out what can be fetched or made when it is needed",
+        ),
+        Measure(
+            "many-files",
+            len(files),
+            MAX_SKILL_FILES,
+            "the skill has {n:,} files; {most:,} are allowed",
+            "put related files together, or make two skills",
+        ),
+        Measure(
+            "long-description",
+            len(skill.description),
+            MAX_DESCRIPTION,
+            "the description has {n:,} characters; {most:,} are allowed",
+            "say what it does and when to use it, and move the rest to the body",
+        ),
+    )
+
+
+def check_size(files: Files, skill: Skill, measure: Measuring = measure_skill) -> list[Refusal]:
+    """What is over a limit, one refusal each."""
+    return [
+        Refusal("size", found.rule, _too_much(found), found.hint, overridable=True)
+        for found in measure(files, skill)
+        if found.n > found.most
+    ]
+
+
+def sizes(files: Files, skill: Skill, measure: Measuring = measure_skill) -> dict[str, int]:
+    """The same measures by rule, to tell whether a change made one worse."""
+    return {found.rule: found.n for found in measure(files, skill)}
+
+
+def _too_much(found: Measure) -> str:
+    return found.text.format(n=found.n, most=found.most)
+
+
+_MOVE = "move detail to files under references/ and name them in the body"
+
 
 Act = Literal["create", "edit", "rename", "archive", "restore", "merge", "delete", "pin"]
 Decision = Literal["allow", "ask", "propose", "copy", "refuse"]
@@ -109,7 +213,7 @@ def decide(actor: Actor, act: Act, origin: Origin, *, pinned: bool = False) -> D
     return row.split()[ORIGINS.index(origin)] if row else "refuse"  # type: ignore[return-value]
 
 
-def refusal(actor: Actor, act: Act, origin: Origin, skill: str, *, pinned: bool) -> Refusal:
+def policy_refusal(actor: Actor, act: Act, origin: Origin, skill: str, *, pinned: bool) -> Refusal:
     """The words for a "refuse"."""
     if pinned and actor != "user":
         return Refusal(
@@ -153,9 +257,118 @@ def _instead(actor: Actor, act: Act, origin: Origin, skill: str) -> str:
     return "leave it as it is"
 
 
-def asked(actor: Actor, act: Act, origin: Origin, skill: str, decision: Decision) -> Refusal:
+def consent_needed(
+    actor: Actor, act: Act, origin: Origin, skill: str, decision: Decision
+) -> Refusal:
     """Why a change waits for a person."""
     verb, what = _VERBS[act], _WHOSE[origin]
     rule = "asks-first" if decision == "ask" else "proposes"
     reason = f"the {actor} may {verb} {what} only with the user's consent"
     return Refusal("approval", rule, reason, "it waits in the inbox: tacit inbox")
+
+
+class Rules(Protocol):
+    """The rules of one kind of thing. Has no state; judges what it is given and touches nothing."""
+
+    noun: str
+    file: str
+    """The file that each of them must have."""
+    names: tuple[str, ...]
+    """The names under which that file is read."""
+    see: str
+    """The command that lists them."""
+    remove: str
+    """The command that removes one."""
+
+    def fits(self, operation: Operation) -> Refusal | None:
+        """Whether there is such an operation here at all."""
+        ...
+
+    def decide(
+        self, actor: Actor, act: Act, origin: Origin, *, pinned: bool = False
+    ) -> Decision: ...
+
+    def refusal(
+        self, actor: Actor, act: Act, origin: Origin, name: str, *, pinned: bool
+    ) -> Refusal: ...
+
+    def asked(
+        self, actor: Actor, act: Act, origin: Origin, name: str, decision: Decision
+    ) -> Refusal: ...
+
+    def check(self, text: str, folder: str) -> list[Problem]:
+        """What is wrong with the text of the file, to the letter."""
+        ...
+
+    def measure(self, files: Files, skill: Skill) -> tuple[Measure, ...]: ...
+
+    def around(self, root: str) -> Neighbours | None:
+        """Who knows the others in the place `root`; None leaves that to the library."""
+        ...
+
+    def repeats(self, new: Skill, others: Iterable[Skill]) -> Refusal | None:
+        """Whether `new` says what one of `others` says."""
+        ...
+
+    def is_machines(self, change: Change) -> bool:
+        """Whether the scan must treat what `change` writes as a machine's, whatever it says."""
+        ...
+
+    def never(self, rule: str) -> bool:
+        """Whether what the scan found by `rule` is refused whoever wrote it."""
+        ...
+
+
+class _SkillRules:
+    noun = "skill"
+    file = SKILL_FILE
+    names: tuple[str, ...] = SKILL_FILE_NAMES
+    see = "tacit list"
+    remove = "tacit rm"
+
+    def fits(self, operation: Operation) -> Refusal | None:
+        return None
+
+    def decide(self, actor: Actor, act: Act, origin: Origin, *, pinned: bool = False) -> Decision:
+        return decide(actor, act, origin, pinned=pinned)
+
+    def refusal(
+        self, actor: Actor, act: Act, origin: Origin, name: str, *, pinned: bool
+    ) -> Refusal:
+        return policy_refusal(actor, act, origin, name, pinned=pinned)
+
+    def asked(
+        self, actor: Actor, act: Act, origin: Origin, name: str, decision: Decision
+    ) -> Refusal:
+        return consent_needed(actor, act, origin, name, decision)
+
+    def check(self, text: str, folder: str) -> list[Problem]:
+        return skill_lint.check_standard(text, folder)
+
+    def measure(self, files: Files, skill: Skill) -> tuple[Measure, ...]:
+        return measure_skill(files, skill)
+
+    def around(self, root: str) -> Neighbours | None:
+        return None
+
+    def repeats(self, new: Skill, others: Iterable[Skill]) -> Refusal | None:
+        found = neighbours.nearest_duplicate(new, others)
+        return neighbours.duplicate_refusal(new, found) if found else None
+
+    def is_machines(self, change: Change) -> bool:
+        return False
+
+    def never(self, rule: str) -> bool:
+        return False
+
+
+SKILL_RULES: Rules = _SkillRules()
+
+
+def rules_of(place: Place) -> Rules:
+    """The form of what lies in `place`."""
+    if place.kind == "facts":
+        from tacit.changes.facts import FACT_RULES
+
+        return FACT_RULES
+    return SKILL_RULES

@@ -10,12 +10,12 @@ import errno
 import os
 import stat
 
-from tacit.changes.contain import Folder, remove_tree
-from tacit.changes.files import Contents, File, Files
-from tacit.skills import archive
+from tacit.changes.change import Contents, File, Files
+from tacit.changes.containment import Folder, remove_tree
+from tacit.skills import library
 
 STAGE = ".tacit-stage"
-ARCHIVE = archive.FOLDER
+ARCHIVE = library.ARCHIVE_FOLDER
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -5,18 +5,20 @@ ways, and where that cannot be done the refusal says so and carries the merged t
 change like any other, so undoing it brings the change back.
 """
 
-from tacit.changes.case import KEY
-from tacit.changes.change import Change, Refusal
-from tacit.changes.contain import Folder
-from tacit.changes.edits import Unfit
-from tacit.changes.files import File, to_bytes
-from tacit.changes.form import SKILLS, Form, form_of
+from tacit.changes.change import Change, File, Refusal, bytes_of
+from tacit.changes.containment import Folder
+from tacit.changes.effect import FREE_ARCHIVE
+from tacit.changes.file_edits import Unfit, merge_files
 from tacit.changes.history import History, Version
-from tacit.changes.merge import merge
 from tacit.changes.place import Place
-from tacit.changes.plan import Action
-from tacit.changes.policy import Act
-from tacit.changes.standing import Standing, look, look_archived, parse_files
+from tacit.changes.policy import SKILL_RULES, Act, Rules, rules_of
+from tacit.changes.skill_state import (
+    Action,
+    SkillState,
+    parse_skill_files,
+    read_archived,
+    read_state,
+)
 
 
 class Conflict(Unfit):
@@ -28,7 +30,7 @@ class Conflict(Unfit):
 
 
 def undo_actions(
-    root: Folder, history: History, versions: list[Version], form: Form = SKILLS
+    root: Folder, history: History, versions: list[Version], form: Rules = SKILL_RULES
 ) -> list[Action]:
     """The actions that take back a change, given its commits. Raises `Unfit` or `Conflict`."""
     return _Undo(root, history, versions, form).actions()
@@ -38,7 +40,7 @@ def rollback_action(root: Folder, history: History, skill: str, version: Version
     """The action that makes `skill` what it was in `version`. Raises `Unfit`."""
     if version.record.state == "gone":
         raise _unfit("gone-then", f"'{skill}' was not there in {version.id[:12]}", "choose another")
-    standing = look(root, history, skill)
+    standing = read_state(root, history, skill)
     files = history.files(version)
     if standing.is_live and files == standing.contents.files:
         raise _unfit("no-change", f"'{skill}' is what it was in {version.id[:12]}", "nothing to do")
@@ -46,14 +48,14 @@ def rollback_action(root: Folder, history: History, skill: str, version: Version
     return Action(standing=standing, kind=kind, state="live", files=files)  # type: ignore[arg-type]
 
 
-def check_policy(place: Place, change: Change, actions: list[Action]) -> None:
+def check_undo(place: Place, change: Change, actions: list[Action]) -> None:
     """Taking back is changing: a machine may do it where it may edit. Raises `Unfit`."""
-    form = form_of(place)
+    form = rules_of(place)
     for action in actions:
         standing = action.standing
         act: Act = "delete" if action.kind == "delete" else "edit"
         files = standing.contents.files or action.files
-        origin = place.origin(parse_files(files, standing.skill, form.names))
+        origin = place.origin(parse_skill_files(files, standing.skill, form.names))
         if form.decide(change.actor, act, origin, pinned=standing.pinned) in ("refuse", "propose"):
             words = form.refusal(change.actor, act, origin, standing.skill, pinned=standing.pinned)
             raise Unfit(words)
@@ -74,7 +76,9 @@ def already_undone(history: History, versions: list[Version]) -> str:
 
 
 class _Undo:
-    def __init__(self, root: Folder, history: History, versions: list[Version], form: Form) -> None:
+    def __init__(
+        self, root: Folder, history: History, versions: list[Version], form: Rules
+    ) -> None:
         self.form = form
         self.root = root
         self.history = history
@@ -89,7 +93,7 @@ class _Undo:
 
     def _opposite(self, version: Version) -> Action:
         record = version.record
-        standing = look(self.root, self.history, record.skill)
+        standing = read_state(self.root, self.history, record.skill)
         match record.kind:
             case "baseline":
                 raise _unfit(
@@ -102,7 +106,7 @@ class _Undo:
             case "archive":
                 return self._unarchive(version)
             case "restore":
-                return self._leave(version, standing, "archive", KEY)
+                return self._leave(version, standing, "archive", FREE_ARCHIVE)
         if record.state == "gone":
             return self._bring_back(version, standing)
         if not self._was_live(version):
@@ -112,7 +116,7 @@ class _Undo:
     def _was_live(self, version: Version) -> bool:
         return bool(version.parent) and version.record.was == "live"
 
-    def _edit_back(self, version: Version, standing: Standing) -> Action:
+    def _edit_back(self, version: Version, standing: SkillState) -> Action:
         self._check_live(version, standing)
         files = self._merged(version, self._before(version), standing)
         if files == standing.contents.files:
@@ -123,7 +127,7 @@ class _Undo:
             )
         return Action(standing=standing, kind="edit", state="live", files=files)
 
-    def _bring_back(self, version: Version, standing: Standing) -> Action:
+    def _bring_back(self, version: Version, standing: SkillState) -> Action:
         if standing.is_live:
             raise _unfit(
                 "exists",
@@ -135,7 +139,7 @@ class _Undo:
         files = self._before(version)
         return Action(standing=standing, kind="create", state="live", files=files)
 
-    def _leave(self, version: Version, standing: Standing, kind: str, state: str) -> Action:
+    def _leave(self, version: Version, standing: SkillState, kind: str, state: str) -> Action:
         self._check_live(version, standing)
         if state == "gone" and standing.tree != version.tree:
             raise _unfit(
@@ -149,14 +153,14 @@ class _Undo:
 
     def _unarchive(self, version: Version) -> Action:
         key = version.record.state.partition(":")[2]
-        archived = look_archived(self.root, self.history, key)
+        archived = read_archived(self.root, self.history, key)
         if archived is None:
             raise _unfit(
                 "not-archived",
                 f"'{key}' is no longer in the archive",
                 f"go back to a version of it: tacit rollback {version.record.skill}",
             )
-        if look(self.root, self.history, archived.skill).is_live:
+        if read_state(self.root, self.history, archived.skill).is_live:
             raise _unfit(
                 "exists",
                 f"a skill '{archived.skill}' is there again",
@@ -166,7 +170,7 @@ class _Undo:
             standing=archived, kind="restore", state="live", files=archived.contents.files
         )
 
-    def _unpin(self, version: Version, standing: Standing) -> Action:
+    def _unpin(self, version: Version, standing: SkillState) -> Action:
         self._check_live(version, standing)
         pin = version.record.kind == "pin"
         if standing.pinned != pin:
@@ -179,10 +183,10 @@ class _Undo:
         )
 
     def _rename_back(self, version: Version) -> list[Action]:
-        standing = look(self.root, self.history, version.record.skill)
+        standing = read_state(self.root, self.history, version.record.skill)
         self._check_live(version, standing)
         old = version.record.partner
-        target = look(self.root, self.history, old)
+        target = read_state(self.root, self.history, old)
         if target.is_live:
             raise _unfit("exists", f"a skill '{old}' is there again", "rename that one first")
         leaving = next(v for v in self.versions if v.record.kind == "renamed")
@@ -200,10 +204,12 @@ class _Undo:
         return [away, arrive]
 
     def _merged(
-        self, version: Version, before: dict[str, File], standing: Standing
+        self, version: Version, before: dict[str, File], standing: SkillState
     ) -> dict[str, File]:
         labels = ("as it is now", f"without {version.record.change}")
-        merged = merge(self.history.files(version), standing.contents.files, before, labels=labels)
+        merged = merge_files(
+            self.history.files(version), standing.contents.files, before, labels=labels
+        )
         if not merged.conflicts:
             return merged.files
         found = Refusal(
@@ -213,12 +219,12 @@ class _Undo:
             f" in {', '.join(merged.conflicts)}",
             "undo those first, or take the merged text that comes with this and mend it",
         )
-        raise Conflict(found, to_bytes(merged.files))
+        raise Conflict(found, bytes_of(merged.files))
 
     def _before(self, version: Version) -> dict[str, File]:
         return self.history.files(self.history.version(version.parent)) if version.parent else {}
 
-    def _check_live(self, version: Version, standing: Standing) -> None:
+    def _check_live(self, version: Version, standing: SkillState) -> None:
         if not standing.is_live:
             raise _unfit(
                 "not-there",

@@ -1,24 +1,206 @@
-"""The digest of a session: what a reviewer reads in place of the transcript.
+"""The digest of a session, read in place of the transcript, and the session page by page.
 
-What stands out comes first, by counting; then what happened, in order: the user's words whole,
+What stands out by counting comes first; then what happened, in order: the user's words whole,
 calls with their arguments, failures with the lines that matter, the rest cut or left out to fit a
-budget. Every piece says where it came from (see `digest_blocks.py`), and what was left out says on
-which page it can be read (`pages.py`).
+budget. What was left out says on which page it can be read. Each piece begins with a mark that
+carries a word found nowhere in the session and ends at the next mark, so nothing inside can close
+a fence or open another; what a tool printed is closed by a mark as well.
 """
 
+import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import msgspec
 
-from tacit.base.terminal import one_line
-from tacit.learn.counting import Finding
-from tacit.learn.digest_blocks import SHORT, Block, Fence, blocks
-from tacit.learn.pages import Pages, pages
-from tacit.learn.signals import Signal, signals
-from tacit.learn.telling import clean
-from tacit.traces import derived
-from tacit.traces.trace import Trace
+from tacit.base.display import one_line
+from tacit.learn.excerpts import arguments_excerpt, clean, cut, failure_excerpt, first_and_last
+from tacit.learn.findings import Finding, Signal, session_signals
+from tacit.traces import observations
+from tacit.traces.trace import (
+    REFUSED,
+    Activation,
+    Compaction,
+    Step,
+    Subagent,
+    Text,
+    ToolCall,
+    Trace,
+)
+
+Origin = Literal["user", "agent", "call", "output", "note"]
+"""`user`: their words. `agent`: what it said. `call`: what it did. `output`: what a tool printed,
+which nobody vouches for. `note`: ours."""
+
+PASTE = 6000
+"""A message of the user's longer than this holds something pasted, and is cut in the middle."""
+
+
+class Lengths(msgspec.Struct, frozen=True):
+    """How much of each thing is told."""
+
+    text: int
+    arguments: int
+    value: int
+    fine: int
+    failed: int
+
+
+SHORT = Lengths(text=320, arguments=420, value=160, fine=120, failed=700)
+LONG = Lengths(text=4000, arguments=6000, value=3000, fine=4000, failed=6000)
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One thing that happened. `step` is its number: `3` a prompt, `3.2` the second step."""
+
+    origin: Origin
+    step: str
+    title: str
+    body: str
+    failed: bool = False
+
+
+class Fence:
+    """The marks around what came from a session."""
+
+    def __init__(self, trace: Trace) -> None:
+        data = msgspec.json.encode(trace, enc_hook=str)
+        text = data.decode("utf-8", "replace")
+        number = 0
+        while True:
+            seed = data + number.to_bytes(4, "big")
+            self.word = "k" + hashlib.blake2b(seed, digest_size=3).hexdigest()
+            if self.word not in text:
+                break
+            number += 1
+
+    def around(self, block: Block) -> str:
+        """`block` behind its mark; an output between two."""
+        title = f" {block.title}" if block.title else ""
+        opening = f"<{self.word} {block.origin} {block.step}{title}>"
+        if block.origin == "output":
+            return f"{opening}\n{block.body}\n</{self.word}>"
+        return f"{opening} {block.body}"
+
+
+def blocks(trace: Trace, lengths: Lengths = SHORT) -> Iterator[Block]:
+    """Everything that happened, in order."""
+    for turn in trace.turns:
+        if turn.prompt:
+            most = PASTE if lengths is SHORT else 4 * PASTE
+            yield Block("user", f"{turn.number}", "", cut(clean(turn.prompt.strip()), most))
+        for number, step in enumerate(turn.steps, 1):
+            yield from _step(step, f"{turn.number}.{number}", lengths)
+
+
+def _step(step: Step, name: str, lengths: Lengths) -> Iterator[Block]:
+    match step:
+        case Text(text=text) if text.strip():
+            yield Block("agent", name, "", cut(clean(text.strip()), lengths.text))
+        case ToolCall():
+            yield from _call(step, name, lengths)
+        case Activation(name=skill):
+            yield Block("note", name, "", f"the skill {one_line(skill)[:80]} was loaded")
+        case Compaction():
+            yield Block("note", name, "", "the host replaced the history so far by a summary")
+        case Subagent(task=task):
+            yield Block("agent", name, "hands over", cut(clean(task.strip()), lengths.text))
+
+
+def _call(call: ToolCall, name: str, lengths: Lengths) -> Iterator[Block]:
+    given = call.arguments
+    command = observations.command_of(call) if call.kind == "shell" else ""
+    body = (
+        cut(clean(command.strip()), lengths.arguments)
+        if command
+        else arguments_excerpt(given, lengths.arguments, lengths.value)
+    )
+    yield Block("call", name, one_line(call.name)[:60], body, call.failed)
+    if call.error == REFUSED:
+        yield Block("note", name, "", "the user refused this call")
+    if not call.finished:
+        yield Block("note", name, "", "no result was recorded")
+        return
+    text = call.result if call.result.strip() else call.error
+    if not text.strip():
+        if call.failed:
+            yield Block("output", name, "failed, said nothing", "", True)
+        return
+    text = clean(text)
+    shown = (
+        failure_excerpt(text, lengths.failed) if call.failed else first_and_last(text, lengths.fine)
+    )
+    if lengths is LONG and not call.failed:
+        shown = cut(text.strip(), lengths.fine)
+    size = f", {len(text):,} characters" if len(shown) < len(text.strip()) else ""
+    state = "failed" if call.failed else "fine"
+    yield Block("output", name, f"{state}{size}", shown, call.failed)
+
+
+PAGE = 8000
+"""Characters of a page, about."""
+
+
+class Pages(msgspec.Struct, frozen=True):
+    """A session cut into pages. `starts` has the first step of each."""
+
+    texts: tuple[str, ...]
+    starts: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def page_of(self, step: str) -> int:
+        """The number of the page, from 1, on which `step` begins."""
+        wanted = _order(step)
+        found = 1
+        for number, start in enumerate(self.starts, 1):
+            if _order(start) > wanted:
+                break
+            found = number
+        return found
+
+
+def pages(trace: Trace, size: int = PAGE) -> Pages:
+    """`trace` in pages of about `size` characters. The same trace gives the same pages."""
+    fence = Fence(trace)
+    texts: list[list[str]] = [[]]
+    starts: list[str] = []
+    used = 0
+    for block in blocks(trace, LONG):
+        for part in _parts(block, size):
+            shown = fence.around(part)
+            if texts[-1] and used + len(shown) > size:
+                texts.append([])
+                used = 0
+            if not texts[-1]:
+                starts.append(part.step)
+            texts[-1].append(shown)
+            used += len(shown) + 1
+    if not texts[0]:
+        return Pages((), ())
+    return Pages(tuple("\n".join(page) for page in texts), tuple(starts))
+
+
+def _parts(block: Block, size: int) -> list[Block]:
+    """A block that is longer than a page in several, each between marks of its own."""
+    if len(block.body) <= size:
+        return [block]
+    bodies = [block.body[at : at + size] for at in range(0, len(block.body), size)]
+    replace = msgspec.structs.replace
+    return [
+        replace(
+            block, body=body, title=f"{block.title}, part {number} of {len(bodies)}".strip(", ")
+        )
+        for number, body in enumerate(bodies, 1)
+    ]
+
+
+def _order(step: str) -> tuple[int, int]:
+    turn, _, number = step.partition(".")
+    return int(turn), int(number or 0)
+
 
 LEAST, MOST = 3_000, 24_000
 """Between these the budget grows with the session."""
@@ -51,7 +233,7 @@ def digest(trace: Trace, *, budget: int = 0, findings: Iterable[Finding] = ()) -
     budget = budget or min(MOST, max(LEAST, size // SHARE))
     fence = Fence(trace)
     book = pages(trace)
-    found = signals(trace, findings)
+    found = session_signals(trace, findings)
     head = _head(trace, fence, found, book)
     every = list(blocks(trace, SHORT))
     room = budget - len(head)
@@ -78,7 +260,7 @@ def size_of(trace: Trace) -> int:
 
 
 def _head(trace: Trace, fence: Fence, found: list[Signal], book: Pages) -> str:
-    counts = derived.counts(trace)
+    counts = observations.counts(trace)
     head = trace.head
     about = [f"host {_short(head.host)}", f"model {_short(head.model) or 'unknown'}"]
     if head.ended:

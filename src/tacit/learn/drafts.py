@@ -1,14 +1,24 @@
-"""A finding as a SKILL.md: a draft that says of itself that it was made by counting."""
+"""Drafts: findings as skills that say they were made by counting, put into the inbox.
+
+A draft always waits for a person. Every session that was counted over gets a line in the ledger,
+so that the next run leaves it out.
+"""
 
 import os
 import re
+from collections.abc import Iterable
 from datetime import date
 
 import msgspec
 
-from tacit.base.terminal import one_line, plain
-from tacit.learn.counting import Failure, Finding
-from tacit.skills.naming import suggest
+from tacit.base.display import one_line, plain
+from tacit.changes.change import Actor, Create, Verdict, acting_as, make_change
+from tacit.changes.gate import Gate
+from tacit.changes.place import Place, project_place, user_place
+from tacit.learn.findings import FailedForm, Finding, count_findings
+from tacit.learn.ledger import Ledger
+from tacit.skills.skill import suggest_name
+from tacit.traces.store import Store, Stored
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -26,7 +36,7 @@ def draft(finding: Finding, today: date | None = None) -> Draft:
     where = _project(finding.project)
     count = len(finding.sessions)
     sessions = f"{count} session{'s' if count != 1 else ''}"
-    name = suggest(finding.name)
+    name = suggest_name(finding.name)
     if finding.steps:
         last = finding.purpose.split(" ", 1)[-1]
         about = f"The steps from {finding.steps[0].split()[0]} to {last} in {where}, in order"
@@ -76,7 +86,7 @@ def _body(finding: Finding) -> list[str]:
     return lines
 
 
-def _failure(failure: Failure, works: str) -> list[str]:
+def _failure(failure: FailedForm, works: str) -> list[str]:
     times = len(failure.seen)
     often = f"{times} time{'s' if times != 1 else ''}"
     why = f" with {_code(failure.error)}" if failure.error else ""
@@ -125,3 +135,71 @@ def _cut(text: str, most: int) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + _cut(text, 1000).replace("'", "''") + "'"
+
+
+COUNTING = "counting"
+_ASKS: tuple[Actor, ...] = ("distiller",)
+MOST_DRAFTS = 10
+"""Drafts that one run proposes; a person is to look at each."""
+
+
+class ProposedDraft(msgspec.Struct, frozen=True):
+    """A draft and what the gate said to it."""
+
+    draft: Draft
+    verdict: Verdict | None = None
+    """None in a dry run."""
+
+
+def draft_sessions(
+    store: Store, ledger: Ledger, chosen: list[Stored], *, dry_run: bool = False
+) -> list[ProposedDraft]:
+    """Draft what `chosen` show, together with the other sessions of their projects.
+
+    Every session of `chosen` gets a line in the ledger, so that the next run leaves it out.
+    """
+    projects = {stored.head.project for stored in chosen}
+    related = [s for s in store.sessions(limit=10_000) if s.head.project in projects]
+    drafts = [draft(finding) for finding in count_findings(store.trace(s.id) for s in related)]
+    new = {stored.id for stored in chosen}
+    drafts = [d for d in drafts if new.intersection(d.evidence)][:MOST_DRAFTS]
+    done = [ProposedDraft(d, None if dry_run else propose_draft(d)) for d in drafts]
+    if not dry_run:
+        _note(ledger, chosen, done)
+    return done
+
+
+def propose_draft(made: Draft) -> Verdict:
+    """Put a draft before the user: it waits in the inbox, whatever the other settings say."""
+    place = _place(made.project)
+    places = list({p.real: p for p in (place, user_place())}.values())
+    gate = Gate(places, always_ask=_ASKS)
+    with acting_as("distiller"):
+        change = make_change(
+            made.name,
+            Create({"SKILL.md": made.text.encode()}),
+            reason=made.reason,
+            evidence=made.evidence,
+            root=place.root,
+        )
+        return gate.propose(change)
+
+
+def _place(project: str) -> Place:
+    """The project's own skills, where the project is still there; else the user's."""
+    return project_place(project) if project and os.path.isdir(project) else user_place()
+
+
+def _note(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft]) -> None:
+    for stored in chosen:
+        own = [p for p in done if stored.id in p.draft.evidence and p.verdict is not None]
+        waiting = [p for p in own if p.verdict and p.verdict.outcome == "proposed"]
+        if waiting:
+            names = ", ".join(p.draft.name for p in waiting)
+            changes = tuple(p.verdict.change for p in waiting if p.verdict)
+            ledger.record(stored, COUNTING, "proposed", f"drafts in the inbox: {names}", changes)
+        elif own and own[0].verdict is not None:
+            ledger.record(stored, COUNTING, "refused", own[0].verdict.explain())
+        else:
+            reason = "no failure was mended, nothing was put right, and nothing recurs"
+            ledger.record(stored, COUNTING, "nothing", reason)

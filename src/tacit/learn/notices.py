@@ -1,9 +1,9 @@
-"""What the user is to be told of the work in the background: stored, and told once on each face.
+"""Notices: what the user is told of the work in the background, stored, and told once on each face.
 
-Owns the tables `notices` and `told` in tacit.db, and the line for the shell's prompt. The faces are
-the chat, `tacit inbox`, the prompt, and the desktop where `learn.notify` is set. A notice is one
-line: what happened, the command that shows it, the command that takes it back. Which changes make
-a notice is `noticing.py`'s.
+Owns the tables `notices` and `told` in tacit.db, and the line for the shell's prompt. The faces
+are the chat, `tacit inbox`, the prompt, and the desktop where `learn.notify` is set. A notice is
+one line: what happened, the command that shows it, the command that takes it back. Which changes
+make a notice is decided in `announcements`.
 
 A question that has been answered meanwhile is told no more. Nothing here raises into the work that
 it speaks of: what cannot be stored is not told.
@@ -18,10 +18,9 @@ from typing import Literal, TypeVar
 import msgspec
 
 from tacit.base import database, paths, prompt_line
+from tacit.base.display import fit, one_line
 from tacit.base.errors import TacitError
-from tacit.base.sections import LearnSettings
-from tacit.base.settings import load
-from tacit.base.terminal import fit, one_line
+from tacit.base.settings import LearnSettings, load_settings
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
@@ -29,7 +28,7 @@ Kind = Literal[
 ]  # fmt: skip
 Face = Literal["chat", "inbox", "desktop"]
 
-STEPS = (
+NOTICE_STEPS = (
     """
     CREATE TABLE notices (
       id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at REAL NOT NULL, kind TEXT NOT NULL,
@@ -296,7 +295,7 @@ def _write_prompt(found: tuple[Notice, ...]) -> None:
 
 
 def _notify(notice: Notice) -> None:
-    from tacit.learn.desktop import notify
+    from tacit.learn.announcements import notify
 
     if notify("Tacit", line(notice)):
         now = datetime.now(UTC).timestamp()
@@ -312,7 +311,7 @@ def _notify(notice: Notice) -> None:
 def settings() -> LearnSettings:
     """What the user set; the defaults where that cannot be read."""
     try:
-        return load().settings.learn
+        return load_settings().settings.learn
     except (TacitError, OSError):
         return LearnSettings()
 
@@ -321,7 +320,7 @@ def _done(work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
     """What `work` gives in a transaction, or `otherwise` where the database cannot be used."""
     try:
         with closing(database.connect(wait=5.0)) as connection:
-            database.migrate(connection, "notices", STEPS)
+            database.migrate(connection, "notices", NOTICE_STEPS)
             with database.transaction(connection):
                 return work(connection)
     except (TacitError, sqlite3.Error, OSError):

@@ -3,14 +3,98 @@
 Within a budget of characters, whole descriptions or none, the most useful first. It is a pure
 function of what it is given, so it stays the same to the byte while the library does, and a
 conversation's prompt prefix with it.
+
+Also the patterns for files that skills write under `paths` (`src/**/*.py`, `*.{ts,tsx}`). They come
+from other people, so matching takes time by the length of pattern and path, whatever they say.
 """
 
-from collections.abc import Iterable
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
-from tacit.skills.globs import matches
 from tacit.skills.library import Entry
+
+# A longer pattern fits nothing.
+_LONGEST = 500
+# With more ways to choose than this, braces are taken as they stand.
+_MOST_CHOICES = 256
+
+
+def matches_glob(path: str, pattern: str) -> bool:
+    """Whether the relative `path` fits. A pattern without `/` fits a name at any depth.
+
+    `*` and `?` stay within one folder; `**` as a whole part spans any number of them.
+    """
+    parts = path.replace("\\", "/").removeprefix("./").split("/")
+    return any(_fits(parts, wanted) for wanted in _compiled(pattern.removeprefix("./")))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> tuple[tuple[re.Pattern[str] | None, ...], ...]:
+    """Every choice of `pattern` as its parts; None stands for `**`."""
+    if pattern.endswith("/"):
+        pattern += "**"
+    choices = _choices(pattern) if len(pattern) <= _LONGEST else []
+    if len(choices) > _MOST_CHOICES:
+        choices = [pattern]
+    found = []
+    for choice in dict.fromkeys(choices):
+        texts = choice.split("/") if "/" in choice else ["**", choice]
+        parts = [None if text == "**" else _part(text) for text in texts]
+        # Two in a row say no more than one.
+        found.append(tuple(p for n, p in enumerate(parts) if p or not n or parts[n - 1]))
+    return tuple(found)
+
+
+def _part(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(fnmatch.translate(text))
+    except re.error:  # an odd pattern fits only itself
+        return re.compile(re.escape(text) + r"\Z")
+
+
+def _choices(pattern: str) -> list[str]:
+    """`a{b,c{d,e}}` as `ab`, `acd`, `ace`. Braces without a comma or a partner are plain text."""
+    for start in (at for at, c in enumerate(pattern) if c == "{"):
+        depth, cuts = 0, [start]
+        for at in range(start, len(pattern)):
+            c = pattern[at]
+            depth += (c == "{") - (c == "}")
+            if (c == "," and depth == 1) or not depth:
+                cuts.append(at)
+            if not depth:
+                break
+        if depth or len(cuts) < 3:
+            continue
+        inner = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
+        found: list[str] = []
+        for tail in _choices(pattern[cuts[-1] + 1 :]):
+            for middle in inner:
+                found.extend(pattern[:start] + head + tail for head in _choices(middle))
+                if len(found) > _MOST_CHOICES:
+                    return found
+        return found
+    return [pattern]
+
+
+def _fits(parts: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> bool:
+    """Part by part, remembering where in the path each part of the pattern may begin."""
+    places = {0}
+    for number, part in enumerate(wanted, 1):
+        if part is None and number == len(wanted):
+            return min(places) < len(parts)  # something in the folder, not the folder
+        if part is None:
+            places = set(range(min(places), len(parts) + 1))
+        else:
+            places = {at + 1 for at in places if at < len(parts) and part.match(parts[at])}
+        if not places:
+            return False
+    return len(parts) in places
+
 
 HEADING = "## Skills"
 INTRODUCTION = (
@@ -21,7 +105,7 @@ SEARCH = "search_skills"
 _SMALLEST = 200
 
 
-class Order(msgspec.Struct, frozen=True):
+class CatalogueOrder(msgspec.Struct, frozen=True):
     """What comes before the order by name: pinned skills, then the project's, then recent ones."""
 
     pinned: tuple[str, ...] = ()
@@ -31,7 +115,7 @@ class Order(msgspec.Struct, frozen=True):
     """How the reader finds the rest: the name of a tool, or a command."""
 
 
-class Offer(msgspec.Struct, frozen=True, gc=False):
+class CatalogueRow(msgspec.Struct, frozen=True, gc=False):
     """What a catalogue looks at; an `Entry` has all of it too."""
 
     name: str
@@ -49,10 +133,10 @@ class Catalogue(msgspec.Struct, frozen=True):
     more: int
 
 
-def catalogue(
-    entries: Iterable[Entry | Offer],
+def make_catalogue(
+    entries: Iterable[Entry | CatalogueRow],
     budget: int,
-    order: Order | None = None,
+    order: CatalogueOrder | None = None,
     touched: tuple[str, ...] = (),
 ) -> Catalogue:
     """The block for `entries` in at most `budget` characters.
@@ -61,7 +145,7 @@ def catalogue(
     file of `touched` (relative to the project) fits. What does not fit the budget is counted, and
     the last line says how to find it.
     """
-    order = order or Order()
+    order = order or CatalogueOrder()
     offered = [e for e in entries if e.model_invocable and _is_near(e, touched)]
     offered.sort(key=_rank(order))
     used = len(f"{HEADING}\n\n{INTRODUCTION}\n\n") + len(_more(len(offered), order.search))
@@ -87,7 +171,7 @@ def _more(count: int, search: str) -> str:
     return f"{count:,} more {noun} can be found with {search}.\n"
 
 
-def _rank(order: Order) -> "_Key":
+def _rank(order: CatalogueOrder) -> "_Key":
     return _Key(
         {name: number for number, name in enumerate(order.pinned)},
         {name: number for number, name in enumerate(order.recent)},
@@ -101,7 +185,7 @@ class _Key:
         self._pinned = pinned
         self._recent = recent
 
-    def __call__(self, entry: Entry | Offer) -> tuple[int, int, int, bool, str]:
+    def __call__(self, entry: Entry | CatalogueRow) -> tuple[int, int, int, bool, str]:
         name = entry.name
         never = len(self._recent)
         return (
@@ -113,5 +197,5 @@ class _Key:
         )
 
 
-def _is_near(entry: Entry | Offer, touched: tuple[str, ...]) -> bool:
-    return not entry.paths or any(matches(path, p) for p in entry.paths for path in touched)
+def _is_near(entry: Entry | CatalogueRow, touched: tuple[str, ...]) -> bool:
+    return not entry.paths or any(matches_glob(path, p) for p in entry.paths for path in touched)

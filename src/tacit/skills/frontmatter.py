@@ -1,8 +1,8 @@
 """The head of a SKILL.md: finding it, and getting values out of it however it is written.
 
-Strict YAML first. Where that fails, each top-level key is parsed on its own, and a value that
-still makes no sense is taken as the text that stands there. Nothing raises; what had to be bent
-is a list of problems. Scalars stay strings, so `version: 1.0` and `name: no` keep their spelling.
+Strict YAML first. Where that fails, each top-level key is parsed on its own, and a value that YAML
+still refuses is taken as the text that stands there. Nothing raises; whatever had to be guessed is
+reported as a problem. Scalars stay strings, so `version: 1.0` and `name: no` keep their spelling.
 """
 
 import re
@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from tacit.skills.problems import problem
-from tacit.skills.skill import Problem
+from tacit.skills.skill import Problem, problem
 
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _FENCE = re.compile(r"^---[ \t]*$", re.M)

@@ -1,13 +1,14 @@
-"""The persistent index: what the heads of all skills below a root say, without reading them again.
+"""The index: what the heads of all skills below a root say, without reading them again.
 
 One file a root in the cache folder, written whole and swapped in, so any number of processes may
-read and write it; it is only ever a shortcut. A warm load costs a stat a skill and a stat a
-category, and imports nothing: plain values in Python's own marshal format, behind a checksum and
-the interpreter's version. A file that fails either is built again. The values stand in columns,
-and those that a list of skills does without stay packed until somebody asks for whole rows.
+read and write it. It is only ever a shortcut; reading the skills themselves is `index_builder.py`'s.
+A warm load costs a stat a skill and a stat a category, and `tacit list` waits for it, so nothing
+heavy is imported: plain values in Python's marshal format, behind a checksum and the interpreter's
+version. A file that fails either is built again. The values stand in columns, and those that a
+list of skills does not need stay packed until somebody asks for whole rows.
 
-An edit within the same tick of the clock as our look would go unnoticed by time stamps. So what
-changed less than two seconds before we looked is not believed the next time, and read again.
+Time stamps do not show an edit within the same tick of the clock as our look. So a file that
+changed less than two seconds before we looked is read again the next time.
 """
 
 import marshal
@@ -151,7 +152,7 @@ def load(root: str, cache: str) -> Snapshot:
             return known
     else:
         stale = None
-    from tacit.skills.indexing import build, refresh
+    from tacit.skills.index_builder import build, refresh
 
     fresh = build(root, known) if stale is None or known is None else refresh(known, stale)
     save(fresh, path)
@@ -166,8 +167,8 @@ def index_file(root: str, cache: str) -> str:
 
 def save(snapshot: Snapshot, path: str) -> None:
     """Write the index; where that fails (a full disk) the next load is slower, no more."""
+    from tacit.base.atomic_files import write_atomic
     from tacit.base.errors import Unwritable
-    from tacit.base.files import write_atomic
 
     content = (
         snapshot.root, snapshot.columns.content, snapshot.categories, snapshot.twice,

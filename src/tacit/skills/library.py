@@ -1,6 +1,10 @@
 """The library: every skill that can be reached from a working directory, and what a name means.
 
-Reads only. It leaves changing skills to the gate, and ranking by words to `search.py`.
+Also the skills that no library lists by itself: archived ones, in `.archive` of a skills folder,
+where a folder may bear a number (`notes~2`) when one of its name was archived before; and scheduled
+ones, which lie in the data folder as skills with a `schedule.json` beside them. Reads only. Changing
+skills is the gate's, ranking by words is `skill_search.py`'s, and schedules are `work/`'s: here only
+the names in them are read, so that lower layers know which skills must not be archived.
 """
 
 import os
@@ -12,19 +16,17 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tacit.base import paths
-from tacit.base.errors import NotFound
-from tacit.base.sections import Settings
-from tacit.base.settings import load as load_settings
+from tacit.base.errors import Damaged, NotFound
+from tacit.base.settings import Settings, load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
-from tacit.skills.naming import normal
-from tacit.skills.precedence import ACTIVE, rank, states
-from tacit.skills.scopes import Root, roots
-from tacit.skills.skill import LEARNED_SOURCE, Origin, Severity, Skill
+from tacit.skills.scopes import ACTIVE, Root, rank_skills, skill_roots, skill_states
+from tacit.skills.skill import LEARNED_SOURCE, Origin, Severity, Skill, normal_name
 
 if TYPE_CHECKING:
-    from tacit.skills.catalogue import Catalogue, Offer
-    from tacit.skills.search import Hit
+    from tacit.skills.catalogue import Catalogue, CatalogueRow
+    from tacit.skills.skill_search import Hit
+
 
 Scope = Literal["project", "user", "extra", "bundled"]
 State = Literal["active", "shadowed", "untrusted", "archived"]
@@ -74,7 +76,7 @@ class Library:
     def refresh(self) -> None:
         """Look at the disk again."""
         chosen = self.settings.skills
-        self.roots: list[Root] = roots(self.cwd, hosts=chosen.hosts, extra=chosen.paths)
+        self.roots: list[Root] = skill_roots(self.cwd, hosts=chosen.hosts, extra=chosen.paths)
         self.snapshots: list[tuple[Root, Snapshot]] = [
             (root, index.load(root.path, self.cache)) for root in self.roots
         ]
@@ -84,7 +86,7 @@ class Library:
     @cached_property
     def entries(self) -> list[Entry]:
         """Every skill once, in order of precedence."""
-        ranked, also = rank(self.snapshots)
+        ranked, also = rank_skills(self.snapshots)
         return [
             entry_of(root, row, state, real, also.get(real, ()))
             for root, row, state, real in ranked
@@ -121,7 +123,7 @@ class Library:
         """As `get`, but None where there is no such skill."""
         if (os.sep in name or name == ".") and (entry := self._at(name)) is not None:
             return entry
-        wanted = normal(name)
+        wanted = normal_name(name)
         folded = wanted.casefold()
         names, aliases = self._meanings
         places = ((names, wanted), (aliases, name), (aliases, wanted))
@@ -133,7 +135,7 @@ class Library:
 
     def read(self, name: str) -> Skill:
         """The whole skill that `name` means."""
-        from tacit.skills.reading import read_skill
+        from tacit.skills.skill_file import read_skill
 
         entry = self.get(name)
         return read_skill(Path(entry.folder) / entry.file)
@@ -155,14 +157,14 @@ class Library:
 
         names, aliases = self._meanings
         known = sorted({*names, *aliases})
-        return difflib.get_close_matches(normal(name).lower(), known, most)
+        return difflib.get_close_matches(normal_name(name).lower(), known, most)
 
     def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
         """The skills that fit `query` best; a few words or a whole task description.
 
         `archived`: also those that were put away.
         """
-        from tacit.skills.search import Search
+        from tacit.skills.skill_search import Search
 
         return Search(self, archived=archived).find(query, limit)
 
@@ -175,22 +177,26 @@ class Library:
         touched: Iterable[str] = (),
     ) -> "Catalogue":
         """The block that tells a model which skills there are; see `catalogue.py`."""
-        from tacit.skills.catalogue import Order, catalogue
+        from tacit.skills.catalogue import CatalogueOrder, make_catalogue
 
         most = self.settings.catalogue.budget if budget is None else budget
-        order = Order(pinned=tuple(pinned), recent=tuple(recent))
-        return catalogue(self._offers(), most, order, tuple(touched))
+        order = CatalogueOrder(pinned=tuple(pinned), recent=tuple(recent))
+        return make_catalogue(self._offers(), most, order, tuple(touched))
 
-    def _offers(self) -> "list[Offer]":
+    def _offers(self) -> "list[CatalogueRow]":
         """What the catalogue needs of the active skills, without making an entry of each."""
-        from tacit.skills.catalogue import Offer
+        from tacit.skills.catalogue import CatalogueRow
 
         offers = []
-        for (root, snapshot), marks in zip(self.snapshots, states(self.snapshots), strict=True):
+        for (root, snapshot), marks in zip(
+            self.snapshots, skill_states(self.snapshots), strict=True
+        ):
             known, scope = snapshot.columns, root.scope
             hidden = {n for n, flags in known.flags.items() if flags & index.NO_MODEL}
             offers += [
-                Offer(name, description, scope, number not in hidden, known.paths.get(number, ()))
+                CatalogueRow(
+                    name, description, scope, number not in hidden, known.paths.get(number, ())
+                )
                 for number, (name, description, state) in enumerate(
                     zip(known.names, known.descriptions, marks, strict=True)
                 )
@@ -199,10 +205,10 @@ class Library:
         return offers
 
     def _at(self, path: str) -> Entry | None:
-        from tacit.skills.reading import FILE_NAMES
+        from tacit.skills.skill_file import SKILL_FILE_NAMES
 
         path = os.path.expanduser(path)
-        if os.path.basename(path) in FILE_NAMES:
+        if os.path.basename(path) in SKILL_FILE_NAMES:
             path = os.path.dirname(path)
         real = os.path.realpath(os.path.join(self.cwd, path))
         return next((entry for entry in self.entries if entry.real == real), None)
@@ -242,3 +248,113 @@ def _origin(scope: str, row: Row) -> Origin:
     if row[index.SOURCE] == LEARNED_SOURCE:
         return "learned"
     return "installed" if scope == "extra" else "user"
+
+
+ARCHIVE_FOLDER = ".archive"
+
+
+def archive_snapshots(library: "Library") -> list[tuple[Root, Snapshot]]:
+    """What lies in the archives of a library's own folders; not of those that are not trusted."""
+    found = []
+    for root in library.roots:
+        path = os.path.join(root.path, ARCHIVE_FOLDER)
+        if root.trusted and os.path.isdir(path):
+            there = Root(path, root.scope, root.host, project=root.project)
+            found.append((there, index.load(path, library.cache)))
+    return found
+
+
+def archived_entries(archives: list[tuple[Root, Snapshot]]) -> "list[Entry]":
+    """Every archived skill, as the library would list it."""
+
+    return [
+        entry_of(root, row, "archived", os.path.join(root.path, row[index.FOLDER]), ())
+        for root, snapshot in archives
+        for row in snapshot.rows
+    ]
+
+
+def archived_named(library: "Library", name: str) -> "list[Entry]":
+    """The archived skills called `name`, by their own name or their folder's, the newest first."""
+    wanted = name.split("~", 1)[0]
+    found = [
+        entry
+        for entry in archived_entries(archive_snapshots(library))
+        if name in (entry.name, os.path.basename(entry.folder))
+        or wanted == os.path.basename(entry.folder).split("~", 1)[0]
+    ]
+    return sorted(found, key=lambda entry: (len(entry.folder), entry.folder), reverse=True)
+
+
+SCHEDULE_FILE = "schedule.json"
+
+
+class _ScheduledNames(msgspec.Struct, frozen=True):
+    skills: tuple[str, ...] = ()
+
+
+def scheduled_folder() -> str:
+    """Where scheduled skills lie."""
+    return os.path.join(paths.folders().data, "scheduled")
+
+
+def skills_in_use(*, strict: bool = False) -> dict[str, tuple[str, ...]]:
+    """The skills that schedules run, by name, each with the names of those schedules.
+
+    With `strict`, a schedule that cannot be read raises `Damaged`: it may need any of them.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    try:
+        names = sorted(os.listdir(scheduled_folder()))
+    except OSError:
+        return {}
+    for name in names:
+        for skill in () if name.startswith(".") else _skills_of_schedule(name, strict):
+            found[normal_name(skill)] = (*found.get(normal_name(skill), ()), name)
+    return found
+
+
+def scheduled_entry(name: str) -> "Entry | None":
+    """The scheduled skill called `name`, as a library would list it; no library does by itself."""
+    from hashlib import blake2b
+
+    from tacit.base.display import one_line
+    from tacit.skills.skill_file import parse_skill
+
+    here = os.path.join(scheduled_folder(), name)
+    if not name or name.startswith(".") or os.path.basename(name) != name:
+        return None
+    try:
+        with open(os.path.join(here, "SKILL.md"), "rb") as file:
+            data = file.read(1_000_000)
+    except OSError:
+        return None
+    return Entry(
+        name=name,
+        description=one_line(parse_skill(data, name).description),
+        folder=here,
+        scope="user",
+        origin="scheduled",
+        host="tacit",
+        state="active",
+        root=scheduled_folder(),
+        real=os.path.realpath(here),
+        model_invocable=False,
+        digest=blake2b(data, digest_size=8).hexdigest(),
+    )
+
+
+def used_by_schedules(skill: str) -> tuple[str, ...]:
+    """The schedules that run the skill called `skill`."""
+    return skills_in_use().get(normal_name(skill), ())
+
+
+def _skills_of_schedule(name: str, strict: bool) -> tuple[str, ...]:
+    path = os.path.join(scheduled_folder(), name, SCHEDULE_FILE)
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(1_000_000), type=_ScheduledNames).skills
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        if strict and os.path.isdir(os.path.dirname(path)):
+            raise Damaged(f"the schedule '{name}' cannot be read: {error}") from error
+        return ()

@@ -1,8 +1,9 @@
-"""Learned skills where an agent looks for them: links into `.agents/skills`, never copies.
+"""Links to learned skills, for agents that do not read `.agents/skills`.
 
-Most agents read `.agents/skills` themselves. Claude Code reads only `.claude/skills`, so it gets
-a relative link for each learned skill, in the user's folder and in trusted projects. A link is
-made only where nothing is, remembered, and removed only while it is still as it was made.
+Most agents read that folder themselves. Claude Code reads only `.claude/skills`, so it gets a
+relative link for each learned skill, never a copy, in the user's folder and in trusted projects. A
+link is made only where nothing is, recorded, and removed only while it is still as it was made.
+When links are made is `work/`'s decision.
 """
 
 import os
@@ -12,14 +13,13 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from tacit.base import paths
+from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import Unwritable
-from tacit.base.files import write_atomic
-from tacit.base.locks import locked
 from tacit.skills.library import Entry, Library
-from tacit.traces.connect.change import missing_folders
-from tacit.traces.hosts.places import PLACES, SHARED
+from tacit.traces.connector import missing_folders
+from tacit.traces.host_folders import HOST_FOLDERS, SHARED_FOLDERS
 
-LINKED = ("claude-code",)
+LINKED_HOSTS = ("claude-code",)
 """The hosts that do not read `.agents/skills` and follow links."""
 
 
@@ -45,9 +45,9 @@ class Linked(msgspec.Struct, frozen=True):
 
 def link_into(host: str, cwd: str | None = None) -> Linked:
     """Link every learned skill into the host's folders; twice is the same as once."""
-    if host not in LINKED:
+    if host not in LINKED_HOSTS:
         return Linked()
-    with _alone():
+    with _lock():
         known = set(_load())
         removed = [link for link in known if link.host == host and _drop_dangling(link)]
         known = {link for link in known if link not in removed and _is_as_made(link)}
@@ -68,7 +68,7 @@ def link_into(host: str, cwd: str | None = None) -> Linked:
 
 def unlink_from(host: str) -> tuple[str, ...]:
     """Remove every link that was made for `host` and is still as it was made."""
-    with _alone():
+    with _lock():
         known = _load()
         ours = [link for link in known if link.host == host]
         gone = []
@@ -108,15 +108,19 @@ def _pass_on(folders: list[str], links: set[Link]) -> set[Link]:
 
 def _wanted(host: str, cwd: str) -> Iterator[tuple[str, Entry]]:
     """Each learned skill in a shared folder, and the host's folder beside it."""
-    place = next(place for place in PLACES if place.host == host)
+    place = next(place for place in HOST_FOLDERS if place.host == host)
     user = place.user_folders(paths.user_home())[0]
     for entry in Library(cwd).entries:
-        if entry.origin != "learned" or entry.host != SHARED.host or entry.state == "untrusted":
+        if (
+            entry.origin != "learned"
+            or entry.host != SHARED_FOLDERS.host
+            or entry.state == "untrusted"
+        ):
             continue
         if entry.scope == "user":
             folder = user
         else:
-            above = entry.root.removesuffix(os.sep + SHARED.project[0])
+            above = entry.root.removesuffix(os.sep + SHARED_FOLDERS.project[0])
             folder = os.path.join(above, place.project[0])
         if os.path.realpath(folder) != os.path.realpath(entry.root):  # linked as a whole already
             yield folder, entry
@@ -170,5 +174,5 @@ def _save(links: set[Link]) -> None:
         write_atomic(_file(), msgspec.json.encode(sorted(links)))
 
 
-def _alone() -> AbstractContextManager[None]:
+def _lock() -> AbstractContextManager[None]:
     return locked(_file() + ".lock", what="the list of links")

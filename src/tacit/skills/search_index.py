@@ -1,11 +1,16 @@
-"""The full-text index on disk: which skills it holds, and keeping it in step with the library.
+"""The full-text index on disk, and how text becomes the words in it.
 
-One index for all roots of this user, in the cache folder; each document knows its root, so a
-search looks only at the roots of its library. A manifest beside it says which version of which
-skill is inside, and what checksums its files have. The manifest is written after the index is
-committed: a kill in between means that some skills are put in once more, never that one is
-missing or there twice. Whatever is damaged is thrown away and built again, under a lock. Where
-nothing can be written, the index lives in memory.
+Words are the same for skills and queries: lower-cased runs of letters and digits, so `snake_case`,
+`kebab-case` and `dotted.names` fall apart by themselves; parts of camelCase are added beside the
+whole; runs of Chinese, Japanese and Korean, which are written without spaces, become pairs of
+characters.
+
+One index holds all roots of this user, in the cache folder; each document knows its root, so a
+search covers only the roots of its library. A manifest beside it says which version of which skill
+is inside, and the checksums of its files. The manifest is written after the index is committed: a
+kill in between means that some skills are put in once more, never that one is missing or there
+twice. Whatever is damaged is thrown away and built again, under a lock. Where nothing can be
+written, the index lives in memory.
 """
 
 import marshal
@@ -13,17 +18,109 @@ import os
 import re
 import shutil
 from binascii import crc32
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 
 import tantivy
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import Busy, TacitError
-from tacit.base.files import write_atomic
-from tacit.base.locks import locked
-from tacit.skills import index, words
+from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
-from tacit.skills.reading import parse_skill, read_bytes
+from tacit.skills.skill_file import parse_skill, read_skill_bytes
+
+_CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_CAMEL = re.compile(r"\b(?=[A-Za-z0-9]*[a-z][A-Z])[A-Za-z0-9]{4,40}\b")
+_CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]{2,}|[A-Z]{2,}|[0-9]+")
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.S | re.M)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+)", re.M)
+# Words that say nothing about what a skill is for.
+_STOP = (
+    "a an and are as at be but by can for from has have how i if in into is it its may more no not "
+    "of on or s so such t than that the their them then there these this to use used user users "
+    "using was we what when where which will with you your skill skills"
+)
+_LONGEST = 60
+
+
+def _analyzer(stem: bool) -> TextAnalyzer:
+    chain = TextAnalyzerBuilder(Tokenizer.simple())
+    chain = chain.filter(Filter.remove_long(_LONGEST)).filter(Filter.lowercase())
+    return (chain.filter(Filter.stemmer("english")) if stem else chain).build()
+
+
+EXACT_WORDS = _analyzer(stem=False)
+"""Words as they are."""
+STEMMED_WORDS = _analyzer(stem=True)
+"""English words cut to their stems."""
+
+
+def as_utf8(text: str) -> str:
+    """`text` without what stands for bytes that are not UTF-8, as in the names of some files."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def split_cjk(text: str, *, singles: bool = False) -> str:
+    """`text` with its CJK runs broken into pairs; with `singles`, into characters as well."""
+    if text.isascii():
+        return text
+    return _CJK_RUN.sub(_pairs_and_singles if singles else _pairs, text)
+
+
+def with_camel_parts(text: str) -> str:
+    """`text`, and after it the parts of its camelCase words."""
+    parts = [" ".join(_CAMEL_PART.findall(word)) for word in _CAMEL.findall(text)]
+    return f"{text} {' '.join(parts)}" if parts else text
+
+
+def headings(body: str) -> str:
+    """The Markdown headings of `body`, a line each; what looks like one in code does not count."""
+    if "#" not in body:
+        return ""
+    if "```" in body or "~~~" in body:
+        body = _FENCE.sub("", body)
+    return "\n".join(_HEADING.findall(body))
+
+
+def without_stop_words(counts: "Counter[str]", *, stemmed: bool = False) -> "Counter[str]":
+    """`counts` less the words that say nothing; unless there are no others.
+
+    In a large library such words weigh next to nothing anyway. In a small one they would decide.
+    """
+    stop = _stop_stems() if stemmed else _stop_words()
+    kept = Counter({word: count for word, count in counts.items() if word not in stop})
+    return kept or counts
+
+
+def content_stems(text: str) -> list[str]:
+    """The distinct stems of `text` that are not stop words, in order."""
+    stop = _stop_stems()
+    return [stem for stem in dict.fromkeys(STEMMED_WORDS.analyze(text)) if stem not in stop]
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    return frozenset(_STOP.split())
+
+
+@cache
+def _stop_stems() -> frozenset[str]:
+    return frozenset(STEMMED_WORDS.analyze(_STOP))
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match[0]
+    if len(run) == 1:
+        return f" {run} "
+    return " " + " ".join([run[i : i + 2] for i in range(len(run) - 1)]) + " "
+
+
+def _pairs_and_singles(match: re.Match[str]) -> str:
+    return _pairs(match) + " ".join(match[0]) + " "
+
 
 FORMAT = 2
 _HEAP = 64_000_000
@@ -155,15 +252,15 @@ class SearchIndex:
         gone: list[str] = []
         manifest = {root: dict(folders) for root, folders in self.manifest.items()}
         for root in [root for root in manifest if not os.path.isdir(root)]:
-            gone.extend(key_of(f"{root}/{folder}") for folder in manifest.pop(root))
+            gone.extend(document_key(f"{root}/{folder}") for folder in manifest.pop(root))
         for snapshot in snapshots:
             inside = manifest.get(snapshot.root, {})
             outside = {row[index.FOLDER]: row for row in snapshot.rows}
             changed = [row for f, row in outside.items() if inside.get(f) != row[index.DIGEST]]
             work.extend((snapshot.root, row) for row in changed)
-            gone.extend(key_of(f"{snapshot.root}/{f}") for f in inside if f not in outside)
+            gone.extend(document_key(f"{snapshot.root}/{f}") for f in inside if f not in outside)
             if self.manifest:  # also what the manifest does not know: a kill may have cut it off
-                gone.extend(key_of(f"{snapshot.root}/{row[index.FOLDER]}") for row in changed)
+                gone.extend(document_key(f"{snapshot.root}/{row[index.FOLDER]}") for row in changed)
             manifest[snapshot.root] = {f: row[index.DIGEST] for f, row in outside.items()}
         if not (work or gone):
             return
@@ -206,12 +303,12 @@ def _open(folder: str | None) -> tantivy.Index:
     opened = tantivy.Index(build.build(), path=folder)
     # No thread that watches the folder: an index is opened, used and let go.
     opened.config_reader("manual")
-    opened.register_tokenizer("exact", words.EXACT)
-    opened.register_tokenizer("stemmed", words.STEMMED)
+    opened.register_tokenizer("exact", EXACT_WORDS)
+    opened.register_tokenizer("stemmed", STEMMED_WORDS)
     return opened
 
 
-def key_of(path: str) -> str:
+def document_key(path: str) -> str:
     """What names the document of a skill folder; bytes that are not UTF-8 are written out."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -223,24 +320,24 @@ def _document(root: str, row: Row) -> tantivy.Document:
     the description twice, the headings once, so that their words weigh more, as stems. `cover`
     keeps the stems of name and description for the second look at the best candidates.
     """
-    name, description, body = words.speakable(row[index.NAME]), row[index.DESCRIPTION], ""
+    name, description, body = as_utf8(row[index.NAME]), row[index.DESCRIPTION], ""
     try:
-        data, size = read_bytes(os.path.join(root, row[index.FOLDER], row[index.FILE]))
+        data, size = read_skill_bytes(os.path.join(root, row[index.FOLDER], row[index.FILE]))
         skill = parse_skill(data, name, size=size)
         body = f"{skill.when_to_use}\n{skill.body}" if skill.when_to_use else skill.body
     except OSError:
         pass
-    folder_name = words.speakable(row[index.FOLDER].rpartition("/")[2])
+    folder_name = as_utf8(row[index.FOLDER].rpartition("/")[2])
     alias = "" if folder_name == name else folder_name
-    title = words.fold(words.with_parts(name), singles=True)
-    about = words.fold(words.with_parts(description), singles=True)
+    title = split_cjk(with_camel_parts(name), singles=True)
+    about = split_cjk(with_camel_parts(description), singles=True)
     document = tantivy.Document()
-    document.add_text("key", key_of(f"{root}/{row[index.FOLDER]}"))
-    document.add_text("root", key_of(root))
-    document.add_text("text", words.fold(f"{name}\n{alias}\n{description}\n{body}"))
-    heads = words.fold(words.headings(body), singles=True)
+    document.add_text("key", document_key(f"{root}/{row[index.FOLDER]}"))
+    document.add_text("root", document_key(root))
+    document.add_text("text", split_cjk(f"{name}\n{alias}\n{description}\n{body}"))
+    heads = split_cjk(headings(body), singles=True)
     document.add_text("meta", "\n".join([title] * 3 + [about] * 2 + [heads]))
-    stems = words.telling_stems
+    stems = content_stems
     document.add_bytes("cover", f"{' '.join(stems(title))}\n{' '.join(stems(about))}".encode())
     return document
 

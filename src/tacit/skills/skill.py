@@ -1,7 +1,14 @@
-"""The noun Skill: a folder with a SKILL.md, as it was read, with what is wrong with it."""
+"""The noun Skill: a folder with a SKILL.md, as it was read; what it may be called; and every
+problem that reading or checking one can report.
 
+The table of problems is also the source of `docs/problems.md`. Reading is `skill_file.py`'s,
+checking is `skill_lint.py`'s.
+"""
+
+import re
+import unicodedata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -63,3 +70,186 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
         """The gravest severity among the problems."""
         found = {problem.severity for problem in self.problems}
         return next((s for s in ("error", "warning", "note") if s in found), None)
+
+
+MAX_NAME = 64
+
+
+def normal_name(name: str) -> str:
+    """`name` in the one spelling that is compared and shown."""
+    return unicodedata.normalize("NFKC", name).strip()
+
+
+def name_faults(name: str) -> list[str]:
+    """What is wrong with the form of `name`, as ends of the sentence "the name …"."""
+    wrong = []
+    if name != name.lower():
+        wrong.append("has capital letters")
+    if name.startswith("-") or name.endswith("-"):
+        wrong.append("begins or ends with a hyphen")
+    if "--" in name:
+        wrong.append("has two hyphens in a row")
+    if not all(c.isalnum() or c == "-" for c in name):
+        wrong.append("has characters other than letters, digits and hyphens")
+    return wrong
+
+
+def suggest_name(name: str) -> str:
+    """A valid name as near to `name` as can be."""
+    name = "".join(c if c.isalnum() else "-" for c in normal_name(name).lower())
+    name = re.sub(r"-+", "-", name).strip("-")
+    return name[:MAX_NAME].strip("-") or "my-skill"
+
+
+class ProblemRule(NamedTuple):
+    """One kind of problem. `message` and `fix` are filled in by `problem`."""
+
+    severity: Severity
+    message: str
+    fix: str
+
+
+PROBLEM_RULES: dict[str, ProblemRule] = {
+    "no-frontmatter": ProblemRule(
+        "error",
+        "the file does not begin with a '---' line",
+        "begin it with the lines '---', 'name: …', 'description: …' and '---'",
+    ),
+    "space-before-frontmatter": ProblemRule(
+        "error",
+        "something stands before the opening '---'",
+        "delete what stands before the first '---'",
+    ),
+    "unclosed-frontmatter": ProblemRule(
+        "error",
+        "the frontmatter has no closing '---' line",
+        "put a line '---' after the last key",
+    ),
+    "long-head": ProblemRule(
+        "error",
+        "the frontmatter has {n:,} characters; only the first {most:,} were read",
+        "move what is not a key to the body",
+    ),
+    "bad-yaml": ProblemRule("error", "the frontmatter is not valid YAML: {why}", "{fix}"),
+    "not-a-mapping": ProblemRule(
+        "error",
+        "{what} is not a list of 'key: value' lines",
+        "write one 'key: value' a line",
+    ),
+    "repeated-key": ProblemRule(
+        "error", "'{key}' stands twice; the last one counts", "keep one of them"
+    ),
+    "bad-key": ProblemRule("error", "a key is not plain text", "write the key as a word"),
+    "no-name": ProblemRule("error", "the frontmatter has no name", "add 'name: {name}'"),
+    "bad-name": ProblemRule("error", "the name is empty or not text", "write 'name: {name}'"),
+    "long-name": ProblemRule(
+        "error", "the name has {n} characters; {most} are allowed", "shorten it, e.g. '{name}'"
+    ),
+    "name-form": ProblemRule("warning", "the name '{is_}' {wrong}", "write 'name: {name}'"),
+    "name-differs": ProblemRule(
+        "warning",
+        "the name is '{name}' but the folder is '{folder}'",
+        "rename the folder to '{name}', or write 'name: {folder}'; until then both find it",
+    ),
+    "file-case": ProblemRule("warning", "the file is called '{file}'", "rename it to SKILL.md"),
+    "no-description": ProblemRule(
+        "error",
+        "the frontmatter has no description",
+        "add 'description: what it does and when to use it'",
+    ),
+    "bad-description": ProblemRule(
+        "error",
+        "the description is empty or not text",
+        "write what the skill does and when to use it, in quotes",
+    ),
+    "long-description": ProblemRule(
+        "error",
+        "the description has {n:,} characters; {most:,} are allowed",
+        "shorten it, or move detail to the body",
+    ),
+    "bad-compatibility": ProblemRule(
+        "error", "'compatibility' is not text", "write it on one line"
+    ),
+    "long-compatibility": ProblemRule(
+        "error", "'compatibility' has {n} characters; {most} are allowed", "shorten it"
+    ),
+    "not-text": ProblemRule("warning", "'{key}' is not text", "write it on one line, in quotes"),
+    "not-a-flag": ProblemRule(
+        "warning",
+        "'{key}' is '{is_}', neither true nor false",
+        "write '{key}: true' or '{key}: false'",
+    ),
+    "unknown-key": ProblemRule(
+        "error",
+        "'{key}' is not a key of the standard",
+        "move it under 'metadata:'; the standard knows {allowed}",
+    ),
+    "flow-style": ProblemRule(
+        "error",
+        "'{{…}}' and '[…]' are not allowed in frontmatter",
+        "write one indented 'key: value' or '- item' a line",
+    ),
+    "yaml-anchor": ProblemRule(
+        "error", "anchors and aliases are not allowed", "write the value out"
+    ),
+    "yaml-tag": ProblemRule(
+        "error", "the YAML tag '{tag}' is not allowed", "delete it; put the value in quotes"
+    ),
+    "dashes-in-value": ProblemRule(
+        "note",
+        "'---' inside a value ends the frontmatter for some readers",
+        "write '--' or a dash there",
+    ),
+    "not-utf8": ProblemRule("error", "byte 0x{byte:02x} is not UTF-8", "save the file as UTF-8"),
+    "bom": ProblemRule(
+        "warning", "the file begins with a byte order mark", "save it as UTF-8 without BOM"
+    ),
+    "nul": ProblemRule("error", "the file holds NUL characters", "delete them; is it a text file?"),
+    "too-big": ProblemRule(
+        "error",
+        "the file has {n:,} bytes; only the first {most:,} were read",
+        "move the long parts to files under references/",
+    ),
+    "no-body": ProblemRule(
+        "warning", "nothing stands after the frontmatter", "write what to do, step by step"
+    ),
+    "long-body": ProblemRule(
+        "warning",
+        "the body has {n:,} lines; {most} are advised",
+        "move detail to files under references/ and link to them",
+    ),
+    "missing-file": ProblemRule(
+        "warning",
+        "it links to '{path}', which is not in the folder",
+        "add the file or mend the link",
+    ),
+    "link-outside": ProblemRule(
+        "warning", "it links to '{path}', outside its folder", "copy that file into the folder"
+    ),
+    "nested-skill": ProblemRule(
+        "warning",
+        "'{path}' is a skill inside this skill; it is not read as one",
+        "move it beside this folder",
+    ),
+    "broken-link": ProblemRule(
+        "warning", "'{path}' is a link to nothing", "remove it, or restore what it pointed to"
+    ),
+    "unreadable": ProblemRule(
+        "error", "the file cannot be read: {why}", "check its permissions and kind"
+    ),
+}
+
+
+def problem(
+    code: str, line: int, *, severity: Severity | None = None, file: str = "SKILL.md", **fill: Any
+) -> Problem:
+    """A problem of the kind `code` on `line`, its texts filled in."""
+    rule = PROBLEM_RULES[code]
+    return Problem(
+        line,
+        code,
+        severity or rule.severity,
+        rule.message.format(file=file, **fill),
+        rule.fix.format(file=file, **fill),
+        file,
+    )

@@ -1,4 +1,4 @@
-"""The public test kit: a scripted model, its server on loopback, real agents, a fake clock.
+"""The public test kit: a scripted model and its server, a fake clock, the host contract.
 
 Nothing here is used by the product itself. Importing this package only defines names; each is
 loaded when it is first used, so `python -m tacit.testing.server` runs clean.
@@ -6,29 +6,29 @@ loaded when it is first used, so `python -m tacit.testing.server` runs clean.
 
 # Public name -> the module that defines it.
 _PUBLIC = {
-    "AGENTS": "tacit.testing.agents",
-    "Agent": "tacit.testing.agents",
-    "Cut": "tacit.testing.replies",
+    "AGENTS": "host_agents",
+    "Agent": "host_agents",
+    "Cut": "tacit.testing.script",
     "Exchange": "tacit.testing.server",
-    "FakeClock": "tacit.testing.clock",
-    "Garbage": "tacit.testing.replies",
-    "Message": "tacit.testing.request",
+    "FakeClock": "tacit.testing.fake_clock",
+    "Garbage": "tacit.testing.script",
+    "Message": "tacit.testing.script",
     "ModelServer": "tacit.testing.server",
     "Other": "tacit.testing.server",
     "Replies": "tacit.testing.script",
-    "Reply": "tacit.testing.replies",
-    "Request": "tacit.testing.request",
+    "Reply": "tacit.testing.script",
+    "Request": "tacit.testing.script",
     "Rules": "tacit.testing.script",
-    "Stall": "tacit.testing.replies",
-    "Status": "tacit.testing.replies",
-    "Text": "tacit.testing.replies",
-    "Tool": "tacit.testing.request",
-    "ToolResult": "tacit.testing.request",
-    "ToolUse": "tacit.testing.replies",
+    "Stall": "tacit.testing.script",
+    "Status": "tacit.testing.script",
+    "Text": "tacit.testing.script",
+    "Tool": "tacit.testing.script",
+    "ToolResult": "tacit.testing.script",
+    "ToolUse": "tacit.testing.script",
     "Turns": "tacit.testing.script",
-    "Usage": "tacit.testing.replies",
+    "Usage": "tacit.testing.script",
     "marked": "tacit.testing.script",
-    "reply": "tacit.testing.replies",
+    "reply": "tacit.testing.script",
     "toolless": "tacit.testing.script",
 }
 
@@ -61,21 +61,29 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tacit.testing.agents import AGENTS, Agent
-    from tacit.testing.clock import FakeClock
-    from tacit.testing.replies import (
+    from host_agents import AGENTS, Agent
+
+    from tacit.testing.fake_clock import FakeClock
+    from tacit.testing.script import (
         Cut,
         Garbage,
+        Message,
+        Replies,
         Reply,
+        Request,
+        Rules,
         Stall,
         Status,
         Text,
+        Tool,
+        ToolResult,
         ToolUse,
+        Turns,
         Usage,
+        marked,
         reply,
+        toolless,
     )
-    from tacit.testing.request import Message, Request, Tool, ToolResult
-    from tacit.testing.script import Replies, Rules, Turns, marked, toolless
     from tacit.testing.server import Exchange, ModelServer, Other
 
 

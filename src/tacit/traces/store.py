@@ -1,14 +1,17 @@
 """Sessions in tacit.db: written once each, redacted first, searched, forgotten for good.
 
-Owns the tables of `schema.py`. Turns are kept whole as JSON beside what is asked for often. A
-session is named by its host and its own id; read twice, by whatever road, it counts once.
+A session is named by its host and its own id; read twice, by whatever way, it counts once. Owns the
+transactions, and forgetting: on the user's word, by age, by size. A deleted row leaves its bytes in
+free pages, in the full text's old segments and in the log; afterwards the database's files no
+longer hold them. What a row holds is left to `session_rows.py`.
 """
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Self
 
 import msgspec
@@ -16,11 +19,12 @@ import msgspec
 from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.base.errors import Usage as WrongUse
-from tacit.traces import redaction, schema, words
-from tacit.traces.hosts.host import Host, Source
-from tacit.traces.reading import Reading
+from tacit.base.paths import folders
+from tacit.traces import redaction, session_rows
+from tacit.traces.assembler import Reading
+from tacit.traces.host import Host, Source
 from tacit.traces.redaction import Redact
-from tacit.traces.shelf import Shelf, Written, name_of, total, turn_of
+from tacit.traces.session_rows import SessionRows, Written, name_of, sum_counts, turn_of
 from tacit.traces.trace import Head, Trace, Turn
 
 
@@ -48,7 +52,7 @@ class Hit(msgspec.Struct, frozen=True):
     turn: int
     project: str
     at: datetime | None
-    snippet: words.Snippet
+    snippet: session_rows.Snippet
 
 
 class Store:
@@ -56,8 +60,8 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
-        self._shelf = Shelf(connection, redaction.rules(redact))
-        database.migrate(connection, "traces", schema.STEPS)
+        self._shelf = SessionRows(connection, redaction.rules(redact))
+        database.migrate(connection, "traces", session_rows.MIGRATIONS)
 
     @classmethod
     def open(cls, path: str | None = None, redact: Redact | None = None) -> "Store":
@@ -213,7 +217,7 @@ class Store:
 
     def search(self, query: str, *, project: str = "", limit: int = 20) -> list[Hit]:
         """The turns in which all words of `query` stand, the best first."""
-        wanted = words.match_query(query)
+        wanted = session_rows.match_query(query)
         if not wanted:
             return []
         rows = self._connection.execute(
@@ -259,7 +263,7 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         path = self._connection.execute("PRAGMA database_list").fetchone()[2]
-        with database.explained(path), database.transaction(self._connection):
+        with database.explain_errors(path), database.transaction(self._connection):
             yield
 
     def _one(self, query: str, *values: object) -> sqlite3.Row:
@@ -275,7 +279,7 @@ class Store:
             row["calls"],
             row["failures"],
             tuple(dict.fromkeys(name for skills, _ in of_turns for name in skills)),
-            total(taken for _, taken in of_turns),
+            sum_counts(taken for _, taken in of_turns),
         )
 
 
@@ -291,5 +295,128 @@ def _hit(row: sqlite3.Row, query: str) -> Hit:
         row["number"],
         row["project"],
         turn.started,
-        words.snippet(turn, query),
+        session_rows.snippet_around(turn, query),
     )
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    """What was forgotten."""
+
+    sessions: int = 0
+    freed: int = 0
+    """Bytes that the database's files are smaller by."""
+    in_log: bool = False
+    """Another process was reading, so the log could not be emptied yet; it will be when it ends."""
+
+
+def forget_sessions(
+    store: Store, *, session: str = "", project: str = "", before: datetime | None = None
+) -> Forgotten:
+    """Forget one session, those of a project and the folders below it, or those that ended before.
+
+    Exactly one is given. Forgotten sessions are not taken in again, whatever their files say.
+    Tacit's own session files are deleted; other hosts' files are not ours to touch.
+    """
+    if sum((bool(session), bool(project), before is not None)) != 1:
+        raise WrongUse("say one thing to forget: a session, a project, or a time", "")
+    if session:
+        names = [store.find(session).id]
+    elif project:
+        names = _names_where(store, _BELOW, project.rstrip("/") or "/")
+    else:
+        assert before is not None
+        names = _names_where(store, _BEFORE, before.timestamp())
+    return _remove_for_good(store, names, by_user=True)
+
+
+def prune_sessions(
+    store: Store, *, older: timedelta | None = None, most: int | None = None
+) -> Forgotten:
+    """Drop sessions that ended longer ago than `older`, then the oldest until `most` bytes fit."""
+    done = Forgotten()
+    if older is not None:
+        limit = datetime.now(UTC) - older
+        done = _remove_for_good(
+            store, _names_where(store, _BEFORE, limit.timestamp()), by_user=False
+        )
+    for _ in range(8):  # each round comes nearer: what a session takes is known only in sum
+        if most is None or (used := _bytes_used(store)) <= most:
+            break
+        names = _oldest(store, 1.0 - most / used)
+        if not names:
+            break
+        more = _remove_for_good(store, names, by_user=False)
+        done = Forgotten(done.sessions + more.sessions, done.freed + more.freed, more.in_log)
+    return done
+
+
+_BELOW = """
+  SELECT host || ':' || session FROM sessions
+  WHERE project = ?1 OR substr(project, 1, length(?1) + 1) = ?1 || '/'
+"""
+_BEFORE = "SELECT host || ':' || session FROM sessions WHERE coalesce(ended, stored) < ?"
+
+
+def _names_where(store: Store, query: str, value: object) -> list[str]:
+    return [row[0] for row in store.connection.execute(query, (value,))]
+
+
+def _oldest(store: Store, share: float) -> list[str]:
+    """The oldest sessions that together make up at least `share` of what is stored."""
+    rows = store.connection.execute(
+        """
+        SELECT host || ':' || session, (SELECT coalesce(sum(length(body)), 0) FROM turns
+          WHERE session_id = sessions.id)
+        FROM sessions ORDER BY coalesce(ended, stored)
+        """
+    ).fetchall()
+    wanted, names = share * sum(size for _, size in rows), []
+    for name, size in rows:
+        names.append(name)
+        wanted -= size
+        if wanted <= 0:
+            break
+    return names
+
+
+def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgotten:
+    if not names:
+        return Forgotten()
+    before = _bytes_used(store)
+    own = [name for name in names if name.startswith("tacit:")]
+    removed = store.remove(names, by_user=by_user)
+    if by_user:
+        for name in own:
+            _delete_own_file(name.partition(":")[2])
+    in_log = _scrub(store)
+    return Forgotten(removed, max(0, before - _bytes_used(store)), in_log)
+
+
+def _delete_own_file(session: str) -> None:
+    """Delete Tacit's own record of a session. The name came from a file: it must stay a name."""
+    if session and os.path.basename(session) == session:
+        try:
+            os.unlink(os.path.join(folders().data, "sessions", f"{session}.jsonl"))
+        except FileNotFoundError:
+            pass
+
+
+def _scrub(store: Store) -> bool:
+    """Leave no byte of what was deleted; whether the log could not be emptied yet."""
+    connection = store.connection
+    path = connection.execute("PRAGMA database_list").fetchone()[2]
+    with database.explain_errors(path):
+        connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
+        connection.execute("VACUUM")
+        for _ in range(20):
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                return False
+            time.sleep(0.1)
+    return True
+
+
+def _bytes_used(store: Store) -> int:
+    """Bytes that the database takes, its log included."""
+    path = store.connection.execute("PRAGMA database_list").fetchone()[2]
+    return sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))

@@ -1,7 +1,7 @@
 """The Trace: what one agent session did, whatever the host. Frozen structs, no behaviour but views.
 
-Owns the shape. How a host's records become a Trace is `assemble.py`'s; what can be concluded from
-one (corrections, commands, files touched) is `derived.py`'s.
+Owns the shape. How a host's records become a Trace is `assembler.py`'s; what can be concluded from
+one (corrections, commands, files touched, skills written) is `observations.py`'s.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Reading values whose type nobody promised. Nothing here raises, whatever it is given."""
+"""Values whose type nobody promised. Nothing here raises, whatever it is given."""
 
 import re
 from collections.abc import Iterable

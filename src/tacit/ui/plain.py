@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacit.base.display import one_line, plain
 from tacit.base.errors import TacitError
-from tacit.base.paths import shorten
-from tacit.base.terminal import one_line, plain
-from tacit.ui.talk import past, words
-from tacit.ui.talk.shown import Shown
-from tacit.ui.talk.talk import Options, Talk
+from tacit.base.paths import with_tilde
+from tacit.ui.chat import event_text, past_sessions
+from tacit.ui.chat.event_text import CommandAnswer
+from tacit.ui.chat.live_chat import Chat, ChatOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tacit.agent import events
-    from tacit.agent.approval import Answer, Request
-    from tacit.agent.tools.tool import Asked
+    from tacit.agent import agent_events
+    from tacit.agent.tool import Question
+    from tacit.agent.tool_approval import ApprovalAnswer, ApprovalRequest
 
 _TURNS_BEFORE, _LINES_BEFORE = 3, 6
-_ANSWERS: "dict[str, Answer]" = {
+_ANSWERS: "dict[str, ApprovalAnswer]" = {
     "y": "once", "yes": "once", "s": "session", "a": "always", "n": "no", "no": "no", "": "no",
 }  # fmt: skip
 
 
-def run(options: Options, *, as_json: bool = False) -> int:
+def run(options: ChatOptions, *, as_json: bool = False) -> int:
     """Talk until the input ends; the exit code."""
     return Plain(options, as_json=as_json).run()
 
@@ -40,8 +40,8 @@ def run(options: Options, *, as_json: bool = False) -> int:
 class Plain:
     """The line-based face."""
 
-    def __init__(self, options: Options, *, as_json: bool = False) -> None:
-        self.talk = Talk(options, approve=self.approve, ask=self.ask_user)
+    def __init__(self, options: ChatOptions, *, as_json: bool = False) -> None:
+        self.talk = Chat(options, approve=self.approve, ask=self.ask_user)
         self.as_json = as_json
         self.code = 0
         self._interactive = sys.stdin.isatty() and not as_json
@@ -69,9 +69,9 @@ class Plain:
 
     def _do(self, text: str, runner: asyncio.Runner) -> bool:
         """Do what a message asks for; False ends the conversation."""
-        from tacit.ui.talk import commands
+        from tacit.ui.chat import slash_commands
 
-        command = commands.parse(text)
+        command = slash_commands.parse_slash_command(text)
         if command is None:
             runner.run(self._answer(text))
             return True
@@ -90,45 +90,47 @@ class Plain:
 
     # Events in words
 
-    def _tell(self, event: "events.AnyEvent") -> None:
-        from tacit.agent import events
+    def _tell(self, event: "agent_events.AnyEvent") -> None:
+        from tacit.agent import agent_events
 
         if self.as_json:
-            self._write(events.encode(event).decode())
+            self._write(agent_events.encode_event(event).decode())
             return
         match event:
-            case events.Text(delta=delta):
+            case agent_events.Text(delta=delta):
                 self._stream(delta)
-            case events.Restarted(why=why, seconds=wait):
+            case agent_events.Restarted(why=why, seconds=wait):
                 self._line = ""
                 self._say(f"{why}. What was said of this answer does not count.")
-                self._say(f"Trying again in {words.seconds(wait)}.")
-            case events.Call(name=name, arguments=arguments):
-                self._say(f"[{one_line(name)} {words.subject(arguments)}]".replace(" ]", "]"))
-            case events.Return():
+                self._say(f"Trying again in {event_text.shown_seconds(wait)}.")
+            case agent_events.Call(name=name, arguments=arguments):
+                self._say(
+                    f"[{one_line(name)} {event_text.call_subject(arguments)}]".replace(" ]", "]")
+                )
+            case agent_events.Return():
                 self._returned(event)
-            case events.Skill(name=name, by=by):
+            case agent_events.Skill(name=name, by=by):
                 self._say(f"[skill {name}, called by {'you' if by == 'user' else 'the model'}]")
-            case events.Notice(text=text):
+            case agent_events.Notice(text=text):
                 self._say(f"[note: {one_line(text)}]")
-            case events.Compacted(tokens=tokens):
+            case agent_events.Compacted(tokens=tokens):
                 self._say(
                     f"[the conversation grew to {tokens:,} tokens; it goes on from a summary]"
                 )
-            case events.Error(why=why, hint=hint):
+            case agent_events.Error(why=why, hint=hint):
                 self.code = 10
                 self._fault(why, hint)
-            case events.End(reason=reason):
+            case agent_events.End(reason=reason):
                 self._flush()
                 if reason not in ("done", "error"):
                     self._say(f"Stopped: the limit on {reason} was reached.")
             case _:
                 pass
 
-    def _returned(self, event: "events.Return") -> None:
-        took = words.seconds(event.seconds)
+    def _returned(self, event: "agent_events.Return") -> None:
+        took = event_text.shown_seconds(event.seconds)
         if event.failed:
-            self._say(f"[failed after {took}: {words.last_line(event.text)}]")
+            self._say(f"[failed after {took}: {event_text.last_line(event.text)}]")
         elif event.diff:
             self._say(f"[done in {took}]")
             self._say(event.diff.rstrip("\n"))
@@ -137,15 +139,15 @@ class Plain:
 
     # Questions
 
-    async def approve(self, request: "Request") -> "Answer":
+    async def approve(self, request: "ApprovalRequest") -> "ApprovalAnswer":
         """Ask whether a call may run."""
-        from tacit.ui.talk.preview import preview
+        from tacit.ui.chat.call_preview import call_preview
 
         await _catch_up()
         if self.as_json:
             asked = {"type": "approval", **msgspec.to_builtins(request)}
             return _ANSWERS.get((self._put(asked) or "").strip().lower(), "no")
-        text, _ = preview(request, self.talk.project)
+        text, _ = call_preview(request, self.talk.project)
         self._say(f"May {request.tool} do this?")
         self._say("\n".join(f"  {line}" for line in text.splitlines()))
         self._say(f"y: once. s: for this session ({one_line(request.pattern)}). a: always. n: no.")
@@ -158,7 +160,7 @@ class Plain:
                 return known
             self._say("Please answer y, s, a or n.")
 
-    async def ask_user(self, asked: "Asked") -> str | None:
+    async def ask_user(self, asked: "Question") -> str | None:
         """Put the model's question to the user."""
         await _catch_up()
         if self.as_json:
@@ -234,7 +236,7 @@ class Plain:
             return
         if self._interactive:
             _comfort()
-            self._say(f"tacit in {shorten(self.talk.project)}, with {self.talk.model}.")
+            self._say(f"tacit in {with_tilde(self.talk.project)}, with {self.talk.model}.")
             self._say("/help lists the commands. Ctrl-C stops an answer, Ctrl-D quits.")
         self._recount()
         self._tell_news()
@@ -252,12 +254,14 @@ class Plain:
         session = self.talk.session
         if session is None or not session.conversation.messages or self.as_json:
             return
-        spoken, before = past.recent(past.said(self.talk.id), _TURNS_BEFORE)
+        spoken, before = past_sessions.last_turns(
+            past_sessions.spoken_in(self.talk.id), _TURNS_BEFORE
+        )
         if before:
             self._say(f"({before} earlier messages)")
         for one in spoken:
             if one.who in ("you", "agent") and one.text.strip():
-                text, left = words.cut(one.text, _LINES_BEFORE)
+                text, left = event_text.first_lines(one.text, _LINES_BEFORE)
                 who = "You said" if one.who == "you" else "The answer was"
                 self._say(f"{who}: {text}{' …' if left else ''}")
         active = ", ".join(map(one_line, session.conversation.active))
@@ -269,7 +273,7 @@ class Plain:
         else:
             self._say("Interrupted; what was done is kept.")
 
-    def _show(self, shown: Shown) -> None:
+    def _show(self, shown: CommandAnswer) -> None:
         if self.as_json:
             self._write(msgspec.json.encode({"type": "shown", "text": shown.text}).decode())
             return
@@ -314,9 +318,9 @@ def _comfort() -> None:
         import readline
     except ImportError:
         return
-    from tacit.ui.talk.history import History
+    from tacit.ui.chat.input_line import InputHistory
 
-    for text in History().entries[-200:]:
+    for text in InputHistory().entries[-200:]:
         if "\n" not in text:
             readline.add_history(text)
 

@@ -1,1 +1,1 @@
-"""When things run: taking sessions in, watching for their end, the worker in the background."""
+"""When things run: sessions taken in, jobs in a durable queue, schedules, and the worker."""

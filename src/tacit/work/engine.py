@@ -1,9 +1,10 @@
-"""The engine behind the queues: DBOS, on jobs.db or on PostgreSQL.
+"""The engine behind the job queue: DBOS, on jobs.db or on PostgreSQL.
 
-The one module that starts DBOS. A job is one or more attempts, each a DBOS workflow with an id of
-its own (`review-3f9c…`, then `review-3f9c….2`): an attempt that is killed is run again by whoever
-is the worker next; one that is put off ends, and has queued the next before. What a job does is
-not known here. Import it late: DBOS takes most of a second.
+The one module that starts DBOS. A job is one or more attempts, each a DBOS workflow with an id
+of its own (`review-3f9c…`, then `review-3f9c….2`). An attempt that is killed is run again by the
+next worker; one that is put off queues the next attempt before it ends. Also owns whether a job
+may begin now and here: the day's budget, and whether the session or schedule is on this machine.
+What a job does is not known here. Import it late: DBOS takes most of a second.
 """
 
 import logging
@@ -16,18 +17,72 @@ import msgspec
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 from dbos import error as dbos_error
 
-from tacit.base.errors import Busy, TacitError, Unwritable
-from tacit.base.job import Done, Job, held_by
-from tacit.base.sections import JobSettings
-from tacit.learn import noticing
-from tacit.work import kinds, where
-from tacit.work.allowing import Allowed, may_begin
-from tacit.work.log import log
-from tacit.work.machines import Presence, machine
-from tacit.work.making import first_line, make
-from tacit.work.requests import Request
-from tacit.work.ticket import Ticket
-from tacit.work.where import Ahead, Place
+from tacit.base.clock import until_tomorrow
+from tacit.base.errors import Busy, NotFound, TacitError, Unwritable
+from tacit.base.job import Job, JobResult, controlled_by
+from tacit.base.settings import JobSettings, LearnSettings, load_settings
+from tacit.learn import announcements
+from tacit.traces.store import Store
+from tacit.work import job_kinds, jobs_db
+from tacit.work.job_kinds import Ticket
+from tacit.work.job_queue import Request
+from tacit.work.jobs_db import Address, Backlog, first_line, make_jobs_db
+from tacit.work.presence import Presence, log, machine
+
+_MEND = 600.0
+_HELD = 300.0
+
+
+class Permission(msgspec.Struct, frozen=True):
+    """The answer: yes, if nothing of it is set."""
+
+    reason: str = ""
+    later: float = 0.0
+    """Seconds to wait."""
+    home: str = ""
+    """The machine that can do it."""
+
+
+def may_begin(ticket: "Ticket") -> Permission:
+    """Whether this worker may begin it. Whoever does it holds to the limits all the same."""
+    try:
+        return _may_begin(ticket)
+    except TacitError as error:  # settings or a database that somebody will mend
+        return Permission(error.message, later=_MEND)
+
+
+def _may_begin(ticket: "Ticket") -> Permission:
+    session = ticket.payload.get("session")
+    if ticket.home not in ("", machine()) and isinstance(session, str) and not _is_here(session):
+        return Permission(f"its session is on {ticket.home}", home=ticket.home)
+    if ticket.home not in ("", machine()) and ticket.kind == "schedule":
+        return Permission(f"its schedule is on {ticket.home}", home=ticket.home)
+    if job_kinds.find_kind(ticket.kind).spends:
+        return _budget(load_settings().settings.learn)
+    return Permission()
+
+
+def _budget(learn: LearnSettings) -> Permission:
+    from tacit.agent import budget
+
+    refusal = budget.refusal_today(learn)
+    if not refusal:
+        return Permission()
+    spent = budget.today()
+    money = 0 < learn.daily_money <= spent.money
+    tokens = 0 < learn.daily_tokens <= spent.tokens
+    # Otherwise others hold what is left of it, and may give some back.
+    return Permission(refusal, later=until_tomorrow() if money or tokens else _HELD)
+
+
+def _is_here(session: str) -> bool:
+    with Store.open() as store:
+        try:
+            store.find(session)
+        except NotFound:
+            return False
+    return True
+
 
 FORMAT = "1"
 """The version of what is kept for a job. Workers take up only jobs of their own version."""
@@ -47,7 +102,7 @@ _active: set[str] = set()
 
 def queue_of(kind: str, home: str = "") -> str:
     """The queue for jobs of a kind: everybody's, or that of the one machine that can do it."""
-    queue = kinds.get(kind).queue
+    queue = job_kinds.find_kind(kind).queue
     return f"{queue}@{home}" if home else queue
 
 
@@ -65,11 +120,11 @@ def options(ticket: Ticket, home: str = "", delay: float = 0.0) -> EnqueueOption
     return asked
 
 
-def client(place: Place) -> DBOSClient:
+def client(place: Address) -> DBOSClient:
     """For looking at the queues and changing them without working on them."""
     return DBOSClient(
         system_database_url=place.url,
-        dbos_system_schema=where.SCHEMA,
+        dbos_system_schema=jobs_db.SCHEMA,
         serializer=DBOSPortableJSONSerializer(),
         application_name="tacit",
         retry_connection_errors=False,
@@ -79,12 +134,12 @@ def client(place: Place) -> DBOSClient:
 class Engine:
     """The engine while it works. One in a process; `close` ends it."""
 
-    def __init__(self, place: Place, settings: JobSettings) -> None:
+    def __init__(self, place: Address, settings: JobSettings) -> None:
         """Start it, and take up what a killed worker left. Raises as `where.check` does."""
         if _active:  # of one that was stopped: two at once would do the same job
             raise Busy("a job that was begun before is still running", "wait for it to end")
-        make(place)
-        where.check(place)
+        make_jobs_db(place)
+        jobs_db.check(place)
         self.place = place
         self.presence = Presence(place)
         quieten()
@@ -108,16 +163,16 @@ class Engine:
         delay = max(asked.at + asked.delay - time.time(), 0.0) if asked.delay else 0.0
         enqueue(ticket, delay=delay)
 
-    def ahead(self) -> Ahead:
+    def ahead(self) -> Backlog:
         """What this worker does, and what waits for it. Raises as `where.check` does."""
-        return where.ahead(self.place, self._queues(), self.presence.name)
+        return jobs_db.backlog(self.place, self._queues(), self.presence.name)
 
     def lost(self) -> set[str]:
         """The runs that count as being done here and are not: their end could not be written.
 
         One that is just beginning is among them for a moment.
         """
-        return set(where.running(self.place, self.presence.name)) - _active
+        return set(jobs_db.runs_of_worker(self.place, self.presence.name)) - _active
 
     def trouble(self) -> str:
         """Why it has not been able to look into the queues for some seconds, if so."""
@@ -153,15 +208,15 @@ class Engine:
 
     def _queues(self) -> list[str]:
         found = []
-        for name in kinds.names():
+        for name in job_kinds.kind_names():
             found.append(queue_of(name))
             if self.place.shared:
                 found.append(queue_of(name, machine()))
         return list(dict.fromkeys(found))
 
     def _register(self, settings: JobSettings) -> None:
-        for name in kinds.names():
-            kind = kinds.get(name)
+        for name in job_kinds.kind_names():
+            kind = job_kinds.find_kind(name)
             most = kind.per_hour or settings.per_hour
             for home in ("", machine()) if self.place.shared else ("",):
                 DBOS.register_queue(
@@ -187,7 +242,7 @@ def active() -> frozenset[str]:
 class _Hold:
     """What a running job is offered (`base.job.Hold`)."""
 
-    def __init__(self, place: Place, run: str) -> None:
+    def __init__(self, place: Address, run: str) -> None:
         self._place = place
         self._run = run
         self._looked = 0.0
@@ -197,7 +252,7 @@ class _Hold:
         if not self._cancelled and time.monotonic() - self._looked >= _LOOK:
             self._looked = time.monotonic()
             try:
-                state = where.states(self._place, [self._run]).get(self._run, "")
+                state = jobs_db.run_statuses(self._place, [self._run]).get(self._run, "")
             except TacitError:  # not known now is not cancelled
                 return False
             self._cancelled = state == "CANCELLED"
@@ -213,73 +268,75 @@ def _attempt(text: str) -> dict[str, Any]:
     ticket = msgspec.json.decode(text, type=Ticket)
     _active.add(ticket.run)
     try:
-        return _tried(ticket)
+        return _try_job(ticket)
     finally:
         _active.discard(ticket.run)
 
 
-def _tried(ticket: Ticket) -> dict[str, Any]:
+def _try_job(ticket: Ticket) -> dict[str, Any]:
     """Do the job, or put it off. Everything that may differ the next time is a step."""
     allowed = msgspec.convert(
         DBOS.run_step({"name": "may begin"}, lambda: msgspec.to_builtins(may_begin(ticket))),
-        Allowed,
+        Permission,
     )
     if allowed.home:
-        _next(ticket, home=allowed.home)
-        return _over(ticket, Done("handed on", allowed.reason))
+        _queue_next(ticket, home=allowed.home)
+        return _over(ticket, JobResult("handed on", allowed.reason))
     if allowed.later:
-        _next(ticket, delay=allowed.later)
-        return _over(ticket, Done("put off", allowed.reason, later=allowed.later))
-    done = _do(ticket)
+        _queue_next(ticket, delay=allowed.later)
+        return _over(ticket, JobResult("put off", allowed.reason, later=allowed.later))
+    done = _run_job(ticket)
     faulty = done.outcome == "fault"
     if faulty and ticket.faults >= len(AGAIN):
-        done = Done("failed", done.reason)
+        done = JobResult("failed", done.reason)
     elif faulty:
         done = msgspec.structs.replace(done, outcome="put off", later=AGAIN[ticket.faults])
     if done.later > 0:
-        _next(ticket, delay=done.later, fault=faulty)
+        _queue_next(ticket, delay=done.later, fault=faulty)
     return _over(ticket, done)
 
 
-def _do(ticket: Ticket) -> Done:
+def _run_job(ticket: Ticket) -> JobResult:
     """Have it done by whoever does this kind. What goes wrong becomes an answer with its reason."""
     job = Job(ticket.job, ticket.kind, ticket.key, ticket.payload, ticket.attempt)
     log(f"{ticket.run}: begins, {ticket.kind} of {ticket.key}")
     try:
-        with held_by(_Hold(where.place(), ticket.run)):
-            return kinds.runner(ticket.kind)(job)
+        with controlled_by(_Hold(jobs_db.address(), ticket.run)):
+            return job_kinds.runner(ticket.kind)(job)
     except dbos_error.DBOSException:
         raise
     except (Busy, Unwritable) as error:  # these pass
-        return Done("fault", error.message)
+        return JobResult("fault", error.message)
     except TacitError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        return Done("failed", error.message + hint)
+        return JobResult("failed", error.message + hint)
     except Exception as error:
-        return Done("fault", f"{type(error).__name__}: {error}")
+        return JobResult("fault", f"{type(error).__name__}: {error}")
 
 
-def _next(ticket: Ticket, *, home: str = "", delay: float = 0.0, fault: bool = False) -> None:
+def _queue_next(ticket: Ticket, *, home: str = "", delay: float = 0.0, fault: bool = False) -> None:
     after = msgspec.structs.replace(
         ticket, attempt=ticket.attempt + 1, faults=ticket.faults + fault
     )
     enqueue(after, home, delay)
 
 
-def _over(ticket: Ticket, done: Done) -> dict[str, Any]:
+def _over(ticket: Ticket, done: JobResult) -> dict[str, Any]:
     log(f"{ticket.run}: {done.outcome}{', ' if done.reason else ''}{done.reason}")
     if done.outcome == "failed" and not done.later:
-        noticing.failed(Job(ticket.job, ticket.kind, ticket.key, ticket.payload), done.reason)
+        announcements.announce_failed_job(
+            Job(ticket.job, ticket.kind, ticket.key, ticket.payload), done.reason
+        )
     built = msgspec.to_builtins(done)
     assert isinstance(built, dict)
     return built
 
 
-def _config(place: Place, name: str) -> DBOSConfig:
+def _config(place: Address, name: str) -> DBOSConfig:
     return {
         "name": "tacit",
         "system_database_url": place.url,
-        "dbos_system_schema": where.SCHEMA,
+        "dbos_system_schema": jobs_db.SCHEMA,
         "serializer": DBOSPortableJSONSerializer(),
         "application_version": FORMAT,
         "executor_id": name,

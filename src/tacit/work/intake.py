@@ -1,22 +1,24 @@
-"""Taking sessions in from the hosts: which there are, what became of each, and what was heard.
+"""Taking sessions in from the hosts: finding them, storing what is new, watching without hooks.
 
-Reads transcripts and writes the store; says so by an event, for whoever wants to learn from them.
+Reads transcripts, writes the store, and publishes `SessionStored` for whoever wants to learn
+from a session. `watch` follows the transcript folders and takes a session for ended when it has
+been quiet.
 """
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 
 import msgspec
 
-from tacit.base.errors import NotFound
-from tacit.base.events import bus
-from tacit.base.sections import TraceSettings
-from tacit.traces.forgetting import Forgotten, prune
-from tacit.traces.hosts import registry
-from tacit.traces.hosts.host import Source
-from tacit.traces.store import Store
+from tacit.base.errors import MissingExtra, NotFound
+from tacit.base.event_bus import bus
+from tacit.base.settings import TraceSettings
+from tacit.traces import host_registry
+from tacit.traces.host import Source
+from tacit.traces.store import Forgotten, Store, prune_sessions
 
 
 class SessionStored(msgspec.Struct, frozen=True):
@@ -49,21 +51,21 @@ def keep_to_limits(store: Store, settings: TraceSettings) -> Forgotten:
     """Drop what is older, or more, than the settings keep."""
     older = timedelta(days=settings.keep_days) if settings.keep_days else None
     most = settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else None
-    return prune(store, older=older, most=most)
+    return prune_sessions(store, older=older, most=most)
 
 
 def sources(what: str = "", since: datetime | None = None) -> list[Source]:
     """The sessions to take in: of all hosts, of one, or in a file or folder; newest first."""
-    if what and (os.sep in what or os.path.exists(what)) and what not in registry.names():
-        found = registry.recognise(os.path.abspath(os.path.expanduser(what)))
+    if what and (os.sep in what or os.path.exists(what)) and what not in host_registry.names():
+        found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)))
         if not found:
             raise NotFound(
                 f"no session that is known by its form in {what}", "see: tacit import --help"
             )
     elif what:
-        found = list(registry.get(what).find())
+        found = list(host_registry.get(what).find())
     else:
-        found = [source for host in registry.each() for source in host.find()]
+        found = [source for host in host_registry.each() for source in host.find()]
     if since is not None:
         found = [source for source in found if source.modified >= since.timestamp()]
     return sorted(found, key=lambda source: source.modified, reverse=True)
@@ -84,7 +86,7 @@ def take_in(
     redacted: dict[str, Counter[str]] = {}
     skipped: dict[str, Counter[str]] = {}
     for source in chosen:
-        written = store.take_in(registry.get(source.host), source)
+        written = store.take_in(host_registry.get(source.host), source)
         counts.setdefault(source.host, Counter())[written.status] += 1
         redacted.setdefault(source.host, Counter()).update(written.redacted)
         if written.status in ("new", "grown"):
@@ -95,7 +97,7 @@ def take_in(
     return [
         Taken(
             host,
-            registry.get(host).title,
+            host_registry.get(host).title,
             sum(count.values()),
             dict(count),
             dict(redacted.get(host, {})),
@@ -108,7 +110,7 @@ def take_in(
 def find_source(host: str, session: str, transcript: str = "") -> Source | None:
     """Where the session that a hook spoke of lies."""
     try:
-        reader = registry.get(host)
+        reader = host_registry.get(host)
     except NotFound:
         return None
     if transcript and os.path.exists(transcript):
@@ -139,3 +141,42 @@ def _stem(path: str) -> str:
         return os.path.basename(os.path.dirname(path))
     # rollout-2026-11-15T06-43-32-<uuid>, session-…-<id>
     return stem[-36:] if len(stem) > 36 and stem[-36:].count("-") == 4 else stem
+
+
+def host_homes() -> list[str]:
+    """The homes of the hosts that are here."""
+    return sorted({home for host in host_registry.each() for home in host.homes()})
+
+
+def watch(
+    store: Store, quiet: float, tell: Callable[[Taken], None], stop: Callable[[], bool]
+) -> None:
+    """Take in each session that has been quiet for `quiet` seconds, until `stop` says so."""
+    seen: dict[tuple[str, str], float] = {}
+    started = time.time()
+    for _ in _beats(host_homes(), quiet, stop):
+        now = time.time()
+        due: list[Source] = []
+        for source in sources():
+            key = (source.path, source.key)
+            fresh = source.modified > seen.get(key, started)
+            if fresh and now - source.modified >= quiet:
+                seen[key] = source.modified
+                due.append(source)
+        for taken in take_in(store, due, ended=True):
+            tell(taken)
+
+
+def _beats(watched: list[str], quiet: float, stop: Callable[[], bool]) -> Iterator[None]:
+    """A moment to look: soon after a change, and when a quiet time may be over."""
+    try:
+        from watchfiles import watch as follow
+    except ImportError:
+        raise MissingExtra("work", "tacit watch") from None
+    yield None
+    existing = [folder for folder in watched if os.path.isdir(folder)]
+    wait = max(int(min(quiet, 5.0) * 1000), 200)
+    for _ in follow(*existing, yield_on_timeout=True, rust_timeout=wait, raise_interrupt=True):
+        if stop():
+            return
+        yield None

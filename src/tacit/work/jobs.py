@@ -1,7 +1,7 @@
-"""The jobs as a person sees them: what there is, what came of each and why, again, no more.
+"""The jobs as a person sees and steers them: list, show, retry and cancel.
 
-Reads and changes the queues from outside; the worker need not run. A request that no worker has
-taken yet counts as a job that waits.
+Reads and changes the queue from outside; the worker need not run. A request that no worker has
+queued yet counts as a job that waits.
 """
 
 from collections import defaultdict
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from tacit.base.errors import NotFound, Refused, Unwritable, Usage
-from tacit.work import requests, where
-from tacit.work.runs import Run, runs
-from tacit.work.ticket import Ticket
+from tacit.work import job_queue, jobs_db
+from tacit.work.job_kinds import Ticket
+from tacit.work.jobs_db import EngineRun, engine_runs
 from tacit.work.worker import present
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class Entry(msgspec.Struct, frozen=True):
 def listing(*, kind: str = "", limit: int = 0) -> list[Entry]:
     """The jobs, the latest first. Without the engine, those that wait for it."""
     found = _waiting()
-    place = where.place()
-    if where.has_engine() and where.made(place):
+    place = jobs_db.address()
+    if jobs_db.has_engine() and jobs_db.is_made(place):
         found += _entries(place)
     if not place.shared and present() is None:
         found = [_left(entry) for entry in found]
@@ -106,7 +106,7 @@ def retry(name: str) -> Entry:
     entry = show(name)
     if entry.state in ("waiting", "queued", "running"):
         if present() is None:
-            requests.wake()
+            job_queue.wake()
             return entry
         raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
     with _client() as client:
@@ -122,7 +122,7 @@ def retry(name: str) -> Entry:
             number = last.number + 1
             ticket = Ticket(entry.kind, entry.key, entry.payload, number, home=entry.home)
             client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
-    requests.wake()
+    job_queue.wake()
     return show(entry.id)
 
 
@@ -133,26 +133,26 @@ def cancel(name: str) -> Entry:
         said = f": {entry.outcome}" if entry.outcome else ""
         raise Refused(f"{entry.id} is over{said}", f"see what came of it: tacit jobs show {name}")
     if entry.state == "waiting":
-        for asked in requests.waiting():
+        for asked in job_queue.waiting_requests():
             if asked.job == entry.id:
-                requests.drop(asked)
+                job_queue.drop(asked)
         return msgspec.structs.replace(entry, state="cancelled", reason="cancelled by you")
     with _client() as client:
         last = entry.attempts[-1].number
         client.cancel_workflow(entry.id if last == 1 else f"{entry.id}.{last}")
-    requests.over(entry.id)
+    job_queue.over(entry.id)
     return show(entry.id)
 
 
 @contextmanager
 def _client() -> "Iterator[DBOSClient]":
-    where.need_engine("the queue of jobs")
-    place = where.place()
-    where.check(place)
+    jobs_db.need_engine("the queue of jobs")
+    place = jobs_db.address()
+    jobs_db.check(place)
     from sqlalchemy.exc import DBAPIError
 
     from tacit.work.engine import client
-    from tacit.work.making import first_line
+    from tacit.work.jobs_db import first_line
 
     opened = client(place)
     try:
@@ -167,7 +167,7 @@ def _client() -> "Iterator[DBOSClient]":
 
 
 def _waiting() -> list[Entry]:
-    reason = "" if where.has_engine() else "learning needs more: pip install 'tacit[work]'"
+    reason = "" if jobs_db.has_engine() else "learning needs more: pip install 'tacit[work]'"
     return [
         Entry(
             asked.job,
@@ -179,7 +179,7 @@ def _waiting() -> list[Entry]:
             _moment(asked.at * 1000),
             asked.payload,
         )
-        for asked in requests.waiting()
+        for asked in job_queue.waiting_requests()
     ]
 
 
@@ -191,14 +191,14 @@ def _left(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, state="queued", reason=reason)
 
 
-def _entries(place: where.Place) -> list[Entry]:
-    attempts: dict[str, list[Run]] = defaultdict(list)
-    for run in runs(place):
+def _entries(place: jobs_db.Address) -> list[Entry]:
+    attempts: dict[str, list[EngineRun]] = defaultdict(list)
+    for run in engine_runs(place):
         attempts[run.id.partition(".")[0]].append(run)
     return [_entry(job, found) for job, found in attempts.items()]
 
 
-def _entry(job: str, found: list[Run]) -> Entry:
+def _entry(job: str, found: list[EngineRun]) -> Entry:
     ordered = sorted(found, key=lambda run: run.ticket.attempt)
     attempts = tuple(_attempt(run) for run in ordered)
     ticket, last = ordered[-1].ticket, attempts[-1]
@@ -219,7 +219,7 @@ def _entry(job: str, found: list[Run]) -> Entry:
     )
 
 
-def _attempt(run: Run) -> Attempt:
+def _attempt(run: EngineRun) -> Attempt:
     state = "failed" if run.done.outcome == "failed" else _STATES.get(run.status, "queued")
     reason = run.done.reason
     if state == "stuck":

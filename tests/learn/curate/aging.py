@@ -5,17 +5,16 @@ from pathlib import Path
 
 import msgspec
 
-from tacit.agent import uses
+from tacit.agent import skill_uses
 from tacit.base import database
-from tacit.base.sections import Settings
+from tacit.base.settings import Settings
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import Nobody
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import user_place
-from tacit.learn.curate.book import Book
-from tacit.learn.curate.curating import curate
-from tacit.learn.curate.report import Report
-from tacit.learn.curate.world import here
+from tacit.learn.curate.curation import CurationReport, curate
+from tacit.learn.curate.curation_records import CurationRecords
+from tacit.learn.curate.curation_scope import default_scope
 from tacit.testing import FakeClock
 
 
@@ -31,7 +30,7 @@ class Library:
         self.clock = FakeClock(start) if start else FakeClock()
         self.place = user_place()
         self.root = Path(self.place.root)
-        self.gate = Gate([self.place], neighbours=Nobody(), clock=self.clock)
+        self.gate = Gate([self.place], neighbours=NoNeighbours(), clock=self.clock)
         self.settings = Settings()
 
     def make(self, *names: str, learned: bool = True) -> None:
@@ -53,7 +52,7 @@ class Library:
         assert self.propose(name, change).applied
 
     def use(self, *names: str, session: str = "s", project: str = "/p") -> None:
-        connection = uses._open(None)
+        connection = skill_uses._open(None)
         at = self.clock.now().isoformat()
         with database.transaction(connection):
             connection.executemany(
@@ -66,14 +65,14 @@ class Library:
     def days(self, number: float) -> None:
         self.clock.advance(timedelta(days=number))
 
-    def curate(self, **changed) -> Report:
+    def curate(self, **changed) -> CurationReport:
         settings = self.settings
         if changed:
             section = msgspec.structs.replace(settings.curate, **changed)
             settings = msgspec.structs.replace(settings, curate=section)
         return curate(self.world(), settings)
 
-    def weeks(self, number: int) -> list[Report]:
+    def weeks(self, number: int) -> list[CurationReport]:
         """So many weeks, with a curation at the end of each."""
         found = []
         for _ in range(number):
@@ -82,12 +81,15 @@ class Library:
         return found
 
     def world(self, **more):
-        return msgspec.structs.replace(here(self.clock), **more)
+        return msgspec.structs.replace(default_scope(self.clock), **more)
 
     def states(self) -> dict[str, str]:
         connection = database.connect()
         try:
-            return {skill: noted.state for (_, skill), noted in Book(connection).noted().items()}
+            return {
+                skill: noted.state
+                for (_, skill), noted in CurationRecords(connection).noted().items()
+            }
         finally:
             connection.close()
 

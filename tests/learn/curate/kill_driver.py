@@ -20,13 +20,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 from aging import Library
 
 from tacit.base import database, paths
-from tacit.changes import exchange
+from tacit.changes import journal
+from tacit.changes.git_store import Refs
 from tacit.changes.place import user_place
-from tacit.changes.refs import Refs
-from tacit.learn.curate.book import Book
-from tacit.learn.curate.rebuilding import Store  # noqa: F401 - loaded before the fork
+from tacit.learn.curate.curation_records import CurationRecords
+from tacit.learn.use_checks import Store  # noqa: F401 - loaded before the fork
 
-STEPS = ((Book, "begin"), (Book, "note"), (Book, "close"), (Refs, "move"))
+STEPS = (
+    (CurationRecords, "begin"),
+    (CurationRecords, "note"),
+    (CurationRecords, "close"),
+    (Refs, "move"),
+)
 
 
 def die_at(number: int) -> Callable[[], int]:
@@ -49,7 +54,7 @@ def die_at(number: int) -> Callable[[], int]:
 
     for owner, name in STEPS:
         setattr(owner, name, wrap(getattr(owner, name)))
-    exchange._rename = wrap(exchange._rename)
+    journal._rename_flagged = wrap(journal._rename_flagged)
     for name in ("replace", "rename", "unlink", "mkdir"):
         setattr(os, name, wrap(getattr(os, name)))
     return lambda: count
@@ -127,8 +132,8 @@ def look_at_it(library: Library, number: int) -> None:
         assert kinds.count("archive") == 1, (number, name, kinds)
         assert history.head(name).record.group, number
     connection = database.connect()
-    assert Book(connection).curations("begun") == [], number
-    assert Book(connection).curations()[0].at <= now + timedelta(days=1)
+    assert CurationRecords(connection).curations("begun") == [], number
+    assert CurationRecords(connection).curations()[0].at <= now + timedelta(days=1)
     connection.close()
 
 

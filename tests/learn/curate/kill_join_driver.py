@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from aging import Library
 from kill_driver import in_child
-from test_consolidating import Agent, chosen, fill, joins
+from test_consolidation import Agent, chosen, fill, joins
 
 from tacit.base import database, paths
-from tacit.changes.grouping import undo_group
+from tacit.changes.gate import undo_group
 from tacit.changes.place import user_place
-from tacit.learn.curate.book import Book
-from tacit.learn.curate.consolidating import BY, accept, consolidate
+from tacit.learn.curate.curation_records import CurationRecords
+from tacit.learn.curate.curator import BY_MODEL, accept_consolidation, consolidate
 
 ABSORBED = {"deploy-aws", "deploy-gcp"}
 
@@ -51,7 +51,7 @@ def main() -> None:
     before = library.everything()
     template = folder / "template"
     shutil.copytree(home, template, symlinks=True)
-    died, calls = in_child(lambda: accept(library.world(), plan), -1)
+    died, calls = in_child(lambda: accept_consolidation(library.world(), plan), -1)
     assert not died
     after = library.everything()
     assert library.archived() == ABSORBED
@@ -59,7 +59,7 @@ def main() -> None:
     for number in range(every // 2, calls + 1, every):
         shutil.rmtree(home)
         shutil.copytree(template, home, symlinks=True)
-        died, _ = in_child(lambda: accept(library.world(), plan), number)
+        died, _ = in_child(lambda: accept_consolidation(library.world(), plan), number)
         if not died:
             assert number > calls - 10, number
             break
@@ -75,7 +75,7 @@ def look_at_it(
     assert library.live() | library.archived() >= {path.split("/")[0] for path in before}, number
     consolidate(library.world(), library.settings)  # what was begun is finished by any next run
     if not library.archived():
-        assert accept(library.world(), plan) is not None, number  # it still waited
+        assert accept_consolidation(library.world(), plan) is not None, number  # it still waited
     assert library.everything() == after, number
     history = library.gate.site().history
     kinds = [version.record.kind for version in history.log("deploy-web-service")]
@@ -84,7 +84,7 @@ def look_at_it(
         kinds = [version.record.kind for version in history.log(name)]
         assert kinds.count("archive") == 1, (number, name, kinds)
     connection = database.connect()
-    states = [run.state for run in Book(connection).curations() if run.by == BY]
+    states = [run.state for run in CurationRecords(connection).curations() if run.by == BY_MODEL]
     connection.close()
     assert states == ["done"], (number, states)
     assert all(verdict.applied for verdict in undo_group(library.gate, plan, actor="user")), number

@@ -13,19 +13,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from reviews import run_inside, store
 
-from tacit.agent import retry
+from tacit.agent import model_client
 from tacit.base import config_file, trust
-from tacit.learn.background import room
+from tacit.learn.background import child_process
 from tacit.testing import ModelServer
-from tacit.testing.sessions import made, ran
+from tacit.testing.sample_sessions import made, ran
 from tacit.traces.trace import Trace
 
 
 @pytest.fixture
 def inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reviews run in this process, which takes a tenth of the time."""
-    monkeypatch.setattr(room, "run", run_inside)
-    monkeypatch.setattr(retry, "_FIRST", 0.01)
+    monkeypatch.setattr(child_process, "run", run_inside)
+    monkeypatch.setattr(model_client, "_FIRST", 0.01)
     # Each new client reads a file of certificates, and none of them is needed on loopback.
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
 
@@ -72,7 +72,7 @@ def serve() -> Iterator[Callable[..., ModelServer]]:
         values = {"agent.model": "openai:mock", "agent.base_url": f"{server.url}/v1"}
         values |= {"learn.approval": "auto", "agent.retries": 1}
         values |= {key.replace("__", "."): value for key, value in settings.items()}
-        config_file.put(values)
+        config_file.set_values(values)
         return server
 
     yield start

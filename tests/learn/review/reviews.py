@@ -5,11 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tacit.base.job import Done, Job
-from tacit.changes.actor import acting_as
-from tacit.learn.background import child, model, room, wire
+from tacit.base.job import Job, JobResult
+from tacit.changes.change import acting_as
+from tacit.learn.background import child, child_process
+from tacit.learn.background import task as wire
 from tacit.learn.background.task import Ran, Task
-from tacit.learn.review.job import run
+from tacit.learn.review.review_job import run_review
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
@@ -27,7 +28,7 @@ description: {about}
 class Direct:
     """Stands for the pipes: what the child would ask of its parent is asked directly."""
 
-    def __init__(self, broker: room.Broker) -> None:
+    def __init__(self, broker: child_process.Broker) -> None:
         self._broker = broker
         self.used: list[wire.Used] = []
 
@@ -42,9 +43,9 @@ class Direct:
         return self._broker.finished(text)
 
 
-def run_inside(task: Task, broker: room.Broker, settings: Any) -> Ran:
+def run_inside(task: Task, broker: child_process.Broker, settings: Any) -> Ran:
     """The child's conversation in this process: the same tools, loop and limits, no new process."""
-    choice = model.choose(settings.agent)
+    choice = child_process.choose_background_model(settings.agent)
     start = wire.Start(task, settings, choice.name, choice.base_url, os.getpid(), (), ())
     link: Any = Direct(broker)
     with acting_as(task.actor):
@@ -64,9 +65,9 @@ def store(trace: Trace) -> None:
     opened.close()
 
 
-def look(trace: Trace, *, job: str = "review-1", **payload: Any) -> Done:
+def look(trace: Trace, *, job: str = "review-1", **payload: Any) -> JobResult:
     """Review a session as the queue does."""
-    return run(Job(job, "review", trace.id, {"session": trace.id} | payload))
+    return run_review(Job(job, "review", trace.id, {"session": trace.id} | payload))
 
 
 def text_of(name: str, body: str, *, about: str = "", head: str = "") -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tacit import __version__
-from tacit.ui.cli.commands import COMMANDS
+from tacit.ui.cli.app import COMMANDS
 
 HEAVY = {"rich", "msgspec", "tantivy", "yaml", "asyncio", "filelock", "platformdirs", "pydantic"}
 

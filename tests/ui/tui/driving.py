@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 
 from tacit.testing import ModelServer
 from tacit.testing.script import ScriptLike
-from tacit.ui.talk.talk import Options
-from tacit.ui.tui.app import ChatApp
+from tacit.ui.chat.live_chat import ChatOptions
+from tacit.ui.tui.chat_screen import ChatApp
 
 WAIT = 20.0
 
@@ -81,7 +81,7 @@ async def opened(
     with ModelServer(script, strict=False) as server:
         os.environ["TACIT_AGENT_BASE_URL"] = server.url + "/v1"
         os.environ["TACIT_AGENT_MODEL"] = "openai:mock-model"
-        app = ChatApp(Options(**options))
+        app = ChatApp(ChatOptions(**options))
         async with app.run_test(size=size) as pilot:
             chat = Chat(app, pilot, server)
             await chat.until(app.ready.is_set)

@@ -2,18 +2,205 @@
 
 A sign alone is often honest: guides quote attacks, installers are piped into shells. So the grade
 is the sum within one passage, where each sign counts once. A sign that is quoted, or that stands
-in a sentence that warns of it, counts in part; one that was disguised or hidden counts more.
+in a sentence that warns of it, counts in part; one that was disguised or hidden in a comment counts
+more. The signs are in `signs.toml` and `blends.toml`, compiled once when first used. Texts are
+folded, as everywhere in the scan.
 """
 
 import re
+import tomllib
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-from tacit.changes.scan import hosts
-from tacit.changes.scan.context import Context
-from tacit.changes.scan.report import Part
-from tacit.changes.scan.signs import Blend, Sign, anchor_words, blends, signs
-from tacit.changes.scan.views import View
+from tacit.changes.scan import reach
+from tacit.changes.scan.disguise import View, fold
+from tacit.changes.scan.scan_report import Part
+
+_GAP = r"[\s*_>#\"'`,;()-]{1,6}"
+# Some words of one sentence: a full stop inside a name (`.env`) is none, nor is a wrapped line,
+# but an empty line, a heading, an item of a list, a table and a fence begin something new.
+_SOME = r"(?:[^.!?\n]|\.(?=\w)|\n(?![ \t]{0,8}(?:\n|```|[#|*-]|[0-9]{1,2}\.))){0,90}?"
+
+
+class Sign(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    points: float
+    words: frozenset[str]
+    pattern: re.Pattern[str]
+    why: str
+    spoken: bool
+
+
+class Blend(NamedTuple):
+    """One row of `blends.toml`: notions that make a sign when they meet."""
+
+    name: str
+    points: float
+    words: frozenset[str]
+    notions: tuple[re.Pattern[str], ...]
+    why: str
+    spoken: bool
+    lines: bool
+
+
+@cache
+def signs() -> tuple[Sign, ...]:
+    """Every row of `signs.toml`, in the order of the file."""
+    table = _table("signs.toml")
+    groups = {f"{{{name}}}": text for name, text in table["group"].items()}
+    return tuple(
+        Sign(
+            row["name"],
+            float(row["points"]),
+            frozenset(row["words"].split()),
+            re.compile(
+                "|".join(_expand(text, groups, i) for i, text in enumerate(row["patterns"])), re.M
+            ),
+            row["why"],
+            row["spoken"],
+        )
+        for row in table["sign"]
+    )
+
+
+@cache
+def blends() -> tuple[Blend, ...]:
+    """Every row of `blends.toml`, in the order of the file."""
+    table = _table("blends.toml")
+    notions = {
+        name: re.compile(_expand(text, {}, 0), re.M) for name, text in table["notion"].items()
+    }
+    return tuple(
+        Blend(
+            row["name"],
+            float(row["points"]),
+            frozenset(row["words"].split()),
+            tuple(notions[name] for name in row["all"]),
+            row["why"],
+            row["spoken"],
+            row.get("within") == "lines",
+        )
+        for row in table["blend"]
+    )
+
+
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
+
+
+@cache
+def anchor_words() -> frozenset[str]:
+    """Every word near which some sign may stand."""
+    words = [*(sign.words for sign in signs()), *(blend.words for blend in blends())]
+    return frozenset().union(*words)
+
+
+# Escapes and sets of characters stay as they are; `~/` is a folder, not a gap.
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|~/|[ ~]")
+
+
+def _expand(pattern: str, groups: dict[str, str], index: int) -> str:
+    for name, text in groups.items():
+        pattern = pattern.replace(name, text)
+    # The text was folded, so letters of other alphabets are folded in the pattern too.
+    pattern = "".join(c if c.isascii() else fold(c) for c in pattern)
+    # Each pattern of a row may name its URL; names must differ within one expression.
+    pattern = pattern.replace("(?P<url>", f"(?P<url{index}>")
+    return _TOKEN.sub(lambda token: {" ": _GAP, "~": _SOME}.get(token[0], token[0]), pattern)
+
+
+# Words by which a sentence warns of what it names, rather than asking for it.
+_WARNING = re.compile(
+    r"\b(?:attack|attacks|attacker|attackers|malicious|suspicious|red flags?|refuse|reject|detect"
+    r"|detects|detection|prevent|prevents|vulnerab\w{0,8}|exploit\w{0,4}|injection|injections"
+    r"|jailbreak\w{0,5}|threat|threats|indicators?|warning|unsafe|dangerous|harmful|adversarial"
+    r"|red.?team\w{0,4}|sanitiz\w{0,4}|look for|watch for|e\.g\.|such as|for example|phrases?"
+    r"|payloads?|bad practice|anti-?pattern|not acceptable|exfiltration|disposable|throwaway"
+    r"|sandboxed|container|containers|compromise\w{0,2}|scan for|risk|risks|risky|untrusted"
+    r"|defen[cs]e|guardrails?|test cases?)\b"
+)
+# A ban, right before what it bans. Farther off it may be part of the attack: "do not tell".
+_BAN = re.compile(
+    r"\b(?:never|avoid|do not|don't|must not|cannot|refuse to|not to)\b[^.;:,!?\n]{0,24}$"
+)
+# `key: "value"` is a value, not a quotation.
+_VALUE = re.compile(r"[\s{,\[-]{0,40}[\"']?[\w -]{1,40}[\"']?\s{0,3}[:=]\s{0,3}[\"']")
+_FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)", re.M)
+_HIDDEN = re.compile(
+    r"^\[[^\]\n]{0,60}\]: ?(?:#|<#?>|https?://\S{1,200}) [(\"'][^\n]{0,2000}"
+    r"|\[\]\([^\s)]{1,200}\s[\"'][^\"'\n]{0,600}"
+    r"|<[a-z]{1,10}[^<>\n]{0,200}(?:\bhidden\b(?!:)|display:\s?none|font-size:\s?0"
+    r"|visibility:\s?hidden|opacity:\s?0|color:\s?(?:white|#fff(?:fff)?|transparent))\b[^<>\n]{0,200}>[^<]{0,2000}",
+    re.M,
+)
+_PAIRS = (('"', '"'), ("`", "`"), ("“", "”"), ("«", "»"))
+_QUOTES = '"`“”«»'
+
+
+def _comments(text: str) -> list[tuple[int, int]]:
+    """HTML comments; one that is never closed hides the rest of the text."""
+    spans = []
+    start = text.find("<!--")
+    while start >= 0:
+        end = text.find("-->", start + 4)
+        end = len(text) if end < 0 else end + 3
+        spans.append((start, end))
+        start = text.find("<!--", end)
+    return spans
+
+
+class PassageContext:
+    """What stands around a match: quotes, warnings, comments."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._fences = [match.start() for match in _FENCE.finditer(text)]
+        spans = sorted([*_comments(text), *(match.span() for match in _HIDDEN.finditer(text))])
+        self._hidden_starts = [span[0] for span in spans]
+        self._hidden_ends = [span[1] for span in spans]
+
+    def is_hidden(self, at: int) -> bool:
+        index = bisect_right(self._hidden_starts, at) - 1
+        return index >= 0 and at < self._hidden_ends[index]
+
+    def _line(self, start: int, end: int) -> tuple[int, int]:
+        first = self._text.rfind("\n", max(0, start - 600), start) + 1 or max(0, start - 600)
+        last = self._text.find("\n", end, end + 600)
+        return first, last if last >= 0 else min(len(self._text), end + 600)
+
+    def is_quoted(self, start: int, end: int) -> bool:
+        """Within quotes or backticks on its line, in a quotation, a table, or a fenced block."""
+        first, last = self._line(start, end)
+        line = self._text[first:last]
+        if line.lstrip()[:1] in (">", "|") or bisect_right(self._fences, start) % 2 == 1:
+            return True
+        before, after = self._text[first:start], self._text[end:last]
+        match = self._text[start:end]
+        if match[:1] in _QUOTES:
+            before, match = before + match[0], match[1:]
+        if match[-1:] in _QUOTES:
+            match, after = match[:-1], match[-1] + after
+        if _VALUE.match(line) and before.count('"') + before.count("'") <= 3:
+            return False
+        return any(
+            before.rfind(opening) > before.rfind(closing) and closing in after
+            if opening != closing
+            else before.count(opening) % 2 == 1 and closing in after and closing not in match
+            for opening, closing in _PAIRS
+        )
+
+    def is_warned(self, start: int, end: int) -> bool:
+        """Whether its line, the line above or the heading of the list warns of such things."""
+        first, last = self._line(start, end)
+        above = self._text.rfind("\n", max(0, first - 300), max(0, first - 1)) + 1
+        around = self._text[max(above, first - 300) : start] + " " + self._text[end:last]
+        return bool(_WARNING.search(around) or _BAN.search(self._text, max(0, start - 60), start))
+
 
 PASSAGE = 1_600
 """Characters within which signs belong together: about twenty lines."""
@@ -77,7 +264,7 @@ def _hits(view: View) -> list[_Hit]:
     blended = [hit for blend in blends() for hit in _blended(view.text, blend, places)]
     if not found and not blended:
         return []
-    context = Context(view.text)
+    context = PassageContext(view.text)
     hits = [hit for sign, match in found for hit in _weigh(view, sign, match, context)]
     for blend, start, end in blended:
         hits.extend(_place(view, blend, (start, end), context, blend.points))
@@ -149,14 +336,14 @@ def _foreign(text: str) -> Iterator[tuple[int, int]]:
         yield 0, len(text)
 
 
-def _weigh(view: View, sign: Sign, match: re.Match[str], context: Context) -> list[_Hit]:
+def _weigh(view: View, sign: Sign, match: re.Match[str], context: PassageContext) -> list[_Hit]:
     """The points of one match where it stands; none for what is harmless after all."""
     points, why = sign.points, sign.why
     if sign.name == "piped-download":
         url = next((text for name, text in match.groupdict().items() if text), "")
-        if hosts.is_known(url):
+        if reach.is_known_installer(url):
             return []
-        if hosts.is_bare(url):
+        if reach.is_bare_address(url):
             points, why = 6.0, "runs a script unseen from a bare address or without encryption"
     start, end = match.span()
     start += len(match[0]) - len(match[0].lstrip())
@@ -164,7 +351,7 @@ def _weigh(view: View, sign: Sign, match: re.Match[str], context: Context) -> li
 
 
 def _place(
-    view: View, sign: Sign | Blend, span: tuple[int, int], context: Context, points: float
+    view: View, sign: Sign | Blend, span: tuple[int, int], context: PassageContext, points: float
 ) -> list[_Hit]:
     """The sign's points by what stands around it: less if quoted or warned of, more if hidden."""
     start, end = span

@@ -1,5 +1,7 @@
-"""The closed room in which every background agent runs: reviews, repairs, curation.
+"""The kit with which every background agent runs: reviews, repairs, consolidations.
 
-`room.run` starts a child process that holds the model's conversation and can write nothing but a
-staging folder; the parent keeps the gate, runs commands, and ends the child when its time is up.
+`staging` copies skills into a folder of the job and turns what came back into changes;
+`child_process` starts a child that holds the model's conversation and can write nothing but that
+folder; `toolset` is what the agent can do there; `background_gate` gives the gate that its changes
+pass, in the parent.
 """

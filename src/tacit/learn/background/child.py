@@ -1,9 +1,9 @@
-"""The child: it closes the room around itself, then holds the conversation with the model.
+"""The child process: it confines itself, then holds the conversation with the model.
 
-`python -m tacit.learn.background.child OUT`, started by `room.py` alone. It reads what to do from
-its standard input, speaks on the descriptor OUT, and keeps to the one conversation, which is
-written into the staging folder and goes with it. Nobody is asked: the tools that there are may be
-used, and there are no others.
+`python -m tacit.learn.background.child OUT`, started by `child_process` alone. It reads its task
+from standard input, speaks on the descriptor OUT, and holds one conversation, whose log lies in
+the staging folder and is removed with it. Nobody is asked for consent: the tools of the task may
+be used, and there are no others.
 """
 
 import asyncio
@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from tacit.agent import grouping
+from tacit.agent import process_rights
 from tacit.base import paths
 from tacit.base.errors import TacitError
 from tacit.base.paths import is_inside
-from tacit.changes.actor import acting_as
-from tacit.learn.background import wire
-from tacit.learn.background.desk import MOST_BYTES, Desk
-from tacit.learn.background.locking import lock
+from tacit.changes.change import acting_as
+from tacit.learn.background import task as wire
+from tacit.learn.background.confinement import lock
 from tacit.learn.background.task import MOST_SHOWN, Call, Task, TaskContext, Walls
+from tacit.learn.background.toolset import MOST_BYTES, StagedSkills
 
 if TYPE_CHECKING:
-    from tacit.agent import events
-    from tacit.agent.limits import Limits
+    from tacit.agent import agent_events
+    from tacit.agent.budget import Limits
     from tacit.agent.loop import Agent
-    from tacit.agent.tools.tool import Result, Tool
+    from tacit.agent.tool import Result, Tool
 
 _LARGEST_FILE = 16 * MOST_BYTES
 _SYSTEM = (
@@ -52,11 +52,11 @@ _SYSTEM = (
 def main(arguments: list[str]) -> int:
     """Run the task that comes in. Ends by itself when the parent is gone."""
     out = os.fdopen(int(arguments[0]), "wb", 0)
-    line = sys.stdin.buffer.readline(wire.LONGEST)
+    line = sys.stdin.buffer.readline(wire.LONGEST_LINE)
     start = msgspec.json.decode(line, type=wire.Start)
-    grouping.end_with_parent(start.parent)
+    process_rights.end_with_parent(start.parent)
     ended = _run(start, Link(sys.stdin.buffer, out))
-    out.write(wire.encode(ended))
+    out.write(wire.encode_message(ended))
     # Not by the usual way: a thread may still be waiting for an answer that will not come.
     os._exit(0)
 
@@ -69,7 +69,7 @@ class Link:
         self._outgoing = outgoing
 
     def tell(self, message: wire.Up) -> None:
-        left = memoryview(wire.encode(message))
+        left = memoryview(wire.encode_message(message))
         while left:
             left = left[self._outgoing.write(left) :]
 
@@ -92,7 +92,7 @@ class Link:
 
 def _run(start: wire.Start, link: Link) -> wire.Ended:
     try:
-        link.tell(wire.Locked(close_room(start)))
+        link.tell(wire.Locked(confine(start)))
         with acting_as(start.task.actor):
             return asyncio.run(_converse(start, link))
     except TacitError as error:
@@ -102,7 +102,7 @@ def _run(start: wire.Start, link: Link) -> wire.Ended:
         return wire.Ended("error", error=f"{type(error).__name__}: {error}"[:2000])
 
 
-def close_room(start: wire.Start) -> Walls:
+def confine(start: wire.Start) -> Walls:
     """Give up all rights but those that the task needs. Raises `Refused` when that goes wrong."""
     for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _LARGEST_FILE)):
         resource.setrlimit(limit, (most, most))
@@ -135,30 +135,30 @@ async def _converse(start: wire.Start, link: Link) -> wire.Ended:
 
 async def _respond(agent: "Agent", message: str, link: Link, spent: "_Spent") -> wire.Ended:
     """One message to the model and all that comes of it, told to the parent as it happens."""
-    from tacit.agent import events
+    from tacit.agent import agent_events
 
-    calls: dict[str, events.Call] = {}
+    calls: dict[str, agent_events.Call] = {}
     error = ""
     began = time.monotonic()
     async for event in agent.respond(message):
-        if isinstance(event, events.Usage):
+        if isinstance(event, agent_events.Usage):
             link.tell(wire.Used(event, time.monotonic() - began))
             spent.count(event)
-        elif isinstance(event, events.Call):
+        elif isinstance(event, agent_events.Call):
             calls[event.id] = event
-        elif isinstance(event, events.Return):
+        elif isinstance(event, agent_events.Return):
             link.tell(_called(event, calls.get(event.id)))
             began = time.monotonic()
-        elif isinstance(event, events.Error):
+        elif isinstance(event, agent_events.Error):
             error = f"{event.why}; {event.hint}" if event.hint else event.why
-        elif isinstance(event, events.End):
+        elif isinstance(event, agent_events.End):
             spent.turns += event.turns
             reason: Any = "error" if event.reason == "interrupted" else event.reason
             return wire.Ended(reason, event.text, error)
     raise AssertionError("the agent ended without saying so")
 
 
-def _called(event: "events.Return", call: "events.Call | None") -> wire.Called:
+def _called(event: "agent_events.Return", call: "agent_events.Call | None") -> wire.Called:
     arguments = call.arguments if call is not None else {}
     return wire.Called(Call(event.name, arguments, event.failed, event.text[:MOST_SHOWN]))
 
@@ -198,15 +198,15 @@ class _Spent:
 def _agent(start: wire.Start, link: Link) -> "Agent":
     """The agent of the chat, with the task's tools and a conversation that nobody resumes."""
     from tacit.agent import models
-    from tacit.agent.approval import Approver
     from tacit.agent.conversation import Conversation
     from tacit.agent.loop import Agent
-    from tacit.agent.tools.tool import Context, Options
+    from tacit.agent.tool import Context, ToolOptions
+    from tacit.agent.tool_approval import Approver
     from tacit.skills.library import Library
     from tacit.traces.hosts.tacit import SessionWriter
 
     task = start.task
-    tools = _tools(TaskContext(task, start.settings, Desk(task.staging), link.serve), task)
+    tools = _tools(TaskContext(task, start.settings, StagedSkills(task.staging), link.serve), task)
     project = task.project or task.staging
     name = "conversation"
     writer = SessionWriter(name, folder=os.path.join(task.staging, "log"), project=project)
@@ -216,7 +216,7 @@ def _agent(start: wire.Start, link: Link) -> "Agent":
         library=Library(project, start.settings),
         sandbox=_no_sandbox,
         ask=_nobody,
-        options=Options(read_only_project=True),
+        options=ToolOptions(read_only_project=True),
     )
     return Agent(
         models.build(models.Choice(start.model, start.base_url)),

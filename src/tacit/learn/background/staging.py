@@ -1,30 +1,123 @@
-"""The staging folder of a job: copies of skills go in, what was made of them comes out.
+"""The staging folder of a job: copies of skills go in, changes come out and land through the gate.
 
 The parent's side. The child can write anything into this folder, so what is in it proves nothing:
-what a copy was, and of which version, is kept here in memory, and what is read back passes by
-handles and without links, as the gate would read it. Nothing here changes a skill.
+what a copy was, and of which version, is kept in memory here, and what is read back is read by
+handles and without links, as the gate would read it. A change's id is made of the job and the
+skill, so a landing that is repeated after a kill lands nothing a second time.
 """
 
 import hashlib
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from difflib import unified_diff
+from typing import Literal
 
 import msgspec
 
 from tacit.base import paths
+from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import NotFound, Unwritable
-from tacit.base.files import write_atomic
-from tacit.changes.actor import Actor
-from tacit.changes.change import Change, Create, Refusal, Rewrite, new_id
-from tacit.changes.contain import Escape, Folder, read_contents, remove_tree
-from tacit.changes.files import File, programs, to_bytes
+from tacit.changes.change import (
+    SKILL_FILE,
+    Actor,
+    Change,
+    Create,
+    Edit,
+    File,
+    FileOperation,
+    Refusal,
+    RemoveFile,
+    Rewrite,
+    Verdict,
+    WriteFile,
+    bytes_of,
+    executable_paths,
+    new_change_id,
+)
+from tacit.changes.containment import Escape, Folder, read_contents, remove_tree
 from tacit.changes.gate import Gate
-from tacit.learn.background.desk import SKILLS, put_new
+from tacit.changes.inbox import Proposal
+from tacit.learn.background.toolset import SKILLS_FOLDER, put_new
 
-FOLDERS = (SKILLS, "log", "tmp")
+
+def operations_between(
+    old: Mapping[str, File], new: Mapping[str, File]
+) -> tuple[FileOperation, ...]:
+    """What turns `old` into `new`."""
+    found: list[FileOperation] = []
+    for path in sorted(old.keys() | new.keys()):
+        before, after = old.get(path), new.get(path)
+        if before == after:
+            continue
+        if after is None:
+            found.append(RemoveFile(path))
+        elif before is not None and (edit := _edit(path, before, after)) is not None:
+            found.append(edit)
+        elif path == SKILL_FILE:  # not text: only the whole skill can be said anew
+            return (Rewrite(bytes_of(new), executable_paths(new)),)
+        else:
+            found.append(WriteFile(path, after.data, executable=after.kind == "program"))
+    return tuple(found)
+
+
+def difference_text(old: Mapping[str, File], new: Mapping[str, File]) -> str:
+    """The difference as text, for people, for models and for comparing."""
+    parts: list[str] = []
+    for path in sorted(old.keys() | new.keys()):
+        before, after = old.get(path), new.get(path)
+        if before is None or after is None:
+            parts.append(f"{path} is {'new' if before is None else 'removed'}")
+        if before != after:
+            parts += unified_diff(_lines(before), _lines(after), path, path, n=1, lineterm="")
+    return "\n".join(line.rstrip("\n") for line in parts)
+
+
+def _edit(path: str, before: File, after: File) -> Edit | None:
+    """The one stretch that changed; None where it cannot be said that way."""
+    if before.kind != after.kind and path != SKILL_FILE:
+        return None
+    try:
+        one, two = before.data.decode("utf-8"), after.data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    mine, theirs = one.splitlines(keepends=True), two.splitlines(keepends=True)
+    start, end = _common(mine, theirs)
+    first, last = start, len(mine) - end
+    while True:
+        wanted = "".join(mine[first:last])
+        # In a file with Windows line ends, one without any would be taken to mean them.
+        plain = "\r\n" not in one or "\r" in wanted
+        # Not by counting: where it overlaps itself, the first place is not the only one.
+        if wanted and plain and one.find(wanted) == one.rfind(wanted):
+            with_ = "".join(theirs[first : len(theirs) - (len(mine) - last)])
+            return Edit(wanted, with_, path)
+        if first == 0 and last == len(mine):
+            return None
+        first, last = max(first - 1, 0), min(last + 1, len(mine))
+
+
+def _common(one: list[str], two: list[str]) -> tuple[int, int]:
+    """How many lines they share at the beginning and at the end."""
+    most = min(len(one), len(two))
+    start = 0
+    while start < most and one[start] == two[start]:
+        start += 1
+    end = 0
+    while end < most - start and one[-1 - end] == two[-1 - end]:
+        end += 1
+    return start, end
+
+
+def _lines(file: File | None) -> list[str]:
+    if file is None:
+        return []
+    return file.data.decode("utf-8", "replace").splitlines(keepends=True)
+
+
+FOLDERS = (SKILLS_FOLDER, "log", "tmp")
 _BEGAN = ".began"
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,7 +125,7 @@ _ABANDONED = 2 * 86_400.0
 _FORGOTTEN = 60 * 86_400.0
 
 
-class Copied(msgspec.Struct, frozen=True):
+class CopiedSkill(msgspec.Struct, frozen=True):
     """A skill as it was when it was copied in."""
 
     skill: str
@@ -41,7 +134,7 @@ class Copied(msgspec.Struct, frozen=True):
     files: dict[str, File]
 
 
-class Edited(msgspec.Struct, frozen=True):
+class EditedSkill(msgspec.Struct, frozen=True):
     """One skill that came out other than it went in, or that is new."""
 
     name: str
@@ -70,7 +163,7 @@ class Edited(msgspec.Struct, frozen=True):
         data: str | None = None,
     ) -> Change:
         """The change that puts it before the gate. `root` is where a new skill goes."""
-        files, runs = to_bytes(self.new), programs(self.new)
+        files, runs = bytes_of(self.new), executable_paths(self.new)
         operation = Create(files, runs) if self.is_new else Rewrite(files, runs)
         return Change(
             id=change_id(job, self.skill, data=data),
@@ -85,7 +178,7 @@ class Edited(msgspec.Struct, frozen=True):
         )
 
 
-class Spoilt(msgspec.Struct, frozen=True):
+class SpoiltFolder(msgspec.Struct, frozen=True):
     """A folder on the desk that cannot be taken: it holds a link, a device, or too much."""
 
     name: str
@@ -98,7 +191,7 @@ class Staging:
     def __init__(self, job: str, path: str) -> None:
         self.job = job
         self.path = path
-        self._copied: dict[str, Copied] = {}
+        self._copied: dict[str, CopiedSkill] = {}
 
     @classmethod
     def open(cls, job: str, *, data: str | None = None) -> "Staging":
@@ -121,7 +214,7 @@ class Staging:
             ) from error
         return cls(job, os.path.join(os.path.realpath(above), name))
 
-    def copy_in(self, gate: Gate, skill: str, root: str = "") -> Copied:
+    def copy_in(self, gate: Gate, skill: str, root: str = "") -> CopiedSkill:
         """Put a copy of `skill`, as it stands now, on the desk, under the last part of its name.
 
         Raises `NotFound` where it does not stand, `Escape` where it cannot be read safely. A skill
@@ -147,40 +240,40 @@ class Staging:
                     *parents, last = path.split("/")
                     with folder.descend(parents, make=True) as below:
                         put_new(below, last, file.data, executable=file.kind == "program")
-        copied = Copied(skill, site.place.root, standing.head.id, files)
+        copied = CopiedSkill(skill, site.place.root, standing.head.id, files)
         self._copied[name] = copied
         return copied
 
-    def copied(self) -> dict[str, Copied]:
+    def copied(self) -> dict[str, CopiedSkill]:
         """What was copied in, by its name on the desk."""
         return dict(self._copied)
 
-    def changed(self) -> list[Edited]:
+    def changed(self) -> list[EditedSkill]:
         """The skills that are new or other than they were. What is `spoilt` is left out."""
-        return [found for found in self._read() if isinstance(found, Edited)]
+        return [found for found in self._read() if isinstance(found, EditedSkill)]
 
-    def spoilt(self) -> list[Spoilt]:
+    def spoilt(self) -> list[SpoiltFolder]:
         """What lies on the desk and cannot be taken from it."""
-        return [found for found in self._read() if isinstance(found, Spoilt)]
+        return [found for found in self._read() if isinstance(found, SpoiltFolder)]
 
     def discard(self) -> None:
         """Remove the folder. Twice is the same as once."""
         _remove(self.path)
 
-    def _read(self) -> list[Edited | Spoilt]:
-        found: list[Edited | Spoilt] = []
+    def _read(self) -> list[EditedSkill | SpoiltFolder]:
+        found: list[EditedSkill | SpoiltFolder] = []
         with self._desk() as desk:
             for name in desk.names():
                 try:
                     edited = self._read_one(desk, name)
                 except Escape as escape:
-                    found.append(Spoilt(name, escape.refusal))
+                    found.append(SpoiltFolder(name, escape.refusal))
                     continue
                 if edited is not None:
                     found.append(edited)
         return found
 
-    def _read_one(self, desk: Folder, name: str) -> Edited | None:
+    def _read_one(self, desk: Folder, name: str) -> EditedSkill | None:
         with desk.open(name) as folder:
             contents = read_contents(folder)
         for path, file in contents.files.items():
@@ -188,17 +281,19 @@ class Staging:
                 raise Escape("special-file", f"{name}/{path} is a link", "write a file instead")
         copied = self._copied.get(name)
         if copied is None:
-            return Edited(name, name, "", "", {}, contents.files) if contents.files else None
+            return EditedSkill(name, name, "", "", {}, contents.files) if contents.files else None
         if contents.files == copied.files:
             return None
-        return Edited(name, copied.skill, copied.root, copied.base, copied.files, contents.files)
+        return EditedSkill(
+            name, copied.skill, copied.root, copied.base, copied.files, contents.files
+        )
 
     def _desk(self) -> Folder:
-        path = os.path.join(self.path, SKILLS)
+        path = os.path.join(self.path, SKILLS_FOLDER)
         return Folder(os.open(path, _OPEN), path)
 
 
-def clear(job: str, *, data: str | None = None) -> None:
+def clear_staging(job: str, *, data: str | None = None) -> None:
     """Remove what a killed try of `job` left behind, where it is not to be done again."""
     _remove(os.path.join(data or paths.folders().data, "staging", _name(job)))
 
@@ -221,7 +316,7 @@ def _began(job: str, data: str) -> str:
     except FileNotFoundError:
         pass
     fresh = f"{path}.{os.getpid()}"
-    write_atomic(fresh, new_id(datetime.now(UTC)).rpartition("-")[0].encode())
+    write_atomic(fresh, new_change_id(datetime.now(UTC)).rpartition("-")[0].encode())
     try:
         os.link(fresh, path)  # the first one stays, whoever comes second
     except FileExistsError:
@@ -263,3 +358,72 @@ def _sweep(folder: Folder) -> None:
                     remove_tree(began, name)
     except FileNotFoundError:
         pass
+
+
+LandedKind = Literal["skill", "fact"]
+
+
+class LandedChange(msgspec.Struct, frozen=True):
+    """One change, and what became of it."""
+
+    skill: str
+    is_new: bool
+    verdict: Verdict
+    what: LandedKind = "skill"
+
+
+def land_changes(
+    gate: Gate, changes: Iterable[Change], what: LandedKind = "skill"
+) -> list[LandedChange]:
+    """Propose each change. Done twice, the second gives what the first did."""
+    landed = []
+    for change in changes:
+        verdict = _waiting(gate, change.id) or gate.propose(change)
+        landed.append(LandedChange(change.skill, not change.base, verdict, what))
+    return landed
+
+
+def landing_id(job: str, name: str, what: LandedKind = "skill") -> str:
+    """The id of what `job` changes in a skill or a fact."""
+    return change_id(job, name if what == "skill" else f"{what}:{name}")
+
+
+def landed_before(gate: Gate, job: str, what: LandedKind = "skill") -> list[LandedChange]:
+    """What `job` has changed or proposed so far, by the histories and the inbox."""
+    found: dict[str, LandedChange] = {}
+    for proposal in gate.inbox.all(1000):
+        change = proposal.change
+        if proposal.id == landing_id(job, change.skill, what) and _is_of(gate, change.root):
+            found[proposal.id] = LandedChange(
+                change.skill, not change.base, _proposed(proposal), what
+            )
+    for site in gate.sites.values():
+        if not os.path.isdir(site.history.folder):
+            continue
+        for version in site.history.latest(1000):
+            record = version.record
+            if record.change == landing_id(job, record.skill, what):
+                verdict = Verdict(
+                    outcome="applied", change=record.change, skill=record.skill, version=version.id
+                )
+                is_new = record.kind == "create"
+                found[record.change] = LandedChange(record.skill, is_new, verdict, what)
+    return list(found.values())
+
+
+def _is_of(gate: Gate, root: str) -> bool:
+    return os.path.realpath(root) in gate.sites
+
+
+def _waiting(gate: Gate, change: str) -> Verdict | None:
+    """The verdict of a change that was put into the inbox before, whatever was answered since."""
+    try:
+        return _proposed(gate.inbox.get(change))
+    except NotFound:
+        return None
+
+
+def _proposed(proposal: Proposal) -> Verdict:
+    return Verdict(
+        outcome="proposed", change=proposal.id, skill=proposal.change.skill, refusal=proposal.why
+    )

@@ -1,17 +1,28 @@
-"""The nouns of a run in the background: the task, what became of it, and what the tools get."""
+"""A background agent's task, the report of its run, and what parent and child tell each other.
 
+The messages are JSON objects, one a line, over two pipes. The parent believes nothing that it
+cannot read: a line that is too long, no JSON, or not one of these messages is a `Garbled`, and
+ends the run. `Channel` never blocks for longer than it is told to. Nothing here starts a process
+or knows a skill.
+"""
+
+import os
+import select
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from tacit.agent.limits import Limits
-from tacit.agent.tools.tool import Result, Tool
-from tacit.changes.actor import Actor
+from tacit.agent.agent_events import Usage
+from tacit.agent.budget import Limits
+from tacit.agent.tool import Result, Tool
+from tacit.base.settings import Settings
+from tacit.changes.change import Actor
 
 if TYPE_CHECKING:
-    from tacit.base.sections import Settings
-    from tacit.learn.background.desk import Desk
+    from tacit.learn.background.toolset import StagedSkills
+
 
 Reason = Literal[
     "done", "turns", "seconds", "tokens", "money", "error", "killed", "budget", "refused"
@@ -110,7 +121,7 @@ class TaskContext(msgspec.Struct, frozen=True):
 
     task: Task
     settings: "Settings"
-    desk: "Desk"
+    desk: "StagedSkills"
     """The staged files."""
     serve: Serve
     """Have the parent's broker do something; for what cannot be done inside."""
@@ -119,3 +130,187 @@ class TaskContext(msgspec.Struct, frozen=True):
 Toolset: TypeAlias = Callable[[TaskContext], tuple[Tool, ...]]
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of one line."""
+_CHUNK = 65_536
+_LONGEST_WAIT = 3600.0
+
+Words = Annotated[str, msgspec.Meta(max_length=1_000_000)]
+
+
+class Garbled(Exception):
+    """The other side said what cannot be read."""
+
+
+class Start(msgspec.Struct, frozen=True, tag="start"):
+    """To the child, first: what to do, and with what."""
+
+    task: Task
+    settings: Settings
+    model: str
+    base_url: str
+    parent: int
+    read: tuple[str, ...]
+    ports: tuple[int, ...]
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer"):
+    """To the child: what the broker made of its `Ask`."""
+
+    text: str
+    failed: bool = False
+    diff: str = ""
+
+    def result(self) -> Result:
+        return Result(self.text, failed=self.failed, diff=self.diff)
+
+
+class GoOn(msgspec.Struct, frozen=True, tag="go-on"):
+    """To the child after `Finished`: what the agent is told next; None lets it end."""
+
+    message: str | None
+
+
+class Locked(msgspec.Struct, frozen=True, tag="locked"):
+    """From the child, first: the room is closed."""
+
+    walls: Walls
+
+
+class Used(msgspec.Struct, frozen=True, tag="used"):
+    """From the child after each request: what it took."""
+
+    usage: Usage
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Called(msgspec.Struct, frozen=True, tag="called"):
+    """From the child after each call of a tool."""
+
+    call: Call
+
+
+class Ask(msgspec.Struct, frozen=True, tag="ask"):
+    """From the child: the broker is to serve this; an `Answer` is awaited."""
+
+    name: Words
+    arguments: dict[str, Any]
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """From the child: the agent says that it is done; a `GoOn` is awaited."""
+
+    text: Words
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    """From the child, last."""
+
+    reason: Reason
+    text: Words = ""
+    error: Words = ""
+
+
+Up = Locked | Used | Called | Ask | Finished | Ended
+Down = Start | Answer | GoOn
+
+_up: "msgspec.json.Decoder[Up]" = msgspec.json.Decoder(Up)
+
+
+def encode_message(message: Up | Down) -> bytes:
+    return msgspec.json.encode(message) + b"\n"
+
+
+def decode_message(line: bytes) -> Up:
+    """What the child said. Raises `Garbled`."""
+    try:
+        return _up.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Garbled(f"a line that cannot be read ({error}): {line[:80]!r}") from None
+
+
+class Channel:
+    """The parent's ends of the pipes, and what the child printed besides."""
+
+    def __init__(self, to_child: int, from_child: int, printed: int) -> None:
+        self._to, self._from, self._printed = to_child, from_child, printed
+        self._waiting = bytearray()
+        self._incoming = bytearray()
+        self._scanned = 0
+        self.printed = bytearray()
+        """The end of what it printed."""
+        for descriptor in (to_child, from_child, printed):
+            os.set_blocking(descriptor, False)
+
+    def send(self, message: Down) -> None:
+        """Have `message` sent while lines are awaited."""
+        self._waiting += encode_message(message)
+
+    def line(self, until: float) -> bytes | None:
+        """The next line, or None when the time is over. Raises EOFError at the end, `Garbled`."""
+        while True:
+            at = self._incoming.find(b"\n", self._scanned)
+            if at >= 0:
+                line = bytes(self._incoming[:at])
+                del self._incoming[: at + 1]
+                self._scanned = 0
+                return line
+            self._scanned = len(self._incoming)
+            if self._scanned > LONGEST_LINE:
+                raise Garbled(f"a line of more than {LONGEST_LINE:,} bytes")
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            self._move(left)
+
+    def close(self) -> None:
+        """Twice is the same as once."""
+        for name in ("_to", "_from", "_printed"):
+            if (descriptor := getattr(self, name)) >= 0:
+                os.close(descriptor)
+                setattr(self, name, -1)
+
+    def _move(self, seconds: float) -> None:
+        """Wait for something to read or room to write, and do it."""
+        poll = select.poll()  # not select, which knows no descriptor above 1,023
+        for reader in (self._from, self._printed):
+            if reader >= 0:
+                poll.register(reader, select.POLLIN)
+        if self._waiting and self._to >= 0:
+            poll.register(self._to, select.POLLOUT)
+        ready = {descriptor for descriptor, _ in poll.poll(min(seconds, _LONGEST_WAIT) * 1000)}
+        if self._to in ready:
+            self._write()
+        if self._printed in ready:
+            self._keep_printed()
+        if self._from in ready:
+            part = _read(self._from)
+            if part == b"":
+                raise EOFError
+            self._incoming += part or b""
+
+    def _write(self) -> None:
+        try:
+            del self._waiting[: os.write(self._to, self._waiting[:_CHUNK])]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # it is gone, or does not listen: the reading tells which
+            self._waiting.clear()
+
+    def _keep_printed(self) -> None:
+        part = _read(self._printed)
+        if part == b"":
+            os.close(self._printed)
+            self._printed = -1
+            return
+        self.printed += part or b""
+        del self.printed[:-8192]
+
+
+def _read(descriptor: int) -> bytes | None:
+    try:
+        return os.read(descriptor, _CHUNK)
+    except BlockingIOError:
+        return None

@@ -1,5 +1,6 @@
-"""Repair: a skill that failed is looked at by a model, mended, checked, and put on probation.
+"""Repair: a skill that failed is mended by a model, checked, and put on probation.
 
-`triggers` says which uses call for it, `repair` does one, `probation` (beside this package) watches
-what became of it.
+`repair_triggers` says which uses call for a repair, `repair_job` does one, `repair_broker` judges
+what the model made with the help of `verification`, `repairs` records it, and `probation` watches
+the uses after it.
 """

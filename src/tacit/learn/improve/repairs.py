@@ -1,9 +1,14 @@
-"""What was tried to mend each skill, and what came of it: the table `repairs` in tacit.db.
+"""Failures that count against a skill, and the record of what was tried to mend them.
 
-By it the same failure is not looked at twice for one version, a skill is left alone for a while
-after a repair, and what did harm is not tried again.
+A step failed when its host said so. What was clearly not the skill's doing (no network, a full
+disk, a call that the user did not allow) does not count, nor does what the agent soon got over.
+Owns the table `repairs` in tacit.db: by it the same failure is not examined twice for one version,
+a skill is left alone for a while after a repair, and what did harm is not tried again.
 """
 
+import hashlib
+import os
+import re
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -12,13 +17,143 @@ from typing import Literal
 import msgspec
 
 from tacit.base import database
-from tacit.changes.duplicates import resemblance, sketch
+from tacit.base.settings import ImproveSettings
+from tacit.changes.neighbours import resemblance, sketch
+from tacit.learn.command_purposes import simple_commands
+from tacit.learn.skill_runs import RunStep, SkillRun
 
-Outcome = Literal[
+# What a failed step says when the cause lies around it. Only what leaves no doubt: a refused
+# connection may be a server that the skill forgot to start.
+_ENVIRONMENT = (
+    ("no network", re.compile(
+        r"(?i)could ?n[o']t resolve (host|proxy)|name or service not known"
+        r"|temporary failure in name resolution|nodename nor servname|network is (unreachable|down)"
+        r"|no route to host|getaddrinfo|\b(ENETUNREACH|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)\b"
+        r"|dial tcp: lookup|failed to resolve|tls handshake timeout|err_internet_disconnected"
+    )),
+    ("a service that was not there", re.compile(
+        r"(?i)\b429\b.{0,20}too many requests|rate limit(ed)?\b.{0,20}exceeded"
+        r"|\b50[234]\b.{0,20}(bad gateway|service unavailable|gateway time-?out)"
+    )),
+    ("a full disk", re.compile(
+        r"(?i)no space left on device|\bENOSPC\b|disk quota exceeded|\bEDQUOT\b"
+    )),
+    ("no memory", re.compile(
+        r"(?i)cannot allocate memory|out of memory|\bENOMEM\b|oom-kill"
+    )),
+    ("no sandbox for commands", re.compile(r"commands run only in a sandbox, and there is none")),
+    ("an interrupt", re.compile(
+        r"\[(not run: |stopped while it ran: )?(interrupted|the limit on)|\[interrupted by the user"
+        r"|\[no result: the session ended"
+    )),
+)  # fmt: skip
+_RUNNERS = {
+    "bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "npx", "npm", "pnpm", "yarn",
+    "uv", "uvx", "run", "poetry", "cargo", "go", "make", "git", "docker", "exec", "env", "sudo",
+}  # fmt: skip
+_LOOKED_AT = 2_000
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """One failed step that counts."""
+
+    step: RunStep
+    mark: str
+    """The same for the same failure, whatever the numbers and folders in it."""
+    cost: int
+    """Calls until it was got over; 0 when it never was."""
+
+
+def counted_failures(run: SkillRun, settings: ImproveSettings) -> tuple[Failure, ...]:
+    """The failures for which the skill is to be looked at; none when there are too few."""
+    found = []
+    for place, step in enumerate(run.governed):
+        if not step.failed or outside_cause(step):
+            continue
+        cost = _cost(run.governed, place)
+        short = cost and (not settings.recovered_calls or cost < settings.recovered_calls)
+        if not short:
+            found.append(Failure(step, failure_key(step), cost))
+    return tuple(found) if len(found) >= settings.failures else ()
+
+
+def outside_cause(step: RunStep) -> str:
+    """What around the step made it fail; empty when that is not clear."""
+    if step.refused:
+        return "the user did not allow it"
+    text = f"{step.error}\n{step.result[-_LOOKED_AT:]}"
+    return next((why for why, pattern in _ENVIRONMENT if pattern.search(text)), "")
+
+
+def failure_key(step: RunStep) -> str:
+    """The same for two steps that failed alike."""
+    said = _plain(" ".join(step.said.split("\n")[-2:]))
+    return hashlib.sha256(f"{step.kind}\0{step_subject(step)}\0{said}".encode()).hexdigest()[:16]
+
+
+def step_subject(step: RunStep) -> str:
+    """What a step is about: the program and script of a command, the file, else the tool."""
+    if step.kind == "shell":
+        return _program(step_command(step)) or step.tool
+    for key in ("path", "file_path", "filePath", "absolute_path", "pattern", "name", "skill"):
+        if isinstance(value := step.arguments.get(key), str) and value:
+            return os.path.basename(value.rstrip("/"))
+    return step.tool
+
+
+def step_command(step: RunStep) -> str:
+    """The command of a shell step; empty for another."""
+    if step.kind != "shell":
+        return ""
+    for key in ("command", "cmd", "script", "input"):
+        value = step.arguments.get(key)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list):
+            words = [str(word) for word in value]
+            is_shell = len(words) == 3 and words[1] in ("-c", "-lc")
+            return words[2] if is_shell else " ".join(words)
+    return ""
+
+
+def _cost(steps: tuple[RunStep, ...], place: int) -> int:
+    """Calls from the failed step up to the one that did the same and worked; 0 for none."""
+    failed = steps[place]
+    about = step_subject(failed)
+    for later in range(place + 1, len(steps)):
+        step = steps[later]
+        if not step.failed and step.kind == failed.kind and step_subject(step) == about:
+            return later - place
+    return 0
+
+
+def _program(command: str) -> str:
+    """The last command's program, and what it runs."""
+    commands = [words for words in simple_commands(command) if words[0] not in ("cd", "export")]
+    if not commands:
+        return ""
+    found: list[str] = []
+    for word in commands[-1]:
+        if word.startswith("-") or "=" in word:
+            continue
+        name = os.path.basename(word)
+        found.append(name)
+        if name not in _RUNNERS:
+            break
+    return " ".join(found)
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"(?:[A-Za-z]:)?(?:[\w.~$-]*/)+", "", text[-500:])
+    text = re.sub(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{7,}\b|\d+", "#", text.lower())
+    return " ".join(text.split())
+
+
+RepairOutcome = Literal[
     "begun", "repaired", "proposed", "nothing", "refused", "failed", "put off", "rolled back"
 ]
 
-STEPS = (
+REPAIR_STEPS = (
     """
     CREATE TABLE repairs (
       id TEXT PRIMARY KEY,
@@ -38,7 +173,7 @@ STEPS = (
     CREATE INDEX repairs_by_change ON repairs (change);
     """,
 )
-SAME = 0.8
+SAME_REPAIR = 0.8
 """How alike two repairs are, from 0 to 1, that are taken for one."""
 
 
@@ -57,7 +192,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[str, ...] = ()
     """The failures that it was about."""
     at: datetime = datetime.min.replace(tzinfo=UTC)
-    outcome: Outcome = "begun"
+    outcome: RepairOutcome = "begun"
     change: str = ""
     tried: str = ""
     """What it did, as a diff."""
@@ -70,7 +205,7 @@ class Repairs:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        database.migrate(connection, "repairs", STEPS)
+        database.migrate(connection, "repairs", REPAIR_STEPS)
 
     def begin(self, attempt: Attempt) -> None:
         """Note that a repair begins; the same one again begins anew."""
@@ -91,7 +226,7 @@ class Repairs:
             )
 
     def finish(
-        self, id_: str, outcome: Outcome, *, change: str = "", tried: str = "", note: str = ""
+        self, id_: str, outcome: RepairOutcome, *, change: str = "", tried: str = "", note: str = ""
     ) -> None:
         """Note what came of it."""
         with database.transaction(self._connection):
@@ -162,7 +297,7 @@ class Repairs:
         for attempt in self.of(skill, root, most=200):
             if attempt.outcome != "rolled back":
                 continue
-            if attempt.tried == tried or resemblance(mine, sketch(attempt.tried)) >= SAME:
+            if attempt.tried == tried or resemblance(mine, sketch(attempt.tried)) >= SAME_REPAIR:
                 return attempt
         return None
 

@@ -1,6 +1,7 @@
-"""The reviewer: an agent of its own that reads a session's digest and keeps what was learned.
+"""The reviewer: an agent that reads a session's digest and keeps what was learned.
 
-`job.run` is what the queue calls. `reviewing.py` holds the conversation in the closed room,
-`broker.py` is the parent's side of it, `tools.py` the child's; `landing.py` puts what came of it
-through the gate, and `outcome.py` says in words what happened, and nothing else.
+`review_triggers` says which sessions are reviewed, `review_job` reviews one, `review_batch`
+several that a person asked for. `review_broker` is the parent's side of the conversation,
+`review_tools` the child's, and `learned_skill` is what a learned skill is called and says of its
+origin.
 """

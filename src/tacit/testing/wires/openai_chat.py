@@ -2,9 +2,17 @@
 
 from typing import Any
 
-from tacit.testing.replies import Status, Text, ToolUse, Usage
-from tacit.testing.request import Message, Request, ToolResult, WireName
-from tacit.testing.wires.wire import (
+from tacit.testing.script import (
+    Message,
+    Request,
+    Status,
+    Text,
+    ToolResult,
+    ToolUse,
+    Usage,
+    WireName,
+)
+from tacit.testing.wires.wire_format import (
     Answer,
     Bad,
     Envelope,

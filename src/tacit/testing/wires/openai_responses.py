@@ -2,10 +2,19 @@
 
 from typing import Any
 
-from tacit.testing.replies import Part, Status, Text, ToolUse, Usage
-from tacit.testing.request import Message, Request, ToolResult, WireName
+from tacit.testing.script import (
+    Message,
+    Part,
+    Request,
+    Status,
+    Text,
+    ToolResult,
+    ToolUse,
+    Usage,
+    WireName,
+)
 from tacit.testing.wires.openai_chat import OpenAIChat
-from tacit.testing.wires.wire import (
+from tacit.testing.wires.wire_format import (
     Answer,
     Bad,
     Envelope,

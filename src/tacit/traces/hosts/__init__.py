@@ -1,4 +1,4 @@
-"""The agents whose sessions Tacit reads, one file each behind one Protocol.
+"""The agents whose sessions Tacit reads and that it can be connected to: one file each.
 
-Kept empty on purpose: `places` is on the way of every command, and must cost nothing to import.
+Nothing but hosts lies here. `host.py` says what one is, `host_registry.py` finds them.
 """

@@ -2,6 +2,8 @@
 
 Records form a tree by uuid and parentUuid. They are read in the order of the file, and the links
 are not followed: a branch that the user took back did happen, and a circle cannot hurt.
+
+Connected by `hooks` in `~/.claude/settings.json`, timeouts in seconds.
 """
 
 import re
@@ -10,8 +12,9 @@ from typing import Any
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts.host import Hooks, JsonlHost, Source
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import Agent, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Source
 from tacit.traces.trace import REFUSED, Usage
 
 # Bookkeeping that says nothing about what was done.
@@ -163,3 +166,10 @@ class ClaudeCode(JsonlHost):
 
 
 host = ClaudeCode()
+
+
+CONNECTOR = JsonHooks(
+    Agent("claude-code", "Claude Code", ("claude",), ".claude", "CLAUDE_CONFIG_DIR"),
+    "settings.json",
+    ("Stop", "SessionEnd"),
+)

@@ -3,6 +3,8 @@
 Prompts are taken from events, not from the messages with role user: those also carry what the
 program itself tells the model. Whether a command failed stands in an event before its output, or
 in the words of the output.
+
+Connected by a `hooks.json` of its own. A hook that the user did not trust is skipped in silence.
 """
 
 import hashlib
@@ -12,8 +14,9 @@ from typing import Any
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import Agent, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost
 from tacit.traces.trace import Usage
 
 _QUIET = ("world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message")
@@ -155,3 +158,12 @@ def _usage(total: dict[str, Any]) -> Usage:
 
 
 host = Codex()
+
+
+CONNECTOR = JsonHooks(
+    Agent("codex", "Codex", ("codex",), ".codex", "CODEX_HOME"),
+    "hooks.json",
+    ("Stop", "SessionEnd"),
+    seconds=3,  # it cuts SessionEnd down to this, and prints a warning at every start for more
+    todo="Start codex once, type /hooks and trust the two hooks: until then Codex skips them.",
+)

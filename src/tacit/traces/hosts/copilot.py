@@ -1,16 +1,21 @@
 """Copilot CLI: `~/.copilot/session-state/<session>/events.jsonl`.
 
 A tool's end says `success` also when the command's exit code was not 0; the code tells.
+
+Connected by a file of ours in `~/.copilot/hooks/`, with its own names for events.
 """
 
+import json
 import re
 from typing import Any
 
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import HOOK_SECONDS, Agent, Hook, OwnFile, is_ours
+from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.settings_json import BadJson, parse_jsonc
 from tacit.traces.trace import Usage
 
 _QUIET = (
@@ -114,3 +119,34 @@ class Copilot(JsonlHost):
 
 
 host = Copilot()
+
+
+EVENTS = ("agentStop", "sessionEnd")
+
+
+def _content(hook: Hook) -> str:
+    hooks = {
+        event: [
+            {"type": "command", "bash": hook.command("copilot", event), "timeoutSec": HOOK_SECONDS}
+        ]
+        for event in EVENTS
+    }
+    return json.dumps({"version": 1, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _calls(text: str) -> dict[str, str]:
+    try:
+        hooks = parse_jsonc(text)["hooks"]
+        found = {event: hooks[event][0]["bash"] for event in EVENTS if event in hooks}
+    except (BadJson, LookupError, TypeError):
+        return {}
+    return {event: command for event, command in found.items() if is_ours(command)}
+
+
+CONNECTOR = OwnFile(
+    Agent("copilot", "Copilot CLI", ("copilot",), ".copilot", "COPILOT_HOME"),
+    "hooks/tacit.json",
+    EVENTS,
+    _content,
+    _calls,
+)

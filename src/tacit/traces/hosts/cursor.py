@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts.host import JsonlHost, Source
-from tacit.traces.hosts.places import Place
+from tacit.traces.assembler import Assembler
+from tacit.traces.host import JsonlHost, Source
+from tacit.traces.host_folders import HostFolders
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
@@ -32,8 +32,8 @@ class Cursor(JsonlHost):
     form = _Line
 
     @property
-    def place(self) -> Place | None:
-        return Place("cursor", "Cursor", (".cursor/skills",), (".cursor/skills",))
+    def place(self) -> HostFolders | None:
+        return HostFolders("cursor", "Cursor", (".cursor/skills",), (".cursor/skills",))
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "role" in line and "content" in values.mapping(line.get("message"))

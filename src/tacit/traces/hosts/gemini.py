@@ -3,17 +3,80 @@
 A message is written again under its id when more is known of it: the last one counts. On resume
 the whole history is written again, poorer, in one record (`$set.messages`): it is passed over,
 unless the file holds nothing else. The folder of the project stands in `~/.gemini/projects.json`.
+Qwen Code reads messages made of parts with the functions here.
+
+Connected by `hooks` in `~/.gemini/settings.json`, timeouts in milliseconds.
 """
 
 import os
+import re
 from typing import Any
 
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts import parts
-from tacit.traces.hosts.host import Hooks, JsonlHost, Source
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import Agent, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Source
+from tacit.traces.trace import Usage
+
+# "Output: … \nExit Code: 1\n…": the labels that may follow the output itself.
+_OUTPUT = re.compile(
+    r"(?:\A|\n)Output: (?P<out>.*?)(?=\n(?:Error|Exit Code|Signal|Background PIDs|"
+    r"Process Group PGID): |\n</untrusted_context>|\Z)",
+    re.DOTALL,
+)
+_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+
+
+def parts_text(parts: Any) -> str:
+    """The texts among `parts`, without the model's thoughts."""
+    if isinstance(parts, str):
+        return parts
+    texts = []
+    for part in values.items(parts):
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict) and not part.get("thought"):
+            texts.append(values.string(part.get("text")))
+            if "inlineData" in part or "fileData" in part:
+                texts.append("[file]")
+    return "\n".join(text for text in texts if text)
+
+
+def function_calls(parts: Any) -> list[dict[str, Any]]:
+    """The function calls among `parts`."""
+    found = (values.mapping(part).get("functionCall") for part in values.items(parts))
+    return [call for call in found if isinstance(call, dict)]
+
+
+def function_responses(parts: Any) -> list[dict[str, Any]]:
+    """The function responses among `parts`."""
+    found = (values.mapping(part).get("functionResponse") for part in values.items(parts))
+    return [response for response in found if isinstance(response, dict)]
+
+
+def response_outcome(response: dict[str, Any]) -> tuple[str, bool]:
+    """The result that a function response holds, unwrapped, and whether it says that it failed.
+
+    A command that ends with an exit code other than 0 counts as a success there: the code in the
+    text tells.
+    """
+    inner = values.mapping(response.get("response"))
+    error = values.text(inner.get("error"))
+    result = error or values.text(inner.get("output", inner.get("content")))
+    envelope = _OUTPUT.search(result) if "Output: " in result else None
+    if envelope is None:
+        return result, bool(error)
+    code = _CODE.search(result, envelope.end())
+    return envelope["out"], bool(error) or (code is not None and code.group(1) != "0")
+
+
+def usage_of_parts(tokens: dict[str, Any], names: tuple[str, str, str, str]) -> Usage:
+    """Tokens under their four names: prompt (with the cached ones), answer, cached, thoughts."""
+    prompt, answer, cached, thoughts = (values.count(tokens.get(name)) for name in names)
+    return Usage(max(0, prompt - cached), answer, cached, 0, thoughts)
+
 
 _TOKENS = ("input", "output", "cached", "thoughts")
 _CONTEXT = ("<session_context>", "<hook_context>", "This is the Gemini CLI. We are setting up")
@@ -68,25 +131,25 @@ class Gemini(JsonlHost):
         at = values.when(line.timestamp)
         message = values.string(line.id)
         if line.type == "user":
-            for response in parts.responses(line.content):
+            for response in function_responses(line.content):
                 if values.string(response.get("id")) not in into.state.get("told", ""):
-                    result, failed = parts.outcome(response)
+                    result, failed = response_outcome(response)
                     into.returned(values.string(response.get("id")), result, failed=failed, at=at)
-            text = parts.said(line.content)
+            text = parts_text(line.content)
             if text.strip() and not text.startswith(_CONTEXT) and into.state.get("last") != message:
                 into.prompt(text, at)
                 into.state.update(seen=True, last=message, told="")
         elif line.type == "gemini":
             into.state["seen"] = True
             into.about(model=values.string(line.model))
-            into.said(parts.said(line.content), at, message)
-            for call in parts.calls(line.content):
+            into.said(parts_text(line.content), at, message)
+            for call in function_calls(line.content):
                 name = values.string(call.get("name"))
                 into.called(values.string(call.get("id")), name, call.get("args"), at)
             for call in values.items(line.toolCalls):
                 self._call(values.mapping(call), at, into)
             if tokens := values.mapping(line.tokens):
-                into.used(parts.usage(tokens, _TOKENS), message)
+                into.used(usage_of_parts(tokens, _TOKENS), message)
         elif line.type not in ("info", "error", "warning"):
             into.passed("unknown-record")
 
@@ -97,8 +160,8 @@ class Gemini(JsonlHost):
         if status not in ("success", "error", "cancelled"):
             return
         result, failed = "", False
-        for response in parts.responses(call.get("result")):
-            result, failed = parts.outcome(response)
+        for response in function_responses(call.get("result")):
+            result, failed = response_outcome(response)
         into.returned(
             call_id,
             result or values.text(call.get("resultDisplay")),
@@ -130,3 +193,11 @@ def _project(folder: str) -> str:
 
 
 host = Gemini()
+
+
+CONNECTOR = JsonHooks(
+    Agent("gemini", "Gemini CLI", ("gemini",), ".gemini"),
+    "settings.json",
+    ("AfterAgent", "SessionEnd"),
+    milliseconds=True,
+)

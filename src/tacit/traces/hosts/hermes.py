@@ -2,18 +2,26 @@
 
 Rows that the user took back (inactive, not compacted) are left out. A compaction keeps the old
 rows, marked, and writes those that stay once more behind a summary: the copies are left out.
+
+Connected by `hooks` in its `config.yaml`, and by the shared skills folder among those that it
+reads: Hermes reads skills only in its own folder and in `skills.external_dirs`.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.databases import MAX_VALUE, columns
-from tacit.traces.hosts.host import Hooks
-from tacit.traces.hosts.outcomes import outcome
-from tacit.traces.hosts.sqlite import SqliteHost
+import msgspec
+
+from tacit.base.errors import BadConfig, TacitError
+from tacit.traces import settings_yaml, values
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import HOOK_SECONDS, Agent, FileChange, Hook, is_ours, read_settings
+from tacit.traces.host import Hooks, stated_outcome
+from tacit.traces.settings_json import apply_splices
+from tacit.traces.settings_yaml import Malformed, TooOdd
+from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of
 from tacit.traces.trace import Usage
 
 _SUMMARY = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
@@ -40,7 +48,7 @@ class Hermes(SqliteHost):
             return
         self._session(dict(found), into)
         kept = "active = 1 OR compacted = 1"
-        if "compacted" not in columns(connection, "messages"):
+        if "compacted" not in columns_of(connection, "messages"):
             kept = "active = 1"
         query = f"""
           SELECT role, tool_call_id, tool_calls, timestamp,
@@ -91,7 +99,7 @@ class Hermes(SqliteHost):
                 name = values.string(function.get("name"))
                 into.called(values.string(call.get("id")), name, function.get("arguments"), at)
         elif row["role"] == "tool":
-            result, failed, error = outcome(content)
+            result, failed, error = stated_outcome(content)
             call_id = values.string(row["tool_call_id"])
             into.returned(call_id, result, failed=failed, error=error, at=at)
         elif row["role"] not in ("system", "session_meta"):
@@ -141,3 +149,121 @@ def _calls(row: sqlite3.Row) -> list[dict[str, Any]]:
 
 
 host = Hermes()
+
+
+SHARED_SKILLS = "~/.agents/skills"
+EVENTS = ("on_session_end", "on_session_finalize")
+YamlPath = tuple[str | int, ...]
+
+
+class HermesConnector(msgspec.Struct, frozen=True):
+    """See `Connector` for its duties."""
+
+    agent: Agent = Agent("hermes", "Hermes", ("hermes",), ".hermes", "HERMES_HOME")
+    todo: str = (
+        "Start hermes once in a terminal and allow the two hooks when it asks; runs without a "
+        "terminal need --accept-hooks."
+    )
+
+    def file(self) -> str:
+        return os.path.join(self.agent.folder(), "config.yaml")
+
+    def events(self) -> tuple[str, ...]:
+        return EVENTS
+
+    def connecting(self, hook: Hook) -> FileChange | None:
+        path = self.file()
+        before = read_settings(path)
+        value = self._parse(before or "")
+        ours = dict(_our_hooks(value))
+        wanted = {event: hook.command("hermes", event) for event in EVENTS}
+        addition: dict[str, Any] = {
+            "hooks": {e: [{"command": c, "timeout": HOOK_SECONDS}] for e, c in wanted.items()}
+        }
+        if sorted((path[1], command) for path, command in ours.items()) == sorted(wanted.items()):
+            return None
+        try:
+            clean = _without_ours(before or "") if ours else before or ""
+            if SHARED_SKILLS not in _skills(self._parse(clean)):
+                addition["skills"] = {"external_dirs": [SHARED_SKILLS]}
+            splices = settings_yaml.add(clean, addition)
+        except TooOdd as error:
+            by_hand = settings_yaml.lines(addition).rstrip().replace("\n", "\n  ")
+            raise BadConfig(
+                f"{path} cannot be edited safely: {error}",
+                f"nothing was changed; add these lines by hand:\n  {by_hand}",
+            ) from error
+        return FileChange(path, before, apply_splices(clean, splices), splices, pristine=not ours)
+
+    def disconnecting(self) -> FileChange | None:
+        before = read_settings(self.file())
+        if before is None or not list(_our_hooks(self._parse(before))):
+            return None
+        try:
+            after = _without_ours(before)
+        except TooOdd as error:
+            raise BadConfig(
+                f"{self.file()} cannot be edited safely: {error}",
+                "take the entries with tacit-hook out by hand",
+            ) from error
+        return FileChange(self.file(), before, after, pristine=False)
+
+    def calls(self) -> dict[str, str]:
+        try:
+            found = _our_hooks(self._parse(read_settings(self.file()) or ""))
+        except TacitError:
+            return {}
+        return {str(path[1]): command for path, command in found}
+
+    def _parse(self, text: str) -> Any:
+        try:
+            return settings_yaml.parse(text)
+        except Malformed as error:
+            raise BadConfig(
+                f"{self.file()} is not valid YAML, {error}",
+                "nothing was changed; mend it, then: tacit connect hermes",
+            ) from error
+
+
+def _our_hooks(value: Any) -> list[tuple[YamlPath, str]]:
+    """The paths of our hooks, and their commands."""
+    found: list[tuple[YamlPath, str]] = []
+    events = value.get("hooks") if isinstance(value, dict) else None
+    for event, items in events.items() if isinstance(events, dict) else ():
+        for i, item in enumerate(items if isinstance(items, list) else ()):
+            if isinstance(item, dict) and is_ours(item.get("command")):
+                found.append((("hooks", event, i), item["command"]))
+    return found
+
+
+def _skills(value: Any) -> list[Any]:
+    skills = value.get("skills") if isinstance(value, dict) else None
+    folders = skills.get("external_dirs") if isinstance(skills, dict) else None
+    return folders if isinstance(folders, list) else []
+
+
+def _without_ours(text: str) -> str:
+    """Take our entries out, and the keys that they leave without a value."""
+    while ours := _our_hooks(settings_yaml.parse(text)):
+        text = settings_yaml.remove(text, _widened(settings_yaml.parse(text), ours[0][0]))
+    value = settings_yaml.parse(text)
+    for i, folder in enumerate(_skills(value)):
+        path: YamlPath = ("skills", "external_dirs", i)
+        if folder == SHARED_SKILLS and settings_yaml.MARK in settings_yaml.source(text, path):
+            return settings_yaml.remove(text, _widened(value, path))
+    return text
+
+
+def _widened(value: Any, path: YamlPath) -> YamlPath:
+    """`path`, or what is around it as long as nothing else is in there."""
+    while len(path) > 1:
+        holder = value
+        for key in path[:-1]:
+            holder = holder[key]
+        if len(holder) > 1:
+            break
+        path = path[:-1]
+    return path
+
+
+CONNECTOR = HermesConnector()

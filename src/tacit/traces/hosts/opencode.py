@@ -1,14 +1,18 @@
-"""opencode: SQLite at `~/.local/share/opencode/opencode.db`; messages and parts hold JSON."""
+"""opencode: SQLite at `~/.local/share/opencode/opencode.db`; messages and parts hold JSON.
+
+Connected by a plugin of ours in `~/.config/opencode/plugins/`.
+"""
 
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.databases import MAX_VALUE
-from tacit.traces.hosts.host import Hooks
-from tacit.traces.hosts.sqlite import SqliteHost
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import Agent, OwnFile
+from tacit.traces.host import Hooks
+from tacit.traces.plugin import shim, shim_calls
+from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost
 from tacit.traces.trace import Usage
 
 _QUIET = (
@@ -132,3 +136,29 @@ class Opencode(SqliteHost):
 
 
 host = Opencode()
+
+
+EVENTS = ("session.idle",)
+
+
+class _OpencodeAgent(Agent, frozen=True):
+    """Its folder hangs on the folder for all settings, or on a variable of its own."""
+
+    def folder(self) -> str:
+        import os
+
+        base = os.environ.get("XDG_CONFIG_HOME", "").strip()
+        if base and not os.environ.get(self.variable):
+            return os.path.join(base, "opencode")
+        return super().folder()
+
+
+CONNECTOR = OwnFile(
+    _OpencodeAgent(
+        "opencode", "opencode", ("opencode",), ".config/opencode", "OPENCODE_CONFIG_DIR"
+    ),
+    "plugins/tacit.js",
+    EVENTS,
+    lambda hook: shim("opencode/tacit.js", hook.words),
+    lambda text: shim_calls(text, "opencode", EVENTS),
+)

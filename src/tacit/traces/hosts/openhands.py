@@ -6,10 +6,9 @@ from typing import Any
 
 from tacit.base.paths import user_home
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts.host import Hooks, Source
-from tacit.traces.hosts.places import Place, moved
-from tacit.traces.lines import MAX_LINE, mend, open_regular
+from tacit.traces.assembler import Assembler
+from tacit.traces.host import MAX_LINE, Hooks, Source, mend, open_regular
+from tacit.traces.host_folders import HostFolders, moved_folder
 from tacit.traces.trace import Usage
 
 _QUIET = (
@@ -23,7 +22,7 @@ class OpenHands:
     title = "OpenHands"
     tested = False
     hooks = Hooks()
-    place = Place("openhands", "OpenHands", (".openhands/skills",), (".openhands/skills",))
+    place = HostFolders("openhands", "OpenHands", (".openhands/skills",), (".openhands/skills",))
 
     def homes(self) -> list[str]:
         home = os.path.dirname(self._root())
@@ -61,7 +60,7 @@ class OpenHands:
             yield
 
     def _root(self) -> str:
-        return moved(".openhands/conversations", user_home())
+        return moved_folder(".openhands/conversations", user_home())
 
     def _below(self, root: str) -> Iterator[Source]:
         try:

@@ -1,6 +1,8 @@
 """pi: `~/.pi/agent/sessions/--<folder>--/*.jsonl`, one entry a line, a tree by id and parentId.
 
 Entries are read in the order of the file; the links are not followed.
+
+Connected by an extension of ours in `~/.pi/agent/extensions/`.
 """
 
 import re
@@ -9,8 +11,10 @@ from typing import Any
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import Agent, OwnFile
+from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.plugin import shim, shim_calls
 from tacit.traces.trace import Usage
 
 _QUIET = (
@@ -112,3 +116,14 @@ class Pi(JsonlHost):
 
 
 host = Pi()
+
+
+EVENTS = ("agent_end", "session_shutdown")
+
+CONNECTOR = OwnFile(
+    Agent("pi", "pi", ("pi",), ".pi/agent", "PI_CODING_AGENT_DIR"),
+    "extensions/tacit.ts",
+    EVENTS,
+    lambda hook: shim("pi/tacit.ts", hook.words),
+    lambda text: shim_calls(text, "pi", EVENTS),
+)

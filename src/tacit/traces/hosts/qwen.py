@@ -2,6 +2,9 @@
 
 The envelope is like Claude Code's, the messages like Gemini CLI's. What the user typed has the
 provenance `real_user`; older versions do not say.
+
+Connected by `hooks` in `~/.qwen/settings.json`, timeouts in milliseconds. SessionEnd never fires
+without a terminal; the quiet after the last Stop ends such a session.
 """
 
 from typing import Any
@@ -9,9 +12,10 @@ from typing import Any
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts import parts
-from tacit.traces.hosts.host import Hooks, JsonlHost
+from tacit.traces.assembler import Assembler
+from tacit.traces.connector import Agent, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.hosts import gemini
 
 _TOKENS = (
     "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount",
@@ -63,15 +67,15 @@ class Qwen(JsonlHost):
         said = values.mapping(line.message).get("parts")
         if line.type == "user":
             if line.provenance in (None, "real_user"):
-                into.prompt(parts.said(said), at)
+                into.prompt(gemini.parts_text(said), at)
         elif line.type == "assistant":
             into.about(model=values.string(line.model))
-            into.said(parts.said(said), at)
-            for call in parts.calls(said):
+            into.said(gemini.parts_text(said), at)
+            for call in gemini.function_calls(said):
                 name = values.string(call.get("name"))
                 into.called(values.string(call.get("id")), name, call.get("args"), at)
             if tokens := values.mapping(line.usageMetadata):
-                into.used(parts.usage(tokens, _TOKENS), values.string(line.uuid))
+                into.used(gemini.usage_of_parts(tokens, _TOKENS), values.string(line.uuid))
         elif line.type == "tool_result":
             self._result(line, said, at, into)
         elif line.type == "system":
@@ -86,8 +90,8 @@ class Qwen(JsonlHost):
         wrong = told.get("status") in ("error", "cancelled") or (
             isinstance(code, int) and code != 0
         )
-        for response in parts.responses(said):
-            result, failed = parts.outcome(response)
+        for response in gemini.function_responses(said):
+            result, failed = gemini.response_outcome(response)
             call_id = values.string(response.get("id")) or values.string(told.get("callId"))
             into.returned(call_id, result, failed=failed or wrong, at=at)
 
@@ -107,3 +111,11 @@ class Qwen(JsonlHost):
 
 
 host = Qwen()
+
+
+CONNECTOR = JsonHooks(
+    Agent("qwen", "Qwen Code", ("qwen",), ".qwen"),
+    "settings.json",
+    ("Stop", "SessionEnd"),
+    milliseconds=True,
+)

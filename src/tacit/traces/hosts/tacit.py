@@ -17,9 +17,9 @@ import msgspec
 from tacit.base.errors import Busy, Unwritable
 from tacit.base.paths import folders
 from tacit.traces import values
-from tacit.traces.assemble import Assembler
-from tacit.traces.hosts.host import Hooks, JsonlHost
-from tacit.traces.hosts.places import SHARED, Place
+from tacit.traces.assembler import Assembler
+from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.host_folders import SHARED_FOLDERS, HostFolders
 from tacit.traces.trace import Usage
 
 FORMAT = 1
@@ -55,8 +55,8 @@ class Tacit(JsonlHost):
     form = _Line
 
     @property
-    def place(self) -> Place | None:
-        return SHARED
+    def place(self) -> HostFolders | None:
+        return SHARED_FOLDERS
 
     def homes(self) -> list[str]:
         return [self._root()] if os.path.isdir(self._root()) else []

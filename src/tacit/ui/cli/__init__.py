@@ -1,1 +1,1 @@
-"""The command line: one file a command."""
+"""The command line: one module a noun, each with the commands that are about it."""

@@ -1,6 +1,7 @@
-"""The command line as a whole: finding a command, typing errors, and how errors end the program.
+"""The program `tacit`: its commands, typing errors, and how errors end it.
 
-Commands are modules that are imported when they are called; `--help` needs none of them.
+Owns the table of commands with their lines in `tacit --help`, exit codes and the printing of
+errors. A command's module is imported when the command is called; `--help` imports none of them.
 """
 
 import difflib
@@ -12,9 +13,104 @@ from importlib import import_module
 import click
 
 from tacit import __version__
+from tacit.base.display import can_colour, plain
 from tacit.base.errors import NotFound, TacitError, Unwritable
-from tacit.base.terminal import can_colour, plain
-from tacit.ui.cli.commands import ALIASES, COMMANDS, SECTIONS
+
+
+class CommandEntry:
+    """A command that can be called."""
+
+    __slots__ = ("about", "module", "section")
+
+    def __init__(self, module: str, section: str, about: str) -> None:
+        self.module = f"tacit.ui.cli.{module}"
+        self.section = section
+        self.about = about
+
+
+FIND = "Find and read skills"
+CHANGE = "Change skills and facts"
+BACK = "History and inbox"
+SESSIONS = "Sessions of your agents"
+CONNECT = "Connect your agents"
+LEARN = "Learn"
+TALK = "Work with the agent"
+KEEP = "Set up and look after"
+SECTIONS = (FIND, TALK, LEARN, CHANGE, BACK, SESSIONS, CONNECT, KEEP)
+
+# Other words for a command.
+ALIASES = {"ls": "list"}
+
+COMMANDS: dict[str, CommandEntry] = {
+    "list": CommandEntry("list", FIND, "List the skills that can be used here."),
+    "search": CommandEntry("search", FIND, "Find the skill that fits a task."),
+    "show": CommandEntry("show", FIND, "Read a skill, and see where it comes from."),
+    "lint": CommandEntry("lint", FIND, "Say what is wrong with skills, and how to mend it."),
+    "catalogue": CommandEntry(
+        "catalogue", FIND, "Print the block that tells a model which skills there are."
+    ),
+    "chat": CommandEntry("chat", TALK, "Talk with the agent."),
+    "run": CommandEntry("run", TALK, "Let the agent do one task, and print its answer."),
+    "schedule": CommandEntry("schedule", TALK, "Run skills and tasks by the clock."),
+    "setup": CommandEntry("setup", TALK, "Choose a model, and test it."),
+    "learn": CommandEntry("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
+    "improve": CommandEntry("improve", LEARN, "Repair a skill by what failed when it was used."),
+    "why": CommandEntry("why", LEARN, "Say what came of a session, and why."),
+    "cost": CommandEntry("cost", LEARN, "Show what work in the background cost, and what it may."),
+    "prompt-status": CommandEntry(
+        "prompt_status", LEARN, "Print, once, what was learned; for a prompt."
+    ),
+    "new": CommandEntry("new", CHANGE, "Make a skill."),
+    "edit": CommandEntry("edit", CHANGE, "Change a skill: its text, a support file, or its name."),
+    "archive": CommandEntry("archive", CHANGE, "Take a skill out of use; it can be brought back."),
+    "restore": CommandEntry("restore", CHANGE, "Bring an archived skill back."),
+    "rm": CommandEntry("rm", CHANGE, "Delete a skill."),
+    "pin": CommandEntry("pin", CHANGE, "Let nobody but you change a skill."),
+    "unpin": CommandEntry("unpin", CHANGE, "Let the usual rules hold for a skill again."),
+    "curate": CommandEntry(
+        "curate", CHANGE, "Put away what nobody uses, and see how the library ages."
+    ),
+    "share": CommandEntry("share", CHANGE, "Let git see a learned skill of this project."),
+    "memory": CommandEntry("memory", CHANGE, "Show, note, change and forget facts."),
+    "log": CommandEntry("log", BACK, "Show the history of skills, the newest change first."),
+    "history": CommandEntry(
+        "history", BACK, "Show the life of a skill: made, used, failed, repaired."
+    ),
+    "diff": CommandEntry("diff", BACK, "Show what a change did, or how a skill differs."),
+    "undo": CommandEntry("undo", BACK, "Take one change back, and nothing else."),
+    "rollback": CommandEntry("rollback", BACK, "Make one skill what it was in an earlier version."),
+    "inbox": CommandEntry("inbox", BACK, "Show the changes that wait for you."),
+    "accept": CommandEntry("accept", BACK, "Let changes from the inbox happen."),
+    "reject": CommandEntry("reject", BACK, "Turn a change from the inbox down."),
+    "import": CommandEntry(
+        "import_", SESSIONS, "Take sessions in: of all agents, of one, from a file."
+    ),
+    "sessions": CommandEntry("sessions", SESSIONS, "List the sessions that are in the store."),
+    "session": CommandEntry("session", SESSIONS, "Show one session as a timeline."),
+    "forget": CommandEntry("forget", SESSIONS, "Forget sessions for good."),
+    "watch": CommandEntry("watch", SESSIONS, "Follow the agents' folders, without hooks."),
+    "worker": CommandEntry("worker", SESSIONS, "Take in the sessions that hooks reported."),
+    "daemon": CommandEntry(
+        "daemon", SESSIONS, "Keep a worker running, and start it with the machine."
+    ),
+    "jobs": CommandEntry(
+        "jobs", LEARN, "Show the work in the background: what came of it, and why."
+    ),
+    "connect": CommandEntry("connect", CONNECT, "Have your agents tell Tacit when a session ends."),
+    "disconnect": CommandEntry("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
+    "plugin": CommandEntry(
+        "plugin", CONNECT, "Write the folder that agents can install as a plugin."
+    ),
+    "trust": CommandEntry("trust", KEEP, "Allow a project's own skills and settings to count."),
+    "config": CommandEntry(
+        "config", KEEP, "Show the settings and where each comes from, or set one."
+    ),
+    "doctor": CommandEntry("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
+    "completion": CommandEntry(
+        "completion", KEEP, "Print the script that completes commands in a shell."
+    ),
+}
+
 
 _EPILOG = """\b
 Examples:

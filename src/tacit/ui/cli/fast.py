@@ -1,16 +1,107 @@
-"""Everyday calls answered at once: no command-line library, a handful of imports.
+"""Everyday calls answered at once, with a handful of imports and no command-line library.
 
-Only what needs no arguments and no settings is done here, with the same code that the full
-commands use; for everything else `answer` steps aside.
+Owns the table of skills that `tacit list` prints. Only calls without options and without
+settings are answered here; `answer` returns None for all others, and `app` takes over.
 """
 
 import gc
 import os
 import sys
+from itertools import islice
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+SkillLine = tuple[str, str, str, str, str]
+"""Name, scope, description, state, gravest problem."""
+
+_ROWS_AT_ONCE = 200
+_DIM, _BOLD, _RED, _YELLOW, _END = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
+
+
+def write_skills(rows: "Iterable[SkillLine]") -> int:
+    """Print `rows`; the exit code is 0 also when there are none."""
+    if sys.stdout.isatty():
+        from tacit.base.display import can_colour, columns
+
+        return write_parts([skill_table(list(rows), columns(), can_colour())])
+    # In parts: one text of all lines is as wide as its widest character, and slow to fill.
+    rows = iter(rows)
+    return write_parts(iter(lambda: tab_separated(islice(rows, _ROWS_AT_ONCE)), ""))
+
+
+def write_parts(parts: "Iterable[str]") -> int:
+    """Write to standard output. A reader that goes away early, as `head` does, is no error."""
+    try:
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        for part in parts:
+            sys.stdout.write(part)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def tab_separated(rows: "Iterable[SkillLine]") -> str:
+    """A line a skill: name, scope, state, description, with tabs between."""
+    return "".join([f"{name}\t{scope}\t{state}\t{text}\n" for name, scope, text, state, _ in rows])
+
+
+def skill_table(rows: list[SkillLine], space: int, colour: bool) -> str:
+    """The same for people, with a line at the end that counts them."""
+    from tacit.base.display import fit, pad, width
+
+    if not rows:
+        return "No skills yet. Put a folder with a SKILL.md into ~/.agents/skills\n"
+    names = min(max(width(row[0]) for row in rows), max(space // 3, 16), 44)
+    scopes = max(len(row[1]) for row in rows)
+    left = max(space - names - scopes - 4, 10)
+    out = []
+    for name, scope, text, state, worst in rows:
+        mark = _mark(state, worst)
+        shown = f"{mark} {text}" if mark else text
+        line = f"{pad(name, names)}  {pad(scope, scopes)}  "
+        if colour:
+            tone = _DIM if state != "active" else ""
+            accent = _RED if worst == "error" else _YELLOW
+            cut = fit(shown, left)
+            if mark:
+                cut = f"{accent}{cut[: len(mark)]}{_END}{tone}{cut[len(mark) :]}"
+            out.append(f"{tone}{_BOLD if not tone else ''}{pad(name, names)}{_END}{tone}  ")
+            out.append(f"{_DIM}{pad(scope, scopes)}{_END}{tone}  {cut}{_END}\n")
+        else:
+            out.append(f"{line}{fit(shown, left)}\n")
+    out.append(f"\n{count_line(rows)}\n")
+    return "".join(out)
+
+
+def count_line(rows: list[SkillLine]) -> str:
+    """How many there are, by scope and state."""
+    scopes: dict[str, int] = {}
+    states: dict[str, int] = {}
+    broken = 0
+    for _, scope, _, state, worst in rows:
+        scopes[scope] = scopes.get(scope, 0) + 1
+        states[state] = states.get(state, 0) + 1
+        broken += worst == "error"
+    parts = [f"{count:,} {scope}" for scope, count in scopes.items()]
+    text = f"{len(rows):,} {'skill' if len(rows) == 1 else 'skills'}: {', '.join(parts)}"
+    if states.get("shadowed"):
+        text += f" · {states['shadowed']:,} shadowed"
+    if states.get("untrusted"):
+        text += f" · {states['untrusted']:,} not trusted (tacit trust)"
+    if broken:
+        text += f" · {broken:,} with errors (tacit lint)"
+    return text
+
+
+def _mark(state: str, worst: str) -> str:
+    if state != "active":
+        return f"[{state}]"
+    return "[error]" if worst == "error" else ""
 
 
 def answer(arguments: list[str]) -> int | None:
@@ -20,7 +111,7 @@ def answer(arguments: list[str]) -> int | None:
 
         sys.stdout.write(f"tacit {__version__}\n")
         return 0
-    if arguments == ["prompt-status"] and not _completing():
+    if arguments == ["prompt-status"] and not _is_completing():
         from tacit.base.paths import folders
         from tacit.base.prompt_line import take
 
@@ -29,7 +120,7 @@ def answer(arguments: list[str]) -> int | None:
             coding = getattr(sys.stdout, "encoding", None) or "utf-8"
             sys.stdout.write(f"{text}\n".encode(coding, "replace").decode(coding, "replace"))
         return 0
-    if arguments in (["list"], ["ls"], ["catalogue"]) and not _completing():
+    if arguments in (["list"], ["ls"], ["catalogue"]) and not _is_completing():
         from tacit.base import paths
 
         try:
@@ -40,7 +131,7 @@ def answer(arguments: list[str]) -> int | None:
             return None
         gc.disable()  # what is printed once leaves no garbage worth looking for
         try:
-            code = _catalogue(cwd) if arguments == ["catalogue"] else _list(cwd)
+            code = _print_catalogue(cwd) if arguments == ["catalogue"] else _list_skills(cwd)
         except OSError as error:
             from tacit.ui.cli.app import report_system
 
@@ -50,32 +141,29 @@ def answer(arguments: list[str]) -> int | None:
     return None
 
 
-def _completing() -> bool:
+def _is_completing() -> bool:
     return "_TACIT_COMPLETE" in os.environ
 
 
-def _list(cwd: str) -> int:
+def _list_skills(cwd: str) -> int:
     from itertools import chain, repeat
 
     from tacit.base import paths
     from tacit.skills import index
-    from tacit.skills.precedence import AGAIN, states
-    from tacit.skills.scopes import roots
-    from tacit.ui.cli import listing
+    from tacit.skills.scopes import REPEATED, skill_roots, skill_states
 
     cache = paths.folders().cache
-    snapshots = [(root, index.load(root.path, cache)) for root in roots(cwd)]
-    lines: list[Iterable[listing.Line]] = []
-    for (root, snapshot), marks in zip(snapshots, states(snapshots), strict=True):
+    snapshots = [(root, index.load(root.path, cache)) for root in skill_roots(cwd)]
+    lines: list[Iterable[SkillLine]] = []
+    for (root, snapshot), marks in zip(snapshots, skill_states(snapshots), strict=True):
         known, scopes = snapshot.columns, repeat(root.scope)
         some = zip(known.names, scopes, known.descriptions, marks, known.worst, strict=False)
-        lines.append([line for line in some if line[3] != AGAIN] if AGAIN in marks else some)
-    return listing.write(chain.from_iterable(lines))
+        lines.append([line for line in some if line[3] != REPEATED] if REPEATED in marks else some)
+    return write_skills(chain.from_iterable(lines))
 
 
-def _catalogue(cwd: str) -> int:
+def _print_catalogue(cwd: str) -> int:
     from tacit.changes.pins import pinned_skills
     from tacit.skills.library import Library
-    from tacit.ui.cli.listing import put
 
-    return put([Library(cwd).catalogue(pinned=pinned_skills(cwd)).text])
+    return write_parts([Library(cwd).catalogue(pinned=pinned_skills(cwd)).text])

@@ -1,25 +1,31 @@
-"""`tacit memory`: facts, as a person lists, reads, notes, changes and forgets them."""
+"""`tacit memory`: facts, as a person lists, reads, adds, changes, shares and forgets them."""
 
 import sys
 from typing import Any
 
 import click
 
+from tacit.base.display import one_line, plain
 from tacit.base.errors import NotFound, Refused, Usage
-from tacit.base.paths import shorten
-from tacit.base.terminal import one_line, plain
-from tacit.changes import private
-from tacit.changes.actor import acting_as
-from tacit.changes.change import Rewrite, make_change
+from tacit.base.paths import with_tilde
+from tacit.changes import git_exclude
+from tacit.changes.change import Rewrite, acting_as, make_change
+from tacit.changes.facts import (
+    KnownFact,
+    NewFact,
+    Rationale,
+    fact_place_for,
+    forget,
+    known_facts,
+    remember,
+)
 from tacit.changes.gate import Gate
-from tacit.changes.memory import Known, known_facts
 from tacit.changes.place import Place, fact_places
-from tacit.changes.remembering import Note, Why, forget, place_for, remember
-from tacit.skills.memory import FACT_FILE, KINDS, Kind
-from tacit.ui.cli import gating, output
-from tacit.ui.cli.names import complete_fact
+from tacit.skills.fact import FACT_FILE, FACT_KINDS, FactKind
+from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.user_shell import complete_fact
 
-_EPILOG = """\b
+_MEMORY_EPILOG = """\b
 Examples:
   tacit memory                                     what was noted
   tacit memory show package-manager                one of them, and where it is from
@@ -48,10 +54,10 @@ def _for_history(function: F) -> F:
     return click.option("--reason", default="", help="Why, for the history.")(function)
 
 
-@click.group(epilog=_EPILOG, invoke_without_command=True)
+@click.group(epilog=_MEMORY_EPILOG, invoke_without_command=True)
 @output.json_option
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> int:
+def memory_command(ctx: click.Context, as_json: bool) -> int:
     """Show, note, change and forget facts: what is so, where skills say how.
 
     Facts are small files in .agents/memory of your home and of a project. They pass the same checks
@@ -64,11 +70,11 @@ def command(ctx: click.Context, as_json: bool) -> int:
     return int(ctx.invoke(list_facts, scope=None, kind=None, as_json=as_json))
 
 
-@command.command("list", epilog=output.example("tacit memory list --user"))
+@memory_command.command("list", epilog=output.example("tacit memory list --user"))
 @_scoped
-@click.option("--kind", type=click.Choice(KINDS), help="Only facts of this kind.")
+@click.option("--kind", type=click.Choice(FACT_KINDS), help="Only facts of this kind.")
 @output.json_option
-def list_facts(scope: str | None, kind: Kind | None, as_json: bool) -> int:
+def list_facts(scope: str | None, kind: FactKind | None, as_json: bool) -> int:
     """List the facts that can be reached from here."""
     found = [
         known
@@ -76,7 +82,7 @@ def list_facts(scope: str | None, kind: Kind | None, as_json: bool) -> int:
         if scope in (None, known.fact.scope) and kind in (None, known.fact.kind)
     ]
     if as_json:
-        output.write_json({"facts": [_as_json(known) for known in found]})
+        output.write_json({"facts": [_fact_as_json(known) for known in found]})
         return 0
     if not found:
         click.echo("Nothing has been noted yet. Note something: tacit memory add NAME TEXT")
@@ -100,16 +106,16 @@ def list_facts(scope: str | None, kind: Kind | None, as_json: bool) -> int:
     return 0
 
 
-@command.command(epilog=output.example("tacit memory show package-manager"))
+@memory_command.command(epilog=output.example("tacit memory show package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @_scoped
 @output.json_option
 def show(name: str, scope: str | None, as_json: bool) -> int:
     """Read a fact, and see who noted it, where and when."""
-    known = _find(name, scope)
+    known = _find_fact(name, scope)
     fact = known.fact
     if as_json:
-        output.write_json(_as_json(known) | {"detail": fact.detail, "metadata": fact.metadata})
+        output.write_json(_fact_as_json(known) | {"detail": fact.detail, "metadata": fact.metadata})
         return 0
     click.echo(f"{click.style(plain(fact.name), bold=True)}  {plain(fact.says)}")
     if fact.detail:
@@ -117,7 +123,7 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
     rows = {
         "kind": fact.kind,
         "from": known.provenance,
-        "where": shorten(fact.folder),
+        "where": with_tilde(fact.folder),
         "sessions": fact.metadata.get("sessions", ""),
         "state": fact.state if not fact.why else f"{fact.state}: {fact.why}",
     }
@@ -128,12 +134,14 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
     return 0
 
 
-@command.command(epilog=output.example('tacit memory add package-manager "The project uses pnpm."'))
+@memory_command.command(
+    epilog=output.example('tacit memory add package-manager "The project uses pnpm."')
+)
 @click.argument("name")
 @click.argument("text")
 @click.option(
     "--kind",
-    type=click.Choice(KINDS),
+    type=click.Choice(FACT_KINDS),
     help="What it is about; with --user, user, else project, unless you say.",
 )
 @click.option("--detail", default="", help="More, where one line is not enough.")
@@ -144,7 +152,7 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
 def add(
     name: str,
     text: str,
-    kind: Kind | None,
+    kind: FactKind | None,
     detail: str,
     scope: str | None,
     reason: str,
@@ -157,15 +165,17 @@ def add(
     unless you say --user or --project.
     """
     kind = kind or ("user" if scope == "user" else "project")
-    place = _place(scope) if scope else place_for(fact_places(), kind)
-    note = Note(name=name, says=text, kind=kind, detail=detail)
+    place = _fact_place(scope) if scope else fact_place_for(fact_places(), kind)
+    note = NewFact(name=name, says=text, kind=kind, detail=detail)
     with acting_as("user"):
-        verdict = remember(_gate(), place.root, note, Why(reason=reason, overrides=override))
-    done = f"Noted {name} in {shorten(place.root)}"
-    return gating.tell(verdict, done, as_json, can_override=True, noun="fact")
+        verdict = remember(
+            _fact_gate(), place.root, note, Rationale(reason=reason, overrides=override)
+        )
+    done = f"Noted {name} in {with_tilde(place.root)}"
+    return user_gate.write_verdict(verdict, done, as_json, can_override=True, noun="fact")
 
 
-@command.command(epilog=output.example("tacit memory edit package-manager"))
+@memory_command.command(epilog=output.example("tacit memory edit package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @click.option("--from", "source", help="Take the text from this file ('-': standard input).")
 @_scoped
@@ -181,16 +191,16 @@ def edit(
     as_json: bool,
 ) -> int:
     """Change a fact in your editor. A text that is refused is kept, and the message says where."""
-    fact = _find(name, scope).fact
-    gate = _gate()
+    fact = _find_fact(name, scope).fact
+    gate = _fact_gate()
     standing = gate.look(fact.name, fact.root)
     file = standing.contents.files.get(FACT_FILE)
     before = file.data if file is not None and file.kind != "link" else b""
     if source:
-        after = gating.read_source(source)
-        gating.as_text(after, source)
+        after = user_gate.read_text_source(source)
+        user_gate.decode_text(after, source)
     else:
-        edited = gating.edit_text(gating.as_text(before, FACT_FILE))
+        edited = user_gate.edit_text(user_gate.decode_text(before, FACT_FILE))
         after = edited.encode() if edited is not None else before
     if after == before:
         if as_json:
@@ -208,16 +218,18 @@ def edit(
             overrides=override,
         )
         verdict = gate.propose(change)
-    code = gating.tell(verdict, f"Changed {name}", as_json, can_override=True, noun="fact")
+    code = user_gate.write_verdict(
+        verdict, f"Changed {name}", as_json, can_override=True, noun="fact"
+    )
     if verdict.offer and not as_json:
-        gating.write_offer(verdict)
+        user_gate.write_merged_offer(verdict)
     if verdict.refused and source in (None, "-"):
-        kept = gating.keep_text(after, name)
+        kept = user_gate.keep_refused_text(after, name)
         click.echo(f"Your text is kept: tacit memory edit {name} --from {kept}", err=True)
     return code
 
 
-@command.command("forget", epilog=output.example("tacit memory forget package-manager"))
+@memory_command.command("forget", epilog=output.example("tacit memory forget package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_scoped
@@ -228,25 +240,25 @@ def forget_fact(name: str, yes: bool, scope: str | None, reason: str, as_json: b
 
     No machine notes a fact of that name again.
     """
-    fact = _find(name, scope).fact
+    fact = _find_fact(name, scope).fact
     if not yes:
         if not sys.stdin.isatty():
             raise Refused(f"forgetting '{name}' needs a yes", f"tacit memory forget {name} --yes")
         click.confirm(f"Forget {name} ({one_line(fact.says)})?", abort=True)
     with acting_as("user"):
-        verdict = forget(_gate(), fact.root, fact.name, Why(reason=reason))
-    return gating.tell(verdict, f"Forgot {name}", as_json, noun="fact")
+        verdict = forget(_fact_gate(), fact.root, fact.name, Rationale(reason=reason))
+    return user_gate.write_verdict(verdict, f"Forgot {name}", as_json, noun="fact")
 
 
-@command.command(epilog=output.example("tacit memory share package-manager"))
+@memory_command.command(epilog=output.example("tacit memory share package-manager"))
 @click.argument("name", shell_complete=complete_fact)
 @click.option("--private", "hide", is_flag=True, help="Hide it from git again.")
 @output.json_option
 def share(name: str, hide: bool, as_json: bool) -> int:
     """Let git see a fact of this project; at first each is private."""
-    fact = _find(name, "project").fact
-    place, gate = _place("project"), _gate()
-    change = private.hide if hide else private.show
+    fact = _find_fact(name, "project").fact
+    place, gate = _fact_place("project"), _fact_gate()
+    change = git_exclude.hide if hide else git_exclude.show
     changed = change(place, fact.name, gate.data)
     if as_json:
         output.write_json({"fact": name, "shared": not hide, "changed": changed})
@@ -259,16 +271,16 @@ def share(name: str, hide: bool, as_json: bool) -> int:
     return 0
 
 
-@command.command(epilog=output.example("tacit memory index"))
+@memory_command.command(epilog=output.example("tacit memory index"))
 @output.json_option
 def index(as_json: bool) -> int:
     """Print the facts as chat puts them before a model, within the budget of the settings."""
     import os
 
-    from tacit.agent.recalling import recalled
-    from tacit.base.settings import load
+    from tacit.agent.instructions import recall_facts
+    from tacit.base.settings import load_settings
 
-    found = recalled(os.getcwd(), load().settings.memory)
+    found = recall_facts(os.getcwd(), load_settings().settings.memory)
     if as_json:
         output.write_json(
             {
@@ -283,18 +295,18 @@ def index(as_json: bool) -> int:
     return 0
 
 
-def _gate() -> Gate:
+def _fact_gate() -> Gate:
     return Gate(fact_places())
 
 
-def _place(scope: str) -> Place:
+def _fact_place(scope: str) -> Place:
     found = next((place for place in fact_places() if place.scope == scope), None)
     if found is None:
         raise Usage("this is not a project", "go to one, or leave --project out")
     return found
 
 
-def _find(name: str, scope: str | None) -> Known:
+def _find_fact(name: str, scope: str | None) -> KnownFact:
     """The fact that `name` means: the project's before the user's."""
     facts = known_facts()
     for known in facts:
@@ -307,7 +319,7 @@ def _find(name: str, scope: str | None) -> Known:
     raise NotFound(f"there is no fact '{name}'", hint)
 
 
-def _as_json(known: Known) -> dict[str, object]:
+def _fact_as_json(known: KnownFact) -> dict[str, object]:
     fact = known.fact
     return {
         "name": fact.name,

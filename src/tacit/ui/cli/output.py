@@ -1,5 +1,9 @@
-"""What commands share for writing: JSON, tables, and the `--json` option."""
+"""What commands print with: JSON, tables, wrapped text, sparklines, and the `--json` option.
 
+Cutting and cleaning of text is `base`'s.
+"""
+
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -8,8 +12,36 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from tacit.base.terminal import columns, fit, pad, plain, width
+from tacit.base.display import columns, fit, pad, plain, width
 from tacit.skills.skill import Problem
+
+_BARS = "▁▂▃▄▅▆▇█"
+_LETTERS = ".:-=+*#@"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A sign a value, higher for more; nothing at all for 0."""
+    signs = _BARS if can_draw_bars() else _LETTERS
+    most = max(values, default=0)
+    if most <= 0:
+        return " " * len(values)
+    return "".join(
+        " " if value <= 0 else signs[min(len(signs) - 1, int(value / most * len(signs)))]
+        for value in values
+    )
+
+
+def share_bar(value: int, most: int, columns: int) -> str:
+    """A bar as long as its share of `most`; at least one sign for anything above 0."""
+    sign = "█" if can_draw_bars() else "#"
+    return sign * (max(1, round(columns * value / most)) if value > 0 and most > 0 else 0)
+
+
+def can_draw_bars() -> bool:
+    """Whether the output takes signs beyond ASCII."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
+    return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
+
 
 __all__ = [
     "SEVERITY_COLOUR",

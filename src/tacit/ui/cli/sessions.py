@@ -1,21 +1,31 @@
-"""`tacit sessions`: what agents did here, a line a session."""
+"""`tacit import`, `sessions`, `session` and `forget`: what agents did, as it is stored.
 
+Reading transcripts is `traces/`'s, and what was learned from a session is told by `job_reports`.
+"""
+
+import os
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import click
 import msgspec
 
-from tacit.base.moments import ago, parse_since
-from tacit.base.paths import shorten
-from tacit.base.terminal import one_line
-from tacit.learn.ledger import Ledger
-from tacit.learn.triggers import Decision
-from tacit.traces.store import Store, Stored
+from tacit.base import settings
+from tacit.base.clock import ago, parse_since
+from tacit.base.display import counted, fit, one_line, plain
+from tacit.base.errors import NotFound, Refused, Usage
+from tacit.base.paths import with_tilde
+from tacit.changes.place import user_place
+from tacit.learn.ledger import Decision, Ledger
+from tacit.traces import host_registry, observations
+from tacit.traces.store import Store, Stored, forget_sessions
+from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
 from tacit.ui.cli import output
-from tacit.ui.cli.names import complete_host
+from tacit.ui.cli.user_shell import complete_host, complete_session
+from tacit.work.intake import Taken, keep_to_limits, open_store, sources, take_in
 
-_EPILOG = """\b
+_SESSIONS_EPILOG = """\b
 Examples:
   tacit sessions
   tacit sessions --host codex --since 7d
@@ -24,10 +34,10 @@ Examples:
 Take in what is new first: tacit import. Read one: tacit session ID.
 """
 
-_DROP = ("skills", "cost", "turns", "project", "learned", "failed", "when")
+_SESSION_DROPS = ("skills", "cost", "turns", "project", "learned", "failed", "when")
 
 
-class Row(msgspec.Struct, frozen=True):
+class SessionRow(msgspec.Struct, frozen=True):
     """One session in `--json`."""
 
     id: str
@@ -53,7 +63,7 @@ class Row(msgspec.Struct, frozen=True):
     """Whether it was to be looked at, and why or why not; null where nobody had to decide."""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(epilog=_SESSIONS_EPILOG)
 @click.option(
     "--host", default="", shell_complete=complete_host, help="Only this agent's, e.g. claude-code."
 )
@@ -61,7 +71,7 @@ class Row(msgspec.Struct, frozen=True):
 @click.option("--since", help="Only those since: 7d, 12h, a date.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
 @output.json_option
-def command(host: str, project: str, since: str | None, limit: int, as_json: bool) -> int:
+def sessions_command(host: str, project: str, since: str | None, limit: int, as_json: bool) -> int:
     """List the sessions that are in the store, the latest first.
 
     `learned` says what came of each, or why it was not looked at; more: tacit why ID.
@@ -74,7 +84,7 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
     ledger = Ledger(store.connection)
     if as_json:
-        output.write_json({"sessions": rows_of(found, ledger)})
+        output.write_json({"sessions": session_rows(found, ledger)})
         return 0
     if not found:
         some = host or project or since
@@ -94,29 +104,29 @@ def command(host: str, project: str, since: str | None, limit: int, as_json: boo
             ago(s.head.ended or s.head.started, now),
             one_line(s.head.session)[:12],
             one_line(s.head.host),
-            _end(one_line(shorten(s.head.project)), 28),
+            _path_end(one_line(with_tilde(s.head.project)), 28),
             str(s.prompts),
             str(s.calls),
             str(s.failures or ""),
-            _cost(s.head.usage.cost),
-            _learned(outcomes.get(s.id, ""), decisions.get(s.id)),
+            _session_cost(s.head.usage.cost),
+            _learned_word(outcomes.get(s.id, ""), decisions.get(s.id)),
             one_line(", ".join(s.skills)),
         )
         for s in found
     ]
-    click.echo(output.table(head, rows, _DROP))
+    click.echo(output.table(head, rows, _SESSION_DROPS))
     return 0
 
 
-def rows_of(found: Iterable[Stored], ledger: Ledger) -> list[Row]:
+def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[SessionRow]:
     """Sessions for `--json`."""
     outcomes, decisions = ledger.outcomes(), ledger.latest_decisions()
-    return [_row(s, outcomes.get(s.id, ""), decisions.get(s.id)) for s in found]
+    return [_session_row(s, outcomes.get(s.id, ""), decisions.get(s.id)) for s in found]
 
 
-def _row(stored: Stored, learned: str, decided: Decision | None) -> Row:
+def _session_row(stored: Stored, learned: str, decided: Decision | None) -> SessionRow:
     head = stored.head
-    return Row(
+    return SessionRow(
         stored.id,
         head.host,
         head.session,
@@ -139,17 +149,276 @@ def _row(stored: Stored, learned: str, decided: Decision | None) -> Row:
     )
 
 
-def _learned(outcome: str, decided: Decision | None) -> str:
+def _learned_word(outcome: str, decided: Decision | None) -> str:
     """What came of a session; else why it was not looked at, or that it will be."""
     if outcome or decided is None:
         return outcome
     return decided.word if decided.look else f"no: {decided.word}"
 
 
-def _end(text: str, most: int) -> str:
+def _path_end(text: str, most: int) -> str:
     """The end of a path, which tells more than its beginning."""
     return text if len(text) <= most else "…" + text[1 - most :]
 
 
-def _cost(cost: float | None) -> str:
+def _session_cost(cost: float | None) -> str:
     return "" if cost is None else f"${cost:.2f}"
+
+
+_SESSION_EPILOG = """\b
+Examples:
+  tacit session b4a27079             the first characters of its id will do
+  tacit session claude-code:b4a27079-b3f0-4aac-a79c-04d4f81b280f --full
+  tacit session b4a27079 --json
+"""
+
+
+@click.command(epilog=_SESSION_EPILOG)
+@click.argument("name", shell_complete=complete_session)
+@click.option("--full", is_flag=True, help="Whole texts and results.")
+@output.json_option
+def session_command(name: str, full: bool, as_json: bool) -> int:
+    """Show one session as a timeline, with failures and corrections marked."""
+    store = click.get_current_context().with_resource(Store.open())
+    stored = store.find(name)
+    trace = store.trace(stored.id)
+    if as_json:
+        output.write_json(
+            {
+                "session": session_rows([stored], Ledger(store.connection))[0],
+                "turns": trace.turns,
+                "corrections": observations.corrections(trace),
+                "mended": observations.mended(trace),
+                "commands": observations.commands(trace),
+                "files": observations.files(trace),
+                "skipped": trace.skipped,
+            }
+        )
+        return 0
+    _write_head(stored)
+    _write_timeline(trace, full)
+    _write_foot(trace)
+    return 0
+
+
+def _write_head(stored: Stored) -> None:
+    head = stored.head
+    click.echo(click.style(plain(head.title) or stored.id, bold=True))
+    facts = {
+        "id": stored.id,
+        "agent": f"{head.host} {head.version}".strip(),
+        "model": head.model,
+        "project": with_tilde(head.project) + (f" ({head.branch})" if head.branch else ""),
+        "when": f"{head.started.astimezone():%Y-%m-%d %H:%M}" if head.started else "",
+        "calls": f"{stored.calls}, {stored.failures} failed",
+        "tokens": f"{head.usage.input:,} in, {head.usage.output:,} out",
+        "skills": ", ".join(stored.skills),
+    }
+    for label, value in facts.items():
+        if value:
+            click.echo(f"{click.style(f'{label:<8}', dim=True)} {plain(value)}")
+
+
+def _write_timeline(trace: Trace, full: bool) -> None:
+    corrected = {c.turn for c in observations.corrections(trace) if c.by == "prompt"}
+    for turn in trace.turns:
+        click.echo()
+        if turn.prompt:
+            mark = (
+                click.style(" correction ", bg="yellow", fg="black") + " "
+                if turn.number in corrected
+                else ""
+            )
+            click.echo(
+                f"{click.style('>', fg='cyan', bold=True)} {mark}{_cut_text(turn.prompt, full)}"
+            )
+        for step in turn.steps:
+            match step:
+                case Text(text=text):
+                    click.echo(f"  {_cut_text(text, full)}")
+                case ToolCall():
+                    _write_call(step, full)
+                case Activation(name=name):
+                    click.echo(click.style(f"  ◆ skill {plain(name)}", fg="magenta"))
+                case Compaction():
+                    click.echo(click.style("  ~ the history was summarised", dim=True))
+                case Subagent(name=name, task=task):
+                    click.echo(click.style(f"  → {plain(name)}: {_cut_text(task, full)}", dim=True))
+
+
+def _write_call(call: ToolCall, full: bool) -> None:
+    about = one_line(
+        observations.command_of(call)
+        or ", ".join(observations.paths_of(call))
+        or _shown_arguments(call)
+    )
+    seconds = f" {call.duration:.1f} s" if call.duration else ""
+    mark = click.style("✗", fg="red") if call.failed else click.style("✓", fg="green")
+    if not call.finished:
+        mark = click.style("…", dim=True)
+    width = output.columns() - len(call.name) - len(seconds) - 6
+    click.echo(f"  {mark} {click.style(plain(call.name), bold=True)} {fit(about, width)}{seconds}")
+    if call.failed:
+        click.echo(click.style(f"      {_cut_text(call.error or call.result, full)}", fg="red"))
+    elif full and call.result:
+        click.echo(click.style(f"      {plain(call.result)}", dim=True))
+
+
+def _shown_arguments(call: ToolCall) -> str:
+    return ", ".join(f"{key}={value}" for key, value in call.arguments.items())
+
+
+def _write_foot(trace: Trace) -> None:
+    for found in observations.mended(trace):
+        click.echo(
+            f"\n{click.style('mended', fg='green')}  {one_line(found.before)}\n"
+            f"    →   {one_line(found.after)}"
+        )
+    if trace.skipped:
+        parts = [
+            f"{count:,} {REASONS.get(reason, reason)}" for reason, count in trace.skipped.items()
+        ]
+        click.echo(click.style(f"\npassed over: {'; '.join(parts)}", dim=True))
+
+
+def _cut_text(text: str, full: bool) -> str:
+    return plain(text) if full else fit(one_line(text), output.columns() - 4)
+
+
+_IMPORT_EPILOG = """\b
+Examples:
+  tacit import                       every agent that is found here
+  tacit import codex --since 30d
+  tacit import ./trajectories.jsonl  a file or folder of a known form
+
+Forms: the transcripts of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, opencode, pi and
+Hermes; OpenAI-style message lists, ShareGPT, SWE-agent .traj; OpenHands and Cursor by their docs.
+"""
+
+
+@click.command("import", epilog=_IMPORT_EPILOG)
+@click.argument("what", required=False, default="")
+@click.option("--since", help="Only those changed since: 7d, 12h, a date.")
+@output.json_option
+def import_command(what: str, since: str | None, as_json: bool) -> int:
+    """Take sessions in: of all agents, of one, or from a file.
+
+    Secrets are taken out before anything is stored. Reading again costs little: only what is new is
+    read. The agents' own files are never changed.
+    """
+    chosen = sources(what, parse_since(since) if since else None)
+    chosen_settings = settings.load_settings().settings.traces
+    store = click.get_current_context().with_resource(open_store(chosen_settings))
+    hidden = as_json or not sys.stderr.isatty()
+    with click.progressbar(
+        length=len(chosen), label="reading sessions", file=sys.stderr, hidden=hidden
+    ) as bar:
+        taken = take_in(store, chosen, lambda source: bar.update(1))
+    keep_to_limits(store, chosen_settings)
+    if as_json:
+        output.write_json({"hosts": taken})
+        return 0
+    if not taken:
+        where = f" of {what}" if what else ""
+        click.echo(f"No sessions{where} were found.")
+        for line in host_registry.problems():
+            click.echo(f"tacit: {line}", err=True)
+        return 0
+    _write_taken(taken)
+    return 0
+
+
+def _write_taken(taken: list[Taken]) -> None:
+    head = ("agent", "found", "new", "grown", "unchanged", "empty", "secrets taken out")
+    rows = [
+        (
+            t.title,
+            f"{t.found:,}",
+            *(f"{t.counts.get(s, 0):,}" for s in ("new", "grown", "unchanged", "empty")),
+            ", ".join(f"{count} {rule}" for rule, count in t.redacted.items()),
+        )
+        for t in taken
+    ]
+    click.echo(output.table(head, rows, ("empty", "grown", "unchanged", "found")))
+    for t in taken:
+        if left := t.counts.get("forgotten"):
+            click.echo(f"{t.title}: {counted(left, 'session')} left out, as you forgot them")
+    passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
+    for title, reason, count in passed:
+        click.echo(
+            click.style(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}", dim=True)
+        )
+    if any(t.counts.get("new") or t.counts.get("grown") for t in taken):
+        click.echo("\nSee them: tacit sessions")
+
+
+_FORGET_EPILOG = """\b
+Examples:
+  tacit forget b4a27079              one session
+  tacit forget ~/work/secret-project all sessions in a folder and below it
+  tacit forget --before 90d --yes
+"""
+
+
+@click.command(epilog=_FORGET_EPILOG)
+@click.argument("what", required=False)
+@click.option("--before", help="All that ended before: 90d, a date.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@output.json_option
+def forget_command(what: str | None, before: str | None, yes: bool, as_json: bool) -> int:
+    """Forget a session, a project's sessions, or old ones, for good.
+
+    Their text is gone from the database's files afterwards, and they are not taken in again. The
+    agents' own transcripts are not touched.
+    """
+    if bool(what) == bool(before):
+        raise Usage("say what to forget", "a session, a folder, or --before 90d")
+    moment = parse_since(before) if before else None
+    store = click.get_current_context().with_resource(Store.open())
+    folder = _folder_meant(what) if what else ""
+    about = folder or what or f"sessions before {before}"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Refused(f"forgetting {about} needs a yes", "add --yes")
+        click.confirm(f"Forget {about} for good?", abort=True)
+    known = _session_ids(store)
+    done = forget_sessions(
+        store, session=what if what and not folder else "", project=folder, before=moment
+    )
+    if folder and not done.sessions:
+        raise NotFound(f"there is no session in {folder}", "see them: tacit sessions")
+    quoted = _proposals_quoting(known - _session_ids(store))
+    if as_json:
+        output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
+        return 0
+    freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""
+    click.echo(f"Forgot {counted(done.sessions, 'session')}{freed}")
+    if done.in_log:
+        click.echo("Another process is reading: the last bytes go when it ends.")
+    if quoted:
+        click.echo(f"{counted(len(quoted), 'draft')} in the inbox may quote what was said:")
+    for proposal in quoted:
+        click.echo(f"  tacit reject {proposal[-8:]} --forget")
+    return 0
+
+
+def _folder_meant(what: str) -> str:
+    """The folder that is meant, or nothing where it is a session's name."""
+    if os.sep in what or what in (".", "..", "~") or os.path.isdir(what):
+        return os.path.abspath(os.path.expanduser(what))
+    return ""
+
+
+def _session_ids(store: Store) -> set[str]:
+    return {
+        str(row[0])
+        for row in store.connection.execute("SELECT host || ':' || session FROM sessions")
+    }
+
+
+def _proposals_quoting(gone: set[str]) -> list[str]:
+    """The proposals that stand on sessions that are gone."""
+    from tacit.changes.gate import Gate
+
+    inbox = Gate([user_place()]).inbox
+    return [p.id for p in inbox.all(100_000) if gone.intersection(p.change.evidence)]

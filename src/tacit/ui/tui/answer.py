@@ -2,8 +2,8 @@
 
 from textual.widgets import Markdown
 
-from tacit.base.terminal import plain
-from tacit.ui.tui.rows import Notice
+from tacit.base.display import plain
+from tacit.ui.tui.widgets import Notice
 
 
 class Answer(Markdown):

@@ -1,0 +1,279 @@
+"""A session: the agent put together from the settings, in conversation with one user.
+
+Owns the life of a session, from its first message to the last: it reads `/name` and loads skills,
+tells the model what is new, hands the message to the loop and publishes that the answer is over.
+Showing events is left to the faces in `ui/`.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tacit.agent import agent_events, models, sandbox
+from tacit.agent.activation import Slash, Unknown, parse_slash
+from tacit.agent.agent_events import ReviewBegun
+from tacit.agent.budget import Limits
+from tacit.agent.conversation import Conversation, resume
+from tacit.agent.instructions import (
+    News,
+    fact_news,
+    instructions,
+    news_for,
+    offered_skills,
+    recall_facts,
+    untrusted_files,
+)
+from tacit.agent.loop import Agent
+from tacit.agent.mcp_servers import Servers
+from tacit.agent.session_tools import Kit, Tool
+from tacit.agent.skill_tools import RunSkill, activate
+from tacit.agent.skill_uses import Recorder
+from tacit.agent.tool import Context, Failed, Question, Result, ToolOptions
+from tacit.agent.tool_approval import Approver, Ask
+from tacit.base import config_file, paths
+from tacit.base.errors import BadConfig, TacitError
+from tacit.base.event_bus import bus
+from tacit.base.settings import AgentSettings, Settings
+from tacit.skills.library import Library
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ToolCallPart
+    from pydantic_ai.models import Model
+
+AskUser = Callable[[Question], Awaitable[str | None]]
+
+
+class Session:
+    """One conversation with a user, from the first message to the last."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        cwd: str | None = None,
+        model: str = "",
+        resuming: str = "",
+        yes: bool = False,
+        approve: Ask | None = None,
+        ask: AskUser | None = None,
+        kit: Kit | None = None,
+    ) -> None:
+        cwd = cwd or os.getcwd()
+        kit = kit or Kit()
+        chosen = settings.agent
+        self.settings = settings
+        self.project = paths.project_root(cwd)
+        self.library = kit.library or Library(cwd, settings)
+        self.tools = kit.tools
+        self.choice = choose(chosen, model)
+        self._configured = configured(chosen) or self.choice
+        self.conversation = resume(resuming) if resuming else self._start()
+        self.temporary = tempfile.mkdtemp(prefix="tacit-")
+        self.context = Context(
+            self.project,
+            self.temporary,
+            library=self.library,
+            sandbox=lambda: sandbox.find_sandbox(allow_none=chosen.sandbox == "none"),
+            ask=ask or _nobody,
+            options=ToolOptions(
+                network=chosen.network,
+                seconds=chosen.command_seconds,
+                show_secrets=chosen.show_secrets,
+            ),
+        )
+        self.context.session = self.conversation.session
+        self.context.active = self.conversation.active
+        self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
+        self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
+        self._agent: Agent | None = None
+        self._servers = Servers(settings.mcp.servers)
+        self._uses = Recorder(self.conversation.session, self.project)
+        self._deaf = bus.subscribe(ReviewBegun, self._hear)
+        self._notices: list[str] = []
+        if left_out := untrusted_files(self.project):
+            names = " and ".join(left_out)
+            self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
+
+    def use_model(self, name: str) -> None:
+        """Go on with another model, from the next message on; `name` as `models.named` reads it.
+
+        The conversation stays as it is, to the byte where the provider is the same. Blocks while
+        a provider's library is imported. Raises `BadConfig`, and then all is as before.
+        """
+        choice = models.named(name, self.choice, self._configured)
+        models.build(choice)
+        self.choice = choice
+        self._agent = None
+        self.conversation.switched(choice.name)
+
+    def close(self) -> None:
+        """Let go of the session's file and folder. Twice is the same as once."""
+        self._deaf()
+        self._servers.close()
+        self.conversation.close()
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+    async def say(
+        self, message: str, *, skills: Sequence[str] = ()
+    ) -> AsyncGenerator[agent_events.AnyEvent, None]:
+        """Answer a message of the user's; `/name` activates skills first, and so do `skills`.
+
+        The last event is an `End`. Cancelling the reader interrupts the agent; what was done stays.
+        """
+        self.library.refresh()
+        named = Slash(tuple(skills), message, "") if skills else None
+        slash = named or parse_slash(message, self.library)
+        if isinstance(slash, Unknown):
+            slash = self._recalled(slash, message)
+        if isinstance(slash, Unknown):
+            near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
+            yield agent_events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
+            yield agent_events.End("error", "", 0)
+            return
+        agent = self._loaded(await self._servers.tools())
+        self._notices += self._servers.troubles
+        self._servers.troubles.clear()
+        facts = fact_news(
+            self.library.cwd, self.settings.memory, self.conversation.known, self.context.noted
+        )
+        self.context.noted.clear()
+        fresh = news_for(self.library, self.conversation, facts)
+        reason: agent_events.Reason = "interrupted"
+        try:
+            async for event in self._answer(agent, message, slash, fresh):
+                self._uses.hear(event)
+                if isinstance(event, agent_events.End):
+                    reason = event.reason
+                while self._notices:
+                    yield agent_events.Notice(self._notices.pop(0))
+                yield event
+        finally:
+            self._uses.end("interrupted")
+            counts = self.conversation.counts
+            bus.publish(counts.answered(self.context.session, self.project, reason))
+
+    def _recalled(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
+        """What `message` asks for once a skill that was put away is back."""
+        from tacit.agent.skill_tools import bring_back
+
+        found = bring_back(self.library, unknown.name, "user", self.conversation.session)
+        if found is None:
+            return unknown
+        self._notices.append(found.note)
+        if not found.name:
+            return unknown
+        self.library.refresh()
+        called = message.replace(f"/{unknown.name}", f"/{found.name}", 1)
+        return parse_slash(called, self.library)
+
+    async def _answer(
+        self, agent: Agent, message: str, slash: Slash | None, fresh: News
+    ) -> AsyncGenerator[agent_events.AnyEvent, None]:
+        if slash is None:
+            async for event in agent.respond(message, note=fresh.note, known=fresh.names):
+                yield event
+            return
+        try:
+            calls = self._activate(slash)
+        except Failed as failed:
+            yield agent_events.Error(str(failed), "nothing was sent")
+            yield agent_events.End("error", "", 0)
+            return
+        self.conversation.add_user(slash.text, note=fresh.note, known=fresh.names)
+        self.conversation.add_user_calls(calls)
+        for _, result in calls:
+            if (active := result.activated) is not None:
+                yield agent_events.Skill(active.name, "user", active.digest)
+        async for event in agent.resume():
+            yield event
+
+    def _activate(self, slash: Slash) -> "list[tuple[ToolCallPart, Result]]":
+        """The calls that the model itself would have made, with their results. Raises `Failed`."""
+        from pydantic_ai.messages import ToolCallPart
+
+        calls = []
+        ids = self.conversation.next_call_ids(len(slash.skills))
+        for name, call_id in zip(slash.skills, ids, strict=True):
+            arguments = {"name": name} | ({"arguments": slash.arguments} if slash.arguments else {})
+            result = activate(RunSkill(**arguments), self.context)
+            calls.append((ToolCallPart("run_skill", arguments, call_id), result))
+        return calls
+
+    def _loaded(self, more: Sequence[Tool] = ()) -> Agent:
+        """The agent; the provider's library is imported at the first message."""
+        if self._agent is None:
+            chosen = self.settings.agent
+            limits = Limits(
+                chosen.turns, chosen.seconds, chosen.tokens, chosen.money, chosen.retries
+            )
+            self._agent = Agent(
+                [models.build(self.choice), *self._fallback()],
+                self.conversation,
+                (*self.tools, *more),
+                self.context,
+                self._approver,
+                limits=limits,
+                window=chosen.window,
+            )
+        return self._agent
+
+    def _fallback(self) -> "list[Model]":
+        """The other models, in order. One that cannot be had is told of, and is not missed yet."""
+        found = []
+        for name in self.settings.agent.fallback:
+            try:
+                found.append(models.build(models.named(name, self._configured)))
+            except BadConfig as error:
+                self._notices.append(f"without the fallback {name}: {error.message}")
+        return found
+
+    def _start(self) -> Conversation:
+        facts = recall_facts(self.library.cwd, self.settings.memory)
+        text = instructions(
+            self.project,
+            self.library,
+            self.tools,
+            network=self.settings.agent.network,
+            memory=facts.text,
+        )
+        known = (*offered_skills(self.library), *facts.marks)
+        return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
+
+    def _hear(self, looked: ReviewBegun) -> None:
+        if looked.session == self.context.session:
+            self.conversation.looked(skills=looked.skills, facts=looked.facts)
+
+    def _remember(self, pattern: str) -> None:
+        try:
+            path = config_file.append_value("agent.allow", pattern)
+        except TacitError as error:
+            self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
+        else:
+            self._notices.append(f"'{pattern}' is allowed from now on: {paths.with_tilde(path)}")
+
+
+def choose(settings: AgentSettings, model: str = "") -> models.Choice:
+    """The model for a conversation. Raises `BadConfig` with what to do when there is none."""
+    if model:
+        known = configured(settings)
+        return models.named(model, *([known] if known else []))
+    choice = models.find(settings.model, settings.base_url)
+    if choice is None:
+        raise BadConfig(
+            "no model: no key is set, and no local server answers",
+            "set one up: tacit setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)",
+        )
+    return choice
+
+
+def configured(settings: AgentSettings) -> models.Choice | None:
+    """The model that the settings name, without looking for one."""
+    if not settings.model and not settings.base_url:
+        return None
+    return models.find(settings.model or "openai:", settings.base_url)
+
+
+async def _nobody(asked: Question) -> str | None:
+    return None

@@ -1,0 +1,413 @@
+"""What a run may take, and what the background has taken of the day's budget.
+
+Owns the limits on one run with the meter that is held against them, and the tables `spending` and
+`reservations` in tacit.db. Every request of a review, a repair, a curation or a scheduled run is
+one row, with its cost where the price is known. The user's own conversations are not counted here:
+they are in the store of sessions.
+
+Several processes may work at once. Each reserves what it wants before it asks a model, is granted
+no more than is left of the day beside what the others hold, and settles when it is done. So all of
+them together exceed the budget by at most the last request of each. The reservation of a process
+that was killed lapses when its time is over.
+
+Nothing here raises into the work that it counts: what cannot be written is reported in words, and
+while what was spent cannot be read, no more may be spent.
+"""
+
+import math
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from datetime import time as time_of_day
+from typing import Literal, TypeVar
+
+import msgspec
+
+from tacit.agent.agent_events import Reason, Usage
+from tacit.base import database
+from tacit.base.display import dollars
+from tacit.base.errors import TacitError
+from tacit.base.settings import LearnSettings
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a run may take; 0 means no limit."""
+
+    turns: int = 0
+    """Requests to the model."""
+    seconds: float = 0.0
+    """Hard: holds also in the middle of a stalled request."""
+    tokens: int = 0
+    """Input and output together."""
+    money: float = 0.0
+    """In dollars; counts what has a known price."""
+    retries: int = 4
+    """How often a request that failed on its way is made again."""
+
+
+class Meter:
+    """What a run has taken so far."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits
+        self._clock = clock
+        self._began = clock()
+        self.turns = 0
+        self.tokens = 0
+        self.money = 0.0
+        self.unpriced = 0
+
+    def count(self, usage: Usage) -> None:
+        self.tokens += usage.input_tokens + usage.output_tokens
+        if usage.cost is None:
+            self.unpriced += 1
+        else:
+            self.money += usage.cost
+
+    def left(self) -> float | None:
+        """Seconds left, or None without a limit."""
+        if not self.limits.seconds:
+            return None
+        return max(self.limits.seconds - (self._clock() - self._began), 0.0)
+
+    def tokens_left(self) -> int | None:
+        """Tokens left, or None without a limit."""
+        return max(self.limits.tokens - self.tokens, 0) if self.limits.tokens else None
+
+    def over(self) -> Reason | None:
+        """The limit that is reached, if one is."""
+        limits = self.limits
+        if limits.turns and self.turns >= limits.turns:
+            return "turns"
+        if limits.tokens and self.tokens >= limits.tokens:
+            return "tokens"
+        if limits.money and self.money >= limits.money:
+            return "money"
+        if (left := self.left()) is not None and left <= 0:
+            return "seconds"
+        return None
+
+
+STEPS = (
+    """
+    CREATE TABLE spending (
+      id INTEGER PRIMARY KEY,
+      at REAL NOT NULL,
+      kind TEXT NOT NULL,
+      key TEXT NOT NULL,
+      model TEXT NOT NULL,
+      requests INTEGER NOT NULL,
+      unpriced INTEGER NOT NULL,
+      input_tokens INTEGER NOT NULL,
+      output_tokens INTEGER NOT NULL,
+      cached_tokens INTEGER NOT NULL,
+      money REAL NOT NULL,
+      seconds REAL NOT NULL
+    ) STRICT;
+    CREATE INDEX spending_at ON spending (at);
+    CREATE INDEX spending_key ON spending (kind, key);
+    CREATE TABLE reservations (
+      id TEXT PRIMARY KEY, until REAL NOT NULL, money REAL NOT NULL, tokens INTEGER NOT NULL
+    ) STRICT;
+    """,
+)
+_WAIT = 5.0
+_SLACK = 60.0
+"""Seconds for which a reservation stands beyond the limit of the work that it is for."""
+_LONGEST = 3600.0
+"""Seconds for which one stands whose work has no limit."""
+_MOST = 1 << 40
+"""More tokens than any request has; a provider that reports nonsense must break no sum."""
+_SUMS = (
+    "coalesce(sum(requests), 0), coalesce(sum(unpriced), 0), coalesce(sum(input_tokens), 0),"
+    " coalesce(sum(output_tokens), 0), coalesce(sum(cached_tokens), 0), coalesce(sum(money), 0.0),"
+    " coalesce(sum(seconds), 0.0)"
+)
+T = TypeVar("T")
+By = Literal["kind", "model", "day", "key"]
+_GROUPS: dict[By, str] = {
+    "kind": "kind",
+    "model": "model",
+    "day": "date(at, 'unixepoch', 'localtime')",
+    "key": "kind || ' ' || key",
+}
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """A sum. `money` is of the requests whose price is known; `unpriced` are the others."""
+
+    requests: int = 0
+    unpriced: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input, what the provider had at hand and charged less for."""
+    money: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def shown(self) -> str:
+        """`$0.042`, with what has no price said as such."""
+        if not self.unpriced:
+            return dollars(self.money)
+        unknown = f"{self.unpriced:,} request{'s' if self.unpriced != 1 else ''} without a price"
+        return unknown if self.unpriced == self.requests else f"{dollars(self.money)} and {unknown}"
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry: what one request took, or several that were reported together."""
+
+    at: datetime
+    kind: str
+    key: str
+    model: str
+    spent: Spent
+
+
+class Reserved(msgspec.Struct, frozen=True):
+    """What a piece of work may take, or, in `refusal`, why it may not begin."""
+
+    id: str = ""
+    limits: Limits = Limits()
+    """As they were asked for, narrowed to what is left of the day."""
+    refusal: str = ""
+
+
+def record_spending(
+    kind: str,
+    key: str,
+    usage: Usage,
+    *,
+    seconds: float = 0.0,
+    requests: int = 1,
+    reserved: Reserved | None = None,
+    now: datetime | None = None,
+) -> str:
+    """Note what a request of the work `kind` on `key` took; empty, or why it could not be noted.
+
+    Best noted after each request, so that a killed process leaves what it took on record; several
+    may be noted as one, with how many `requests` they were. A cost of None is a price that is not
+    known. What was `reserved` for this work shrinks by as much.
+    """
+    cost = usage.cost if usage.cost is not None and 0 <= usage.cost < math.inf else None
+    money, unpriced = (0.0, requests) if cost is None else (cost, 0)
+    counted = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+    tokens = [min(max(number, 0), _MOST) for number in counted]
+
+    def write(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "INSERT INTO spending (at, kind, key, model, requests, unpriced, input_tokens,"
+            " output_tokens, cached_tokens, money, seconds)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (_stamp(now), kind, key, usage.model, requests, unpriced, *tokens, money, seconds),
+        )
+        if reserved is not None:
+            connection.execute(
+                "UPDATE reservations SET money = max(money - ?, 0.0),"
+                " tokens = max(tokens - ?, 0) WHERE id = ?",
+                (money, tokens[0] + tokens[1], reserved.id),
+            )
+
+    return _written(write)[1]
+
+
+def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None) -> Reserved:
+    """Hold what `limits` ask for, as far as it is left of today. Settle it when the work is done.
+
+    Work that may take only a part is granted that part: the limits that come back are the ones to
+    keep to. Where less than a quarter is left it is refused: work that is cut off in the middle
+    costs, and gives nothing.
+    """
+    at = _stamp(now)
+
+    def write(connection: sqlite3.Connection) -> Reserved:
+        connection.execute("DELETE FROM reservations WHERE until <= ?", (at,))
+        spent, held = _sum(connection, _midnight(now)), _held(connection, at)
+        if refusal := _over(learn, limits, spent, held):
+            return Reserved(refusal=refusal)
+        money = _part(limits.money, learn.daily_money - spent.money - held.money)
+        tokens = _part(limits.tokens, learn.daily_tokens - spent.tokens - held.tokens)
+        granted = msgspec.structs.replace(
+            limits,
+            money=money if learn.daily_money else limits.money,
+            tokens=int(tokens) if learn.daily_tokens else limits.tokens,
+        )
+        until = at + (limits.seconds + _SLACK if limits.seconds else _LONGEST)
+        made = Reserved(secrets.token_hex(8), granted)
+        connection.execute(
+            "INSERT INTO reservations (id, until, money, tokens) VALUES (?, ?, ?, ?)",
+            (made.id, until, granted.money, granted.tokens),
+        )
+        return made
+
+    found, trouble = _written(write)
+    return found if found is not None else Reserved(refusal=_unknown(trouble))
+
+
+def settle(reserved: Reserved) -> None:
+    """The work is over: what it did not take is free again. Twice is the same as once."""
+    _written(lambda c: c.execute("DELETE FROM reservations WHERE id = ?", (reserved.id,)))
+
+
+def refusal_today(learn: LearnSettings, *, now: datetime | None = None) -> str:
+    """Empty, or why no more may be begun today: work of the size of one look at a session."""
+    limits = Limits(money=learn.money, tokens=learn.tokens)
+    try:
+        with _open() as connection:
+            spent = _sum(connection, _midnight(now))
+            return _over(learn, limits, spent, _held(connection, _stamp(now)))
+    except (TacitError, sqlite3.Error) as error:
+        return _unknown(str(error))
+
+
+def held(*, now: datetime | None = None) -> Spent:
+    """What work that is going on may still take: its `money`, and its tokens as input."""
+    with _open() as connection:
+        return _held(connection, _stamp(now))
+
+
+def today(*, now: datetime | None = None) -> Spent:
+    """What was spent since midnight, by this machine's clock."""
+    return since(_midnight(now))
+
+
+def since(moment: datetime) -> Spent:
+    """What was spent since then. Raises what `database.connect` does."""
+    with _open() as connection:
+        return _sum(connection, moment)
+
+
+def totals(by: By, moment: datetime) -> dict[str, Spent]:
+    """What was spent since then by kind, model, local day (`2026-11-15`), or `kind key`."""
+    with _open() as connection:
+        rows = connection.execute(
+            f"SELECT {_GROUPS[by]}, {_SUMS} FROM spending WHERE at >= ? GROUP BY 1 ORDER BY 1",  # noqa: S608
+            (moment.timestamp(),),
+        ).fetchall()
+    return {row[0]: Spent(*row[1:]) for row in rows}
+
+
+def spendings(moment: datetime, *, kind: str = "", key: str = "") -> list[Spending]:
+    """What was spent since then, an entry a record, the newest first."""
+    with _open() as connection:
+        rows = connection.execute(
+            "SELECT at, kind, key, model, requests, unpriced, input_tokens, output_tokens,"
+            " cached_tokens, money, seconds FROM spending"
+            " WHERE at >= ? AND ? IN ('', kind) AND ? IN ('', key) ORDER BY at DESC, id DESC",
+            (moment.timestamp(), kind, key),
+        ).fetchall()
+    return [
+        Spending(
+            at=datetime.fromtimestamp(row[0], UTC),
+            kind=row[1],
+            key=row[2],
+            model=row[3],
+            spent=Spent(*row[4:]),
+        )
+        for row in rows
+    ]
+
+
+def sum_spent(parts: Iterable[Spent]) -> Spent:
+    """All of `parts` together."""
+    columns = list(zip(*(msgspec.structs.astuple(part) for part in parts), strict=True))
+    return Spent(*(sum(column) for column in columns)) if columns else Spent()
+
+
+def days_ago(days: int, *, now: datetime | None = None) -> datetime:
+    """The midnight, by this machine's clock, that began the day so many days ago."""
+    local = (now or datetime.now(UTC)).astimezone().date() - timedelta(days=days)
+    # Without a zone, and then with the one that holds on that day: it may not be today's.
+    return datetime.combine(local, time_of_day.min).astimezone()
+
+
+def _midnight(now: datetime | None) -> datetime:
+    return days_ago(0, now=now)
+
+
+def _stamp(now: datetime | None) -> float:
+    return (now or datetime.now(UTC)).timestamp()
+
+
+def _part(wanted: float, left: float) -> float:
+    """What of `wanted` is left; all that is left where no limit was asked for."""
+    return min(wanted, left) if wanted else left
+
+
+def _over(learn: LearnSettings, limits: Limits, spent: Spent, held: Spent) -> str:
+    used, waiting = spent.money, held.money
+    if learn.daily_money and _too_little(learn.daily_money, limits.money, used + waiting):
+        going_on = f", {dollars(waiting)} held by work that is going on" if waiting else ""
+        return (
+            f"the budget of {dollars(learn.daily_money)} a day is used up"
+            f" ({dollars(used)} spent today{going_on}){_MORE}"
+        )
+    tokens, reserved = spent.tokens, held.tokens
+    if learn.daily_tokens and _too_little(learn.daily_tokens, limits.tokens, tokens + reserved):
+        going_on = f", {reserved:,} held by work that is going on" if reserved else ""
+        return (
+            f"the {learn.daily_tokens:,} {_TOKENS_A_DAY} are used up"
+            f" ({tokens:,} taken today{going_on}){_MORE}"
+        )
+    return ""
+
+
+def allow_more(refusal: str, money: float, tokens: int) -> str:
+    """The command that lifts the limit which `refusal` is about, to twice what it is."""
+    if _TOKENS_A_DAY in refusal:
+        return f"tacit config set learn.daily_tokens {tokens * 2}"
+    return f"tacit config set learn.daily_money {money * 2:g}"
+
+
+def _too_little(budget: float, wanted: float, taken: float) -> bool:
+    """Whether less is left than a quarter of what is wanted, or of what a whole day has."""
+    least = min(wanted or budget, budget) / 4
+    return taken >= budget or budget - taken < least
+
+
+_MORE = "; see: tacit cost"
+_TOKENS_A_DAY = "tokens a day"
+
+
+def _unknown(trouble: str) -> str:
+    return f"it cannot be read what was spent today ({trouble}), so no more is"
+
+
+def _held(connection: sqlite3.Connection, at: float) -> Spent:
+    row = connection.execute(
+        "SELECT coalesce(sum(money), 0.0), coalesce(sum(tokens), 0) FROM reservations"
+        " WHERE until > ?",
+        (at,),
+    ).fetchone()
+    return Spent(money=row[0], input_tokens=row[1])
+
+
+def _sum(connection: sqlite3.Connection, moment: datetime) -> Spent:
+    row = connection.execute(
+        f"SELECT {_SUMS} FROM spending WHERE at >= ?",  # noqa: S608
+        (moment.timestamp(),),
+    ).fetchone()
+    return Spent(*row)
+
+
+def _open() -> "closing[sqlite3.Connection]":
+    return closing(database.connect(wait=_WAIT, tables=[("spending", STEPS)]))
+
+
+def _written(work: Callable[[sqlite3.Connection], T]) -> tuple[T | None, str]:
+    """What `work` gives in a transaction, and, where it could not be done, why not."""
+    try:
+        with (
+            _open() as connection,
+            database.explain_errors(database.default_path()),
+            database.transaction(connection),
+        ):
+            return work(connection), ""
+    except TacitError as error:
+        return None, error.message

@@ -1,0 +1,218 @@
+"""Tools for facts: remembering one, forgetting one, and reading what is remembered.
+
+The agent acts as `agent`. Remembering asks by the usual rules of approval, and the gate then asks
+again for what is the user's own: where a person has just allowed the call, that was the question;
+else it waits in the inbox. Replacing what the agent itself wrote last needs no more than the call's
+approval, also where a pattern or `--yes` gave it: it could have written the new text in the first
+place.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from tacit.agent import instructions
+from tacit.agent.tool import Context, Failed, Result, Tool
+from tacit.base import secrets
+from tacit.base.errors import TacitError
+from tacit.changes.change import Refusal, Rewrite, Verdict, acting_as
+from tacit.changes.effect import Effect
+from tacit.changes.facts import (
+    ASKS_FIRST,
+    KnownFact,
+    NewFact,
+    Rationale,
+    fact_place_for,
+    forget,
+    recallable_facts,
+    remember,
+)
+from tacit.changes.gate import Gate
+from tacit.changes.gate_steps import Answer
+from tacit.changes.neighbours import content_words
+from tacit.changes.place import Place, fact_places
+from tacit.skills.fact import KIND_MEANINGS, Fact, FactKind, facts_here
+
+Scope = Literal["", "project", "user"]
+_MOST = 10
+
+
+class Remember(msgspec.Struct, frozen=True):
+    name: str
+    fact: str
+    kind: FactKind
+    detail: str = ""
+    scope: Scope = ""
+    reason: str = ""
+
+
+class Forget(msgspec.Struct, frozen=True):
+    name: str
+    reason: str = ""
+    scope: Scope = ""
+
+
+class Recall(msgspec.Struct, frozen=True):
+    query: str
+
+
+async def remember_fact(call: Remember, context: Context) -> Result:
+    _check_use(context)
+    places = fact_places(context.library.cwd)
+    place = _place(places, call.scope) if call.scope else fact_place_for(places, call.kind)
+    note = NewFact(name=call.name, says=call.fact, kind=call.kind, detail=call.detail)
+    before = _find(call.name, place, context)
+
+    def propose() -> Verdict:
+        return remember(_gate(places, context), place.root, note, _why(call.reason, context))
+
+    verdict, text = await _verdict(propose, call.name, place, context)
+    if verdict.applied and before is not None:
+        text = f'{text}\nIt replaced: "{before.says}"'
+    fact = _find(call.name, place, context)
+    if verdict.applied and fact is not None and fact.state == "untrusted":
+        text += "\nIt is not recalled until the user trusts the project: tacit trust"
+    return _result(verdict, text)
+
+
+async def forget_fact(call: Forget, context: Context) -> Result:
+    places = fact_places(context.library.cwd)
+    if call.scope:
+        places = [_place(places, call.scope)]
+    place = next((p for p in places if _find(call.name, p, context) is not None), None)
+    if place is None:
+        known = ", ".join(sorted({fact.name for fact in facts_here(context.library.cwd)})[:40])
+        raise Failed(f"There is no fact '{call.name}'. There are: {known or 'none'}.")
+
+    def propose() -> Verdict:
+        return forget(_gate(places, context), place.root, call.name, _why(call.reason, context))
+
+    verdict, text = await _verdict(propose, call.name, place, context)
+    return _result(verdict, text)
+
+
+async def recall(call: Recall, context: Context) -> Result:
+    _check_use(context)
+    known = await asyncio.to_thread(recallable_facts, context.library.cwd)
+    found = [k for k in known if k.fact.name == call.query.strip()] or _search(known, call)
+    text = secrets.redact("\n\n".join(_whole(k) for k in found[:_MOST])).text
+    return Result(context.shorten(text) or "(no fact fits)")
+
+
+def _search(known: list[KnownFact], call: Recall) -> list[KnownFact]:
+    """The facts that share words with the query, those that share most first."""
+    wanted = content_words(call.query)
+    scored = [
+        (len(wanted & content_words(f"{k.fact.name} {k.fact.says} {k.fact.detail}")), k)
+        for k in known
+    ]
+    ranked = sorted(scored, key=lambda pair: (-pair[0], pair[1].fact.name))
+    return [k for score, k in ranked if score]
+
+
+def _whole(known: KnownFact) -> str:
+    fact = known.fact
+    head = f"{fact.name} ({fact.kind}, {known.provenance}): {fact.says}"
+    return f"{head}\n{fact.detail}" if fact.detail else head
+
+
+def _gate(places: list[Place], context: Context) -> Gate:
+    agreed = context.agreed
+
+    def answer(case: Effect, asks: tuple[Refusal, ...]) -> Answer:
+        return "yes" if agreed or _replaces_its_own(case, asks) else "later"
+
+    return Gate(places, approver=answer)
+
+
+def _replaces_its_own(case: Effect, asks: tuple[Refusal, ...]) -> bool:
+    """Whether the text that it replaces is the agent's, by the history and not by the file."""
+    if not all(isinstance(operation, Rewrite) for operation in case.change.operations):
+        return False
+    standing = case.actions[0].standing
+    by_agent = standing.head is not None and standing.head.record.actor == "agent"
+    whose_it_is = all(ask.rule == ASKS_FIRST for ask in asks)  # nothing else is asked about
+    return by_agent and standing.is_recorded and whose_it_is
+
+
+def _why(reason: str, context: Context) -> Rationale:
+    return Rationale(reason=reason, session=context.session)
+
+
+def _place(places: list[Place], scope: Scope) -> Place:
+    found = next((place for place in places if place.scope == scope), None)
+    if found is None:
+        raise Failed(f"There is no {scope} scope here; leave `scope` out.")
+    return found
+
+
+def _find(name: str, place: Place, context: Context) -> Fact | None:
+    facts = facts_here(context.library.cwd)
+    return next((f for f in facts if f.name == name and f.root == place.root), None)
+
+
+async def _verdict(
+    work: Callable[[], Verdict], name: str, place: Place, context: Context
+) -> tuple[Verdict, str]:
+    def as_agent() -> Verdict:
+        with acting_as("agent"):
+            return work()
+
+    before = _find(name, place, context)
+    try:
+        verdict = await asyncio.to_thread(as_agent)
+    except TacitError as error:
+        raise Failed(f"{error.message}; {error.hint}") from None
+    context.noted.update(
+        instructions.fact_mark(fact)
+        for fact in (before, _find(name, place, context))
+        if fact is not None
+    )
+    text = "\n".join([verdict.explain(), *verdict.notes])
+    if verdict.refusal is not None and verdict.refusal.alternatives:
+        names = ", ".join(f"`{name}`" for name in verdict.refusal.alternatives)
+        text += f"\nReplace {names} instead: call remember with that name."
+    if verdict.outcome == "proposed":
+        text += "\nIt waits for the user in the inbox; nothing was changed."
+    if verdict.applied:
+        text += f"\nThe user can take it back: tacit undo {verdict.change}"
+    return verdict, text
+
+
+def _result(verdict: Verdict, text: str) -> Result:
+    return Result(text, failed=not verdict.applied, changed="fact" if verdict.applied else "")
+
+
+def _check_use(context: Context) -> None:
+    if not context.library.settings.memory.use:
+        raise Failed("Memory is switched off in the user's settings. Do without it.")
+
+
+_KINDS = "; ".join(f"{kind}: {about}" for kind, about in KIND_MEANINGS.items())
+
+FACT_TOOLS = (
+    Tool(
+        "remember",
+        "Note one fact for later sessions, in one sentence: what will still be so in a month and"
+        " cannot be read from the project's files. The name is its subject, e.g. package-manager;"
+        f" noting it again under the same name replaces it. No secrets. Kinds: {_KINDS}.",
+        Remember,
+        remember_fact,
+        "write",
+    ),
+    Tool(
+        "forget",
+        "Take a fact back that was noted: it is no longer so, or the user wants it gone.",
+        Forget,
+        forget_fact,
+        "write",
+    ),
+    Tool(
+        "recall",
+        "Read noted facts in full: one by its name, or those that fit a few words.",
+        Recall,
+        recall,
+    ),
+)

@@ -1,0 +1,186 @@
+"""What is off limits to the agent and its commands, to read or to change.
+
+Hidden are folders and files of keys and credentials, Tacit's own data and other programs' sockets.
+Guarded, that is read-only inside a writable project, are the folders of skills and of facts, which
+belong to the gate, and whatever git and similar programs would later run by themselves. The tools
+for files refuse these paths; `sandbox.py` enforces them for commands.
+"""
+
+import os
+import pwd
+import re
+from fnmatch import fnmatch
+from functools import lru_cache
+
+import msgspec
+
+from tacit.base import paths
+from tacit.base.paths import is_inside
+from tacit.skills.fact import MEMORY_FOLDER
+from tacit.traces.host_folders import HOST_FOLDERS
+
+# Below a home: what neither a tool nor a command has any business reading.
+SECRET_PLACES = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube",
+    ".docker", ".netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials",
+    ".config/git/credentials", ".password-store", ".local/share/keyrings", ".mozilla",
+    ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".thunderbird",
+    ".cargo/credentials", ".cargo/credentials.toml", ".terraform.d",
+    ".config/rclone", ".vault-token",
+    ".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json",
+    ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".copilot/config.json",
+    ".hermes/.env", ".pi/agent/auth.json", ".config/github-copilot", "Library/Keychains",
+    "Library/Cookies", "Library/Application Support/Google", ".bash_history", ".zsh_history",
+    ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+)  # fmt: skip
+_NAMES = (
+    ".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
+    "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass",
+    ".htpasswd", ".npmrc", ".pypirc", "credentials", "credentials.json", "credentials.toml",
+    "credentials.y*ml", "secrets.json", "secrets.toml", "secrets.y*ml", "service-account*.json",
+    "*.tfvars", "*.tfstate", ".git-credentials", "auth.json", "oauth_creds.json", "kubeconfig",
+    ".vault-token", "*.ppk", "*.asc.key",
+)  # fmt: skip
+# Made to be shown.
+_HARMLESS = re.compile(
+    r"(?i)(^|[._-])(example|sample|template|tmpl|dist|defaults?|test|ci)$|\.pub$"
+    r"|\.(example|sample|template)\.[a-z]+$"
+)
+
+
+def is_secret_file(name: str) -> bool:
+    """Whether a file of this name is likely to hold secrets."""
+    base = os.path.basename(name).lower()
+    if _HARMLESS.search(base):
+        return False
+    return any(fnmatch(base, pattern) for pattern in _NAMES)
+
+
+def is_secret_path(path: str, home: str) -> bool:
+    """Whether `path` is such a file, or lies in a folder of secrets; links are followed."""
+    real = os.path.realpath(path)
+    if any(real == place or real.startswith(place + os.sep) for place in _places(home)):
+        return True
+    return is_secret_file(real) or is_secret_file(path)
+
+
+@lru_cache(maxsize=16)
+def _places(home: str) -> tuple[str, ...]:
+    return tuple(os.path.realpath(os.path.join(home, place)) for place in SECRET_PLACES)
+
+
+# What would run outside later if it were written inside.
+_GIT = (
+    "hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir", "gitdir",
+)  # fmt: skip
+_OTHERS = (".githooks", ".husky", ".tacit", MEMORY_FOLDER)
+# Readable by root, and nobody's business.
+_SYSTEM = (
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
+    "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard",
+    "/etc/NetworkManager/system-connections",
+)  # fmt: skip
+_PASSED_OVER = {"node_modules", ".git", ".hg", ".jj", ".venv", "venv", "__pycache__", ".tox"}
+_MOST_LOOKED_AT = 20_000
+_MOST_HIDDEN = 500
+_LISTENING = 0x10000
+"""The flag of a listening socket in /proc/net/unix."""
+
+
+class CommandRules(msgspec.Struct, frozen=True):
+    """What one command may do. Paths are real ones."""
+
+    project: str
+    temporary: str
+    """A folder of this session's own; the command sees it as /tmp."""
+    writable: tuple[str, ...] = ()
+    """More folders that may be written, e.g. a staged skill."""
+    read_only_project: bool = False
+    network: bool = False
+    show_secrets: bool = False
+    """Whether files of keys in the project can be read."""
+    below: tuple[str, ...] = ()
+    """Folders of the project whose skill folders count too: those down to where the user is."""
+    hide: tuple[str, ...] = ()
+    """More that it must not see."""
+
+
+def guarded(rules: CommandRules) -> list[str]:
+    """Paths in the project that stay as they are, by their real place, there or not."""
+    names = [f".git/{name}" for name in _GIT] + list(_OTHERS)
+    wanted = [os.path.join(rules.project, name) for name in names]
+    for base in dict.fromkeys((rules.project, *rules.below)):
+        wanted += [os.path.join(base, folder) for place in HOST_FOLDERS for folder in place.project]
+    real = dict.fromkeys(os.path.realpath(path) for path in wanted)
+    open_to = {os.path.realpath(path) for path in rules.writable}
+    return [path for path in real if is_inside(path, rules.project) and path not in open_to]
+
+
+def is_guarded(path: str, rules: CommandRules) -> bool:
+    """Whether the real `path` is, or lies in, what stays as it is; without regard to case."""
+    folded = path.casefold()
+    return any(is_inside(folded, guard.casefold()) for guard in guarded(rules))
+
+
+def pinned(path: str, project: str) -> list[str]:
+    """The folders between `project` and `path`: renamed, one could be replaced by a new one."""
+    found = []
+    here = os.path.dirname(path)
+    while here != project and is_inside(here, project):
+        found.append(here)
+        here = os.path.dirname(here)
+    return found[::-1]
+
+
+def hidden(rules: CommandRules) -> list[str]:
+    """Paths that a command must not see, by their real place; only what exists."""
+    own = paths.folders()
+    wanted = [os.path.join(home, place) for home in _homes() for place in SECRET_PLACES]
+    wanted += [own.data, own.config, own.cache, *_SYSTEM, *_sockets(), *rules.hide]
+    if not rules.show_secrets:
+        wanted += _secrets_in(rules.project)
+    real = {os.path.realpath(path) for path in wanted if os.path.exists(path)}
+    kept = [os.path.realpath(p) for p in (rules.project, rules.temporary, *rules.writable)]
+    # A folder that holds what must be seen cannot be hidden whole.
+    seen = {path for path in real if not any(is_inside(k, path) for k in kept)}
+    return sorted(path for path in seen if not any(is_inside(path, o) for o in seen - {path}))
+
+
+def _homes() -> set[str]:
+    """The user's home; for root, everybody's, because nothing else keeps root out."""
+    homes = {paths.user_home()}
+    try:
+        homes.add(pwd.getpwuid(os.getuid()).pw_dir)
+        if os.geteuid() == 0:
+            homes |= {entry.pw_dir for entry in pwd.getpwall() if entry.pw_dir.count(os.sep) > 0}
+    except (KeyError, OSError):
+        pass
+    return {home for home in homes if os.path.isdir(home) and home != os.sep}
+
+
+def _sockets() -> list[str]:
+    """Where programs listen on this machine. A read-only disk does not keep anyone from calling."""
+    found = []
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+            rows = file.read().splitlines()[1:]
+    except OSError:
+        return []
+    for row in rows:
+        words = row.split(None, 7)
+        if len(words) == 8 and words[7].startswith(os.sep) and int(words[3], 16) & _LISTENING:
+            found.append(words[7])
+    return found[:_MOST_HIDDEN]
+
+
+def _secrets_in(project: str) -> list[str]:
+    """Files of keys in the project, as deep as a look of reasonable length goes."""
+    found: list[str] = []
+    looked = 0
+    for here, folders, names in os.walk(project):
+        folders[:] = [folder for folder in folders if folder not in _PASSED_OVER]
+        found += [os.path.join(here, name) for name in names if is_secret_file(name)]
+        looked += len(names) + len(folders)
+        if looked > _MOST_LOOKED_AT or len(found) > _MOST_HIDDEN:
+            break
+    return found[:_MOST_HIDDEN]

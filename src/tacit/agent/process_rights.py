@@ -1,0 +1,256 @@
+"""Rights that a process gives up for good, for itself and all that it starts. No root is needed.
+
+Landlock takes files and ports: a folder that may be read or written may be so with all below it,
+what is not named cannot be opened, and a file that was open before stays usable. A filter on system
+calls (seccomp) takes the right to leave the process group, so that ending the group ends all of it,
+even while it multiplies; and a process can be tied to its parent, to be killed when that is gone.
+
+Owns the system calls, by ctypes, and which rights each version of the kernel's interface knows. It
+reports what holds and never pretends: on another system, or a kernel without it, the answer says
+that nothing does. Who gives up what, and why, is for others to decide.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import signal
+import stat
+import struct
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from tacit.base.errors import Refused
+
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same numbers on every machine that has them
+_VERSION = 1
+_PATH, _PORT = 1, 2
+_NO_NEW_PRIVILEGES = 38
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE = 0b1_1111_1111 << 4
+"""Removing files and folders, and making anything: bits 4 to 12."""
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_BIND, _CONNECT = 1 << 0, 1 << 1
+_ABSTRACT_SOCKETS, _SIGNALS = 1 << 0, 1 << 1
+
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+"""What can be said of a path that is no folder."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What a process keeps. Paths that do not exist are passed over."""
+
+    write: tuple[str, ...]
+    """What may be read and written, with all below."""
+    read: tuple[str, ...] | None = None
+    """What may be read; None leaves reading as it is."""
+    ports: tuple[int, ...] | None = None
+    """TCP ports, of any machine, to which it may connect; None leaves the network as it is."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What holds on this machine from now on."""
+
+    abi: int = 0
+    """The version of the kernel's interface; 0 where there is none."""
+    writes: bool = False
+    reads: bool = False
+    network: bool = False
+    why_not: str = ""
+    """In words, what does not hold and why."""
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (
+        ("fs", ctypes.c_uint64),
+        ("net", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+class _Port(ctypes.Structure):
+    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
+
+
+def abi() -> int:
+    """The version of the kernel's interface, 0 where there is none."""
+    if sys.platform != "linux":
+        return 0
+    found = _libc().syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
+    return max(int(found), 0)
+
+
+def restrict(rules: Rules) -> Held:
+    """Keep to `rules` from now on, this thread and what it starts. Call it before other threads.
+
+    Raises `Refused` where the kernel has Landlock and will not take the rules: then nothing holds,
+    and whoever relies on it must not go on.
+    """
+    version = abi()
+    if version == 0:
+        return Held(why_not=_why_none())
+    handled = _handled(rules, version)
+    libc = _libc()
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    made = libc.syscall(_CREATE, ctypes.byref(handled), ctypes.c_size_t(size), ctypes.c_uint32(0))
+    if made < 0:
+        raise _refused("make a set of rules")
+    try:
+        _allow_paths(libc, made, rules.write, handled.fs, handled.fs)
+        _allow_paths(libc, made, rules.read or (), _READ, handled.fs)
+        for port in rules.ports or ():
+            if handled.net:
+                rule = _Port(_CONNECT, port)
+                _add(libc, made, _PORT, rule, f"allow port {port}")
+        if libc.prctl(_NO_NEW_PRIVILEGES, *map(ctypes.c_ulong, (1, 0, 0, 0))) != 0:
+            raise _refused("give up new privileges")
+        if libc.syscall(_RESTRICT, ctypes.c_int(made), ctypes.c_uint32(0)) != 0:
+            raise _refused("take the rules")
+    finally:
+        os.close(made)
+    return _held(rules, version)
+
+
+def _handled(rules: Rules, version: int) -> _Ruleset:
+    """What is forbidden unless a rule allows it: only what this kernel knows may be named."""
+    files = _WRITE_FILE | _MAKE
+    if rules.read is not None:
+        files |= _READ
+    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL)):
+        files |= right if version >= since else 0
+    network = _BIND | _CONNECT if rules.ports is not None and version >= 4 else 0
+    # Without these a process could have another, outside, act for it.
+    scoped = _ABSTRACT_SOCKETS | _SIGNALS if version >= 6 else 0
+    return _Ruleset(files, network, scoped)
+
+
+def _allow_paths(
+    libc: ctypes.CDLL, ruleset: int, paths: Iterable[str], rights: int, handled: int
+) -> None:
+    for path in paths:
+        try:
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES):
+                continue
+            raise
+        try:
+            is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            allowed = rights & handled & (-1 if is_folder else _OF_FILES)
+            if allowed:
+                _add(libc, ruleset, _PATH, _Beneath(allowed, descriptor), f"allow {path}")
+        finally:
+            os.close(descriptor)
+
+
+def _add(libc: ctypes.CDLL, ruleset: int, kind: int, rule: ctypes.Structure, what: str) -> None:
+    done = libc.syscall(
+        _ADD, ctypes.c_int(ruleset), ctypes.c_int(kind), ctypes.byref(rule), ctypes.c_uint32(0)
+    )
+    if done != 0:
+        raise _refused(what)
+
+
+def _held(rules: Rules, version: int) -> Held:
+    network = rules.ports is not None and version >= 4
+    missing = []
+    if version < 3:
+        missing.append("files elsewhere can be cut short")
+    if rules.ports is not None and not network:
+        missing.append("connections are not limited")
+    told = f"this kernel has version {version} of Landlock: {', '.join(missing)}"
+    return Held(
+        abi=version,
+        writes=True,
+        reads=rules.read is not None,
+        network=network,
+        why_not=told if missing else "",
+    )
+
+
+def _why_none() -> str:
+    if sys.platform != "linux":
+        return f"there is no Landlock on {sys.platform}"
+    return "this kernel has no Landlock, or it was not switched on at boot"
+
+
+def _refused(what: str) -> Refused:
+    cause = os.strerror(ctypes.get_errno())
+    return Refused(f"Landlock did not {what}: {cause}", "see which kernel this is: uname -r")
+
+
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return libc
+
+
+# Machine -> its mark in a filter, and the numbers of setsid and setpgid.
+_MACHINES = {
+    "x86_64": (0xC000003E, 112, 109),
+    "aarch64": (0xC00000B7, 157, 154),
+}
+_PR_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DEATH_SIGNAL = 38, 22, 2, 1
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # the latter with EPERM
+_OTHER_NUMBERS = 0x40000000
+"""From here on, x86_64 counts the calls of its 32-bit sister anew."""
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def stay_in_group() -> bool:
+    """Forbid leaving the group from now on, to this thread and what it starts; False if it cannot.
+
+    Call it before other threads.
+    """
+    known = _MACHINES.get(platform.machine()) if sys.platform == "linux" else None
+    if known is None or sys.maxsize < 2**32:
+        return False
+    prctl = _prctl()
+    if prctl(_PR_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
+        return False
+    code = _code(*known)
+    program = _Program(len(code) // 8, code)
+    return bool(prctl(_SECCOMP, _FILTER, ctypes.addressof(program), 0, 0) == 0)
+
+
+def end_with_parent(parent: int) -> None:
+    """Be killed when the process `parent`, which started this one, is gone. Linux only."""
+    if sys.platform == "linux":
+        _prctl()(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it went before it could be watched
+        os._exit(1)
+
+
+def _prctl() -> Any:
+    call = ctypes.CDLL(None, use_errno=True).prctl
+    call.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+    return call
+
+
+def _code(machine: int, setsid: int, setpgid: int) -> bytes:
+    """The filter: calls of another machine's kind, and the two calls, are refused."""
+    steps = (
+        (_LOAD, 0, 0, 4),  # the machine
+        (_EQUAL, 0, 5, machine),  # another one: refuse
+        (_LOAD, 0, 0, 0),  # the call
+        (_AT_LEAST, 3, 0, _OTHER_NUMBERS),
+        (_EQUAL, 2, 0, setsid),
+        (_EQUAL, 1, 0, setpgid),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    )
+    return b"".join(struct.pack("HBBI", *step) for step in steps)

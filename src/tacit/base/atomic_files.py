@@ -1,0 +1,98 @@
+"""Files that several processes share: replaced in one step, and guarded by locks.
+
+`write_atomic` leaves the old file or the new one, never a part of either. `locked` holds a lock
+file; the lock ends with its holder, so a killed process leaves none behind.
+"""
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tacit.base.errors import Busy, Unwritable
+
+TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
+"""The names of files that are being written."""
+
+
+def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
+    """Replace the file at `path` with `data` in one step.
+
+    A reader sees the old bytes or the new ones. `durable` also forces them to the disk before and
+    after the rename; a cache that can be rebuilt does without. Each writer uses a temporary name
+    of its own, so many may write at once and the last one wins.
+    """
+    folder = os.path.dirname(path) or "."
+    temporary = os.path.join(folder, f".{os.path.basename(path)}.{secrets.token_hex(6)}.tmp")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            _write_all(descriptor, data)
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+        if durable:
+            sync_folder(folder)
+    except OSError as error:
+        _unlink_quietly(temporary)
+        raise Unwritable(
+            f"cannot write {path}: {error.strerror or error}",
+            "check the free space and the permissions of that folder",
+        ) from error
+    except BaseException:
+        _unlink_quietly(temporary)
+        raise
+
+
+def sync_folder(folder: str) -> None:
+    """Force the names in `folder` to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _unlink_quietly(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+@contextmanager
+def locked(path: str, *, seconds: float = 30.0, what: str = "") -> Iterator[None]:
+    """Hold the lock file at `path` for a `with` block; raise `Busy` after waiting `seconds`.
+
+    `Unwritable` is raised where there can be no lock file: a read-only folder, a full disk.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=seconds)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise Busy(
+            f"another tacit process has held {what or path} for over {seconds:g} s",
+            f"wait for it to end, or see who holds it: fuser {path}",
+        ) from None
+    except OSError as error:
+        raise Unwritable(
+            f"cannot lock {path}: {error.strerror or error}",
+            "check the free space and the permissions of that folder",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,113 @@
+"""Text and amounts on their way to a person: control characters taken out, cut or padded to a
+number of columns, and money, tokens and counts as people read them.
+
+Says how wide the output is and whether it takes colour. Tables, styles and screens are `ui/`'s.
+`tacit list` imports this, so nothing heavy is imported here.
+"""
+
+import sys
+import unicodedata
+
+_CONTROL = {
+    c: "\N{REPLACEMENT CHARACTER}" for c in (*range(0x20), *range(0x7F, 0xA0)) if c not in (9, 10)
+}
+# Characters that reorder or hide what follows them: shown, not obeyed.
+_CONTROL.update(dict.fromkeys((1564, 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�"))
+_CONTROL[13] = ""
+
+
+def plain(text: str) -> str:
+    """`text` without anything that could steer a terminal; tabs and line ends stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return text.translate(_CONTROL)
+
+
+def one_line(text: str) -> str:
+    """`text` as a single line of printable characters."""
+    return " ".join(plain(text).split())
+
+
+def width(text: str) -> int:
+    """Columns that `text` takes: two for wide characters, none for combining marks."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(c) for c in text)
+
+
+def fit(text: str, columns: int) -> str:
+    """`text` cut to at most `columns`, with an ellipsis where something was cut."""
+    if len(text) <= columns and text.isascii():
+        return text
+    if width(text) <= columns:
+        return text
+    out, used = [], 0
+    for c in text:
+        used += _columns(c)
+        if used > columns - 1:
+            break
+        out.append(c)
+    return "".join(out).rstrip() + "…" if columns > 0 else ""
+
+
+def pad(text: str, columns: int) -> str:
+    """`text` fitted and filled with spaces to exactly `columns`."""
+    text = fit(text, columns)
+    return text + " " * (columns - width(text))
+
+
+def columns(stream: object = None) -> int:
+    """The width to write for: COLUMNS, else the terminal's, else 100."""
+    import os
+
+    try:
+        wanted = int(os.environ.get("COLUMNS") or 0)
+        if wanted > 0:
+            return wanted
+    except ValueError:
+        pass
+    try:
+        found = os.get_terminal_size(getattr(stream or sys.stdout, "fileno", lambda: -1)()).columns
+    except (OSError, ValueError):
+        found = 0
+    return found or 100  # a terminal that was never told its size says 0
+
+
+def can_colour(stream: object = None) -> bool:
+    """Whether to colour: a terminal, and neither NO_COLOR nor TERM=dumb says otherwise."""
+    import os
+
+    stream = sys.stdout if stream is None else stream
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty and isatty())
+
+
+def _columns(c: str) -> int:
+    if c < "\u0300":
+        return 1
+    if unicodedata.combining(c) or unicodedata.category(c) in ("Cf", "Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
+
+
+def dollars(money: float) -> str:
+    """Two places from ten cents on, else enough to see something."""
+    return f"${money:,.2f}" if money >= 0.1 or money == 0 else f"${money:.4f}"
+
+
+def amount(number: int) -> str:
+    """`950`, `12.3k`, `1.2M`."""
+    if number < 1000:
+        return str(number)
+    if number < 999_500:
+        return f"{number / 1000:.1f}k" if number < 99_950 else f"{number / 1000:.0f}k"
+    return f"{number / 1_000_000:.1f}M"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 skill`, `11,493 skills`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,181 @@
+"""What `tacit doctor` looks at in this layer: journal, stage, history, inbox, exclude file.
+
+A check only looks. What it finds says what is wrong and how to mend it; `mend` does it, where
+that can be done without asking.
+"""
+
+import os
+from collections.abc import Iterator
+
+from tacit.base.doctor import Finding
+from tacit.base.errors import Damaged
+from tacit.changes import git_exclude
+from tacit.changes.containment import Escape, open_root
+from tacit.changes.gate import Gate
+from tacit.changes.git_store import EMPTY_TREE
+from tacit.changes.inbox import Inbox
+from tacit.changes.journal import Site
+from tacit.changes.skill_state import read_archived, read_state
+from tacit.changes.stage import ARCHIVE, STAGE
+
+
+def check_changes(gate: Gate) -> list[Finding]:
+    """Every check over every place of `gate`."""
+    found: list[Finding] = []
+    for site in gate.sites.values():
+        found.extend(check_site(site))
+    found.extend(check_inbox(gate.inbox, list(gate.sites.values())))
+    return found
+
+
+def check_site(site: Site) -> list[Finding]:
+    """The checks of one place, with its lock held, so that nothing is under way meanwhile."""
+    with site.lock():
+        return [*_journal(site), *_leftovers(site), *_history(site), *_hidden(site)]
+
+
+def _journal(site: Site) -> Iterator[Finding]:
+    try:
+        entries = site.journal.entries()
+    except Damaged as damaged:
+        yield Finding(
+            "broken-journal",
+            damaged.message,
+            "it is put aside; the folders are left as they are",
+            lambda: _put_entries_aside(site),
+        )
+        return
+    for entry in entries:
+        yield Finding(
+            "interrupted-change",
+            f"the change {entry.change} to '{entry.skill}' in {site.place.root} was interrupted",
+            "it is finished, or taken back",
+            lambda: _recover(site),
+        )
+
+
+def _leftovers(site: Site) -> Iterator[Finding]:
+    """Only counts when no entry in the journal explains it."""
+    if _entries(site):
+        return
+    stage = os.path.join(site.real, STAGE)
+    if os.path.lexists(stage):
+        yield Finding(
+            "left-on-stage",
+            f"{stage} holds what an interrupted change left behind",
+            "it is removed",
+            lambda: _recover(site),
+        )
+    for folder in (os.path.join(site.history.folder, "tmp"), site.journal.folder):
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        if any(not name.endswith((".json", ".broken")) for name in names):
+            yield Finding(
+                "left-temporary",
+                f"{folder} holds temporary files that nobody uses",
+                "they are removed",
+                lambda: _recover(site),
+            )
+
+
+def _history(site: Site) -> Iterator[Finding]:
+    folder = site.history.folder
+    if not os.path.isfile(os.path.join(folder, "HEAD")):  # not begun: HEAD is written last
+        return
+    done = site.history.objects.git("fsck", "--strict", "--no-dangling", check=False)
+    if done.returncode:
+        text = (done.stderr + done.stdout).decode(errors="replace").strip().splitlines()
+        yield Finding(
+            "broken-history",
+            f"the history in {folder} is damaged: {text[0] if text else done.returncode}",
+            f"put it aside and begin a new one with what stands there now: mv {folder}"
+            f" {folder}.broken",
+        )
+        return
+    refs = site.history.refs
+    named = {oid for _, oid in refs.list("refs/changes")}
+    for name, oid in refs.list("refs/skills"):
+        version = site.history.version(oid)
+        if oid not in named:
+            yield Finding(
+                "unnamed-change",
+                f"the last change to '{version.record.skill}' cannot be found by its id ({name})",
+                "undo works by version: tacit rollback " + version.record.skill,
+            )
+        elif version.record.state == "gone" and version.tree != EMPTY_TREE:
+            yield Finding("odd-version", f"{name} says 'gone' but holds files", "")
+
+
+def _hidden(site: Site) -> Iterator[Finding]:
+    if site.place.scope != "project" or not os.path.isdir(site.real):
+        return
+    for skill in git_exclude.hidden(site.place):
+        if not _is_somewhere(site, skill):
+            yield Finding(
+                "hidden-nothing",
+                f"git's exclude file hides the skill '{skill}', which is not there",
+                "that line is removed",
+                lambda skill=skill: _show(site, skill),  # type: ignore[misc]
+            )
+
+
+def _is_somewhere(site: Site, skill: str) -> bool:
+    try:
+        with open_root(site.place) as root:
+            if read_state(root, site.history, skill).is_live:
+                return True
+            return root.status(ARCHIVE) is not None and (
+                read_archived(root, site.history, skill.replace("/", "%2f")) is not None
+            )
+    except (Escape, OSError):
+        return True  # not for this check to say
+
+
+def check_inbox(inbox: Inbox, sites: list[Site]) -> list[Finding]:
+    """Rows that cannot be read, and answers that a kill kept from being written down."""
+    found = [
+        Finding(
+            "broken-proposal",
+            f"the proposal {row} in the inbox cannot be read",
+            "it is removed",
+            lambda row=row: inbox.remove(row),  # type: ignore[misc]
+        )
+        for row in inbox.broken()
+    ]
+    histories = {site.place.root: site.history for site in sites}
+    for proposal in inbox.waiting():
+        history = histories.get(proposal.change.root)
+        if history is None or not proposal.applied_as:
+            continue
+        if history.knows(proposal.applied_as, proposal.change.skill):
+            found.append(
+                Finding(
+                    "answered-proposal",
+                    f"the proposal {proposal.id} was accepted and applied, but still waits",
+                    "it is closed",
+                    lambda proposal=proposal: inbox.close(proposal, "accepted"),  # type: ignore[misc]
+                )
+            )
+    return found
+
+
+def _recover(site: Site) -> None:
+    site.recover()
+
+
+def _show(site: Site, skill: str) -> None:
+    git_exclude.show(site.place, skill, site.data)
+
+
+def _entries(site: Site) -> bool:
+    try:
+        return bool(site.journal.entries())
+    except Damaged:
+        return True
+
+
+def _put_entries_aside(site: Site) -> None:
+    with site.lock():
+        for name in os.listdir(site.journal.folder):
+            if name.endswith(".json") and not site.journal.is_readable(name):
+                path = os.path.join(site.journal.folder, name)
+                os.replace(path, path + ".broken")

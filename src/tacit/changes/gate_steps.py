@@ -1,0 +1,446 @@
+"""What each step of the gate says, from policy to near-duplicate, and what a consent covers.
+
+A step looks at the effect of a change and returns what speaks against it. People who change their
+own skills are held to not making things worse; whatever a machine writes has to be right
+altogether. The words of the gate's own refusals are here too.
+The order of the steps, and what happens between them, is `gate`'s.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Literal, Protocol
+
+import msgspec
+
+from tacit.base.errors import Unwritable
+from tacit.changes import policy
+from tacit.changes.change import (
+    BACKGROUND,
+    Actor,
+    Change,
+    Files,
+    Refusal,
+    Verdict,
+    bytes_of,
+    current_actor,
+    executable_paths,
+    is_change_id,
+)
+from tacit.changes.effect import Effect
+from tacit.changes.git_store import tree_id
+from tacit.changes.inbox import Proposal
+from tacit.changes.journal import Site
+from tacit.changes.neighbours import Neighbours
+from tacit.changes.policy import Decision, Rules
+from tacit.skills.library import used_by_schedules
+from tacit.skills.skill import Problem
+
+
+def check_author(change: Change) -> Refusal | None:
+    """Who says to be somebody else than who acts here is turned away."""
+    here = current_actor()
+    if here is not None and here not in ("user", change.actor):
+        reason = f"the {here} cannot make a change as {change.actor}"
+        return Refusal("policy", "actor", reason, f"make it as the {here}")
+    for name in (change.id, *([change.group] if change.group else [])):
+        if not is_change_id(name):
+            return Refusal(
+                "policy", "change-id", f"{name!r} is not a change's id", "take one from new_id()"
+            )
+    return None
+
+
+def may_undo(change: Change, authors: set[Actor], *, approved: bool = False) -> Refusal | None:
+    """The user undoes anything, and the agent what the user said yes to; a machine only its own."""
+    if change.actor == "user" or (change.actor == "agent" and approved):
+        return None
+    if change.actor in BACKGROUND and authors == {change.actor}:
+        return None
+    return Refusal(
+        "policy",
+        f"{change.actor}-undo",
+        f"the {change.actor} may not take back what others did",
+        f"ask the user to run: tacit undo, or tacit rollback {change.skill}",
+    )
+
+
+def refused_verdict(change: Change, refusal: Refusal) -> Verdict:
+    return Verdict(outcome="refused", change=change.id, skill=change.skill, refusal=refusal)
+
+
+def applied_verdict(change: Change, version: str, notes: tuple[str, ...] = ()) -> Verdict:
+    return Verdict(
+        outcome="applied", change=change.id, skill=change.skill, version=version, notes=notes
+    )
+
+
+def refused_by_user() -> Refusal:
+    return Refusal("approval", "said-no", "the user said no", "leave it as it is")
+
+
+def always_asks(actor: Actor) -> Refusal:
+    reason = f"the {actor}'s changes wait for the user's consent, by the settings"
+    return Refusal("approval", "always-asks", reason, "it waits in the inbox: tacit inbox")
+
+
+def rejected_before(proposal: Proposal) -> Refusal:
+    because = f": {proposal.answer}" if proposal.answer else ""
+    return Refusal(
+        "approval",
+        "rejected-before",
+        f"the user turned this down on {proposal.decided[:10]}{because}",
+        "do not propose it again",
+    )
+
+
+def overtaken(change: Change) -> Refusal:
+    return Refusal(
+        "apply", "overtaken", f"'{change.skill}' is being changed all the time", "try again"
+    )
+
+
+def unwritable_place(site: Site, error: OSError) -> Unwritable:
+    return Unwritable(
+        f"cannot change {site.place.root}: {error.strerror or error}",
+        "check the free space and the permissions there",
+    )
+
+
+Answer = Literal["yes", "no", "later"]
+Approver = Callable[[Effect, tuple[Refusal, ...]], Answer]
+"""Asks a person. Called from the thread that proposes, with no lock held; may take its time."""
+
+
+class Consent(msgspec.Struct, frozen=True):
+    """What a person said: to this outcome, or to any where `tree` is empty."""
+
+    answer: Answer | None = None
+    tree: str = ""
+
+    def covers(self, case: Effect) -> bool:
+        return self.answer == "yes" and self.tree in ("", tree_id(case.new))
+
+
+class Question(msgspec.Struct, frozen=True):
+    """The change stands or falls with a person's answer."""
+
+    case: Effect
+    asks: tuple[Refusal, ...]
+
+
+_GRAVEST: tuple[Decision, ...] = ("refuse", "copy", "propose", "ask", "allow")
+
+
+class Finding(Protocol):
+    """What the scan says of one line."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def fix(self) -> str: ...
+    @property
+    def overridable(self) -> bool: ...
+
+
+class Report(Protocol):
+    """What the scan says of a skill."""
+
+    @property
+    def findings(self) -> "Collection[Finding]": ...
+
+
+class Scanner(Protocol):
+    """Looks for secrets, hidden characters, steering and powers in a skill's files."""
+
+    def __call__(
+        self, files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
+    ) -> Report: ...
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of the judging steps."""
+
+    refusal: Refusal | None = None
+    decision: Decision = "allow"
+    asks: tuple[Refusal, ...] = ()
+    """What a person has to agree to first."""
+    notes: tuple[str, ...] = ()
+    overridden: tuple[str, ...] = ()
+    """Rules that the user set aside and that would have refused."""
+
+
+class Judge:
+    """Puts a case through the judging steps, in order."""
+
+    def __init__(self, neighbours: Neighbours, scanner: Scanner | None = None) -> None:
+        self._neighbours = neighbours
+        self._scanner = scanner
+
+    def judge(self, case: Effect, *, is_copy: bool = False) -> Judgement:
+        """What the steps before the approval say. `is_copy`: it is meant to repeat a skill."""
+        around = case.form.around(case.change.root) or self._neighbours
+        decision, refusal, asks = judge_policy(case, around)
+        if refusal is not None:
+            return Judgement(refusal=refusal, decision=decision)
+        if case.merged is not None and case.merged.conflicts:
+            return Judgement(refusal=conflict(case), decision=decision)
+        notes: list[str] = []
+        overridden: list[str] = []
+        steps: list[Callable[[], list[Refusal]]] = [
+            lambda: judge_containment(case),
+            lambda: judge_standard(case),
+            lambda: self._judge_scan(case, asks, notes),
+            lambda: judge_size(case),
+            lambda: [] if is_copy else judge_duplicate(case, around),
+        ]
+        for step in steps:
+            for found in step():
+                if not _is_set_aside(case, found, overridden):
+                    return Judgement(refusal=found, decision=decision, notes=tuple(notes))
+        return Judgement(
+            decision=decision,
+            asks=tuple(ask for ask in asks if not _is_set_aside(case, ask, overridden)),
+            notes=tuple(notes),
+            overridden=tuple(dict.fromkeys(overridden)),
+        )
+
+    def _judge_scan(self, case: Effect, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
+        if case.after is None:
+            return []
+        learned = (
+            case.after.learned
+            or case.change.actor in BACKGROUND
+            or case.form.is_machines(case.change)
+        )
+        known = set()
+        if _own_work(case):
+            known = {_key(found) for found in self._scan(case.old, learned=learned)}
+        refusals: list[Refusal] = []
+        for found in self._scan(case.new, learned=learned):
+            where = f"{found.file}, line {found.line}: {found.message}"
+            if case.form.never(found.rule):
+                refusals.append(Refusal("scan", found.rule, where, found.fix))
+                continue
+            if _key(found) in known or found.severity == "note":
+                notes.append(where)
+                continue
+            refusal = Refusal("scan", found.rule, where, found.fix, overridable=found.overridable)
+            (refusals if found.severity == "block" else asks).append(refusal)
+        return refusals
+
+    def _scan(self, files: Files, *, learned: bool) -> "Collection[Finding]":
+        if self._scanner is None:
+            from tacit.changes.scan import scan
+
+            self._scanner = scan
+        return self._scanner(
+            bytes_of(files), learned=learned, executable=executable_paths(files)
+        ).findings
+
+
+def judge_policy(
+    case: Effect, neighbours: Neighbours
+) -> tuple[Decision, Refusal | None, list[Refusal]]:
+    """The gravest decision over all the skills that are touched (a "refuse" never gets here),
+    what speaks against the change beside the table, and what a person has to agree to."""
+    actor = case.change.actor
+    worst: Decision = "allow"
+    asks: list[Refusal] = []
+    for touch in case.touches:
+        decision = case.form.decide(actor, touch.act, touch.origin, pinned=touch.pinned)
+        if decision in ("ask", "propose"):
+            asks.append(case.form.asked(actor, touch.act, touch.origin, touch.skill, decision))
+        worst = min(worst, decision, key=_GRAVEST.index)
+    return worst, _scheduled(case) or _background_rules(case, neighbours), asks
+
+
+def _scheduled(case: Effect) -> Refusal | None:
+    """A skill that a schedule runs is not put away by a machine."""
+    if case.change.actor == "user":
+        return None
+    for touch in case.touches:
+        if touch.act not in ("archive", "merge", "delete", "rename"):
+            continue
+        name = touch.skill.rsplit("/", 1)[-1]
+        if found := used_by_schedules(name):
+            return Refusal(
+                "policy",
+                "scheduled",
+                f"'{name}' is run by the schedule {' and '.join(found)}",
+                f"leave it, or have the user change that first: tacit schedule edit {found[0]}",
+            )
+    return None
+
+
+def _background_rules(case: Effect, neighbours: Neighbours) -> Refusal | None:
+    """What the table cannot say: of names, marks and umbrellas."""
+    actor, after, name = case.change.actor, case.after, case.change.skill
+    if actor not in BACKGROUND or after is None:
+        return None
+    if case.before is None:
+        taken = neighbours.find(name)
+        if taken is not None:
+            return Refusal(
+                "policy",
+                "exists",
+                f"there is already a {case.form.noun} '{name}', in {taken.root}",
+                f"edit '{taken.name}' instead" if taken.origin == "learned" else "leave it",
+                (taken.name,),
+            )
+        if actor == "curator":
+            return _umbrella(case, neighbours)
+    elif case.before.learned and not after.learned:
+        return Refusal(
+            "policy",
+            "mark-removed",
+            "the edit takes out 'source: auto-skill', which says that the"
+            f" {case.form.noun} was learned",
+            "leave that line in",
+        )
+    return None
+
+
+def _umbrella(case: Effect, neighbours: Neighbours) -> Refusal | None:
+    known = [neighbours.find(name) for name in case.absorbs]
+    learned = {found.name for found in known if found and found.origin == "learned"}
+    if len(learned) >= 2:
+        return None
+    return Refusal(
+        "policy",
+        "umbrella",
+        "the curator makes a skill only as an umbrella over at least two learned ones",
+        "name them in 'absorbs', or edit a learned skill instead",
+    )
+
+
+def judge_containment(case: Effect) -> list[Refusal]:
+    """Paths were checked when the case was built; here, what lies in the folder already."""
+    if case.carried:
+        return [
+            Refusal(
+                "containment",
+                "unversioned",
+                f"no version is kept of {', '.join(case.carried)}: an undo would not bring it back",
+                "archive the skill instead, or remove that folder first",
+                overridable=True,
+            )
+        ]
+    if case.change.actor == "user" or not case.shared:
+        return []
+    return [
+        Refusal(
+            "containment",
+            "hard-link",
+            f"'{case.shared[0]}' has a second name elsewhere on the disk (a hard link)",
+            "replace it by a copy: the user can, by saving the file anew",
+        )
+    ]
+
+
+def judge_standard(case: Effect) -> list[Refusal]:
+    """The open standard to the letter; for people, only what they made worse."""
+    if case.after is None:
+        return []
+    name = case.actions[-1].standing.skill if case.before is None else case.after.name
+    folder = _edited_folder(case) or name
+    form = case.form
+    file = case.new.get(form.file)
+    if file is None or file.kind == "link":
+        return [] if _own_work(case) else [_no_file(form)]
+    found = form.check(file.data.decode("utf-8", "replace"), folder)
+    if any(problem.code == "not-utf8" for problem in case.after.problems):
+        found += [problem for problem in case.after.problems if problem.code == "not-utf8"]
+    known: set[tuple[str, str]] = set()
+    before = case.old.get(form.file)
+    if _own_work(case) and before is not None:
+        text = before.data.decode("utf-8", "replace")
+        known = {(p.code, p.message) for p in form.check(text, folder)}
+    return [
+        _broken(problem, form)
+        for problem in found
+        if problem.severity == "error" and (problem.code, problem.message) not in known
+    ]
+
+
+def judge_size(case: Effect) -> list[Refusal]:
+    if case.after is None:
+        return []
+    over = policy.check_size(case.new, case.after, case.form.measure)
+    if over and _own_work(case) and case.before is not None:
+        was = policy.sizes(case.old, case.before, case.form.measure)
+        now = policy.sizes(case.new, case.after, case.form.measure)
+        over = [found for found in over if now[found.rule] > was[found.rule]]
+    return over
+
+
+def judge_duplicate(case: Effect, neighbours: Neighbours) -> list[Refusal]:
+    if case.after is None or case.before is not None:
+        return []
+    names = {case.after.name, *case.absorbs}
+    others = [skill for skill in neighbours.alike(case.after) if skill.name not in names]
+    found = case.form.repeats(case.after, others)
+    return [found] if found else []
+
+
+def conflict(case: Effect) -> Refusal:
+    assert case.merged is not None
+    return Refusal(
+        "apply",
+        "conflict",
+        "it changes lines that were changed meanwhile, in " + ", ".join(case.merged.conflicts),
+        f"read the {case.form.noun} again and make the change on that",
+        (case.change.skill,),
+    )
+
+
+def _own_work(case: Effect) -> bool:
+    """Whether a person changes what is theirs: then old faults are not held against the change."""
+    learned = case.before is not None and case.before.learned
+    return case.change.actor in ("user", "agent") and not (learned and case.change.actor == "agent")
+
+
+def _is_set_aside(case: Effect, found: Refusal, overridden: list[str]) -> bool:
+    """Whether the user lets this pass in a skill of their own; a learned one stays under every
+    rule. What was set aside is noted."""
+    learned = case.after is not None and case.after.learned
+    if case.change.actor != "user" or learned or not found.overridable:
+        return False
+    if found.rule not in case.change.overrides:
+        return False
+    overridden.append(found.rule)
+    return True
+
+
+def _edited_folder(case: Effect) -> str:
+    """The name of the folder whose SKILL.md is judged."""
+    for action in case.actions:
+        if action.state == "live" and action.files == case.new:
+            return action.standing.skill.rsplit("/", 1)[-1]
+    return ""
+
+
+def _key(found: Finding) -> tuple[str, str, str]:
+    return (found.rule, found.file, found.message)
+
+
+def _broken(problem: Problem, form: Rules) -> Refusal:
+    return Refusal(
+        "standard",
+        problem.code,
+        f"{form.file}, line {problem.line}: {problem.message}",
+        problem.fix,
+        overridable=problem.code in ("unknown-key", "name-differs", "name-form"),
+    )
+
+
+def _no_file(form: Rules) -> Refusal:
+    return Refusal(
+        "standard", f"no-{form.noun}-file", f"there is no {form.file}", f"a {form.noun} needs one"
+    )

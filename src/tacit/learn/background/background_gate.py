@@ -1,0 +1,113 @@
+"""The gate of a background agent, which lets changes land unasked as `learn.approval` says.
+
+- `auto`: what passes the gate lands, and the user is told.
+- `ask`: it waits in the inbox, and the user is asked about it at the next natural moment: in the
+  chat, at the shell's prompt. One command or key answers.
+- `propose-only`: it waits in the inbox, and nobody is asked: only the number that waits is shown.
+- not set: as `ask` until the user has accepted three learned skills; then they are asked, once,
+  whether to go on without asking. Until they answer, each change still waits.
+
+Facts are small and many: they wait only where `ask` or `propose-only` is set. Repairs of a user's
+own skill wait too, unless `improve.own` is set. What an actor may do at all is the gate's policy,
+and drafts that were made by counting always wait (`drafts`).
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from tacit.base import paths
+from tacit.base.clock import Clock, SystemClock
+from tacit.base.database import DATABASE_FILE
+from tacit.base.settings import LearnSettings, Settings
+from tacit.changes.change import BACKGROUND, Actor, Change, Verdict
+from tacit.changes.gate import Gate
+from tacit.changes.gate_steps import Scanner
+from tacit.changes.inbox import Inbox
+from tacit.changes.neighbours import Neighbours
+from tacit.changes.place import SHARED, Place
+
+Mode = Literal["auto", "ask", "propose-only"]
+FIRST_ACCEPTED = 3
+"""Learned skills that a user looks at before they are asked whether to go on unasked."""
+GO_ON = "tacit config set learn.approval auto"
+KEEP_ASKING = "tacit config set learn.approval ask"
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """How learned changes are treated now."""
+
+    mode: Mode
+    accepted: int = 0
+    """Learned skills that the user said yes to so far; counted where nothing is set."""
+    question: bool = False
+    """Whether the user is to be asked if it may go on by itself."""
+
+    @property
+    def asks(self) -> frozenset[Actor]:
+        """Whose changes wait for a person, whatever else the gate says."""
+        return frozenset({"distiller"}) if self.mode == "auto" else BACKGROUND
+
+    @property
+    def aloud(self) -> bool:
+        """Whether what waits is put to the user as a question, rather than only counted."""
+        return self.mode != "propose-only"
+
+
+def current_approval(learn: LearnSettings, *, data: str = "") -> Approval:
+    """What the setting says, and, where there is none, what the user's answers so far say."""
+    if learn.approval:
+        return Approval(learn.approval)
+    data = data or paths.folders().data
+    inbox = Inbox(os.path.join(data, DATABASE_FILE), SystemClock())
+    accepted = inbox.count("accepted", kind="create", actors=BACKGROUND, below=SHARED)
+    return Approval("ask", accepted, question=accepted >= FIRST_ACCEPTED)
+
+
+def background_gate(
+    places: Sequence[Place],
+    settings: Settings,
+    *,
+    neighbours: Neighbours | None = None,
+    scanner: Scanner | None = None,
+    data: str = "",
+    clock: Clock | None = None,
+    facts: bool = False,
+) -> Gate:
+    """The gate over `places` for an agent in the background, which asks as the user wants it.
+
+    `facts`: for places with facts, which by default land unasked.
+    """
+    unasked = facts and not settings.learn.approval
+    return Gate(
+        places,
+        neighbours=neighbours,
+        always_ask=() if unasked else current_approval(settings.learn, data=data).asks,
+        scanner=scanner,
+        data=data or None,
+        clock=clock,
+    )
+
+
+def approval_question(accepted: int) -> str:
+    """What the user is asked, once, in one line with both answers."""
+    return (
+        f"You have accepted {accepted} learned skills. Go on without asking? "
+        f"yes: {GO_ON} · no: {KEEP_ASKING}"
+    )
+
+
+_WAITS_FOR = "proposes"
+"""The gate's rule by which a change of the user's own skill waits."""
+
+
+def apply_to_own_skill(gate: Gate, change: Change, verdict: Verdict, settings: Settings) -> Verdict:
+    """With `improve.own`, let a proposal happen that waits for no other reason than whose it is."""
+    if verdict.outcome != "proposed" or not settings.improve.own:
+        return verdict
+    if any(ask.rule != _WAITS_FOR for ask in gate.preview(change).asks):
+        return verdict
+    done = gate.accept(gate.inbox.get(verdict.change))
+    return done if done.applied else verdict

@@ -1,0 +1,467 @@
+"""A background agent's child process, from its parent's side: started, heard, ended in time.
+
+The parent keeps what the child must not have: the gate, the history, the database, the commands.
+It enforces the time limit whatever the child does, ends the child's whole group of processes, and
+books each request as it is reported, so that a run that is killed is accounted for as well. Also
+says which model works in the background, which ports lead to it and which variables the child
+gets. The messages are those of `task`.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tacit.agent import budget, models
+from tacit.agent.budget import Limits, Reserved
+from tacit.agent.models import KEYS, Choice
+from tacit.agent.tool import Failed, Result
+from tacit.base import paths, secrets, trust
+from tacit.base.display import dollars
+from tacit.base.errors import BadConfig, TacitError
+from tacit.base.job import cancelled
+from tacit.base.paths import is_inside
+from tacit.base.settings import AgentSettings, LearnSettings, Settings
+from tacit.changes.change import acting_as
+from tacit.learn.background import task as wire
+from tacit.learn.background.task import MOST_SHOWN, Call, Ran, Reason, Task, Walls
+from tacit.skills.scopes import skill_roots
+
+# Variables of a provider do not always begin with its name.
+_PREFIXES = {
+    "google": ("GOOGLE_", "GEMINI_"),
+    "google-gla": ("GOOGLE_", "GEMINI_"),
+    "google-vertex": ("GOOGLE_", "GCLOUD_", "CLOUDSDK_"),
+    "openai-responses": ("OPENAI_",),
+    "openai-chat": ("OPENAI_",),
+    "azure": ("AZURE_", "OPENAI_"),
+    "bedrock": ("AWS_",),
+    "cohere": ("CO_", "COHERE_"),
+    "huggingface": ("HF_",),
+    "grok": ("GROK_", "XAI_"),
+    "xai": ("XAI_",),
+}
+_SECRET = re.compile(
+    r"(?i)(key|token|secret|passw(or)?d|passphrase|pwd|credential|auth|cookie|session|private"
+    r"|signing|salt|dsn|pat|_pass|webhook|cert_data)(_|$|s$|s_|file|id)|_sock$|database_url|_uri$"
+)
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+
+
+def choose_background_model(settings: AgentSettings) -> Choice:
+    """The background's model. Raises `BadConfig` with what to do when there is none.
+
+    What is set for it; else the small sister of the user's model; else what a key or a local
+    server offers. A server of the user's own has no small sister that is known.
+    """
+    if settings.background:
+        return _named(settings.background, settings.base_url)
+    if settings.model:
+        named = _named(settings.model, settings.base_url)
+        return named if settings.base_url else Choice(_small(named.name), "", named.why)
+    found = models.find("", settings.base_url, background=True)
+    if found is None:
+        raise BadConfig(
+            "no model for work in the background: no key is set, and no local server answers",
+            "set one up: tacit setup",
+        )
+    return found
+
+
+def model_ports(choice: Choice, variables: Mapping[str, str]) -> tuple[int, ...]:
+    """The TCP ports through which the model is reached: its server's, or a proxy's."""
+    if choice.base_url:
+        addresses = [choice.base_url]
+    else:
+        mine = _prefixes(choice)
+        named = (name for name in variables if name.startswith(mine))
+        addresses = ["https://provider"]
+        addresses += [variables[n] for n in named if n.endswith(("_URL", "_ENDPOINT", "_HOST"))]
+    addresses += [value for name, value in variables.items() if name.lower() in _PROXIES]
+    found = {port for address in addresses if (port := _port(address))}
+    return tuple(sorted(found))
+
+
+def without_secrets(choice: Choice, variables: Mapping[str, str]) -> dict[str, str]:
+    """`variables` without the secrets, but for those by which the model is reached."""
+    mine = _prefixes(choice)
+    return {
+        name: value
+        for name, value in variables.items()
+        if name.startswith(mine) or name.lower() in _PROXIES or not _looks_secret(name, value)
+    }
+
+
+def _named(name: str, base_url: str) -> Choice:
+    return Choice(name if ":" in name else f"openai:{name}", base_url, "your settings")
+
+
+def _small(name: str) -> str:
+    """The provider's small model, where one is known."""
+    provider = name.partition(":")[0].removesuffix("-responses").removesuffix("-gla")
+    for _, work, small in KEYS:
+        if work.partition(":")[0] == provider:
+            return small
+    return name
+
+
+def _prefixes(choice: Choice) -> tuple[str, ...]:
+    provider = choice.name.partition(":")[0]
+    return _PREFIXES.get(provider) or (provider.upper().replace("-", "_") + "_",)
+
+
+def _looks_secret(name: str, value: str) -> bool:
+    if _SECRET.search(name):
+        return True
+    address = urlsplit(value) if "://" in value and "@" in value else None
+    return bool(secrets.find(f"{name}={value}")) or (address is not None and "@" in address.netloc)
+
+
+def _port(address: str) -> int | None:
+    try:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        return parts.port or {"http": 80, "https": 443}.get(parts.scheme, 1080)
+    except ValueError:
+        return None
+
+
+def child_environment(choice: Choice) -> dict[str, str]:
+    """The variables of this process, fit for the child."""
+    return without_secrets(choice, os.environ)
+
+
+LONGEST_RUN = 3600.0
+"""Seconds that a run may take when its task sets no limit."""
+_LOOK = 1.0
+"""How often it is looked at whether the child is still there."""
+_MOST_CALLS = 1_000
+_LONGEST_CALL = 65_536
+_MOST_FINISHES = 30
+"""How often an agent may say that it is done and be told to go on."""
+_FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+
+
+class Broker(Protocol):
+    """The parent's side of a task. Called in the thread of `run`, one call at a time.
+
+    What is raised here ends the child and comes out of `run`.
+    """
+
+    def finished(self, text: str) -> str | None:
+        """The agent says that it is done: None lets it end, a text is what it is told next.
+
+        Here the staged edits go through the gate, and a refusal goes back to the agent.
+        """
+        ...
+
+    def serve(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Do what cannot be done inside. May raise `Failed`, which the agent reads."""
+        ...
+
+
+def run(task: Task, broker: Broker, settings: Settings) -> Ran:
+    """Have the task done in a closed room, and leave no process behind.
+
+    Whatever becomes of the child there is a report; what the broker raises is raised.
+    """
+    began = time.monotonic()
+    try:
+        choice = choose_background_model(settings.agent)
+    except TacitError as error:
+        return Ran(reason="refused", error=_told(error))
+    held = budget.reserve(settings.learn, task.limits)
+    if held.refusal:
+        return Ran(reason="budget", error=held.refusal, model=choice.name)
+    try:
+        narrowed = msgspec.structs.replace(task, limits=held.limits)
+        with acting_as(task.actor):
+            ran = _Run(narrowed, broker, settings, choice, held, began).run()
+        return _by_the_day(ran, task.limits, held.limits, settings.learn)
+    finally:
+        budget.settle(held)
+
+
+class _Run:
+    """One child, from its start to its end."""
+
+    def __init__(
+        self,
+        task: Task,
+        broker: Broker,
+        settings: Settings,
+        choice: Choice,
+        held: Reserved,
+        began: float,
+    ) -> None:
+        self._task = task
+        self._broker = broker
+        self._settings = settings
+        self._choice = choice
+        self._held = held
+        self._began = began
+        self._until = began + (task.limits.seconds or LONGEST_RUN)
+        self._walls = Walls()
+        self._tally = _Tally()
+        self._calls: list[Call] = []
+        self._text = ""
+        self._finishes = 0
+
+    def run(self) -> Ran:
+        try:
+            process, channel = self._start()
+        except OSError as error:
+            return self._ran("error", f"the agent could not be started: {error.strerror}")
+        try:
+            channel.send(self._order())
+            return self._listen(process, channel)
+        except wire.Garbled as garbled:
+            return self._ran("error", f"the agent's process said {garbled}")
+        finally:
+            _end(process)
+            channel.close()
+
+    def _start(self) -> "tuple[subprocess.Popen[bytes], wire.Channel]":
+        pipes = [os.pipe() for _ in range(3)]  # its orders, its words, what it prints
+        (orders, to_child), (from_child, words), (printed, prints) = pipes
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "tacit.learn.background.child", str(words)],
+                stdin=orders,
+                stdout=prints,
+                stderr=prints,
+                pass_fds=(words,),
+                cwd=self._task.staging,
+                env=self._environment(),
+                start_new_session=True,
+            )
+        except BaseException:
+            for descriptor in (to_child, from_child, printed):
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in (orders, words, prints):
+                os.close(descriptor)
+        return process, wire.Channel(to_child, from_child, printed)
+
+    def _environment(self) -> dict[str, str]:
+        temporary = os.path.join(self._task.staging, "tmp")
+        return child_environment(self._choice) | {
+            "TMPDIR": temporary,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _order(self) -> wire.Start:
+        """What the child is told. Its own limit strikes a little before ours, so it can say so."""
+        limits = self._task.limits
+        seconds = self._until - time.monotonic()
+        own = msgspec.structs.replace(limits, seconds=max(seconds - min(1.0, seconds / 20), 0.01))
+        return wire.Start(
+            task=msgspec.structs.replace(self._task, limits=own),
+            settings=_without_servers(self._settings),
+            model=self._choice.name,
+            base_url=self._choice.base_url,
+            parent=os.getpid(),
+            read=self._readable(),
+            ports=model_ports(self._choice, os.environ),
+        )
+
+    def _readable(self) -> tuple[str, ...]:
+        """The project, the library with its index, and files that the model's library needs."""
+        task, chosen = self._task, self._settings.skills
+        wanted = [readable_project(task.project), *task.read]
+        where = task.project or task.staging
+        wanted += [root.path for root in skill_roots(where, hosts=chosen.hosts, extra=chosen.paths)]
+        wanted += [trust.trust_file(), paths.folders().cache]
+        variables = child_environment(self._choice)
+        wanted += [variables[name] for name in _FILES if name in variables]
+        wanted += [variables.get("GOOGLE_APPLICATION_CREDENTIALS", "")]
+        return tuple(os.path.realpath(path) for path in wanted if os.path.isabs(path))
+
+    def _listen(self, process: "subprocess.Popen[bytes]", channel: wire.Channel) -> Ran:
+        while True:
+            try:
+                line = channel.line(min(self._until, time.monotonic() + _LOOK))
+            except EOFError:
+                return self._gone(channel)
+            if line is not None:
+                said = wire.decode_message(line)
+                if isinstance(said, wire.Called):
+                    self._note(said.call, len(line))
+                elif (ran := self._hear(said, channel)) is not None:
+                    return ran
+            elif _is_over(process.pid):
+                return self._gone(channel)
+            elif cancelled():
+                return self._ran("killed", "the job was cancelled")
+            if time.monotonic() >= self._until:
+                return self._ran("seconds", "the time was up, and the agent was stopped")
+
+    def _note(self, call: Call, size: int) -> None:
+        """Keep a call for the report; not more of it, nor more of them, than a report can hold."""
+        if len(self._calls) < _MOST_CALLS:
+            kept = call.arguments if size <= _LONGEST_CALL else {"left out": f"{size:,} bytes"}
+            shown = Call(call.name[:200], kept, call.failed, call.result[:MOST_SHOWN])
+            self._calls.append(shown)
+
+    def _hear(self, said: wire.Up, channel: wire.Channel) -> Ran | None:
+        match said:
+            case wire.Locked():
+                self._walls = said.walls
+            case wire.Used():
+                return self._book(said)
+            case wire.Ask():
+                channel.send(self._serve(said))
+            case wire.Finished():
+                self._text = said.text
+                if cancelled():  # what it made must not land any more
+                    return self._ran("killed", "the job was cancelled")
+                self._finishes += 1
+                if self._finishes > _MOST_FINISHES:
+                    return self._ran("turns", "it came to an end too often")
+                began = time.monotonic()
+                channel.send(wire.GoOn(self._broker.finished(said.text)))
+                self._until += time.monotonic() - began  # the gate's time is not the agent's
+            case wire.Ended():
+                self._text = said.text or self._text
+                return self._ran(said.reason, said.error)
+        return None
+
+    def _book(self, used: wire.Used) -> Ran | None:
+        """Put a request on the account; the day's budget and the limits hold here too."""
+        task = self._task
+        self._tally.add(used)
+        key = task.session or task.job
+        trouble = budget.record_spending(
+            task.kind, key, used.usage, seconds=used.seconds, reserved=self._held
+        )
+        if trouble:  # what is not on the account cannot be held to a budget
+            return self._ran("budget", f"what it takes cannot be noted: {trouble}")
+        over = self._tally.over(task.limits)
+        return self._ran(over, f"the limit on {over} was passed") if over else None
+
+    def _serve(self, asked: wire.Ask) -> wire.Answer:
+        try:
+            result = self._broker.serve(asked.name, asked.arguments)
+        except Failed as failed:
+            return wire.Answer(str(failed), failed=True)
+        return wire.Answer(result.text, result.failed, result.diff)
+
+    def _gone(self, channel: wire.Channel) -> Ran:
+        """The child ended without its last word."""
+        with contextlib.suppress(EOFError, wire.Garbled):  # what it printed may say why
+            channel.line(time.monotonic() + 0.05)
+        printed = channel.printed.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1][:500]
+        told = f": {printed}" if printed else ""
+        return self._ran("killed", f"the agent's process ended of a sudden{told}")
+
+    def _ran(self, reason: Reason, error: str = "") -> Ran:
+        tally = self._tally
+        return Ran(
+            reason=reason,
+            text=self._text,
+            error=error,
+            turns=tally.requests,
+            input_tokens=tally.input_tokens,
+            output_tokens=tally.output_tokens,
+            cached_tokens=tally.cached_tokens,
+            cost=tally.cost,
+            seconds=time.monotonic() - self._began,
+            model=tally.model or self._choice.name,
+            calls=tuple(self._calls),
+            walls=self._walls,
+        )
+
+
+class _Tally:
+    """The requests so far. Figures that cannot be are not believed."""
+
+    def __init__(self) -> None:
+        self.requests = self.input_tokens = self.output_tokens = self.cached_tokens = 0
+        self.cost: float | None = None
+        self.model = ""
+
+    def add(self, used: wire.Used) -> None:
+        usage = used.usage
+        self.requests += 1
+        self.input_tokens += max(usage.input_tokens, 0)
+        self.output_tokens += max(usage.output_tokens, 0)
+        self.cached_tokens += max(usage.cached_tokens, 0)
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + max(usage.cost, 0.0)
+        self.model = usage.model[:200]
+
+    def over(self, limits: Limits) -> Reason | None:
+        """The limit that was passed. At one, the child ends by itself: it has more to say."""
+        if limits.turns and self.requests > limits.turns:
+            return "turns"
+        if limits.tokens and self.input_tokens + self.output_tokens > 2 * limits.tokens:
+            return "tokens"
+        if limits.money and (self.cost or 0.0) > 2 * limits.money:
+            return "money"
+        return None
+
+
+def _by_the_day(ran: Ran, asked: Limits, granted: Limits, learn: LearnSettings) -> Ran:
+    """The report, which says so where it was not the task's own limit that cut it off.
+
+    Where it had the whole day's budget and more was needed, another day would not help.
+    """
+    given: float
+    whole: float
+    if ran.reason == "tokens" and granted.tokens != asked.tokens:
+        given, whole = granted.tokens, learn.daily_tokens
+        left, a_day = f"{given:,} tokens", f"{whole:,} tokens a day (learn.daily_tokens)"
+    elif ran.reason == "money" and granted.money != asked.money:
+        given, whole = granted.money, learn.daily_money
+        left, a_day = dollars(given), f"{dollars(whole)} a day (learn.daily_money)"
+    else:
+        return ran
+    requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
+    told = f"the day's budget cut it off after {requests}: it had {left} of {a_day}"
+    if given < whole:
+        return msgspec.structs.replace(ran, reason="budget", error=told, day="rest")
+    return msgspec.structs.replace(ran, error=f"{told}, and needs more", day="whole")
+
+
+def readable_project(project: str) -> str:
+    """The project's folder, where it is one: neither gone, nor the home or what holds it.
+
+    A session may have begun anywhere; that does not open all that lies there.
+    """
+    if not project or not os.path.isdir(project):
+        return ""
+    home = os.path.realpath(paths.user_home())
+    return "" if is_inside(home, os.path.realpath(project)) else project
+
+
+def _without_servers(settings: Settings) -> Settings:
+    """The settings that the child needs: what MCP servers are started with is none of that."""
+    return msgspec.structs.replace(settings, mcp=type(settings.mcp)())
+
+
+def _is_over(pid: int) -> bool:
+    """Whether the process has ended. It is not reaped, so its group's number stays its own."""
+    if not hasattr(os, "waitid"):  # macOS: there its closed pipe tells
+        return False
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return os.waitid(os.P_PID, pid, options) is not None
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the child and all that it started; nothing is left when this returns."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
+    process.wait()
+
+
+def _told(error: TacitError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message

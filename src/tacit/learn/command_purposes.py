@@ -1,0 +1,330 @@
+"""What a command is for: the program and what it is told to do, without values and order.
+
+Two commands with the same purpose are attempts at the same thing; that is what learning counts.
+The shell text is first read as simple commands, words without quotes, redirections and
+here-documents. It reads what agents type, not all that a shell accepts, and never raises.
+"""
+
+import re
+
+_MOST = 20_000
+_HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
+_REDIRECT = re.compile(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
+_ENDS = re.compile(r"&&|\|\||\|&|;;|[;&|()\n]")
+# Words that only build a larger command: the rest of the line is what is done.
+_OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"}
+_NO_COMMAND = {"for", "select", "case", "function", "done", "fi", "esac", "}", "[[", "in"}
+
+
+def simple_commands(text: str) -> list[list[str]]:
+    """The commands in `text`, each as its words, in order."""
+    reader = _Reader(text[:_MOST].replace("\\\n", " "))
+    reader.read()
+    return [words for command in reader.commands if (words := _meant(command))]
+
+
+def _meant(words: list[str]) -> list[str]:
+    while words and words[0] in _OPENS:
+        words = words[1:]
+    return [] if words and words[0] in _NO_COMMAND else words
+
+
+class _Reader:
+    """One pass over the text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.commands: list[list[str]] = [[]]
+        self.word: list[str] | None = None
+        self.skip = False
+        """The next word is where a redirection leads."""
+        self.here: list[str] = []
+        """Here-documents that begin after this line."""
+
+    def read(self) -> None:
+        while self.at < len(self.text):
+            self._step()
+        self._end_word()
+
+    def _step(self) -> None:
+        c = self.text[self.at]
+        if c in " \t\r":
+            self._end_word()
+            self.at += 1
+        elif c == "\\":
+            self._add(self.text[self.at + 1 : self.at + 2])
+            self.at += 2
+        elif c in "'\"`" or self.text.startswith(("$(", "${"), self.at):
+            self._quoted(c)
+        elif c == "#" and self.word is None:
+            end = self.text.find("\n", self.at)
+            self.at = len(self.text) if end < 0 else end
+        elif self.text.startswith(("<(", ">("), self.at):
+            self._add("<>")
+            self.at = self._close(self.at + 1)
+        elif not self._redirection() and not self._end():
+            self._add(c)
+            self.at += 1
+
+    def _add(self, text: str) -> None:
+        self.word = self.word or []
+        self.word.append(text)
+
+    def _end_word(self) -> None:
+        if self.word is not None and not self.skip:
+            self.commands[-1].append("".join(self.word))
+        self.skip = self.skip and self.word is None
+        self.word = None
+
+    def _quoted(self, c: str) -> None:
+        if c == "$":
+            end = self._close(self.at + 1)
+            self._add(self.text[self.at : end])
+        else:
+            end = self._string(self.at)
+            inside = self.text[self.at + 1 : end - 1]
+            if c == '"':
+                inside = re.sub(r'\\(["\\$`])', r"\1", inside)
+            self._add(f"`{inside}`" if c == "`" else inside)
+        self.at = end
+
+    def _string(self, at: int) -> int:
+        """Where the string that begins at `at` is over."""
+        quote = self.text[at]
+        at += 1
+        while at < len(self.text):
+            if self.text[at] == "\\" and quote != "'":
+                at += 1
+            elif self.text[at] == quote:
+                return at + 1
+            at += 1
+        return at
+
+    def _close(self, at: int) -> int:
+        """Behind the bracket that closes the one at `at`."""
+        opening, closing = self.text[at], ")" if self.text[at] == "(" else "}"
+        depth = 0
+        while at < len(self.text):
+            c = self.text[at]
+            if c in "'\"":
+                at = self._string(at)
+                continue
+            depth += (c == opening) - (c == closing)
+            at += 1
+            if depth == 0:
+                return at
+        return at
+
+    def _redirection(self) -> bool:
+        if here := _HERE.match(self.text, self.at):
+            self.here.append(here[3])
+            self.at = here.end()
+            return True
+        found = _REDIRECT.match(self.text, self.at)
+        if found is None:
+            return False
+        if self.word is not None and "".join(self.word).isdigit():
+            self.word = None  # 2>
+        self._end_word()
+        self.skip = True
+        self.at = found.end()
+        return True
+
+    def _end(self) -> bool:
+        found = _ENDS.match(self.text, self.at)
+        if found is None:
+            return False
+        self._end_word()
+        self.skip = False
+        self.commands.append([])
+        self.at = found.end()
+        if found[0] == "\n":
+            for name in self.here:
+                self._past(name)
+            self.here = []
+        return True
+
+    def _past(self, name: str) -> None:
+        """Behind the here-document that ends with the line `name`."""
+        while self.at < len(self.text):
+            line, newline, _ = self.text[self.at :].partition("\n")
+            self.at += len(line) + len(newline)
+            if line.strip() == name:
+                return
+
+
+# Parts of a command line that only prepare the ground for the rest.
+_PREPARES = {
+    "cd", "export", "set", "source", ".", "read", "echo", "printf", "true", "false", "test", "[",
+    "mkdir", "pwd", "pushd", "popd", "sleep", "unset", "alias", "trap", "umask", "wait", "exit",
+    "return", "local", "declare", "eval", "shift", "break", "continue", ":",
+}  # fmt: skip
+_LOOKS = {
+    "ls", "cat", "head", "tail", "less", "more", "wc", "which", "type", "file", "stat", "find",
+    "rg", "grep", "egrep", "fgrep", "sed", "awk", "sort", "uniq", "cut", "tr", "jq", "tree", "date",
+    "whoami", "id", "du", "df", "ps", "top", "diff", "xxd", "strings", "man", "history", "hostname",
+    "uname", "basename", "dirname", "realpath", "readlink",
+}  # fmt: skip
+# Done to files and processes everywhere, and told by nobody how.
+_CHORES = {
+    "cp", "mv", "rm", "rmdir", "touch", "ln", "chmod", "chown", "kill", "pkill", "tee", "xargs",
+    "clear",
+}  # fmt: skip
+_ONLY_LOOK = {
+    "git": {"status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "remote"},
+    "docker": {"ps", "logs", "images", "inspect"},
+    "kubectl": {"get", "describe", "logs"},
+    "pip": {"list", "show", "freeze"},
+    "npm": {"ls", "list", "view", "outdated"},
+}
+# Wrappers, and their options that take a word.
+_WRAPPERS = {
+    "sudo": {"-u", "-g", "-p", "-h", "-C"}, "env": {"-u", "-C"}, "nice": {"-n"}, "nohup": set(),
+    "command": set(), "exec": {"-a"}, "timeout": {"-k", "-s"}, "time": {"-f", "-o"}, "npx": {"-p"},
+    "pnpx": set(), "bunx": set(), "stdbuf": {"-i", "-o", "-e"}, "xvfb-run": set(),
+}  # fmt: skip
+# Wrappers by their first word: `uv run pytest`.
+_RUNNERS = {
+    "uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "rye": "run", "hatch": "run",
+    "bundle": "exec",
+}  # fmt: skip
+_RUNNER_VALUES = {"--with", "--python", "-p", "--env-file", "--extra", "--group", "--directory"}
+_SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
+_INTERPRETERS = re.compile(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
+# Programs that are told what to do in words, and their options that take a word before those.
+_TOLD = {
+    "git": {"-C", "-c", "--git-dir", "--work-tree"}, "make": {"-C", "-f"}, "go": {"-C"},
+    "docker": {"-H", "--context", "-f", "-p", "--file", "--profile", "--env-file"},
+    "podman": set(), "kubectl": {"-n", "--namespace", "--context"}, "helm": {"-n"}, "cargo": set(),
+    "npm": {"--prefix", "-w", "--workspace", "-C"}, "pnpm": {"-C", "--filter", "-F", "--dir"},
+    "yarn": {"--cwd"}, "bun": {"--cwd"}, "pip": set(), "terraform": set(), "just": {"-f"},
+    "gh": {"-R", "--repo"}, "aws": {"--profile", "--region"}, "gcloud": {"--project"}, "az": set(),
+    "mvn": {"-f", "-pl"}, "mvnw": {"-f", "-pl"}, "gradle": {"-p"}, "gradlew": {"-p"},
+    "dotnet": set(), "manage.py": set(), "systemctl": set(), "apt-get": set(),
+}  # fmt: skip
+_SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
+_TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow"}
+_TWO_WORDS = {"aws", "gcloud", "az"}
+_ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
+_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
+_DEPTH = 3
+
+
+def purpose(command: str, depth: int = 0) -> str:
+    """E.g. `build.py`, `npm run build`, `git push`; empty where a command only looks around."""
+    found = ""
+    for words in simple_commands(command):
+        found = _name(_unwrapped(words), depth) or found
+    return found
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """Without assignments and without what only runs another program."""
+    while words:
+        first = words[0]
+        if _ASSIGN.match(first):
+            words = words[1:]
+        elif first in _WRAPPERS:
+            words = _options(words[1:], _WRAPPERS[first])
+            if first == "timeout":
+                words = words[1:]  # how long
+        elif first in _RUNNERS and words[1:2] == [_RUNNERS[first]]:
+            words = _options(words[2:], _RUNNER_VALUES)
+        else:
+            return words
+    return []
+
+
+def _options(words: list[str], with_value: set[str]) -> list[str]:
+    """Behind the options at the start of `words`."""
+    while words and words[0].startswith("-"):
+        words = words[2:] if words[0] in with_value else words[1:]
+    return words
+
+
+def _name(words: list[str], depth: int) -> str:
+    if not words or {"--version", "--help", "-V"} & set(words[1:3]):
+        return ""
+    program, rest = words[0].rsplit("/", 1)[-1], words[1:]
+    if program in _PREPARES or program in _LOOKS or program in _CHORES:
+        return ""
+    if program in _SHELLS or _INTERPRETERS.fullmatch(program):
+        return _interpreted(program, rest, depth)
+    if not _PROGRAM.fullmatch(program):
+        return ""
+    name = _SAME.get(program, program)
+    if "." in name and name not in _TOLD:
+        return name  # a script: what it is given are values
+    told = _told(name, rest)
+    if told and told[0] in _ONLY_LOOK.get(name, ()):
+        return ""
+    return " ".join([name, *told])
+
+
+def _interpreted(program: str, rest: list[str], depth: int) -> str:
+    """The script or the module that an interpreter runs; a shell's text is read in its turn."""
+    while rest and rest[0].startswith("-"):
+        flag = rest[0]
+        if program in _SHELLS and re.fullmatch(r"-[a-z]*c", flag):
+            return purpose(rest[1], depth + 1) if len(rest) > 1 and depth < _DEPTH else ""
+        if flag in ("-c", "-e", "-p", "-"):
+            return ""
+        if flag == "-m" and program.startswith("python"):
+            return _name(rest[1:], depth)
+        rest = rest[2:] if flag in ("-W", "-X", "-r", "--require") else rest[1:]
+    if program == "deno" and rest[:1] and rest[0] in ("run", "test", "task"):
+        return " ".join(["deno", *_told("deno", rest)])
+    script = rest[0].rsplit("/", 1)[-1] if rest else ""
+    if script in _TOLD:
+        return " ".join([script, *_told(script, rest[1:])])
+    return script if _PROGRAM.fullmatch(script) else ""
+
+
+def _told(program: str, rest: list[str]) -> list[str]:
+    """The first words that say what is to be done."""
+    told: list[str] = []
+    most = 2 if program in _TWO_WORDS else 1
+    if program in _TOLD:
+        rest = _options(rest, _TOLD[program])
+    while rest and _WORD.fullmatch(rest[0]) and len(told) < most:
+        told.append(rest[0])
+        if told[0] in _TWO:
+            most = 2
+        rest = rest[1:]
+        if program in _TOLD and told[-1] == "compose":
+            rest = _options(rest, _TOLD[program])
+    return told
+
+
+def slug(name: str) -> str:
+    """A purpose as part of a skill's name."""
+    text = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return text[:40].strip("-")
+
+
+_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
+
+
+def abstracted(commands: list[str]) -> str:
+    """One command for several with the same purpose: words in which they differ become `<…>`."""
+    if len(set(commands)) == 1:
+        return commands[0]
+    split = [_RAW.findall(command) for command in commands]
+    if any(len(words) != len(split[0]) for words in split) or "\n" in "".join(commands):
+        return commands[-1]
+    return " ".join(_common(words) for words in zip(*split, strict=True))
+
+
+def _common(words: tuple[str, ...]) -> str:
+    """The word that stands in the same place everywhere, or what stands for it."""
+    if len(set(words)) == 1:
+        return words[0]
+    names = {word.partition("=")[0] for word in words}
+    name = names.pop()
+    if not names and re.fullmatch(r"-{0,2}[A-Za-z_][\w-]*", name) and all("=" in w for w in words):
+        return f"{name}=<value>"
+    quotes = {word[0] for word in words}
+    quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
+    return f"{quote}<value>{quote}"

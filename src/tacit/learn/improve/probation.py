@@ -1,0 +1,349 @@
+"""Repairs on probation: the uses after a repair against those before it, and what is done about it.
+
+The shares of failed steps are compared by Fisher's exact test. Where the repair is clearly worse
+it is taken back, announced, and remembered so that it is not made again. Which repair is on
+probation is read from the history each time: the last version is a repair, and nobody has touched
+the skill since. Owns the table `probations`, of verdicts.
+"""
+
+import os
+import sqlite3
+from datetime import UTC, datetime
+from fractions import Fraction
+from math import comb
+from typing import Literal
+
+import msgspec
+
+from tacit.agent.skill_uses import Use
+from tacit.base import database
+from tacit.base.errors import Damaged, NotFound
+from tacit.base.settings import ImproveSettings, Settings
+from tacit.changes import change as changes
+from tacit.changes.change import Change, Files, acting_as
+from tacit.changes.gate import Gate
+from tacit.changes.history import Version
+from tacit.changes.place import places_here
+from tacit.changes.skill_state import SkillState
+from tacit.learn import announcements, notices, use_records
+from tacit.learn.background import staging
+from tacit.learn.background.background_gate import background_gate
+from tacit.learn.improve.repairs import Repairs, outside_cause
+from tacit.learn.notices import Notice
+from tacit.learn.skill_runs import digest_of, runs_of
+from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill
+from tacit.traces.store import Store
+
+
+def fisher_exact(failed: int, total: int, failed_before: int, total_before: int) -> float:
+    """How likely it is, if nothing had changed, that as many of `total` fail or more.
+
+    1.0 where there is nothing to compare.
+    """
+    if not total or not total_before:
+        return 1.0
+    of_all, all_failed = total + total_before, failed + failed_before
+    most = min(all_failed, total)
+    ways = sum(
+        comb(all_failed, count) * comb(of_all - all_failed, total - count)
+        for count in range(failed, most + 1)
+    )
+    return float(Fraction(ways, comb(of_all, total)))
+
+
+ProbationState = Literal["watching", "kept", "worse"]
+USES_BEFORE = 10
+"""Uses before the repair that are compared with."""
+
+PROBATION_STEPS = (
+    """
+    CREATE TABLE probations (
+      change TEXT PRIMARY KEY, at REAL NOT NULL, skill TEXT NOT NULL, root TEXT NOT NULL,
+      state TEXT NOT NULL, numbers TEXT NOT NULL, undone_by TEXT NOT NULL DEFAULT '') STRICT;
+    """,
+)
+
+
+class UseCount(msgspec.Struct, frozen=True):
+    """Some uses of a version: how many, with how many steps, of which so many failed."""
+
+    uses: int = 0
+    calls: int = 0
+    failed: int = 0
+
+    @property
+    def share(self) -> str:
+        return f"({self.failed / self.calls:.0%})" if self.calls else "(no steps)"
+
+    def told(self) -> str:
+        """In words for a person."""
+        if not self.uses:
+            return "no use yet"
+        uses = "1 use" if self.uses == 1 else f"{self.uses} uses"
+        return f"{self.failed} of {self.calls} steps failed {self.share} in {uses}"
+
+
+class Probation(msgspec.Struct, frozen=True):
+    """A repair that is watched, and how it does."""
+
+    change: str
+    skill: str
+    root: str
+    old: UseCount
+    new: UseCount
+    chance: float
+    """That chance alone makes it so much worse."""
+    state: ProbationState
+
+    @property
+    def numbers(self) -> str:
+        """In words for a person, short enough to be told whole in a notice."""
+        old = self.old
+        before = f"{old.failed} of {old.calls} {old.share} in {old.uses}" if old.uses else "no use"
+        return f"{self.new.told()}, before {before}; p = {self.chance:.2g}"
+
+
+class ProbationVerdict(msgspec.Struct, frozen=True):
+    """How a probation ended."""
+
+    change: str
+    """The repair."""
+    state: ProbationState
+    numbers: str
+    at: datetime
+
+
+class ProbationEnd(msgspec.Struct, frozen=True):
+    """What was done at the end of a probation."""
+
+    outcome: Literal["kept", "rolled back", "proposed", "refused", "nothing"]
+    reason: str
+    change: str = ""
+    """The change that took the repair back."""
+
+
+def current_probation(
+    connection: sqlite3.Connection, root: str, skill: str, settings: Settings
+) -> Probation | None:
+    """How the repair of `skill` does that is on probation; None when none is."""
+    gate = Gate(places_here(root))
+    head = gate.site(root).history.head(skill)
+    if head is None or not _is_repair(head) or _verdict(connection, head.record.change):
+        return None  # the usual case, and it costs no look at the disk
+    standing = gate.look(skill, root)
+    if standing.head is None or standing.head.id != head.id or not standing.is_live:
+        return None  # a person has touched it since
+    history = gate.site(root).history
+    before = history.version(head.parent) if head.parent else None
+    if before is None:
+        return None
+    mine, theirs = (_digest(history.files(version)) for version in (head, before))
+    names = _names(standing)
+    use_records.prepare_use_tables(connection)
+    uses = use_records.uses_of(connection, names)
+    new = [use for use in uses if use.at >= head.at and use.digest in (mine, "")]
+    old = [use for use in uses if use.digest == theirs and use not in new]
+    store = Store(connection)
+    watched = [_fair(store, use) for use in new[-settings.improve.probation_uses :]]
+    before_it = [_fair(store, use) for use in old[:USES_BEFORE]]
+    return judge_probation(head.record.change, skill, root, before_it, watched, settings.improve)
+
+
+def judge_probation(
+    change: str, skill: str, root: str, old: list[Use], new: list[Use], settings: ImproveSettings
+) -> Probation:
+    """Compare uses, both newest first. Earlier than the last use, only what is beyond doubt."""
+    watched = new[::-1][: settings.probation_uses]
+    after, before = _count(watched), _count(old[:USES_BEFORE])
+    p = fisher_exact(after.failed, after.calls, before.failed, before.calls)
+    enough = len(watched) >= settings.probation_uses
+    limit = settings.worse if enough else settings.worse / settings.probation_uses
+    state: ProbationState = "worse" if p <= limit else "kept" if enough else "watching"
+    return Probation(change, skill, root, before, after, p, state)
+
+
+def settle_probation(
+    connection: sqlite3.Connection, root: str, skill: str, change: str, settings: Settings
+) -> ProbationEnd:
+    """End the probation of `change` if it can be ended. Done again after a kill, it goes on.
+
+    Raises `Damaged` where the version that would be given up is not in the history: then nothing
+    is taken back.
+    """
+    gate = background_gate(places_here(root), settings)
+    with acting_as("improver"):
+        standing = gate.look(skill, root)
+        head = standing.head
+        if head is not None and head.record.undoes == change and head.record.actor == "improver":
+            return _note(connection, head, change, root)  # a kill came between the two
+        watched = current_probation(connection, root, skill, settings)
+        if watched is None or watched.change != change or watched.state == "watching":
+            return ProbationEnd("nothing", "the probation is over, or goes on")
+        if watched.state == "kept":
+            _keep(connection, watched)
+            return ProbationEnd("kept", watched.numbers)
+        check_copy(gate, root, standing)
+        return _take_back(connection, gate, watched, standing, settings)
+
+
+def check_copy(gate: Gate, root: str, standing: SkillState) -> Version:
+    """The version in the history that holds what stands now. Raises `Damaged` where none does."""
+    head = standing.head
+    files = gate.site(root).history.files(head) if head is not None else {}
+    if head is None or files != standing.contents.files:
+        raise Damaged(
+            f"'{standing.skill}' is not in the history as it stands, so nothing is taken back",
+            "see: tacit doctor",
+        )
+    return head
+
+
+def _take_back(
+    connection: sqlite3.Connection,
+    gate: Gate,
+    watched: Probation,
+    standing: SkillState,
+    settings: Settings,
+) -> ProbationEnd:
+    reason = f"worse: {watched.numbers}"
+    verdict = gate.undo(watched.change, actor="improver", root=watched.root, reason=reason)
+    if verdict.refused:
+        return _propose_back(connection, gate, watched, standing, settings)
+    head = gate.look(watched.skill, watched.root).head
+    assert head is not None
+    return _note(connection, head, watched.change, watched.root)
+
+
+def _propose_back(
+    connection: sqlite3.Connection,
+    gate: Gate,
+    watched: Probation,
+    standing: SkillState,
+    settings: Settings,
+) -> ProbationEnd:
+    """Of the user's own skill nothing is taken back unasked, unless repairs are applied unasked."""
+    from tacit.learn.background.background_gate import apply_to_own_skill
+
+    history = gate.site(watched.root).history
+    assert standing.head is not None
+    before = history.files(history.version(standing.head.parent))
+    reason = f"take the repair back; {watched.numbers}"
+    change = Change(
+        id=_back_id(watched.change),
+        skill=watched.skill,
+        operations=staging.operations_between(standing.contents.files, before),
+        actor="improver",
+        reason=reason,
+        root=watched.root,
+        base=standing.head.id,
+    )
+    verdict = apply_to_own_skill(gate, change, gate.propose(change), settings)
+    _keep(connection, watched, verdict.change)
+    Repairs(connection).taken_back(watched.change, f"worse: {watched.numbers}")
+    if verdict.applied:
+        _announce(watched.skill, watched.root, verdict.change, reason)
+        return ProbationEnd("rolled back", reason, verdict.change)
+    announcements.announce_change(change, verdict)
+    return ProbationEnd(
+        "proposed" if verdict.outcome == "proposed" else "refused", _said(verdict, reason)
+    )
+
+
+def _note(connection: sqlite3.Connection, head: Version, change: str, root: str) -> ProbationEnd:
+    """Remember and announce that a repair was taken back; twice is the same as once."""
+    record = head.record
+    _write(connection, (change, record.skill, root, "worse", record.reason, record.change))
+    Repairs(connection).taken_back(change, record.reason)
+    _announce(record.skill, root, record.change, record.reason)
+    return ProbationEnd("rolled back", record.reason, record.change)
+
+
+def _keep(connection: sqlite3.Connection, watched: Probation, undone_by: str = "") -> None:
+    told = (watched.change, watched.skill, watched.root, watched.state, watched.numbers, undone_by)
+    _write(connection, told)
+
+
+def _write(connection: sqlite3.Connection, told: tuple[str, ...]) -> None:
+    database.migrate(connection, "probations", PROBATION_STEPS)
+    with database.transaction(connection):
+        connection.execute(
+            "INSERT OR IGNORE INTO probations (change, skill, root, state, numbers, undone_by, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*told, datetime.now(UTC).timestamp()),
+        )
+
+
+def probation_verdicts(connection: sqlite3.Connection, skill: str) -> list[ProbationVerdict]:
+    """How the probations of a skill ended, the last first."""
+    database.migrate(connection, "probations", PROBATION_STEPS)
+    rows = connection.execute(
+        "SELECT change, state, numbers, at FROM probations WHERE skill = ? ORDER BY at DESC",
+        (skill,),
+    ).fetchall()
+    return [
+        ProbationVerdict(row[0], row[1], row[2], datetime.fromtimestamp(row[3], UTC))
+        for row in rows
+    ]
+
+
+def _verdict(connection: sqlite3.Connection, change: str) -> bool:
+    database.migrate(connection, "probations", PROBATION_STEPS)
+    row = connection.execute("SELECT 1 FROM probations WHERE change = ?", (change,)).fetchone()
+    return row is not None
+
+
+def _is_repair(version: Version) -> bool:
+    record = version.record
+    # A repair names the session that shows why; what takes one back does not.
+    by_repair = record.actor == "improver" and bool(record.evidence)
+    return by_repair and record.kind == "edit" and not record.undoes
+
+
+def _names(standing: SkillState) -> tuple[str, ...]:
+    folder = os.path.basename(standing.skill)
+    for name in SKILL_FILE_NAMES:
+        if (file := standing.contents.files.get(name)) is not None:
+            return tuple(dict.fromkeys((folder, parse_skill(file.data, folder).name)))
+    return (folder,)
+
+
+def _digest(files: Files) -> str:
+    return next((digest_of(files[name].data) for name in SKILL_FILE_NAMES if name in files), "")
+
+
+def _fair(store: Store, use: Use) -> Use:
+    """The use without the steps that failed by no fault of the skill: they count on neither side.
+
+    They are known by the stored session; where that is gone, all of them count.
+    """
+    if not use.failed:
+        return use
+    try:
+        runs = [run for run in runs_of(store.trace(use.session)) if run.skill == use.skill]
+    except NotFound:
+        return use
+    if not runs:
+        return use
+    # Our chat and its transcript note the moment of loading one after the other.
+    run = min(runs, key=lambda run: abs((run.at or use.at) - use.at))
+    around = sum(step.failed and bool(outside_cause(step)) for step in run.steps[: run.answer])
+    spared = min(around, use.failed)
+    return msgspec.structs.replace(use, calls=use.calls - spared, failed=use.failed - spared)
+
+
+def _count(uses: list[Use]) -> UseCount:
+    return UseCount(len(uses), sum(use.calls for use in uses), sum(use.failed for use in uses))
+
+
+def _announce(skill: str, root: str, change: str, why: str) -> None:
+    notices.announce(Notice(kind="rolled-back", skill=skill, change=change, root=root, why=why))
+
+
+def _said(verdict: changes.Verdict, reason: str) -> str:
+    return f"{reason}; {verdict.explain()}"
+
+
+def _back_id(change: str) -> str:
+    from tacit.learn.background.staging import change_id
+
+    return change_id(f"probation-{change}", change)

@@ -1,0 +1,352 @@
+"""The parent's side of a repair: it briefs the improver, runs its commands, judges its work.
+
+The improver works on a copy in the child. What speaks against its work goes back to it as the next
+message; what could not be verified is kept and said. What passes is put before the gate and
+announced.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from tacit.agent import tool_aliases
+from tacit.agent.tool import MOST_TEXT, Failed, Result
+from tacit.base.display import one_line
+from tacit.base.settings import Settings
+from tacit.changes.change import Change, File, Verdict
+from tacit.changes.gate import Gate
+from tacit.learn import announcements, notices
+from tacit.learn.background import staging as edits
+from tacit.learn.background.background_gate import apply_to_own_skill
+from tacit.learn.background.staging import CopiedSkill, EditedSkill, Staging, change_id
+from tacit.learn.background.task import Ran
+from tacit.learn.background.toolset import RUN_COMMAND
+from tacit.learn.improve import verification
+from tacit.learn.improve.repair_triggers import FailedUse
+from tacit.learn.improve.repairs import Attempt, Failure, RepairOutcome, Repairs, step_command
+from tacit.learn.improve.verification import CheckedSkill, KnownTools, check_repair
+from tacit.learn.notices import Notice
+from tacit.learn.skill_runs import RunStep, SkillRun, shorten_middle
+
+MOST_OF_RUN = 60_000
+"""Characters of the run."""
+_MOST_FILE = 20_000
+_MOST_FILES = 60_000
+_AROUND = 6
+"""Steps before and after a failure that are told in full."""
+
+
+def brief(
+    name: str,
+    files: Mapping[str, File],
+    run: SkillRun,
+    failures: Iterable[Failure],
+    earlier: Iterable[Attempt],
+    tools: KnownTools,
+) -> str:
+    """The first message of a repair."""
+    failed = tuple(failures)
+    parts = [
+        f"# The skill `{name}`\n\n{_files(files)}",
+        f"# What failed\n\n{_failures(failed)}",
+        f"# The run, step by step\n\n{_steps(run, {f.step.number for f in failed})}",
+        f"# Earlier repairs of this skill\n\n{_earlier(earlier)}",
+        f"# Tools that exist\n\n{_tools(tools)}",
+    ]
+    return "\n\n".join(parts)
+
+
+def _files(files: Mapping[str, File]) -> str:
+    left = _MOST_FILES
+    parts = []
+    for path in sorted(files, key=lambda path: (path != "SKILL.md", path)):
+        file = files[path]
+        runs = ", can be run" if file.kind == "program" else ""
+        try:
+            text = file.data.decode("utf-8")
+        except UnicodeDecodeError:
+            parts.append(f"## {path} ({len(file.data):,} bytes, not text{runs})")
+            continue
+        shown = shorten_middle(text, min(_MOST_FILE, max(left, 0))) if left > 0 else "(read it)"
+        left -= len(shown)
+        parts.append(f"## {path}{runs}\n\n{fenced(shown)}")
+    return "\n\n".join(parts)
+
+
+def _failures(failures: tuple[Failure, ...]) -> str:
+    rows = []
+    for failure in failures:
+        step = failure.step
+        cost = f"got over after {failure.cost} calls" if failure.cost else "never got over"
+        rows.append(f"- step {step.number}, {step.tool}: {shorten_middle(step.said, 300)} ({cost})")
+    return "\n".join(rows) or "(nothing that was counted; judge for yourself)"
+
+
+def _steps(run: SkillRun, failed: set[int]) -> str:
+    """Those around the failures in full, the others by a line, as far as there is room."""
+    near = {number + d for number in failed for d in range(-_AROUND, _AROUND + 1)}
+    left = MOST_OF_RUN
+    parts = []
+    for step in run.steps:
+        full = not failed or step.number in near
+        text = _step(step, full=full and left > 2_000)
+        left -= len(text)
+        if left < 0 and step.number not in failed:
+            continue
+        parts.append(text)
+    return "\n\n".join(parts) or "(no step was recorded)"
+
+
+def _step(step: RunStep, *, full: bool) -> str:
+    state = "FAILED" if step.failed else "ok" if step.finished else "no result"
+    arguments = json.dumps(step.arguments, ensure_ascii=False, default=str)
+    head = f"## step {step.number}: {step.tool} ({state})\n\n{shorten_middle(arguments, 1_500)}"
+    if not full:
+        return head
+    why = f"\n\nerror: {step.error}" if step.error and step.error not in step.result else ""
+    return f"{head}{why}\n\n{fenced(step.result)}" if step.result else f"{head}{why}"
+
+
+def _earlier(earlier: Iterable[Attempt]) -> str:
+    rows = []
+    for attempt in earlier:
+        if attempt.outcome in ("begun", "put off"):
+            continue
+        note = f": {attempt.note}" if attempt.note else ""
+        diff = f"\n{fenced(shorten_middle(attempt.tried, 3_000))}" if attempt.tried else ""
+        warning = "\nDo not do this again." if attempt.outcome == "rolled back" else ""
+        rows.append(f"- {attempt.at:%Y-%m-%d}, {attempt.outcome}{note}{diff}{warning}")
+    return "\n".join(rows[:5]) or "None."
+
+
+def _tools(tools: KnownTools) -> str:
+    names = ", ".join(sorted(tools.names)) or "none was used"
+    if not tools.complete:
+        return f"Seen in this session of {tools.host}: {names}. There may be more."
+    others = tool_aliases.alias_table(set(tools.names))
+    return f"{names}\n\nOther names, and what exists here instead:\n\n{others}"
+
+
+def fenced(text: str) -> str:
+    """`text` between fences longer than any in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"
+
+
+class Repaired(msgspec.Struct, frozen=True):
+    """What came of a repair."""
+
+    outcome: RepairOutcome
+    skill: str
+    reason: str
+    """In words: what was done, or why nothing was."""
+    change: str = ""
+    """The change that landed, or the proposal that waits."""
+    verified: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    """What could not be verified."""
+    diff: str = ""
+    ran: Ran | None = None
+    later: bool = False
+    """Whether it is worth another try: there was no model, or no money."""
+
+
+class RepairBroker:
+    """What the improver cannot do inside: run commands, and put its work before the gate."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        staging: Staging,
+        copied: CopiedSkill,
+        case: FailedUse,
+        settings: Settings,
+        tools: KnownTools,
+        repairs: Repairs,
+    ) -> None:
+        self.case = case
+        self.tools = tools
+        self.name = case.skill.rpartition("/")[2]
+        self.bench = verification.open_bench(case.run.project, case.entry.folder, self.name)
+        self._gate = gate
+        self._staging = staging
+        self._copied = copied
+        self._settings = settings
+        self._repairs = repairs
+        self._until = time.monotonic() + settings.improve.seconds
+        self._verdict: Verdict | None = None
+        self._checked = CheckedSkill()
+        self._tried: tuple[verification.TriedCommand, ...] = ()
+        self._said_so = False
+        self._doubted: set[str] = set()
+        self._diff = ""
+        self._refusal = ""
+
+    def serve(self, name: str, arguments: dict[str, Any]) -> Result:
+        command = arguments.get("command")
+        if name != RUN_COMMAND or not isinstance(command, str) or self.bench is None:
+            raise Failed(f"nothing here does '{name}'")
+        left = self._until - time.monotonic()
+        if left <= 1:
+            raise Failed("there is no time left for a command")
+        files = self._files()
+        done = self.bench.run(command, files, min(verification.COMMAND_SECONDS, left))
+        text = shorten_middle(done.output.rstrip("\n"), MOST_TEXT)
+        if done.timed_out:
+            return Result(f"{text}\n[stopped: it took too long]".lstrip(), failed=True)
+        if done.exit_code:
+            return Result(f"{text}\n[exit code {done.exit_code}]".lstrip(), failed=True)
+        return Result(text or "[done, no output]")
+
+    def finished(self, text: str) -> str | None:
+        if spoilt := self._staging.spoilt():
+            return self._turn_down(spoilt[0].refusal.reason)
+        edited = self._edited()
+        if edited is None:
+            return None
+        self._diff = edits.difference_text(edited.old, edited.new)
+        if found := self._repairs.harmful(self.case.skill, self.case.entry.root, self._diff):
+            told = f"this was tried on {found.at:%Y-%m-%d} and taken back: {found.note}"
+            return self._turn_down(f"{told}. Mend it in another way, or change nothing.")
+        project = self.case.run.project
+        self._checked = check_repair(edited.old, edited.new, self.tools, project, self.bench)
+        # A doubt is told once: what looks like a tool may be the name of something else.
+        doubts = [doubt for doubt in self._checked.doubts if doubt not in self._doubted]
+        self._doubted.update(doubts)
+        if against := (*self._checked.problems, *doubts):
+            return self._turn_down("\n".join(f"- {found}" for found in against))
+        if told := self._try_again(edited):
+            return self._turn_down(told)
+        change = self._change(edited, text)
+        verdict = self._gate.propose(change)
+        if verdict.refused:
+            return self._turn_down(verdict.explain())
+        self._verdict = apply_to_own_skill(self._gate, change, verdict, self._settings)
+        announce_repair(change, self._verdict)
+        return None
+
+    def result(self, ran: Ran) -> Repaired:
+        """What came of it."""
+        name = self.case.entry.name
+        if self._verdict is not None:
+            outcome: RepairOutcome = "repaired" if self._verdict.applied else "proposed"
+            said = one_line(ran.text)[:300] or "repaired"
+            return Repaired(
+                outcome,
+                name,
+                said,
+                self._verdict.change,
+                (*self._checked.holds, *self._commands(good=True)),
+                (*self._checked.open, *self._checked.doubts, *self._commands(good=False)),
+                self._diff,
+                ran,
+            )
+        if ran.reason in ("refused", "budget", "error"):
+            return Repaired("put off", name, ran.error, ran=ran, later=ran.reason != "refused")
+        if self._refusal:
+            said = f"what the improver made was turned down: {one_line(self._refusal)[:300]}"
+            return Repaired("refused", name, said, diff=self._diff, ran=ran)
+        if ran.is_done:
+            return Repaired("nothing", name, one_line(ran.text)[:300], ran=ran)
+        why = ran.error or f"the limit on {ran.reason} was reached"
+        return Repaired("failed", name, why, ran=ran)
+
+    def _files(self) -> Mapping[str, File]:
+        edited = self._edited()
+        return edited.new if edited is not None else self._copied.files
+
+    def _edited(self) -> EditedSkill | None:
+        return next((e for e in self._staging.changed() if e.name == self.name), None)
+
+    def _turn_down(self, why: str) -> str:
+        self._refusal = why
+        return f"Your changes were not taken over:\n{why}\nMend this, then answer again."
+
+    def _try_again(self, edited: EditedSkill) -> str:
+        """Run what failed before and after; what speaks against the repair, said only once."""
+        commands = [c for f in self.case.failures if (c := step_command(f.step))]
+        if self.bench is None or not commands:
+            return ""
+        self._tried = self.bench.compare(commands, edited.old, edited.new)
+        broken = [tried for tried in self._tried if tried.state == "fails now"]
+        still = [t for t in self._tried if t.state == "still fails" and _is_named(t, edited)]
+        if broken:
+            return _tell(broken[0], "worked before your changes and fails with them")
+        if still and not self._said_so:
+            self._said_so = True
+            return _tell(still[0], "still fails, and the skill still says to run it")
+        return ""
+
+    def _commands(self, *, good: bool) -> tuple[str, ...]:
+        """What running the failed commands again has shown."""
+        fixed = [
+            f"`{tried.command[:80]}` failed before and works now"
+            for tried in self._tried
+            if tried.state == "fixed"
+        ]
+        if good:
+            return tuple(fixed)
+        said = [f"`{t.command[:80]}` {t.state}" for t in self._tried if t.state != "fixed"]
+        failed = [step_command(f.step) for f in self.case.failures]
+        if self.bench is None and any(failed):
+            said.append(
+                "the failed commands, which were not run again: nothing here would keep them in"
+            )
+        if any(not command for command in failed):
+            said.append("calls of other tools than the shell, which were not made again")
+        return tuple(said)
+
+    def _change(self, edited: EditedSkill, text: str) -> Change:
+        run = self.case.run
+        said = " ".join(text.split())[:400]
+        return Change(
+            id=change_id(self._staging.job, self.case.skill),
+            skill=self.case.skill,
+            operations=edits.operations_between(edited.old, edited.new),
+            actor="improver",
+            reason=said or f"improve {self.case.entry.name}",
+            evidence=(run.session,),
+            session=run.session,
+            root=self.case.entry.root,
+            base=edited.base,
+        )
+
+
+def announce_repair(change: Change, verdict: Verdict) -> None:
+    """Tell the user. What they let happen by a setting is news too."""
+    if verdict.applied and verdict.change != change.id:
+        notices.announce(
+            Notice(
+                kind="repaired",
+                skill=change.skill,
+                change=verdict.change,
+                root=change.root,
+                session=change.session,
+                why=change.reason,
+            )
+        )
+        return
+    announcements.announce_change(change, verdict)
+
+
+def _is_named(tried: verification.TriedCommand, edited: EditedSkill) -> bool:
+    """Whether the skill still tells the agent to run it: by the command, or a script in it."""
+    text = "\n".join(
+        file.data.decode("utf-8", "replace")
+        for path, file in edited.new.items()
+        if path.endswith(".md")
+    )
+    words = [word for word in tried.command.split() if "/" in word]
+    return tried.command.strip() in text or any(
+        os.path.basename(word) in text for word in words if os.path.basename(word)
+    )
+
+
+def _tell(tried: verification.TriedCommand, what: str) -> str:
+    return f"the command `{tried.command}` {what}:\n{tried.said or '(no output)'}"

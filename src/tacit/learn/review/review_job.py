@@ -1,0 +1,389 @@
+"""The job `review`: one session, from its digest to what the gate said.
+
+Two steps, so that a kill repeats as little as possible: the conversation changes nothing and gives
+the changes that are ready; the landing puts each through the gate under an id of its own. The
+outcome is told from what the gate did, not from what the model says. Where there is no model,
+drafts are made by counting.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from datetime import date
+from typing import Literal
+
+import msgspec
+
+from tacit.agent.budget import Limits
+from tacit.base import paths, trust
+from tacit.base.clock import until_tomorrow
+from tacit.base.display import one_line
+from tacit.base.errors import NotFound, TacitError
+from tacit.base.job import Job, JobResult, cancelled, step
+from tacit.base.secrets import redact
+from tacit.base.settings import Settings, load_settings
+from tacit.changes.change import Change, Preview, acting_as
+from tacit.changes.gate import Gate
+from tacit.changes.neighbours import LibraryNeighbours
+from tacit.changes.place import Place, fact_places, places_here, project_place, user_place
+from tacit.learn.background import child_process
+from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
+from tacit.learn.background.task import Ran, Task
+from tacit.learn.digest import Digest, digest, pages
+from tacit.learn.drafts import draft_sessions
+from tacit.learn.findings import Finding, count_findings
+from tacit.learn.ledger import REVIEW, Ledger
+from tacit.learn.prompts import prompt
+from tacit.learn.provenance.witness import Witness, sources
+from tacit.learn.review.learned_skill import SkillOrigin
+from tacit.learn.review.review_broker import ReviewBroker, ReviewFacts, ReviewService, known_facts
+from tacit.skills.library import Library
+from tacit.traces import host_registry
+from tacit.traces.store import Store, Stored
+from tacit.traces.trace import Trace
+
+OutcomeWord = Literal["created", "edited", "proposed", "applied", "nothing", "refused", "failed"]
+_LIMITS = ("turns", "seconds", "tokens", "money")
+_MOST = 600
+
+
+class ReviewOutcome(msgspec.Struct, frozen=True):
+    """The end of a review."""
+
+    word: OutcomeWord
+    reason: str
+    changes: tuple[str, ...] = ()
+    again: float = 0.0
+    """Seconds after which it is worth another try; 0 for never."""
+
+
+def review_outcome(
+    ran: Ran, landed: Iterable[LandedChange], refused: Iterable[str] = ()
+) -> ReviewOutcome:
+    """What came of it: changes first, then refusals, then why there was nothing."""
+    landed = list(landed)
+    kept = [one for one in landed if not one.verdict.refused]
+    told = [*refused, *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused)]
+    how = _how(ran)
+    if kept:
+        changes = tuple(one.verdict.change for one in kept)
+        parts = [_phrase(one) for one in kept]
+        parts += [f"refused: {text}" for text in told]
+        return ReviewOutcome(_word(kept), _joined([*parts, how]), changes)
+    if ran.day == "rest":
+        return ReviewOutcome(
+            "failed", _joined([how, "nothing was changed"]), again=until_tomorrow()
+        )
+    if ran.reason == "budget":
+        return ReviewOutcome("failed", ran.error, again=3600.0)
+    if ran.reason in ("error", "killed"):
+        return ReviewOutcome("failed", _joined([how, *told, "nothing was changed"]), again=600.0)
+    if told:
+        return ReviewOutcome("refused", _joined([*told, how]))
+    if how:
+        return ReviewOutcome("failed", _joined([how, "nothing was changed"]))
+    return ReviewOutcome("nothing", _nothing(ran.text))
+
+
+def _word(kept: list[LandedChange]) -> OutcomeWord:
+    done = [one for one in kept if one.verdict.applied]
+    if not done:
+        return "proposed"
+    skills = [one for one in done if one.what == "skill"]
+    if not skills:
+        return "applied"
+    return "created" if any(one.is_new for one in skills) else "edited"
+
+
+def _phrase(one: LandedChange) -> str:
+    name = one.skill if one.what == "skill" else f"{one.what} {one.skill}"
+    if one.verdict.applied:
+        done = ("created", "edited") if one.what == "skill" else ("noted the", "replaced the")
+        return f"{done[0] if one.is_new else done[1]} {name}"
+    why = f" ({one.verdict.refusal.reason})" if one.verdict.refusal else ""
+    return f"{name} waits in the inbox{why}"
+
+
+def _how(ran: Ran) -> str:
+    """How it ended, where that was not by itself."""
+    if ran.reason == "done":
+        return ""
+    if ran.reason in _LIMITS and not ran.day:
+        requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
+        return f"the limit on {ran.reason} was reached after {requests}"
+    return ran.error or f"it ended by: {ran.reason}"
+
+
+def _nothing(text: str) -> str:
+    """The reviewer's reason for saving nothing, told as its words: they may claim anything."""
+    said = one_line(redact(text).text)[:_MOST]
+    return f'nothing was changed; the reviewer said: "{said}"' if said else "nothing was changed"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    text = "; ".join(part for part in parts if part)
+    return text if len(text) <= 2 * _MOST else text[: 2 * _MOST - 1] + "…"
+
+
+TOOLSET = "tacit.learn.review.review_tools:reviewer_tools"
+
+
+class WantedReview(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be reviewed, and for what."""
+
+    job: str
+    moment: str = "after"
+    """`after` a session, or in a `chat` that goes on."""
+    skills: bool = True
+    facts: bool = False
+
+
+class Conversed(msgspec.Struct, frozen=True):
+    """What the conversation gave."""
+
+    ran: Ran
+    ready: tuple[Change, ...] = ()
+    facts: tuple[Change, ...] = ()
+    refused: tuple[str, ...] = ()
+    before: tuple[LandedChange, ...] = ()
+    """What this job did before a kill; then nothing was said again."""
+
+
+class Reviewed(msgspec.Struct, frozen=True):
+    """A review that is over."""
+
+    outcome: ReviewOutcome
+    ran: Ran
+    landed: tuple[LandedChange, ...] = ()
+
+
+class Rehearsed(msgspec.Struct, frozen=True):
+    """A review of which nothing landed."""
+
+    outcome: ReviewOutcome
+    ran: Ran
+    ready: tuple[tuple[Change, Preview], ...] = ()
+
+
+def review(
+    trace: Trace, wanted: WantedReview, settings: Settings, findings: tuple[Finding, ...] = ()
+) -> Reviewed:
+    """Review `trace`. The same job twice changes nothing twice."""
+    with acting_as("reviewer"):
+        work = _Work(trace, wanted, settings, findings)
+        talked = _kept("converse", work.converse)
+        if cancelled():
+            return Reviewed(
+                ReviewOutcome("failed", "it was cancelled; nothing was changed"), talked.ran
+            )
+        landed = [*talked.before, *land_changes(work.gate, talked.ready)]
+        if talked.facts:
+            landed += land_changes(work.fact_gate, talked.facts, "fact")
+        return Reviewed(
+            review_outcome(talked.ran, landed, talked.refused), talked.ran, tuple(landed)
+        )
+
+
+def rehearse_review(
+    trace: Trace, wanted: WantedReview, settings: Settings, findings: tuple[Finding, ...] = ()
+) -> Rehearsed:
+    """What `review` would do. The conversation is held, and paid for; nothing lands."""
+    with acting_as("reviewer"):
+        work = _Work(trace, wanted, settings, findings)
+        talked = work.converse()
+        ready = [(change, work.gate.preview(change)) for change in talked.ready]
+        ready += [(change, work.fact_gate.preview(change)) for change in talked.facts]
+        return Rehearsed(review_outcome(talked.ran, (), talked.refused), talked.ran, tuple(ready))
+
+
+def _kept(name: str, function: Callable[[], Conversed]) -> Conversed:
+    """A step of the job, whose result is kept as JSON."""
+    made = step(name, lambda: msgspec.json.encode(function()).decode())
+    return msgspec.json.decode(made, type=Conversed)
+
+
+class _Work:
+    """One review's parts."""
+
+    def __init__(
+        self, trace: Trace, wanted: WantedReview, settings: Settings, findings: tuple[Finding, ...]
+    ) -> None:
+        self.trace = trace
+        self.wanted = wanted
+        self.settings = settings
+        self.findings = findings
+        self.project = trace.project if os.path.isdir(trace.project or "") else ""
+        self.witness = Witness(sources(trace))
+        self.place = new_skill_place(self.project)
+        self.gate: Gate = background_gate(
+            _places(self.place, self.project),
+            settings,
+            neighbours=LibraryNeighbours(self.project or None),
+            scanner=self.witness,
+        )
+        self.fact_places = fact_places(self.project or paths.user_home())
+        self.fact_gate: Gate = background_gate(
+            self.fact_places,
+            settings,
+            facts=True,
+            neighbours=LibraryNeighbours(self.project or None),
+            scanner=self.witness,
+        )
+
+    def converse(self) -> Conversed:
+        """Have the conversation, unless history or inbox show that this job had it already."""
+        job = self.wanted.job
+        if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
+            return Conversed(Ran(reason="done"), before=tuple(before))
+        try:
+            name = child_process.choose_background_model(self.settings.agent).name
+        except TacitError as error:
+            told = f"{error.message}; {error.hint}"
+            return Conversed(Ran(reason="refused", error=told))
+        staging = Staging.open(self.wanted.job)
+        try:
+            origin = SkillOrigin(self.trace.id, name, date.today())
+            facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
+            broker = self._broker(staging, origin, facts)
+            ran = child_process.run(self._task(staging), broker, self.settings)
+        finally:
+            staging.discard()
+        # What was ready when the reviewer was last done is whole, however it ended after that.
+        if not broker.finished_once:
+            return Conversed(ran)
+        refused = tuple(found.explain() for found in broker.refused)
+        return Conversed(ran, broker.ready, facts.changes, refused)
+
+    def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> ReviewBroker:
+        library = Library(self.project or self.place.root, self.settings)
+        serving = ReviewService(self.gate, staging, library, pages(self.trace), self.place.root)
+        if self.wanted.facts:
+            serving.add("remember", facts.remember)
+        return ReviewBroker(
+            self.gate, staging, serving, self.witness, origin,
+            root=self.place.root, job=self.wanted.job,
+        )  # fmt: skip
+
+    def _task(self, staging: Staging) -> Task:
+        wanted, learn = self.wanted, self.settings.learn
+        turns = learn.chat_turns if wanted.moment == "chat" else learn.turns
+        limits = Limits(
+            turns, learn.seconds, learn.tokens, learn.money, self.settings.agent.retries
+        )
+        return Task(
+            job=wanted.job,
+            kind="review",
+            actor="reviewer",
+            session=self.trace.id,
+            project=self.project,
+            staging=staging.path,
+            instructions=review_instructions(wanted, turns, self.project),
+            message=review_message(digest(self.trace, findings=self.findings), wanted),
+            toolset=TOOLSET,
+            data={"skills": wanted.skills, "facts": wanted.facts},
+            limits=limits,
+        )
+
+
+def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> str:
+    """The system prompt for what is under review: skills, facts, or both."""
+    parts = []
+    if wanted.skills:
+        parts.append(prompt("reviewer_skills"))
+    if wanted.facts:
+        parts.append(prompt("reviewer_facts", known=known_facts(project)))
+    text = "\n".join(part.strip() + "\n" for part in parts)
+    return prompt("reviewer", parts=text.strip(), turns=str(turns))
+
+
+def review_message(told: Digest, wanted: WantedReview) -> str:
+    """What the reviewer is told first: the digest, and what it is to look for."""
+    both = wanted.skills and wanted.facts
+    what = "skills and facts" if both else "skills" if wanted.skills else "facts"
+    when = (
+        "The chat goes on; review it so far" if wanted.moment == "chat" else "Review this session"
+    )
+    return f"{when}, for {what}.\n\n{told.text}"
+
+
+def new_skill_place(project: str) -> Place:
+    """Where a new skill goes: the project, where the user trusts it, else with the user."""
+    if project and trust.is_trusted(project):
+        return project_place(project)
+    return user_place()
+
+
+def _places(place: Place, project: str) -> list[Place]:
+    every = [place, user_place(), *places_here(project or None)]
+    return list({p.real: p for p in every}.values())
+
+
+OWN_HOST = "tacit"
+"""Our own chat, among the hosts: its sessions are read while they go on."""
+_RELATED = 30
+"""Sessions of the same project that are counted over for what recurs."""
+_TRIES = 3
+
+
+def run_review(job: Job) -> JobResult:
+    """Review the session of `job.payload`. Twice is the same as once, by the job's id."""
+    with Store.open() as store:
+        stored = _find(store, str(job.payload.get("session", "")))
+        trace = store.trace(stored.id)
+        model = str(job.payload.get("model", ""))
+        flags = {"agent.background": model} if model else {}
+        settings = load_settings(trace.project or None, flags).settings
+        wanted = WantedReview(
+            job=job.id,
+            moment=str(job.payload.get("moment", "after")),
+            skills=bool(job.payload.get("skills", True)),
+            facts=bool(job.payload.get("facts", False)) and settings.memory.use,
+        )
+        done = review(trace, wanted, settings, related_findings(store, stored))
+        if done.ran.reason == "refused" and not done.landed and wanted.skills:
+            return _without_model(store, stored, done)
+        return _record(store, stored, done, job)
+
+
+def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
+    """What counting over the project's latest sessions gives that this one is part of."""
+    others = [s for s in store.sessions(limit=200) if s.head.project == stored.head.project]
+    chosen = {s.id: s for s in [stored, *others[:_RELATED]]}
+    found = count_findings(store.trace(name) for name in chosen)
+    return tuple(f for f in found if stored.id in f.sessions and (f.steps or len(f.sessions) > 1))
+
+
+def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
+    """Tell the ledger, and hand back what came of it."""
+    result = done.outcome
+    Ledger(store.connection).record(stored, REVIEW, result.word, result.reason, result.changes)
+    again = result.again if job.attempt < _TRIES or done.ran.reason == "budget" else 0.0
+    return JobResult(result.word, result.reason, result.changes, later=again)
+
+
+def _without_model(store: Store, stored: Stored, done: Reviewed) -> JobResult:
+    """Where there is no model, what can be drafted by counting; it waits in the inbox.
+
+    Noted is that it was counted over, not that it was reviewed: a model may still look at it.
+    """
+    drafts = draft_sessions(store, Ledger(store.connection), [stored])
+    kept = [d for d in drafts if d.verdict is not None and not d.verdict.refused]
+    why = done.outcome.reason
+    if not kept:
+        return JobResult("nothing", f"counting found nothing to draft; {why}")
+    changes = tuple(d.verdict.change for d in kept if d.verdict is not None)
+    names = ", ".join(d.draft.name for d in kept)
+    return JobResult("proposed", f"drafts in the inbox, made by counting: {names}; {why}", changes)
+
+
+def _find(store: Store, name: str) -> Stored:
+    """The session, as it stands now: one of our own chat may have gone on since it was stored."""
+    host, _, session = name.partition(":")
+    if host == OWN_HOST:
+        reader = host_registry.get(OWN_HOST)
+        for source in reader.find():
+            if source.path.endswith(f"/{session}.jsonl"):
+                store.take_in(reader, source)
+    if not name:
+        raise NotFound("the job names no session", "see: tacit jobs")
+    return store.find(name)

@@ -1,0 +1,373 @@
+"""Everything that is wrong with a skill folder: its SKILL.md, the files beside it, and, when asked
+strictly, what breaks the open Agent Skills standard.
+
+`skill_file.py` is lenient so that any skill can be used. The strict half is the other end: what must
+hold before a skill is published, and for every skill that Tacit writes, as the standard's reference
+validator reads it. The frontmatter is restricted YAML there: no flow style, anchors, aliases or
+tags, and no key twice.
+"""
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import yaml
+
+from tacit.base.errors import NotFound, Unwritable
+from tacit.skills import skill
+from tacit.skills.skill import Problem, Skill, problem
+from tacit.skills.skill_file import (
+    MAX_COMPATIBILITY,
+    MAX_DESCRIPTION,
+    SKILL_FILE_NAMES,
+    parse_skill,
+    read_skill,
+    read_skill_bytes,
+)
+
+ALLOWED_KEYS = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
+# Where the fast reader is more lenient than the standard's.
+_TRICKY = re.compile("[\t\x85\u2028\u2029\ufeff]|[|>][-+0-9]*#")
+_LINE_ENDS = "\0\r\n\x85\u2028\u2029"
+_DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.M)
+# A value without a key: the standard's reader takes the key for an empty text.
+_NO_KEY = re.compile(r"((?:^|[\x85\u2028\u2029])(?:- +| )*):(?=\s|$)", re.M)
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+def check_standard(text: str, folder_name: str) -> list[Problem]:
+    """What keeps the SKILL.md with this `text` from being valid; no error when it is."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.startswith("---"):
+        return [problem("no-frontmatter", 1)]
+    parts = text.split("---", 2)
+    if len(parts) < 3:
+        return [problem("unclosed-frontmatter", 1)]
+    head = parts[1]
+    problems = []
+    if not head.endswith("\n"):
+        problems.append(problem("dashes-in-value", head.count("\n") + 1))
+    try:
+        values, lines = _mapping(head)
+    except _NotRestrictedYaml as unfit:
+        return [*problems, unfit.problem]
+    return [*problems, *_check_fields(values, lines, folder_name)]
+
+
+def meets_standard(problems: list[Problem]) -> bool:
+    """Whether none of `problems` breaks the standard."""
+    return not any(found.severity == "error" for found in problems)
+
+
+class _NotRestrictedYaml(Exception):
+    """The head is not restricted YAML; carries the problem to report."""
+
+    def __init__(self, code: str, line: int, **fill: Any) -> None:
+        super().__init__(code)
+        self.problem = problem(code, line, severity="error", **fill)
+
+
+def _mapping(head: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """The values of `head`, and the line of each top-level key. Raises `_Unfit`."""
+    try:
+        return _RestrictedYaml(head).mapping()
+    except _NotRestrictedYaml:
+        if not _NO_KEY.search(head):
+            raise
+    return _RestrictedYaml(_NO_KEY.sub(r"\1'':", head)).mapping()
+
+
+class _StandardLoader(yaml.BaseLoader):
+    """The slow reader, with the ways of the standard's: a tab is no space, except after an empty
+    line; separators that are neither LF nor CR end a line, yet columns are counted on."""
+
+    def forward(self, length: int = 1) -> None:
+        reader: Any = self
+        if reader.pointer + length + 1 >= len(reader.buffer):
+            reader.update(length + 1)
+        for _ in range(length):
+            c = reader.buffer[reader.pointer]
+            reader.pointer += 1
+            reader.index += 1
+            if c == "\n":
+                reader.line += 1
+                reader.column = 0
+            elif c != "\ufeff":
+                reader.column += 1
+
+    def scan_to_next_token(self) -> None:
+        reader: Any = self
+        while True:
+            while reader.peek() == " " or (reader.index == 0 and reader.peek() == "\ufeff"):
+                reader.forward()
+            is_comment = reader.peek() == "#"
+            while is_comment and reader.peek() not in _LINE_ENDS:
+                reader.forward()
+            if not reader.scan_line_break():
+                return
+            if not reader.flow_level:
+                reader.allow_simple_key = True
+            if is_comment:
+                while reader.scan_line_break():
+                    pass
+            elif reader.peek() == "\n":
+                while reader.scan_line_break() or reader.peek() in ("\t", " "):
+                    if reader.peek() in ("\t", " "):
+                        reader.forward()
+
+
+def _loader(head: str) -> Any:
+    return _StandardLoader if _TRICKY.search(head) else _LOADER
+
+
+class _RestrictedYaml:
+    """Restricted YAML to strings, lists and dicts, refusing what the standard's reader refuses."""
+
+    def __init__(self, head: str) -> None:
+        self._head = head
+        self._lines: dict[str, int] = {}
+
+    def mapping(self) -> tuple[dict[str, Any], dict[str, int]]:
+        """The values, and the line of each top-level key. Raises `_Unfit`."""
+        try:
+            self._events = yaml.parse(self._head, Loader=_loader(self._head))
+            value = self._document()
+        except yaml.MarkedYAMLError as error:
+            mark: Any = error.problem_mark or error.context_mark
+            line = mark.line + 1 if mark else 1
+            raise _bad_yaml(line, error.problem or "cannot be parsed") from None
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            raise _bad_yaml(1, str(error).split("\n", 1)[0]) from None
+        if not isinstance(value, dict):
+            raise _NotRestrictedYaml("not-a-mapping", 1, what="the frontmatter")
+        return value, self._lines
+
+    def _document(self) -> Any:
+        event = next(self._events)
+        while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
+            event = next(self._events)
+        value = None if isinstance(event, yaml.StreamEndEvent) else self._value(event, 0)
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                at: Any = event.start_mark
+                raise _bad_yaml(at.line + 1, "it holds two documents")
+        ends = list(_DOCUMENT_END.finditer(self._head))
+        if len(ends) > 1:
+            line = self._head.count("\n", 0, ends[1].start()) + 1
+            raise _bad_yaml(line, "it holds two documents")
+        return value
+
+    def _value(self, event: Any, depth: int) -> Any:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _NotRestrictedYaml("yaml-anchor", line)
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise _NotRestrictedYaml("yaml-tag", line, tag=tag)
+        if isinstance(event, yaml.ScalarEvent):
+            if event.value == "=" and event.implicit[0]:
+                return ""  # a type of YAML 1.1 that the standard's reader turns to nothing
+            return event.value
+        if event.flow_style:
+            raise _NotRestrictedYaml("flow-style", line)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(depth)
+        return self._dict(depth)
+
+    def _sequence(self, depth: int) -> list[Any]:
+        items = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._value(event, depth + 1))
+        return items
+
+    def _dict(self, depth: int) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            line = event.start_mark.line + 1
+            if getattr(event, "value", "") == "<<" and event.implicit[0]:
+                self._merge_key(next(self._events), line, depth)
+                continue
+            key = self._value(event, depth + 1)
+            if not isinstance(key, str):
+                raise _NotRestrictedYaml("bad-key", line)
+            if key in values:
+                raise _NotRestrictedYaml("repeated-key", line, key=key)
+            if depth == 0:
+                self._lines[key] = line
+            values[key] = self._value(next(self._events), depth + 1)
+        return values
+
+    def _merge_key(self, event: Any, line: int, depth: int) -> None:
+        """What `<<` brings is dropped by the standard's reader, but it must be mappings."""
+        value = self._value(event, depth + 1)
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(part, dict) for part in parts):
+            raise _bad_yaml(line, "'<<' stands before something other than a mapping")
+
+
+def _bad_yaml(line: int, why: str) -> _NotRestrictedYaml:
+    return _NotRestrictedYaml("bad-yaml", line, why=why, fix="put the value in quotes")
+
+
+def _check_fields(values: dict[str, Any], lines: dict[str, int], folder_name: str) -> list[Problem]:
+    known = ", ".join(ALLOWED_KEYS)
+    problems = [
+        problem("unknown-key", lines[key], key=key, allowed=known)
+        for key in values
+        if key not in ALLOWED_KEYS
+    ]
+    if "name" in values:
+        problems.extend(_check_name(values["name"], lines["name"], folder_name))
+    else:
+        problems.append(problem("no-name", 1, name=skill.suggest_name(folder_name)))
+    if "description" in values:
+        text, line = values["description"], lines["description"]
+        if not isinstance(text, str) or not text.strip():
+            problems.append(problem("bad-description", line))
+        elif len(text) > MAX_DESCRIPTION:
+            problems.append(problem("long-description", line, n=len(text), most=MAX_DESCRIPTION))
+    else:
+        problems.append(problem("no-description", 1))
+    if "compatibility" in values:
+        text, line = values["compatibility"], lines["compatibility"]
+        if not isinstance(text, str):
+            problems.append(problem("bad-compatibility", line))
+        elif len(text) > MAX_COMPATIBILITY:
+            most = MAX_COMPATIBILITY
+            problems.append(problem("long-compatibility", line, n=len(text), most=most))
+    return problems
+
+
+def _check_name(value: Any, line: int, folder_name: str) -> list[Problem]:
+    if not isinstance(value, str) or not value.strip():
+        return [problem("bad-name", line, name=skill.suggest_name(folder_name))]
+    name = skill.normal_name(value)
+    near = skill.suggest_name(name)
+    problems = [
+        problem("name-form", line, severity="error", is_=name, wrong=wrong, name=near)
+        for wrong in skill.name_faults(name)
+    ]
+    if len(name) > skill.MAX_NAME:
+        most = skill.MAX_NAME
+        problems.append(problem("long-name", line, n=len(name), most=most, name=near))
+    if unicodedata.normalize("NFKC", folder_name) != name:
+        found = problem("name-differs", line, severity="error", name=name, folder=folder_name)
+        problems.append(found)
+    return problems
+
+
+# Bounded, so that a body full of brackets takes no longer than any other.
+_LINK = re.compile(r"\]\(\s{0,20}<?([^)\s>]{1,500}+)>?(?:\s{1,20}\"[^\"\n]{0,500}\")?\s{0,20}\)")
+_CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`[^`\n]*`", re.S | re.M)
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_MOST_FILES = 2000
+
+
+def lint(folder: str | os.PathLike[str], *, strict: bool = False) -> list[Problem]:
+    """The problems of the skill in `folder`, by line. `strict` adds the open standard's rules.
+
+    With `strict`, a skill without an error is valid for the standard's reference validator.
+    """
+    path = os.fspath(folder)
+    try:
+        skill = read_skill(path)
+    except Unwritable as error:  # a pipe, a folder, somebody else's file: one bad skill of many
+        why = str(getattr(error.__cause__, "strerror", None) or error.message)
+        return [problem("unreadable", 1, why=why)]
+    except NotFound:
+        if not any(os.path.islink(os.path.join(path, name)) for name in SKILL_FILE_NAMES):
+            raise
+        return [problem("unreadable", 1, why="it is a link to nothing")]
+    if os.path.basename(path) in SKILL_FILE_NAMES and os.path.isfile(path):
+        path = os.path.dirname(path) or "."
+    problems = list(skill.problems)
+    if strict:
+        problems = _merge(problems, _standard_problems(skill, path))
+    problems.extend(_links(skill, path))
+    problems.extend(_files(path, skill.file))
+    return sorted(set(problems))
+
+
+def lint_text(data: bytes | str, folder_name: str, *, strict: bool = False) -> list[Problem]:
+    """The problems of a SKILL.md that is not on the disk."""
+    skill = parse_skill(data, folder_name)
+    problems = list(skill.problems)
+    if strict:
+        problems = _merge(problems, check_standard(_text(data), folder_name))
+    return sorted(set(problems))
+
+
+def _standard_problems(skill: Skill, path: str) -> list[Problem]:
+    try:
+        data, _ = read_skill_bytes(os.path.join(path, skill.file))
+    except OSError as error:
+        raise Unwritable(f"cannot read {path}: {error.strerror}", "check its kind") from error
+    return check_standard(_text(data), os.path.basename(os.path.abspath(path)))
+
+
+def _text(data: bytes | str) -> str:
+    # A byte order mark stays: to the standard's reader it is something before the first fence.
+    if isinstance(data, str):
+        return data
+    return data.decode("utf-8", "replace")
+
+
+def _merge(lenient: list[Problem], strict: list[Problem]) -> list[Problem]:
+    """Both, without saying the same twice: on one line and of one kind, the strict word stands.
+
+    What only the lenient reading calls an error is a warning here, so that "no error" means valid.
+    """
+    said = {found.code for found in strict}
+    kept = [found for found in lenient if found.code not in said]
+    if meets_standard(strict):
+        kept = [_as_warning(found) if _is_lenient_error(found) else found for found in kept]
+    return [*strict, *kept]
+
+
+def _as_warning(found: Problem) -> Problem:
+    return (
+        msgspec.structs.replace(found, severity="warning") if found.severity == "error" else found
+    )
+
+
+def _is_lenient_error(found: Problem) -> bool:
+    """Bytes that are not text stay an error: the standard's validator crashes on them."""
+    return found.severity == "error" and found.code not in ("not-utf8", "unreadable")
+
+
+def _links(skill: Skill, path: str) -> Iterator[Problem]:
+    """Links in the body to files that are not there, or not in the folder."""
+    body = _CODE.sub(lambda match: "\n" * match[0].count("\n"), skill.body)
+    for match in _LINK.finditer(body):
+        target = unquote(match[1].split("#")[0].split("?")[0])
+        if not target or _SCHEME.match(target) or target.startswith(("//", "/", "~")):
+            continue
+        if any(c in target for c in "{}<>$*|\x00") or "." not in os.path.basename(target):
+            continue  # a template, or a word in brackets and not a file
+        line = skill.body_line + body.count("\n", 0, match.start())
+        inside = os.path.normpath(target)
+        if inside.startswith(".."):
+            yield problem("link-outside", line, path=target)
+        elif not os.path.exists(os.path.join(path, inside)):
+            yield problem("missing-file", line, path=target)
+
+
+def _files(path: str, skill_file: str) -> Iterator[Problem]:
+    """Trouble among the support files: links to nothing, a skill inside the skill."""
+    seen = 0
+    for here, folders, files in os.walk(path):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for name in sorted(files):
+            seen += 1
+            if seen > _MOST_FILES:
+                return
+            file = os.path.join(here, name)
+            inside = os.path.relpath(file, path)
+            if name in SKILL_FILE_NAMES and here != path:
+                yield problem("nested-skill", 1, path=inside, file=inside)
+            elif os.path.islink(file) and not os.path.exists(file):
+                yield problem("broken-link", 1, path=inside, file=inside)

@@ -1,0 +1,236 @@
+"""Ranked search over the library: which skills fit a few words, or a page-long task.
+
+Two passes. The first is BM25 over the whole text and over what says what a skill is for (name,
+description, headings), with the rarest words of the query. The second takes the fifty best and asks
+how much of a skill's name and description the query mentions. `docs/search.md` says how well each
+does. The index on disk is `search_index.py`'s.
+"""
+
+import os
+from collections import Counter
+from heapq import nlargest
+from math import log
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import tantivy
+
+from tacit.base.display import one_line
+from tacit.skills import library as archive
+from tacit.skills import search_index
+from tacit.skills.library import Entry
+from tacit.skills.search_index import Progress, SearchIndex, document_key, is_damage
+from tacit.skills.skill_file import parse_skill, read_skill_bytes
+
+if TYPE_CHECKING:
+    from tacit.skills.library import Library
+
+# Each sits on a broad plateau; see docs/search.md before turning one.
+META_WEIGHT = 0.4
+RARITY = 0.5
+MOST_TERMS = 80
+LEAD = 1.0
+LEAD_WORDS = 200
+CANDIDATES = 50
+NAME_COVER = 0.4
+DESCRIPTION_COVER = 0.5
+_LINE_TERMS = 12
+_MOST_TIES = 10_000
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A skill that fits, how well, and the line of its body that fits best."""
+
+    entry: Entry
+    score: float
+    line: int
+    """The line in its SKILL.md; 0 when only name or description fit."""
+    text: str
+
+
+class Search:
+    """Search over one library. Bringing the index up to date happens at the start.
+
+    `archived`: over what was put away as well; such a hit's entry says so in its state.
+    """
+
+    def __init__(
+        self, library: "Library", progress: Progress | None = None, *, archived: bool = False
+    ) -> None:
+        archives = archive.archive_snapshots(library) if archived else []
+        listed = [*library.snapshots, *archives]
+        self._roots = {root.path for root, _ in listed}
+        self._index = SearchIndex(library.cache)
+        self._snapshots = [snapshot for _, snapshot in listed]
+        self._index.update(self._snapshots, progress)
+        entries = [*library.entries, *archive.archived_entries(archives)]
+        self._entries = {document_key(entry.folder): entry for entry in entries}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._searcher = self._index.searcher()
+        self._schema = self._index.schema
+        self._count = int(self._searcher.num_docs)
+        self._rarity: dict[tuple[str, str], float] = {}
+        others = self._index.holds_others(self._roots)
+        self._filter = self._root_filter(self._roots) if others else None
+
+    def find(self, query: str, limit: int = 10) -> list[Hit]:
+        """The best `limit` skills for `query`, best first; ties in the order of their names."""
+        query = search_index.as_utf8(query)
+        best = self._scores(query, limit)
+        telling = self._telling(search_index.without_stop_words(Counter(_exact(query))))
+        return [Hit(entry, score, *best_line(entry, telling)) for score, entry in best]
+
+    def scores(self, query: str, limit: int = 10) -> list[tuple[float, Entry]]:
+        """As `find`, by the index alone: no skill is opened."""
+        return self._scores(search_index.as_utf8(query), limit)
+
+    def _scores(self, query: str, limit: int) -> list[tuple[float, Entry]]:
+        try:
+            return self._rank(query, limit)
+        except BaseException as error:
+            if not is_damage(error):
+                raise
+        self._index.rebuild(self._snapshots)  # some damage shows only when it is read
+        self._prepare()
+        return self._rank(query, limit)
+
+    def _rank(self, query: str, limit: int) -> list[tuple[float, Entry]]:
+        exact = _exact(query)
+        stemmed = search_index.STEMMED_WORDS.analyze(
+            search_index.split_cjk(search_index.with_camel_parts(query))
+        )
+        plain = search_index.without_stop_words(Counter(exact))
+        stems = search_index.without_stop_words(Counter(stemmed), stemmed=True)
+        clauses = self._clauses("text", _stress(exact, plain), 1.0)
+        clauses += self._clauses("meta", _stress(stemmed, stems), META_WEIGHT)
+        if not clauses or limit < 1:
+            return []
+        wanted = tantivy.Query.boolean_query(clauses)
+        if self._filter is not None:
+            must = tantivy.Occur.Must
+            wanted = tantivy.Query.boolean_query([(must, wanted), (must, self._filter)])
+        scored: list[tuple[float, Entry]] = []
+        # Other ways to the same folder take up places: ask for more.
+        for score, address in self._candidates(wanted, max(CANDIDATES, limit * 2)):
+            document = self._searcher.doc(address)
+            entry = self._entries.get(str(document.get_first("key")))
+            if entry is not None:
+                name, about = bytes(document.get_first("cover") or b"\n").decode().split("\n")
+                lift = NAME_COVER * _cover(name, stems) + DESCRIPTION_COVER * _cover(about, stems)
+                # Five digits: the order must not hang on how the engine added up its floats.
+                scored.append((float(f"{score * (1 + lift):.5g}"), entry))
+        return _in_order(scored)[:limit]
+
+    def _candidates(self, wanted: tantivy.Query, depth: int) -> list[tuple[float, Any]]:
+        """The best `depth` documents, and all that score like the last of them: which of those
+        the engine names first hangs on the order in which they were put in."""
+        most = depth
+        while True:
+            hits: list[tuple[float, Any]] = self._searcher.search(wanted, most, count=False).hits
+            if len(hits) < depth:
+                return hits
+            last = f"{hits[depth - 1][0]:.5g}"
+            if len(hits) < most or f"{hits[-1][0]:.5g}" != last or most > _MOST_TIES:
+                return [hit for n, hit in enumerate(hits) if n < depth or f"{hit[0]:.5g}" == last]
+            most *= 4
+
+    def _clauses(
+        self, field: str, stress: dict[str, float], weight: float
+    ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        rated = []
+        for word, loud in stress.items():
+            rarity = self._idf(field, word)
+            if rarity > 0:
+                rated.append((loud * rarity, word, loud * rarity**RARITY))
+        if len(rated) > MOST_TERMS:
+            rated = nlargest(MOST_TERMS, rated)
+        query, should = tantivy.Query, tantivy.Occur.Should
+        return [
+            (
+                should,
+                query.boost_query(
+                    query.term_query(self._schema, field, word, "freq"), weight * boost
+                ),
+            )
+            for _, word, boost in rated
+        ]
+
+    def _idf(self, field: str, word: str) -> float:
+        key = (field, word)
+        known = self._rarity.get(key)
+        if known is None:
+            holding = self._searcher.doc_freq(field, word)
+            # Deleted documents are counted there until the engine merges, but not in the total.
+            total = max(self._count, holding)
+            known = log(1 + (total - holding + 0.5) / (holding + 0.5)) if holding else 0.0
+            self._rarity[key] = known
+        return known
+
+    def _telling(self, counts: "Counter[str]") -> list[tuple[str, float]]:
+        """The rarest words of the query, for finding the line that fits best."""
+        rated = [(self._idf("text", word), word) for word in counts if len(word) > 1]
+        return [(word, weight) for weight, word in nlargest(_LINE_TERMS, rated) if weight > 0]
+
+    def _root_filter(self, roots: set[str]) -> tantivy.Query:
+        query, should = tantivy.Query, tantivy.Occur.Should
+        keys = sorted(document_key(root) for root in roots)
+        terms = [(should, query.term_query(self._schema, "root", key, "basic")) for key in keys]
+        any_root = query.boolean_query(terms)
+        return query.const_score_query(any_root, 0.0)
+
+
+def _exact(query: str) -> list[str]:
+    found: list[str] = search_index.EXACT_WORDS.analyze(search_index.split_cjk(query))
+    return found
+
+
+def _stress(analyzed: list[str], counts: "Counter[str]") -> dict[str, float]:
+    """How much the query stresses each word: what it repeats, and what it begins with."""
+    first: dict[str, int] = {}
+    for place, word in enumerate(analyzed):
+        first.setdefault(word, place)
+    return {
+        word: (1 + log(count)) * (1 + LEAD * max(0.0, 1 - first[word] / LEAD_WORDS))
+        for word, count in counts.items()
+    }
+
+
+def _in_order(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
+    """Best first. Of skills with one name, the one that it means leads and the others follow."""
+    lead: dict[str, float] = {}
+    for score, entry in scored:
+        lead[entry.name] = max(score, lead.get(entry.name, 0.0))
+    return sorted(
+        scored,
+        key=lambda pair: (
+            -lead[pair[1].name],
+            pair[1].name,
+            pair[1].state != "active",
+            -pair[0],
+            pair[1].folder,
+        ),
+    )
+
+
+def best_line(entry: Entry, telling: list[tuple[str, float]]) -> tuple[int, str]:
+    """The line of the body that holds most of the telling words, with its number in the file."""
+    try:
+        data, size = read_skill_bytes(os.path.join(entry.folder, entry.file))
+    except OSError:
+        return 0, ""
+    skill = parse_skill(data, entry.name, size=size)
+    best, found, text = 0.0, 0, ""
+    for number, line in enumerate(skill.body.split("\n"), skill.body_line):
+        lowered = line.lower()
+        weight = sum(weight for word, weight in telling if word in lowered)
+        if weight > best:
+            best, found, text = weight, number, line
+    return found, one_line(text)
+
+
+def _cover(stems: str, query: "Counter[str]") -> float:
+    """The share of `stems` that the query holds."""
+    listed = stems.split()
+    return sum(stem in query for stem in listed) / len(listed) if listed else 0.0

@@ -1,0 +1,498 @@
+"""From a host's records to turns: the `Assembler` that hosts tell, and the `Reading` behind it.
+
+The Assembler owns order, the pairing of calls with results, the length at which texts are cut, and
+counting. It never raises on what it is told, and needs memory for one turn, not for a session.
+
+A Reading goes through one session, whole or from a bookmark on. A turn that is not over is given as
+it stands, and the bookmark points to its beginning: a later reading gives it again, complete, under
+the same number. So a reading's turns replace what was kept from their first number on. What the
+records mean is the host's business, keeping the turns is the store's.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tacit.traces import tool_calls, values
+from tacit.traces.host import Host, Source
+from tacit.traces.tool_calls import skills_loaded
+from tacit.traces.trace import (
+    Activation,
+    Compaction,
+    Head,
+    Step,
+    Subagent,
+    Text,
+    ToolCall,
+    Trace,
+    Turn,
+    Usage,
+)
+
+MAX_TEXT = 24_000
+"""Characters kept of one text, result or argument: its beginning and its end."""
+_MAX_DEPTH = 8
+_MAX_ITEMS = 1000
+_REACH = 2000  # how far from the limit a space is looked for
+
+
+def shorten_text(text: str, most: int = MAX_TEXT) -> str:
+    """`text` itself, or when it is long its beginning and end, cut where a word ends.
+
+    A word is not cut in two: half of a key would no longer look like one to the redaction.
+    """
+    if len(text) <= most:
+        return text
+    start, end = most * 3 // 4, len(text) - most // 4
+    cut = max(text.rfind(space, start - _REACH, start) for space in " \n\t")
+    start = cut if cut > 0 else start
+    cuts = [at for space in " \n\t" if (at := text.find(space, end, end + _REACH)) > 0]
+    end = min(cuts, default=end)
+    return f"{text[:start]}\n[… {end - start:,} characters left out …]\n{text[end:]}"
+
+
+def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """`arguments` with long texts shortened and deep parts as text, and how many were cut."""
+    cuts = 0
+
+    def trimmed(value: Any, depth: int) -> Any:
+        nonlocal cuts
+        if isinstance(value, dict | list | tuple) and depth >= _MAX_DEPTH:
+            value = values.text(list(value) if isinstance(value, tuple) else value)
+        if isinstance(value, dict):
+            cuts += max(0, len(value) - _MAX_ITEMS)
+            kept = list(value.items())[:_MAX_ITEMS]
+            return {str(key)[:200]: trimmed(part, depth + 1) for key, part in kept}
+        if isinstance(value, list | tuple):
+            cuts += max(0, len(value) - _MAX_ITEMS)
+            return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        short = shorten_text(str(value))
+        cuts += short != value
+        return short
+
+    return {str(k)[:200]: trimmed(v, 1) for k, v in list(arguments.items())[:_MAX_ITEMS]}, cuts
+
+
+MAX_STEPS = 2_000
+"""Steps in one turn; what follows goes into a next turn without a prompt."""
+_BACKWARDS = timedelta(seconds=1)  # hosts write a few records out of order by milliseconds
+
+
+class Mark(NamedTuple):
+    """Where the open turn begins, and all that was known before it: enough to read on from."""
+
+    position: int
+    number: int
+    head: Head
+    state: dict[str, Any]
+
+
+class _OpenCall:
+    """A call as it becomes known."""
+
+    __slots__ = (
+        "arguments", "at", "duration", "error", "failed", "finished", "id", "name", "result",
+    )  # fmt: skip
+
+    def __init__(
+        self, call_id: str, name: str, arguments: dict[str, Any], at: datetime | None
+    ) -> None:
+        self.id = call_id
+        self.name = name
+        self.arguments = arguments
+        self.at = at
+        self.result = ""
+        self.failed = False
+        self.error = ""
+        self.finished = False
+        self.duration: float | None = None
+
+
+class Assembler:
+    """Hears what happened in one session, in order; gives turns.
+
+    A host calls `begin` with the place of a record before it tells of it: a later reading can go
+    on from there. `state` is the host's own memory between records: small, and of JSON values.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        number: int = 0,
+        state: dict[str, Any] | None = None,
+        position: int = 0,
+    ) -> None:
+        self.state: dict[str, Any] = dict(state or {})
+        self._position = position
+        self._resuming = position > 0
+        self._number = number
+        self._facts = {name: getattr(head, name) for name in _FACTS}
+        self._span = (head.started, head.ended)
+        self._skipped = dict(head.skipped)
+        self._before = head.usage  # of the turns before the open one
+        self._total: Usage | None = None
+        self._cost: float | None = None
+        self._last: datetime | None = head.ended
+        self._done: list[Turn] = []
+        self._prompt = ""
+        self._steps: list[Step | _OpenCall] = []
+        self._texts: dict[str, int] = {}
+        self._calls: dict[str, _OpenCall] = {}
+        self._unpaired: _OpenCall | None = None
+        self._usage: dict[str, Usage] = {}
+        self._started: datetime | None = None
+        self._ended: datetime | None = None
+        self.mark = self._mark()
+
+    # What hosts say.
+
+    def begin(self, position: int) -> None:
+        """A record begins at `position`, which only grows."""
+        self._position = position
+        if len(self._steps) >= MAX_STEPS:
+            waiting = any(not call.finished for call in self._calls.values())
+            if not waiting or len(self._steps) >= 2 * MAX_STEPS:
+                self._next_turn()
+
+    def about(self, **facts: str) -> None:
+        """Facts about the session, by the names of `Head`'s fields. Empty ones tell nothing.
+
+        The first word on session, project, branch, title and parent counts; the last on model
+        and version.
+        """
+        for name, value in facts.items():
+            if value and (not self._facts[name] or name in ("model", "version")):
+                self._facts[name] = value[:4000]
+
+    def at(self, moment: datetime | None) -> datetime | None:
+        """Note that something happened at `moment`. Clocks may go backwards; that is counted."""
+        if moment is None:
+            return None
+        if self._last is not None and self._last - moment > _BACKWARDS:
+            self.passed("clock")
+        self._last = moment
+        if self._ended is None or moment > self._ended:
+            self._ended = moment
+        if self._started is None or moment < self._started:
+            self._started = moment
+        return moment
+
+    def prompt(self, text: str, at: datetime | None = None) -> None:
+        """The user said `text`: a new turn begins here."""
+        if text := text.strip():
+            self._next_turn()
+            self._prompt = self._short(text)
+            self.at(at)
+
+    def said(self, text: str, at: datetime | None = None, key: str = "") -> None:
+        """The assistant said `text`. The same `key` again replaces what was said before."""
+        if not text.strip():
+            return
+        said = Text(self._short(text), self.at(at))
+        if key and key in self._texts:
+            self._steps[self._texts[key]] = said
+            return
+        if key:
+            self._texts[key] = len(self._steps)
+        self._steps.append(said)
+
+    def called(self, call_id: str, name: str, arguments: Any, at: datetime | None = None) -> None:
+        """A tool was called. The same `call_id` again adds what was not known."""
+        known = values.arguments(arguments)
+        call = self._calls.get(call_id) if call_id else None
+        if call is not None:
+            call.arguments = call.arguments or self._trim(known)
+            call.name = call.name or name[:200]
+            return
+        call = _OpenCall(call_id, name[:200], self._trim(known), self.at(at))
+        if call_id:
+            self._calls[call_id] = call
+        self._unpaired = call
+        self._steps.append(call)
+
+    def returned(
+        self,
+        call_id: str,
+        result: str = "",
+        *,
+        failed: bool = False,
+        error: str = "",
+        at: datetime | None = None,
+        duration: float | None = None,
+    ) -> None:
+        """A call gave `result`. Told twice, the later text counts, and a failure stays one.
+
+        Without a `call_id` the latest call is meant.
+        """
+        call = self._calls.get(call_id) if call_id else self._unpaired
+        if call is None:
+            # The record that a reading goes on from may also end the turn before: told already.
+            if not self._resuming:
+                self.passed("lone-result")
+            return
+        moment = self.at(at)
+        call.finished = True
+        if result:
+            call.result = self._short(result)
+        if failed or error:
+            call.failed = True
+            call.error = values.why(error or call.result, values.exit_code(result[-2000:]))
+        if duration is not None:
+            call.duration = duration
+        elif call.duration is None and moment and call.at and moment >= call.at:
+            call.duration = round((moment - call.at).total_seconds(), 3)
+
+    def used(self, usage: Usage, key: str = "") -> None:
+        """Tokens for one answer of the model. The same `key` again replaces the figure."""
+        self._usage[key or f"#{len(self._usage)}"] = usage
+
+    def used_in_all(self, usage: Usage) -> None:
+        """The host's own total for the whole session so far; it wins over the sum."""
+        self._total = usage
+
+    def cost_in_all(self, cost: float | None) -> None:
+        """The host's own total of what the session cost, in US dollars."""
+        self._cost = cost if cost is not None else self._cost
+
+    def activated(self, name: str, at: datetime | None = None) -> None:
+        """A skill was loaded."""
+        if name := name.strip().strip("/")[:200]:
+            self._steps.append(Activation(name, self.at(at)))
+
+    def compacted(self, summary: str = "", at: datetime | None = None) -> None:
+        """The history was replaced by a summary."""
+        self._steps.append(Compaction(self._short(summary), self.at(at)))
+
+    def delegated(
+        self, name: str = "", task: str = "", session: str = "", at: datetime | None = None
+    ) -> None:
+        """Work was handed to another agent."""
+        self._steps.append(Subagent(name[:200], self._short(task), session[:500], self.at(at)))
+
+    def passed(self, reason: str, times: int = 1) -> None:
+        """Something was passed over; see `trace.REASONS`."""
+        self._skipped[reason] = self._skipped.get(reason, 0) + times
+
+    # What the reader asks.
+
+    def take(self) -> list[Turn]:
+        """The turns that were finished since the last call."""
+        done, self._done = self._done, []
+        return done
+
+    def finish(self) -> list[Turn]:
+        """The rest, with the turn that is still open, if it holds anything."""
+        self._close()
+        return self.take()
+
+    def head(self) -> Head:
+        """The session as known so far, with the open turn's usage and times."""
+        started, ended = self._whole_span()
+        usage = self._total or self._before
+        if self._usage and not self._total:
+            usage = usage + self._turn_usage()
+        if self._cost is not None:
+            usage = msgspec.structs.replace(usage, cost=self._cost)
+        skipped = dict(self._skipped)
+        return Head(**self._facts, started=started, ended=ended, usage=usage, skipped=skipped)
+
+    # How it is done.
+
+    def _clear(self) -> None:
+        self._prompt, self._steps = "", []
+        self._texts, self._calls, self._unpaired = {}, {}, None
+        self._usage = {}
+        self._started = self._ended = None
+
+    def _next_turn(self) -> None:
+        self._close()
+        self._resuming = False
+        self.mark = self._mark()
+
+    def _mark(self) -> Mark:
+        return Mark(self._position, self._number, self.head(), dict(self.state))
+
+    def _turn_usage(self) -> Usage:
+        return Usage.sum(self._usage.values())
+
+    def _whole_span(self) -> tuple[datetime | None, datetime | None]:
+        """The first and the last moment of the session, the open turn included."""
+        started, ended = self._span
+        if self._started and (started is None or self._started < started):
+            started = self._started
+        if self._ended and (ended is None or self._ended > ended):
+            ended = self._ended
+        return started, ended
+
+    def _close(self) -> None:
+        """End the open turn; one that holds nothing leaves no trace but its usage and times."""
+        usage = self._turn_usage()
+        if self._prompt or self._steps:
+            steps = tuple(self._finished_steps())
+            self._done.append(
+                Turn(self._number, self._prompt, steps, self._started, self._ended, usage)
+            )
+            self._number += 1
+        self._before = self._before + usage
+        self._span = self._whole_span()
+        self._clear()
+
+    def _finished_steps(self) -> Iterator[Step]:
+        loaded: set[str] = set()
+        for step in self._steps:
+            if not isinstance(step, _OpenCall):
+                if not isinstance(step, Activation) or step.name not in loaded:
+                    yield step
+                if isinstance(step, Activation):
+                    loaded.add(step.name)
+                continue
+            kind = tool_calls.kind_of(step.name, step.arguments)
+            yield ToolCall(
+                step.id,
+                step.name,
+                kind,
+                step.arguments,
+                step.result,
+                step.failed,
+                step.error,
+                step.finished,
+                step.at,
+                step.duration,
+            )
+            if tool_calls.is_delegation(step.name):
+                yield _delegation(step)
+            for name in () if step.failed else skills_loaded(kind, step.arguments):
+                if name not in loaded:
+                    loaded.add(name)
+                    yield Activation(name, step.at)
+
+    def _short(self, text: str) -> str:
+        short = shorten_text(text)
+        if short is not text:
+            self.passed("shortened")
+        return short
+
+    def _trim(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        trimmed, cuts = trim_arguments(arguments)
+        if cuts:
+            self.passed("shortened", cuts)
+        return trimmed
+
+
+_FACTS = ("host", "session", "version", "model", "project", "branch", "title", "parent", "source")
+
+
+def _delegation(call: _OpenCall) -> Subagent:
+    said = {name: values.string(value) for name, value in call.arguments.items()}
+    who = said.get("subagent_type") or said.get("agent") or said.get("agent_name") or ""
+    task = next((said[key] for key in _TASKS if said.get(key)), "")
+    return Subagent(who, task, at=call.at)
+
+
+_TASKS = ("prompt", "task", "goal", "message", "description")
+
+
+class Bookmark(msgspec.Struct, frozen=True):
+    """Where a reading can go on, and what was known at that place."""
+
+    position: int
+    number: int
+    head: Head
+    state: dict[str, Any]
+    stamp: str
+    """The source as it was; the same again: nothing to read."""
+    fingerprint: str
+    """What lies before `position`; another: it was replaced, and is read anew."""
+
+
+class Reading:
+    """One session being read. Iterate over it once, for turns; then ask for the rest.
+
+    `first` is the number of the first turn that it gives. `unchanged` says that nothing has
+    happened since the bookmark, and then there are no turns.
+    """
+
+    def __init__(self, host: Host, source: Source, bookmark: Bookmark | None = None) -> None:
+        self.source = source
+        self._host = host
+        self._stamp = host.stamp(source)  # taken before reading: what comes later is seen later
+        self.unchanged = (
+            bookmark is not None and bool(self._stamp) and (bookmark.stamp == self._stamp)
+        )
+        if bookmark is not None and not self.unchanged and not self._same_file(bookmark):
+            bookmark = None
+        self._start = bookmark.position if bookmark else 0
+        self.first = bookmark.number if bookmark else 0
+        head = bookmark.head if bookmark else Head(host.name, source=source.path)
+        self._bookmark = bookmark
+        state = bookmark.state if bookmark else None
+        self._into = Assembler(head, self.first, state, self._start)
+
+    @property
+    def gone(self) -> bool:
+        """Whether there is nothing to read any more."""
+        return not self._stamp
+
+    def _same_file(self, bookmark: Bookmark) -> bool:
+        found = self._host.fingerprint(self.source, bookmark.position)
+        return bool(found) and found == bookmark.fingerprint
+
+    def __iter__(self) -> Iterator[Turn]:
+        if self.unchanged:
+            return
+        into = self._into
+        try:
+            for _ in self._host.read(self.source, self._start, into):
+                if done := into.take():
+                    yield from done
+        except (OSError, sqlite3.Error):
+            into.passed("unreadable")
+        mark = into.mark
+        yield from into.finish()
+        self._bookmark = Bookmark(
+            mark.position,
+            mark.number,
+            mark.head,
+            mark.state,
+            self._stamp,
+            self._host.fingerprint(self.source, mark.position),
+        )
+
+    def before(self) -> Iterator[Turn]:
+        """The turns before `first`, which an earlier reading gave, read once more."""
+        for turn in Reading(self._host, self.source) if self.first else ():
+            if turn.number >= self.first:
+                return
+            yield turn
+
+    @property
+    def head(self) -> Head:
+        """The session, complete once all turns were given."""
+        head = self._into.head()
+        if head.session:
+            return head
+        return msgspec.structs.replace(head, session=_stem(self.source))
+
+    @property
+    def bookmark(self) -> Bookmark | None:
+        """Where to go on; None until all turns were given."""
+        return self._bookmark
+
+
+def read_trace(host: Host, source: Source) -> Trace:
+    """The whole session in memory."""
+    reading = Reading(host, source)
+    turns = tuple(reading)
+    return Trace(reading.head, turns)
+
+
+def _stem(source: Source) -> str:
+    """A name for a session that does not say its own."""
+    name = source.path.rstrip("/").rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    return f"{stem}#{source.key}" if source.key else stem

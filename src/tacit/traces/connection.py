@@ -1,0 +1,311 @@
+"""Connecting agents and disconnecting them: plan, execution, record, and how each stands.
+
+One process at a time does this. Each agent stands alone: a broken file of one does not keep the
+others from being connected.
+
+What was written is remembered in one small JSON file in the data folder, so that taking it back is
+exact to the byte. Without it, or after the user changed a file, entries of ours are still found by
+their mark; only the layout around them may then differ.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from tacit.base import paths
+from tacit.base.atomic_files import locked, write_atomic
+from tacit.base.errors import TacitError, Usage
+from tacit.traces import connector as changes
+from tacit.traces import hook_events
+from tacit.traces.connector import Agent, Connector, FileChange, Hook, trouble_with
+from tacit.traces.hosts import claude_code, codex, copilot, gemini, hermes, opencode, pi, qwen
+from tacit.traces.settings_json import Splice, apply_splices, inverse_splices
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One file as it was left."""
+
+    path: str
+    digest: str
+    """Of the text that was written."""
+    created: bool
+    """The file was not there before."""
+    splices: tuple[Splice, ...] = ()
+    folders: tuple[str, ...] = ()
+    """Folders that were made for it."""
+
+
+def load_records() -> dict[str, Record]:
+    """By host. What cannot be read counts as forgotten."""
+    try:
+        with open(_records_file(), "rb") as file:
+            return msgspec.json.decode(file.read(), type=dict[str, Record])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def remember_connection(host: str, change: FileChange, folders: tuple[str, ...]) -> None:
+    """Note what was written for `host`; a file that was ours before stays so."""
+    known = load_records()
+    old = known.get(host)
+    same = old is not None and old.path == change.path
+    record = Record(
+        path=change.path,
+        digest=digest(change.after),
+        created=change.before is None or (same and old is not None and old.created),
+        splices=change.splices,
+        folders=(*(old.folders if same and old is not None else ()), *folders),
+    )
+    _save_records({**known, host: record})
+
+
+def forget_connection(host: str) -> None:
+    known = load_records()
+    if known.pop(host, None) is not None:
+        _save_records(known)
+
+
+def original_text(record: Record, text: str | None) -> str | None:
+    """The text before ours was in it. Raises KeyError if `text` is not what was written."""
+    if text is None or digest(text) != record.digest:
+        raise KeyError(record.path)
+    back = inverse_splices(record.splices)
+    if record.created:
+        return None
+    if not all(text.startswith(splice.removed, splice.offset) for splice in back):
+        raise KeyError(record.path)
+    return apply_splices(text, back)
+
+
+def remove_folders(record: Record) -> None:
+    """Remove the folders that were made, if nothing came into them since."""
+    for folder in reversed(record.folders):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            break
+
+
+def digest(text: str | None) -> str:
+    return hashlib.sha256((text or "").encode()).hexdigest()
+
+
+def _records_file() -> str:
+    return os.path.join(paths.folders().data, "connected.json")
+
+
+def _save_records(known: dict[str, Record]) -> None:
+    write_atomic(_records_file(), msgspec.json.encode(known))
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is to be done for one agent: a change, nothing, or an error that says why not."""
+
+    connector: Connector
+    change: FileChange | None = None
+    error: TacitError | None = None
+
+    @property
+    def host(self) -> str:
+        return self.connector.agent.host
+
+
+def plan_connecting(connectors: Iterable[Connector], hook: Hook) -> list[Plan]:
+    """What has to be written so that each agent calls the hook."""
+    plans = []
+    for connector in connectors:
+        try:
+            plans.append(Plan(connector, connector.connecting(hook)))
+        except TacitError as error:
+            plans.append(Plan(connector, error=error))
+    return plans
+
+
+def plan_disconnecting(connectors: Iterable[Connector]) -> list[Plan]:
+    """What has to be written so that nothing of ours is left; exact if nobody else wrote since."""
+    known = load_records()
+    plans = []
+    for connector in connectors:
+        try:
+            change = connector.disconnecting()
+            record = known.get(connector.agent.host)
+            if change is not None and record is not None and record.path == change.path:
+                change = _restoring_bytes(change, record)
+            plans.append(Plan(connector, change))
+        except TacitError as error:
+            plans.append(Plan(connector, error=error))
+    return plans
+
+
+def connect(plan: Plan) -> None:
+    """Write what the plan says, and remember it. Doing it twice is refused, not repeated."""
+    assert plan.change is not None
+    with _locked():
+        folders = changes.write_change(plan.change)
+        remember_connection(plan.host, plan.change, folders)
+
+
+def disconnect(plan: Plan) -> bool:
+    """Take out what was written; whether a backup is left because it says something else."""
+    assert plan.change is not None
+    with _locked():
+        changes.write_change(plan.change)
+        record = load_records().get(plan.host)
+        left = changes.drop_backup(plan.change.path, plan.change.after)
+        if record is not None:
+            if plan.change.after is None:
+                remove_folders(record)
+            forget_connection(plan.host)
+    return left
+
+
+def _restoring_bytes(change: FileChange, record: Record) -> FileChange:
+    """`change` with the very bytes that stood there before, if the file is as it was left."""
+    try:
+        after = original_text(record, change.before)
+    except KeyError:
+        if change.after is None or not record.created or change.after.strip() not in ("", "{}"):
+            return change
+        after = None  # the file was ours, and nothing of anybody else's is in it
+    return msgspec.structs.replace(change, after=after, pristine=False)
+
+
+def _locked() -> AbstractContextManager[None]:
+    return locked(
+        os.path.join(paths.folders().data, "connect.lock"), what="the settings of your agents"
+    )
+
+
+CONNECTORS: dict[str, Connector] = {
+    connector.agent.host: connector
+    for connector in (
+        claude_code.CONNECTOR,
+        codex.CONNECTOR,
+        gemini.CONNECTOR,
+        qwen.CONNECTOR,
+        copilot.CONNECTOR,
+        opencode.CONNECTOR,
+        pi.CONNECTOR,
+        hermes.CONNECTOR,
+    )
+}
+_ALIASES = {
+    "claude": "claude-code", "gemini-cli": "gemini", "qwen-code": "qwen", "copilot-cli": "copilot"
+}  # fmt: skip
+
+
+def find_connector(name: str) -> Connector:
+    """The connector that a person means by `name`."""
+    known = name.lower()
+    found = CONNECTORS.get(_ALIASES.get(known, known))
+    if found is None:
+        near = difflib.get_close_matches(known, [*CONNECTORS, *_ALIASES], 1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(CONNECTORS)}"
+        raise Usage(f"there is no agent '{name}' that Tacit can connect", hint)
+    return found
+
+
+_VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?[\w.+-]*)")
+
+
+class ConnectionStatus(msgspec.Struct, frozen=True):
+    """One agent."""
+
+    host: str
+    title: str
+    installed: bool
+    version: str
+    """As its files say; empty where that would take running it."""
+    connected: bool
+    """Told to call the hook for at least one event."""
+    trouble: str
+    """Why it will not be heard although it is connected; mended by connecting it again."""
+    heard: float | None
+    """When it last called, in seconds since 1970."""
+    sessions: int | None
+    """How many of its sessions are in the store; None where the store cannot be read."""
+    file: str
+    todo: str
+
+
+def statuses() -> list[ConnectionStatus]:
+    """Every agent that Tacit knows."""
+    heard = hook_events.last_heard()
+    seen = _session_counts()
+    return [
+        _status(connector, heard.get(host), None if seen is None else seen.get(host, 0))
+        for host, connector in CONNECTORS.items()
+    ]
+
+
+def _session_counts() -> dict[str, int] | None:
+    """The sessions in the store, by host. A store that is not there yet is not made."""
+    from tacit.base import database
+    from tacit.traces.store import Store
+
+    if not os.path.exists(database.default_path()):
+        return {}
+    try:
+        with Store.open() as store:
+            return store.counts()
+    except (TacitError, sqlite3.Error):
+        return None
+
+
+def _status(connector: Connector, heard: float | None, sessions: int | None) -> ConnectionStatus:
+    agent = connector.agent
+    calls = connector.calls()
+    return ConnectionStatus(
+        host=agent.host,
+        title=agent.title,
+        installed=agent.is_installed(),
+        version=version_of(agent),
+        connected=bool(calls),
+        trouble=_trouble(connector, dict(calls)),
+        heard=heard,
+        sessions=sessions,
+        file=connector.file(),
+        todo=connector.todo,
+    )
+
+
+def _trouble(connector: Connector, calls: dict[str, str]) -> str:
+    if not calls:
+        try:
+            connector.disconnecting()  # reads the file as connecting would
+        except TacitError as error:
+            return error.message
+        return ""
+    for command in calls.values():
+        if trouble := trouble_with(command):
+            return trouble
+    missing = [event for event in connector.events() if event not in calls]
+    return f"not called at {' and '.join(missing)}" if missing else ""
+
+
+def version_of(agent: Agent) -> str:
+    """The version by the files around its program: package.json, or a name in the path."""
+    program = agent.program()
+    if not program:
+        return ""
+    folder = os.path.realpath(program)
+    for _ in range(4):
+        name = os.path.basename(folder)
+        if found := _VERSION.fullmatch(name):
+            return found[1]
+        folder = os.path.dirname(folder)
+        try:
+            with open(os.path.join(folder, "package.json"), "rb") as file:
+                value = json.loads(file.read(1 << 20))
+        except (OSError, ValueError, RecursionError):
+            continue
+        version = value.get("version") if isinstance(value, dict) else None
+        return version if isinstance(version, str) else ""
+    return ""

@@ -1,0 +1,368 @@
+"""The spool of events from hooks, as the worker reads it: what ended, where, when, and who called.
+
+`tacit.hook` writes one file an event; here they are read into structs, grouped by session, and
+removed when they are done. A file stays until then, so a kill loses nothing. What to do with a
+session that ended is left to the worker. Only the worker sweeps; anybody may read.
+
+The settings that held the hook do not always tell which agent called: one plugin folder serves five
+agents, and Copilot CLI also runs the hooks of Claude Code. What the agent wrote tells: the place of
+its transcript first, then the way it spells its fields, then the variables that it sets.
+"""
+
+import math
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from tacit import hook
+from tacit.base import paths
+
+ANY_HOST = "plugin"
+"""The host that the plugin's hooks name, as one file serves all."""
+
+# The shape of a transcript's path, also where a variable moved the agent's home.
+_TRANSCRIPTS = (
+    ("copilot", re.compile(r"/session-state/[^/]+/events\.jsonl$")),
+    ("codex", re.compile(r"/sessions/\d{4}/\d\d/\d\d/rollout-[^/]+\.jsonl(\.zst)?$")),
+    ("gemini", re.compile(r"/tmp/[^/]+/chats/session-[^/]+\.jsonl?$")),  # noqa: S108
+    ("qwen", re.compile(r"/projects/[^/]+/chats/[^/]+\.jsonl$")),
+    ("pi", re.compile(r"/sessions/--[^/]*--/[^/]+\.jsonl$")),
+    ("claude-code", re.compile(r"/projects/[^/]+/[^/]+\.jsonl$")),
+)
+_SIGNS = (
+    ("copilot", "COPILOT_CLI"),
+    ("qwen", "QWEN_CODE_SESSION_ID"),
+    ("gemini", "GEMINI_SESSION_ID"),
+    ("claude-code", "CLAUDE_CODE_SESSION_ID"),
+    ("codex", "CODEX_MANAGED_BY_NPM"),
+)
+# Hosts whose hooks others run too.
+_SHARED_HOOKS = ("", ANY_HOST, "claude-code")
+
+
+def calling_host(
+    stated: str, payload: Mapping[str, Any], transcript: str, signs: Mapping[str, str]
+) -> str:
+    """The host that called, where the hook itself says `stated`."""
+    if stated not in _SHARED_HOOKS:
+        return stated
+    for host, shape in _TRANSCRIPTS:
+        if shape.search(transcript):
+            return host
+    if transcript:
+        return stated
+    if "sessionId" in payload and "session_id" not in payload:
+        return "copilot"
+    session = payload.get("session_id")
+    named = [host for host, sign in _SIGNS if session is not None and signs.get(sign) == session]
+    present = [host for host, sign in _SIGNS if sign in signs]
+    return next(iter([*named, *present]), stated)
+
+
+EventKind = Literal["turn-ended", "session-ended", "other"]
+
+QUIET = 120.0
+"""Seconds without an event after which a session counts as over."""
+_STALE = 60.0
+"""Seconds after which a temporary file has no writer any more."""
+_KEPT = 20
+"""How many unusable files are kept for a look."""
+
+# What each agent calls the two moments, without case and separators.
+_KINDS: dict[str, EventKind] = {
+    "stop": "turn-ended",  # Claude Code, Codex, Qwen Code
+    "afteragent": "turn-ended",  # Gemini CLI
+    "agentstop": "turn-ended",  # Copilot CLI
+    "onsessionend": "turn-ended",  # Hermes, after each turn in spite of its name
+    "agentend": "turn-ended",  # pi
+    "sessionidle": "turn-ended",  # opencode
+    "sessionend": "session-ended",
+    "onsessionfinalize": "session-ended",  # Hermes
+    "sessionshutdown": "session-ended",  # pi
+}
+_SESSION = re.compile(r"[^\s/\\\x00-\x1f]{1,200}")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of the hook."""
+
+    path: str
+    """The file in the spool."""
+    host: str
+    """The agent that called; not always the one whose settings held the hook."""
+    kind: EventKind
+    name: str
+    """The event in the agent's own words."""
+    session: str
+    transcript: str = ""
+    """Where the agent keeps the session, if it said so."""
+    cwd: str = ""
+    time: float
+    """Seconds since 1970, by the clock of the hook."""
+
+
+class QuietSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that ended, or has been quiet for long enough, with the events that said so."""
+
+    host: str
+    session: str
+    transcript: str
+    cwd: str
+    ended: bool
+    """The agent said that it ended; otherwise it fell silent."""
+    last: float
+    events: tuple[Event, ...]
+
+
+def pending() -> list[Event]:
+    """Every event that is not done, oldest first. Changes nothing."""
+    found = (_read(path) for path in _files())
+    return sorted((e for e in found if e is not None), key=lambda event: (event.time, event.path))
+
+
+def remove(event: Event) -> None:
+    """Take `event` out of the spool, and remember that its host was heard. Twice is once."""
+    _note_heard(event.host, event.time)
+    try:
+        os.unlink(event.path)
+    except FileNotFoundError:
+        pass
+
+
+def quiet_sessions(events: Iterable[Event], now: float, quiet: float = QUIET) -> list[QuietSession]:
+    """The sessions to look at now: those that ended, or have been quiet for `quiet` seconds.
+
+    A session seen by two roads, such as Copilot that also runs Claude Code's hooks, counts once.
+    One that was taken up again after its end has to be quiet like any other. Longest quiet first.
+    """
+    groups: dict[tuple[str, str], list[Event]] = {}
+    for event in sorted(events, key=lambda event: event.time):
+        # A UUID means one session in the world, whoever reports it.
+        host = "" if _UUID.fullmatch(event.session) else event.host
+        groups.setdefault((host, event.session), []).append(event)
+    sessions = [_session(group) for group in groups.values()]
+    # A last event far in the future means that the clock was set back: waiting could take years.
+    ready = [s for s in sessions if s.ended or abs(now - s.last) >= quiet]
+    return sorted(ready, key=lambda session: session.last)
+
+
+def last_heard() -> dict[str, float]:
+    """When each host last called, in seconds since 1970."""
+    found: dict[str, float] = {}
+    folder = _heard_folder()
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        names = []
+    for name in names:
+        if not name.startswith("."):
+            found[name] = os.stat(os.path.join(folder, name)).st_mtime
+    for event in pending():
+        found[event.host] = max(event.time, found.get(event.host, 0.0))
+    return found
+
+
+def sweep(now: float | None = None) -> int:
+    """Put aside what cannot be read, and save what lost its name with the power; how many aside.
+
+    The newest few that cannot be read are kept in `unusable/` beside the others.
+    """
+    now = time.time() if now is None else now
+    aside = 0
+    for spool in _spools():
+        for name in sorted(os.listdir(spool)):
+            path = os.path.join(spool, name)
+            if name.startswith(".") and name.endswith(".tmp"):
+                _adopt(path, now)
+            elif name.endswith(".event") and _read(path) is None:
+                aside += _put_aside(spool, name)
+        _remove_old(os.path.join(spool, "unusable"))
+    return aside
+
+
+def worker_started() -> None:
+    """The worker has its lock: take the mark away that kept others from starting one."""
+    try:
+        os.unlink(os.path.join(paths.folders().data, "worker.starting"))
+    except FileNotFoundError:
+        pass
+
+
+def _spools() -> list[str]:
+    """The spools that exist and are nobody else's."""
+    found = []
+    for spool in hook.spools(paths.folders().data):
+        try:
+            if hook.is_private(spool):
+                found.append(spool)
+        except OSError:
+            continue
+    return found
+
+
+def _files() -> Iterator[str]:
+    for spool in _spools():
+        for name in os.listdir(spool):
+            if name.endswith(".event") and not name.startswith("."):
+                yield os.path.join(spool, name)
+
+
+def _read(path: str) -> Event | None:
+    """The event in the file, or None where there is none that could be used."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(hook.KEEP + (1 << 16))
+    except OSError:  # taken away meanwhile, or not readable
+        return None
+    head, separator, raw = data.partition(b"\n\n")
+    fields = _fields(head)
+    if not separator or fields.get("tacit-event") != "1":
+        return None
+    payload = _payload(raw)
+    transcript = _text(payload, "transcript_path", "transcriptPath", "session_file", "sessionFile")
+    signs = dict(sign.split("=", 1) for sign in fields.get("signs", "").split(" ") if "=" in sign)
+    host = calling_host(fields.get("host", ""), payload, transcript, signs)
+    session = _identity(host, payload, transcript, signs)
+    if not session:
+        return None
+    name = fields.get("event") or _text(payload, "hook_event_name", "hookEventName", "type")
+    word = re.sub(r"[^a-z]", "", name.lower())
+    return Event(
+        path=path,
+        host=host,
+        kind=_KINDS.get(word, "other"),
+        name=name,
+        session=session,
+        transcript=transcript,
+        cwd=_text(payload, "cwd", "directory") or fields.get("cwd", ""),
+        time=_when(fields.get("time", ""), path),
+    )
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    found = {}
+    for line in os.fsdecode(head).split("\n"):
+        name, _, value = line.partition(" ")
+        found[name] = re.sub(r"\\([n\\])", lambda m: "\n" if m[1] == "n" else "\\", value)
+    return found
+
+
+def _payload(raw: bytes) -> dict[str, Any]:
+    """The payload as an object; from one that was cut off or is broken, what can be had."""
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        from tacit.traces.settings_json import salvage_members
+
+        value = salvage_members(raw.decode("utf-8", "replace"))
+    return value if isinstance(value, dict) else {}
+
+
+def _text(payload: dict[str, Any], *names: str) -> str:
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, str) and value and "\0" not in value:
+            return value
+    return ""
+
+
+def _identity(host: str, payload: dict[str, Any], transcript: str, signs: dict[str, str]) -> str:
+    """The session's id: as it was sent, else as the transcript or the environment names it."""
+    sent = _text(payload, "session_id", "sessionId", "sessionID")
+    if not sent and transcript:
+        stem = os.path.basename(transcript).rpartition(".")[0]
+        sent = stem.rpartition("_")[2] if host == "pi" else stem
+    if not sent:
+        variable = {
+            "claude-code": "CLAUDE_CODE_SESSION_ID",
+            "gemini": "GEMINI_SESSION_ID",
+            "qwen": "QWEN_CODE_SESSION_ID",
+        }.get(host, "")
+        sent = signs.get(variable, "")
+    return sent if _SESSION.fullmatch(sent) else ""
+
+
+def _when(text: str, path: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isfinite(value) and value > 0:
+        return value
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _session(events: list[Event]) -> QuietSession:
+    """One session out of its events, oldest first."""
+    told = [event for event in events if event.transcript]
+    best = told[-1] if told else events[-1]
+    telling = [event.kind for event in events if event.kind != "other"]
+    return QuietSession(
+        host=best.host,
+        session=best.session,
+        transcript=best.transcript,
+        cwd=next((event.cwd for event in reversed(events) if event.cwd), ""),
+        ended=bool(telling) and telling[-1] == "session-ended" and events[-1].kind != "other",
+        last=events[-1].time,
+        events=tuple(events),
+    )
+
+
+def _heard_folder() -> str:
+    return os.path.join(paths.folders().data, "heard")
+
+
+def _note_heard(host: str, when: float) -> None:
+    """Keep the time as that of an empty file; a full disk does not matter here."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", host):
+        return
+    mark = os.path.join(_heard_folder(), host)
+    try:
+        os.makedirs(_heard_folder(), mode=0o700, exist_ok=True)
+        known = os.stat(mark).st_mtime if os.path.exists(mark) else 0.0
+        if when > known:
+            with open(mark, "ab"):
+                os.utime(mark, (when, when))
+    except (OSError, OverflowError):
+        pass
+
+
+def _adopt(path: str, now: float) -> None:
+    """Give a whole event its name, remove a part of one; leave what is still being written."""
+    try:
+        state = os.stat(path)
+        if abs(now - state.st_mtime) < _STALE:
+            return
+        with open(path, "rb") as file:
+            head, separator, payload = file.read().partition(b"\n\n")
+        size = _fields(head).get("size", "")
+        if separator and size.isdigit() and len(payload) == min(int(size), hook.KEEP):
+            folder, name = os.path.split(path)
+            os.rename(path, os.path.join(folder, name[1:].removesuffix(".tmp") + ".event"))
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _put_aside(spool: str, name: str) -> int:
+    try:
+        os.makedirs(os.path.join(spool, "unusable"), mode=0o700, exist_ok=True)
+        os.rename(os.path.join(spool, name), os.path.join(spool, "unusable", name))
+    except FileNotFoundError:
+        return 0
+    return 1
+
+
+def _remove_old(folder: str) -> None:
+    if os.path.isdir(folder):
+        for name in sorted(os.listdir(folder))[:-_KEPT]:
+            os.unlink(os.path.join(folder, name))

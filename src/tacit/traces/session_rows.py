@@ -1,0 +1,407 @@
+"""The tables of sessions in tacit.db: their migrations, their rows, and their full text.
+
+Every text is redacted on its way in. Owns what a row holds, that the full text agrees with it, and
+how a query is understood. When something is written, and in which transaction, is the store's
+business; nothing here begins or ends one.
+
+Languages without spaces between words (Chinese, Japanese) are indexed by character; a word of such
+a query becomes a phrase of characters. All else is matched by words and by their beginnings.
+"""
+
+import re
+import sqlite3
+import time
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from tacit.traces.assembler import Bookmark, Reading
+from tacit.traces.host import Source
+from tacit.traces.redaction import Known, Rules, redacted
+from tacit.traces.trace import Compaction, Head, Subagent, Text, ToolCall, Turn
+
+MIGRATIONS = (
+    """
+    CREATE TABLE sessions (
+      id INTEGER PRIMARY KEY,
+      host TEXT NOT NULL,
+      session TEXT NOT NULL,
+      project TEXT NOT NULL,
+      source TEXT NOT NULL,
+      started REAL,
+      ended REAL,
+      stored REAL NOT NULL,
+      turns INTEGER NOT NULL DEFAULT 0,
+      prompts INTEGER NOT NULL DEFAULT 0,
+      calls INTEGER NOT NULL DEFAULT 0,
+      failures INTEGER NOT NULL DEFAULT 0,
+      head BLOB NOT NULL,
+      UNIQUE (host, session)
+    ) STRICT;
+    CREATE INDEX sessions_ended ON sessions (ended);
+    CREATE INDEX sessions_project ON sessions (project);
+
+    CREATE TABLE turns (
+      id INTEGER PRIMARY KEY,
+      session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+      number INTEGER NOT NULL,
+      has_prompt INTEGER NOT NULL,
+      skills TEXT NOT NULL,
+      redacted TEXT NOT NULL,
+      body BLOB NOT NULL,
+      UNIQUE (session_id, number)
+    ) STRICT;
+
+    CREATE TABLE calls (
+      turn_id INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+      place INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      failed INTEGER NOT NULL,
+      error TEXT NOT NULL,
+      duration REAL,
+      PRIMARY KEY (turn_id, place)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX calls_by_kind ON calls (kind, failed);
+
+    CREATE VIRTUAL TABLE turns_text USING fts5 (
+      prompt, said, done, content = '', tokenize = 'unicode61 remove_diacritics 2'
+    );
+
+    CREATE TABLE sources (
+      host TEXT NOT NULL,
+      path TEXT NOT NULL,
+      key TEXT NOT NULL,
+      session_id INTEGER REFERENCES sessions (id) ON DELETE SET NULL,
+      bookmark BLOB,
+      PRIMARY KEY (host, path, key)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE forgotten (
+      host TEXT NOT NULL,
+      session TEXT NOT NULL,
+      ended REAL,
+      by_user INTEGER NOT NULL,
+      PRIMARY KEY (host, session)
+    ) STRICT, WITHOUT ROWID;
+    """,
+)
+
+
+_WIDE = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+    "\U00020000-\U0003134f"
+)  # fmt: skip
+_WIDE_CHARACTER = re.compile(f"([{_WIDE}])")
+_PIECE = re.compile(f"[{_WIDE}]+|[^{_WIDE}]+")
+_QUERY = re.compile(r'"([^"]+)"|(\S+)')
+_MAX_RESULT = 6000  # of a tool's result; its beginning and end say most
+_AROUND = 70
+
+
+class Snippet(msgspec.Struct, frozen=True):
+    """A piece of text around what was found, and where in it the words stand."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+def spaced(text: str) -> str:
+    """`text` with spaces around each character of a language that has none between words."""
+    return text if text.isascii() else _WIDE_CHARACTER.sub(r" \1 ", text)
+
+
+def indexed_texts(turn: Turn) -> tuple[str, str, str]:
+    """The three texts under which a turn is indexed: asked, said, done.
+
+    Depends on the turn alone: to take a turn out of the index, the same texts are needed again.
+    """
+    asked, said, done = readable_texts(turn)
+    return spaced(asked), spaced(said), spaced(done)
+
+
+def readable_texts(turn: Turn) -> tuple[str, str, str]:
+    """The same as a person would read them."""
+    said: list[str] = []
+    done: list[str] = []
+    for step in turn.steps:
+        if isinstance(step, Text):
+            said.append(step.text)
+        elif isinstance(step, Compaction):
+            said.append(step.summary)
+        elif isinstance(step, Subagent):
+            said.append(f"{step.name} {step.task}")
+        elif isinstance(step, ToolCall):
+            given = [part for part in step.arguments.values() if isinstance(part, str)]
+            result = step.result
+            if len(result) > _MAX_RESULT:
+                result = f"{result[: _MAX_RESULT // 2]} {result[-_MAX_RESULT // 2 :]}"
+            done += (step.name, *given, step.error, result)
+    return turn.prompt, "\n".join(said), "\n".join(done)
+
+
+def match_query(query: str) -> str:
+    """`query` in FTS5's own language: all words, in any order; quoted ones as a phrase.
+
+    Empty when it holds no word.
+    """
+    terms = []
+    for phrase, word in _QUERY.findall(query):
+        for piece in [phrase] if phrase else _PIECE.findall(word):
+            if not any(c.isalnum() for c in piece):
+                continue
+            quoted = '"' + spaced(piece).strip().replace('"', '""') + '"'
+            wide = bool(_WIDE_CHARACTER.match(piece))
+            terms.append(quoted if phrase or wide else quoted + "*")
+    return " AND ".join(terms)
+
+
+def snippet_around(turn: Turn, query: str) -> Snippet:
+    """The first place in `turn` where a word of `query` stands, with its surroundings."""
+    words = [
+        piece
+        for phrase, word in _QUERY.findall(query)
+        for piece in ([phrase] if phrase else _PIECE.findall(word))
+        if any(c.isalnum() for c in piece)
+    ]
+    wanted = re.compile("|".join(re.escape(word) for word in words) or r"\Z", re.IGNORECASE)
+    for text in readable_texts(turn):
+        if found := wanted.search(text):
+            start, end = max(0, found.start() - _AROUND), found.end() + _AROUND
+            piece = " ".join(text[start:end].split())
+            marks = tuple(match.span() for match in wanted.finditer(piece) if match.group())
+            return Snippet(piece, marks)
+    return Snippet(" ".join(turn.prompt[: 2 * _AROUND].split()), ())
+
+
+# These name the session and its place; to change them would lose it.
+_NOT_REDACTED = frozenset({"host", "session", "source", "project", "parent"})
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What became of a session that was handed to the store."""
+
+    status: Literal["new", "grown", "unchanged", "empty", "forgotten", "poorer"]
+    """`poorer`: the same session is known from another file that says more."""
+    id: str = ""
+    turns: int = 0
+    redacted: dict[str, int] = {}
+
+
+class SessionRows:
+    """The rows behind a store, on its connection."""
+
+    def __init__(self, connection: sqlite3.Connection, rules: Rules) -> None:
+        self._connection = connection
+        self._rules = rules
+
+    def known(self) -> Known:
+        """What takes the secrets out of one session; it lasts as long as the writing does."""
+        return Known(self._rules)
+
+    def session(self, head: Head) -> tuple[int, bool]:
+        """The row of a session, made when there is none; and whether it was made."""
+        self._connection.execute(
+            "DELETE FROM forgotten WHERE host = ? AND session = ?", (head.host, head.session)
+        )
+        found = self._connection.execute(
+            "SELECT id FROM sessions WHERE host = ? AND session = ?", (head.host, head.session)
+        ).fetchone()
+        if found is not None:
+            return int(found["id"]), False
+        made = self._connection.execute(
+            "INSERT INTO sessions (host, session, project, source, stored, head)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (head.host, head.session, head.project, head.source, time.time(), b"{}"),
+        )
+        return int(made.lastrowid or 0), True
+
+    def add_turn(self, session: int, turn: Turn, known: Known) -> None:
+        turn, counts = known.redacted_turn(turn)
+        self._insert(session, turn, counts)
+
+    def _insert(self, session: int, turn: Turn, counts: dict[str, int]) -> None:
+        skills = tuple(dict.fromkeys(turn.skills))
+        row = self._connection.execute(
+            "INSERT INTO turns (session_id, number, has_prompt, skills, redacted, body)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                session,
+                turn.number,
+                bool(turn.prompt),
+                _json_text(skills),
+                _json_text(counts),
+                msgspec.json.encode(turn),
+            ),
+        ).lastrowid
+        self._connection.execute(
+            "INSERT INTO turns_text (rowid, prompt, said, done) VALUES (?, ?, ?, ?)",
+            (row, *indexed_texts(turn)),
+        )
+        self._connection.executemany(
+            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (
+                    row,
+                    place,
+                    call.name,
+                    call.kind,
+                    call.failed,
+                    call.error,
+                    call.duration,
+                )
+                for place, call in enumerate(turn.calls)
+            ),
+        )
+
+    def drop_turns(self, session: int, first: int, last: int = 2**62) -> None:
+        """Take the turns from `first` to `last` out of the table and out of the full text."""
+        rows = self._connection.execute(
+            "SELECT id, body FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
+            (session, first, last),
+        )
+        for row in rows:
+            self._connection.execute(
+                "INSERT INTO turns_text (turns_text, rowid, prompt, said, done)"
+                " VALUES ('delete', ?, ?, ?, ?)",
+                (row["id"], *indexed_texts(turn_of(row["body"]))),
+            )
+        self._connection.execute(
+            "DELETE FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
+            (session, first, last),
+        )
+
+    def _sweep(self, session: int, known: Known) -> None:
+        """Take out of the turns stored before what only a later turn told to be a secret."""
+        rows = self._connection.execute(
+            "SELECT number, redacted, body FROM turns WHERE session_id = ? AND number < ?",
+            (session, known.told_by),
+        ).fetchall()
+        struck = [(row, *known.struck(turn_of(row["body"]))) for row in rows]
+        struck = [(row, turn, counts) for row, turn, counts in struck if counts]
+        if not struck:
+            return
+        # Overwritten, not only let go of; and the full text keeps old words until it is merged.
+        (before,) = self._connection.execute("PRAGMA secure_delete").fetchone()
+        self._connection.execute("PRAGMA secure_delete = ON")
+        for row, turn, counts in struck:
+            self.drop_turns(session, row["number"], row["number"])
+            self._insert(session, turn, sum_counts([msgspec.json.decode(row["redacted"]), counts]))
+        self._connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
+        self._connection.execute(f"PRAGMA secure_delete = {int(before)}")
+
+    def summed(self, session: int, head: Head, new: bool, known: Known) -> Written:
+        """Bring the session's row up to date with its turns."""
+        self._sweep(session, known)
+        head, counts = redacted(head, known, _NOT_REDACTED)
+        self._connection.execute(
+            """
+            UPDATE sessions SET project = :project, source = :source, started = :started,
+              ended = :ended, head = :head, stored = :now,
+              turns = (SELECT count(*) FROM turns WHERE session_id = :id),
+              prompts = (SELECT coalesce(sum(has_prompt), 0) FROM turns WHERE session_id = :id),
+              calls = (SELECT count(*) FROM calls JOIN turns ON turn_id = turns.id
+                WHERE session_id = :id),
+              failures = (SELECT coalesce(sum(failed), 0) FROM calls JOIN turns
+                ON turn_id = turns.id WHERE session_id = :id)
+            WHERE id = :id
+            """,
+            {
+                "id": session,
+                "project": head.project,
+                "source": head.source,
+                "started": _seconds(head.started),
+                "ended": _seconds(head.ended),
+                "head": msgspec.json.encode(head),
+                "now": time.time(),
+            },
+        )
+        turns = self._connection.execute(
+            "SELECT turns FROM sessions WHERE id = ?", (session,)
+        ).fetchone()["turns"]
+        taken_out = sum_counts([counts, *(taken for _, taken in self.of_turns(session))])
+        return Written("new" if new else "grown", name_of(head), turns, taken_out)
+
+    def bookmark(self, source: Source) -> Bookmark | None:
+        row = self._connection.execute(
+            "SELECT bookmark FROM sources WHERE host = ? AND path = ? AND key = ?",
+            (source.host, source.path, source.key),
+        ).fetchone()
+        if row is None or row["bookmark"] is None:
+            return None
+        try:
+            return msgspec.json.decode(row["bookmark"], type=Bookmark)
+        except msgspec.MsgspecError:  # of another version: read anew
+            return None
+
+    def marked(
+        self, reading: Reading, session: int | None, written: Written, known: Known | None = None
+    ) -> Written:
+        """Remember where a later reading goes on; of a forgotten session, only that it was seen."""
+        mark = reading.bookmark
+        if mark is not None and session is None:
+            mark = Bookmark(0, 0, Head(mark.head.host), {}, mark.stamp, "")
+        elif mark is not None:
+            head, _ = redacted(mark.head, known or self.known(), _NOT_REDACTED)
+            mark = msgspec.structs.replace(mark, head=head)
+        source = reading.source
+        self._connection.execute(
+            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
+            (source.host, source.path, source.key, session, mark and msgspec.json.encode(mark)),
+        )
+        return written
+
+    def is_forgotten(self, head: Head) -> bool:
+        """Whether a session was forgotten, and does not come back."""
+        row = self._connection.execute(
+            "SELECT ended, by_user FROM forgotten WHERE host = ? AND session = ?",
+            (head.host, head.session),
+        ).fetchone()
+        if row is None:
+            return False
+        ended = _seconds(head.ended)
+        went_on = ended is not None and row["ended"] is not None and ended > row["ended"]
+        return bool(row["by_user"]) or not went_on
+
+    def forget(self, head: Head, *, by_user: bool) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO forgotten VALUES (?, ?, ?, ?)",
+            (head.host, head.session, _seconds(head.ended), by_user),
+        )
+
+    def of_turns(self, session: int) -> list[tuple[list[str], dict[str, int]]]:
+        """The skills of each turn, and what was redacted in it."""
+        rows = self._connection.execute(
+            "SELECT skills, redacted FROM turns WHERE session_id = ? ORDER BY number", (session,)
+        )
+        return [
+            (msgspec.json.decode(row["skills"]), msgspec.json.decode(row["redacted"]))
+            for row in rows
+        ]
+
+
+def turn_of(body: bytes) -> Turn:
+    return msgspec.json.decode(body, type=Turn)
+
+
+def name_of(head: Head) -> str:
+    return f"{head.host}:{head.session}"
+
+
+def sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """The sum of several counts."""
+    found: dict[str, int] = {}
+    for part in counts:
+        for rule, times in part.items():
+            found[rule] = found.get(rule, 0) + times
+    return found
+
+
+def _json_text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()

@@ -1,0 +1,181 @@
+"""The base of hosts that keep their sessions in an SQLite database, found and read by id.
+
+A session that changed is read anew: rows are updated in place, so there is no place to go on from.
+
+Owns the ways into a database of another program without disturbing it: read-only; a copy when its
+owner holds it locked, or when its write-ahead log cannot be used where it lies (a read-only disk).
+Nothing is ever written beside the original but what SQLite itself needs to share it.
+"""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote
+
+from tacit.base.paths import user_home
+from tacit.traces import host_folders
+from tacit.traces.host import Hooks, Source, plain_files
+
+if TYPE_CHECKING:
+    from tacit.traces.assembler import Assembler
+    from tacit.traces.host_folders import HostFolders
+
+
+WAIT_SECONDS = 1.0
+MAX_VALUE = 16 * 1024 * 1024
+"""Longer values are not fetched; the hosts' queries ask for their length first."""
+
+
+@contextmanager
+def open_foreign(path: str, passed: Callable[[str], None]) -> Iterator[sqlite3.Connection]:
+    """The database at `path`, for reading. Raises `OSError` or `sqlite3.Error`."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(2, "No such file or directory", path)
+    connection = _try_open(path, "mode=ro")
+    if connection is not None:
+        with _closing(connection):
+            yield connection
+        return
+    with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
+        passed("locked")
+        with _closing(_copied(path, folder)) as connection:
+            yield connection
+
+
+def _try_open(path: str, options: str) -> sqlite3.Connection | None:
+    """A connection that has read something, or None: many faults show only at the first read."""
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?{options}", uri=True, timeout=WAIT_SECONDS, isolation_level=None
+    )
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except UnicodeDecodeError:  # the error names a damaged table
+        connection.close()
+        return None
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if (error.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_NOTADB:
+            raise
+        return None
+    # What is not UTF-8 is shown as such, not raised.
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _copied(path: str, folder: str) -> sqlite3.Connection:
+    """A copy with its log or journal, opened for writing so that SQLite can recover it."""
+    copy = os.path.join(folder, "copy.db")
+    for suffix in ("", "-wal", "-journal"):
+        if os.path.isfile(path + suffix):
+            shutil.copyfile(path + suffix, copy + suffix)
+    connection = _try_open(copy, "mode=rw") or _try_open(copy, "immutable=1")
+    if connection is None:
+        raise sqlite3.DatabaseError(f"{path} cannot be read, nor a copy of it")
+    return connection
+
+
+@contextmanager
+def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    try:
+        yield connection
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("it says what is wrong in bytes that are no text") from error
+    finally:
+        connection.close()
+
+
+def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+    """The names of the columns of `table`; empty when there is no such table."""
+    return {row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+
+
+class SqliteHost:
+    """A subclass names the file and the query for its sessions, and reads one from a connection."""
+
+    name: str
+    title: str
+    tested = True
+    hooks = Hooks()
+    file: ClassVar[str]
+    """Where the database lies, below the user's home."""
+    listing: ClassVar[str]
+    """A query for the id and the time of change, in seconds, of every session, by time."""
+    version: ClassVar[str]
+    """A query for texts that change when the session `?` does."""
+
+    @property
+    def place(self) -> "HostFolders | None":
+        return next((place for place in host_folders.HOST_FOLDERS if place.host == self.name), None)
+
+    def rows(
+        self, connection: sqlite3.Connection, session: str, into: "Assembler"
+    ) -> Iterator[None]:
+        """Tell `into` what the session's rows say; yield after each message."""
+        raise NotImplementedError
+
+    def homes(self) -> list[str]:
+        home = os.path.dirname(self._file())
+        return [home] if os.path.isdir(home) else []
+
+    def find(self) -> Iterator[Source]:
+        if os.path.isfile(self._file()):
+            yield from self._listed(self._file())
+
+    def inside(self, path: str) -> Iterator[Source]:
+        if os.path.isdir(path):
+            wanted = os.path.basename(self.file)
+            found = [file for file in plain_files(path) if os.path.basename(file) == wanted]
+        else:
+            found = [path]
+        for file in found:
+            if _is_sqlite(file):
+                yield from self._listed(file)
+
+    def stamp(self, source: Source) -> str:
+        try:
+            with open_foreign(source.path, _ignore) as connection:
+                found = connection.execute(self.version, {"session": source.key}).fetchone()
+                return "" if found is None else ":".join(str(value) for value in found)
+        except (OSError, sqlite3.Error):
+            return ""
+
+    def fingerprint(self, source: Source, position: int) -> str:
+        return ""
+
+    def read(self, source: Source, start: int, into: "Assembler") -> Iterator[None]:
+        with open_foreign(source.path, into.passed) as connection:
+            try:
+                yield from self.rows(connection, source.key, into)
+            except (IndexError, KeyError, TypeError, ValueError):  # a column that is not there
+                into.passed("host-error")
+
+    def _file(self) -> str:
+        return host_folders.moved_folder(self.file, user_home())
+
+    def _listed(self, path: str) -> Iterator[Source]:
+        try:
+            with open_foreign(path, _ignore) as connection:
+                found = connection.execute(self.listing).fetchall()
+        except (OSError, sqlite3.Error):
+            return
+        for session, changed in found:
+            if isinstance(session, str):
+                modified = float(changed) if isinstance(changed, int | float) else 0.0
+                yield Source(self.name, path, session, 0, modified)
+
+
+def _is_sqlite(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
+
+
+def _ignore(reason: str) -> None:
+    """Nothing is counted while looking for sessions."""

@@ -1,0 +1,173 @@
+"""What a tool call means, whatever the host: its kind, our own tool like it, the skills it loads.
+
+Owns the one table of tool names. Names are matched without regard to case, and `_`, `-` and spaces
+are the same. Tools of MCP servers (`mcp__server__tool`) are `other`: their names promise nothing.
+A skill is loaded by a skill tool, or by showing its SKILL.md; which skills a session changed is
+`observations.py`'s.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tacit.traces import values
+from tacit.traces.trace import Kind
+
+
+class ToolNames(NamedTuple):
+    """One of our own tools, its kind, and what the hosts call theirs that does the same."""
+
+    ours: str
+    kind: Kind
+    names: tuple[str, ...]
+
+
+TOOL_NAMES: tuple[ToolNames, ...] = (
+    ToolNames("read_file", "read", (
+        "Read", "ReadFile", "read", "read_file", "read_many_files", "view", "view_file",
+        "view_image", "NotebookRead", "open_file", "open", "scroll_up", "scroll_down", "goto",
+    )),
+    ToolNames("write_file", "write", (
+        "Write", "WriteFile", "write", "write_file", "create", "create_file", "Delete",
+        "delete_file",
+    )),
+    ToolNames("edit_file", "edit", (
+        "Edit", "MultiEdit", "NotebookEdit", "edit", "multiedit", "replace", "edit_file",
+        "apply_patch", "patch", "StrReplace", "search_replace", "insert",
+        "edit_notebook", "reapply",
+    )),
+    ToolNames("run_command", "shell", (
+        "Bash", "BashOutput", "KillBash", "KillShell", "TaskOutput", "Monitor", "bash", "read_bash",
+        "write_bash", "stop_bash", "list_bash", "Shell", "shell", "shell_command", "local_shell",
+        "local_shell_call", "exec_command", "write_stdin", "unified_exec", "run_shell_command",
+        "run_terminal_cmd", "run_command", "execute_bash", "terminal", "process", "execute_code",
+        "execute_ipython_cell", "powershell", "read_powershell", "write_powershell",
+        "stop_powershell", "read_terminal", "close_terminal",
+    )),
+    ToolNames("search_files", "search", (
+        "Grep", "grep", "grep_search", "grep_files", "search_file_content", "search_files", "rg",
+        "codebase_search", "SemanticSearch", "codesearch", "lsp", "LSP", "search_dir",
+        "search_file",
+    )),
+    ToolNames("glob_files", "search", (
+        "Glob", "glob", "glob_files", "find", "find_file", "file_search", "glob_file_search",
+    )),
+    ToolNames("list_files", "search", (
+        "LS", "ls", "list", "list_dir", "list_directory", "list_files", "ListDirectory",
+    )),
+    ToolNames("fetch_page", "web", (
+        "WebFetch", "webfetch", "web_fetch", "fetch", "fetch_page", "web_extract", "open_page",
+    )),
+    ToolNames("search_web", "web", (
+        "WebSearch", "websearch", "web_search", "google_web_search", "search_web", "x_search",
+        "web_search_call",
+    )),
+    ToolNames("ask_user", "ask", (
+        "AskUserQuestion", "AskQuestion", "ask_user", "ask_user_question", "question", "clarify",
+        "request_user_input", "confirm_output",
+    )),
+    ToolNames("run_skill", "skill", (
+        "Skill", "skill", "activate_skill", "skill_view", "run_skill", "use_skill", "invoke_skill",
+    )),
+    ToolNames("manage_skill", "other", ("skill_manage", "manage_skill")),
+    ToolNames("search_sessions", "search", ("session_search", "search_sessions")),
+    ToolNames("list_skills", "other", ("skills_list", "list_skills")),
+    ToolNames("run_agent", "other", (
+        "Task", "Agent", "task", "agent", "delegate", "delegate_task", "delegate_to_agent",
+        "spawn_agent", "subagent", "codebase_investigator",
+    )),
+    ToolNames("keep_todos", "other", (
+        "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "todo", "todowrite",
+        "todoread", "todo_write", "write_todos", "update_todo", "update_plan", "task_tracker",
+    )),
+    ToolNames("remember", "other", ("save_memory", "store_memory", "memory", "remember")),
+)  # fmt: skip
+
+# Tools that do several things, told apart by their argument `command`.
+_EDITORS = {"strreplaceeditor", "strreplacebasededittool", "fileeditor", "editor"}
+_COMMANDS: dict[str, tuple[Kind, str]] = {
+    "view": ("read", "read_file"),
+    "create": ("write", "write_file"),
+    "str_replace": ("edit", "edit_file"),
+    "insert": ("edit", "edit_file"),
+    "undo_edit": ("edit", "edit_file"),
+    "edit": ("edit", "edit_file"),
+}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+_BY_NAME: dict[str, ToolNames] = {_plain(name): tool for tool in TOOL_NAMES for name in tool.names}
+_seen: dict[str, ToolNames | None] = {}  # each spelling is folded once
+
+
+def _names_of(name: str) -> ToolNames | None:
+    try:
+        return _seen[name]
+    except KeyError:
+        tool = _BY_NAME.get(_plain(name))
+        if len(_seen) < 4096:  # names come from files; a hostile one may hold any number
+            _seen[name] = tool
+        return tool
+
+
+def kind_of(name: str, arguments: Mapping[str, Any] | None = None) -> Kind:
+    """The common kind of the tool that a host calls `name`."""
+    if tool := _names_of(name):
+        return tool.kind
+    if _plain(name) in _EDITORS:
+        return _COMMANDS.get(str((arguments or {}).get("command", "")), ("edit", ""))[0]
+    if _plain(name).startswith("browser"):
+        return "web"
+    return "other"
+
+
+def our_tool(name: str, arguments: Mapping[str, Any] | None = None) -> str | None:
+    """What we call the tool that another host calls `name`; None when we have none like it."""
+    if tool := _names_of(name):
+        return tool.ours
+    if _plain(name) in _EDITORS:
+        return _COMMANDS.get(str((arguments or {}).get("command", "")), ("edit", "edit_file"))[1]
+    return None
+
+
+def is_delegation(name: str) -> bool:
+    """Whether a call of `name` hands work to another agent."""
+    tool = _names_of(name)
+    return tool is not None and tool.ours == "run_agent"
+
+
+_SKILL_FILE = re.compile(r"([^\s/\\\"'`=:;|&<>()]+)[/\\]SKILL\.md", re.IGNORECASE)
+# A command that shows a file; one that writes or lists a SKILL.md does not load the skill.
+_SHOWS = re.compile(r"^\s*(?:cat|sed|head|tail|less|more|bat|nl|type|get-content)\b[^>]*$", re.I)
+# A file in one of the folders that a skill may have beside its SKILL.md.
+_SUPPORT = re.compile(
+    r"[/\\]([^/\\\s]+)[/\\](?:scripts|references|assets|templates)[/\\][^\s]+$", re.IGNORECASE
+)
+_COMMAND_END = re.compile(r"&&|\|\||[;|\n]")
+
+
+def skills_loaded(kind: Kind, arguments: dict[str, Any]) -> Iterator[str]:
+    """The names of the skills that a call of this kind, with these arguments, loaded."""
+    if kind == "skill":
+        for key in ("skill", "name", "skill_name", "command"):
+            if name := values.string(arguments.get(key)).strip().strip("/"):
+                yield name[:200]
+                return
+    elif kind == "read":
+        for value in arguments.values():
+            if isinstance(value, str) and len(value) < 4000 and (m := _SKILL_FILE.search(value)):
+                yield m.group(1)
+    elif kind == "shell":
+        for key in ("command", "cmd", "input"):
+            for part in _COMMAND_END.split(values.text(arguments.get(key))[:4000]):
+                if _SHOWS.match(part):
+                    yield from _SKILL_FILE.findall(part)
+
+
+def skill_of_support_file(path: str) -> str:
+    """The skill whose support file lies at `path`; empty when it is no such file."""
+    found = _SUPPORT.search(path) if re.search(r"[/\\]skills?[/\\]", path) else None
+    return found.group(1) if found else ""

@@ -1,0 +1,253 @@
+"""`tacit setup`: a model is chosen, tried with one small request, and written to the settings.
+
+Which providers and servers there are is `agent/`'s table.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tacit.agent import models
+from tacit.agent.models import Choice
+from tacit.base import settings
+from tacit.base.config_file import set_values
+from tacit.base.display import fit, one_line, plain
+from tacit.base.errors import BadConfig, TacitError, Usage
+from tacit.base.paths import with_tilde
+from tacit.ui.cli import output
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+
+_CHECK_SECONDS = 60.0
+_CHECK_PROMPT = "Answer with the one word: ready"
+
+
+class ModelCheck(msgspec.Struct, frozen=True):
+    """How the try ended."""
+
+    works: bool
+    answer: str = ""
+    seconds: float = 0.0
+    why: str = ""
+    hint: str = ""
+
+
+def find_models() -> list[Choice]:
+    """What a key in the environment or a server on this machine offers, keys first."""
+    choices = [
+        Choice(work, "", f"{variable} is set")
+        for variable, work, _ in models.KEYS
+        if os.environ.get(variable)
+    ]
+    for title, url in models.LOCAL:
+        choices += [Choice(f"openai:{name}", url, title) for name in models.models_of(url)[:5]]
+    return list({(choice.name, choice.base_url): choice for choice in choices}.values())
+
+
+def check_model(choice: Choice, seconds: float = _CHECK_SECONDS) -> ModelCheck:
+    """Ask the model for one word. Never raises for what the provider does."""
+    if missing := models.missing_key(choice):
+        hint = f"in your shell's profile: export {missing}=…"
+        return ModelCheck(False, why=f"{missing} is not set", hint=hint)
+    try:
+        model = models.build(choice)
+    except TacitError as error:
+        return ModelCheck(False, why=error.message, hint=error.hint)
+    began = time.monotonic()
+    try:
+        answer = asyncio.run(_ask_one_word(model, seconds))
+    except TimeoutError:
+        why = f"no answer within {seconds:g} s"
+        return ModelCheck(
+            False, why=why, hint="a large local model may have to be loaded first; try again"
+        )
+    except Exception as error:
+        return _failed_check(error, choice)
+    return ModelCheck(True, answer.strip(), time.monotonic() - began)
+
+
+async def _ask_one_word(model: "Model", seconds: float) -> str:
+    from pydantic_ai.direct import model_request
+    from pydantic_ai.messages import ModelRequest
+
+    async with asyncio.timeout(seconds), model:
+        response = await model_request(model, [ModelRequest.user_text_prompt(_CHECK_PROMPT)])
+    return "".join(part.content for part in response.parts if part.part_kind == "text")
+
+
+def _failed_check(error: Exception, choice: Choice) -> ModelCheck:
+    """What went wrong, in words, and what to do about it."""
+    from tacit.agent.model_client import RequestFailed
+
+    fault = RequestFailed.of(error)
+    status = getattr(error, "status_code", None)
+    return ModelCheck(False, why=str(fault), hint=_advice_for(status, choice) or fault.hint)
+
+
+def _advice_for(status: int | None, choice: Choice) -> str:
+    where = choice.base_url or "the provider"
+    if status in (401, 403):
+        return "the key is wrong or may not use this model; check it on the provider's page"
+    if status == 404:
+        served = models.models_of(choice.base_url) if choice.base_url else []
+        if served:
+            return f"{where} offers: {', '.join(served[:5])}"
+        return "check the model's name, and that the address ends in /v1"
+    if status == 429:
+        return "the account is at its limit; wait, or see the provider's account page"
+    if status is None and choice.base_url:
+        return f"is the server running? {where} does not answer"
+    return ""
+
+
+_SETUP_EPILOG = """\b
+Examples:
+  tacit setup                                       asks, tests, writes
+  tacit setup --check                               tests what is set, writes nothing
+  tacit setup --model anthropic:claude-sonnet-4-5
+  tacit setup --base-url http://127.0.0.1:11434/v1 --model qwen3
+
+Keys are never written: they stay in the environment.
+"""
+
+MODEL_FAILED = 11
+_MOST_SERVED = 5
+
+
+class SetupReport(msgspec.Struct, frozen=True):
+    """What `--json` prints."""
+
+    model: str
+    base_url: str
+    works: bool
+    answer: str = ""
+    seconds: float = 0.0
+    why: str = ""
+    hint: str = ""
+    written: str = ""
+
+
+@click.command(epilog=_SETUP_EPILOG)
+@click.option("--model", default="", help="provider:model; asks for nothing.")
+@click.option("--base-url", default="", help="The address of a server of your own.")
+@click.option("--check", is_flag=True, help="Only test what is set.")
+@output.json_option
+def setup_command(model: str, base_url: str, check: bool, as_json: bool) -> int:
+    """Choose a model, and test it.
+
+    Looks for keys in the environment and for servers on this machine, sends one tiny request, and
+    writes the choice to your config.toml. Everything else in that file stays as it is.
+    """
+    if check or model or base_url:
+        return _set_directly(model, base_url, write=not check, as_json=as_json)
+    if as_json or not sys.stdin.isatty():
+        raise Usage("nobody is there to ask", "give --model (and --base-url), or --check")
+    choice = _ask_for_model()
+    return _try_and_keep(choice)
+
+
+def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> int:
+    set_now = settings.load_settings().settings.agent
+    # A model that is named leaves the address behind that was set for another.
+    url = base_url or (set_now.base_url if not model else "")
+    choice = models.find(model or ("" if base_url else set_now.model), url)
+    if choice is None:
+        raise _no_model(url)
+    outcome = check_model(choice)
+    written = _write_choice(choice) if write and outcome.works else ""
+    if as_json:
+        told = msgspec.structs.asdict(outcome)
+        output.write_json(SetupReport(choice.name, choice.base_url, written=written, **told))
+    else:
+        _write_check(choice, outcome)
+        if written:
+            _write_where_written(written, choice)
+    return 0 if outcome.works else MODEL_FAILED
+
+
+def _ask_for_model() -> models.Choice:
+    """Let the user choose among what was found, or name something else."""
+    found = find_models()
+    if found:
+        click.echo("Found:")
+        for number, choice in enumerate(found, start=1):
+            at = f" at {choice.base_url}" if choice.base_url else ""
+            click.echo(f"  {number}  {plain(choice.name)}{at}  ({choice.why})")
+        click.echo(f"  {len(found) + 1}  another model or another server")
+        chosen = click.prompt("Which one", type=click.IntRange(1, len(found) + 1), default=1)
+        if chosen <= len(found):
+            return found[chosen - 1]
+    else:
+        click.echo("No key was found in the environment, and no server answers on this machine.")
+        click.echo("To use a provider, set its key in your shell's profile, for example:")
+        for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+            click.echo(f"  export {variable}=…")
+        click.echo("For a model on this machine, start Ollama, LM Studio, llama.cpp or vLLM.")
+    return _ask_for_another()
+
+
+def _ask_for_another() -> models.Choice:
+    click.echo("An OpenAI-compatible server has an address; a provider has none.")
+    url = click.prompt("Address, or nothing", default="", show_default=False).strip()
+    served = models.models_of(url) if url else []
+    if served:
+        names = ", ".join(plain(name) for name in served[:_MOST_SERVED])
+        more = f" and {len(served) - _MOST_SERVED} more" if len(served) > _MOST_SERVED else ""
+        click.echo(f"It offers: {names}{more}")
+    name = click.prompt("Model (provider:model)", default=served[0] if served else None).strip()
+    choice = models.find(name, url)
+    assert choice is not None
+    return choice
+
+
+def _try_and_keep(choice: models.Choice) -> int:
+    click.echo(f"Asking {plain(choice.name)} for one word …")
+    outcome = check_model(choice)
+    _write_check(choice, outcome)
+    if not outcome.works and not click.confirm("Write it to the settings all the same?"):
+        return MODEL_FAILED
+    _write_where_written(_write_choice(choice), choice)
+    return 0 if outcome.works else MODEL_FAILED
+
+
+def _write_check(choice: models.Choice, outcome: ModelCheck) -> None:
+    if outcome.works:
+        answer = fit(one_line(outcome.answer), 60) or "(nothing)"
+        click.echo(f"{plain(choice.name)} answered in {outcome.seconds:.1f} s: {answer}")
+        return
+    mark = click.style("failed:", fg="red")
+    click.echo(f"{mark} {plain(choice.name)}: {one_line(outcome.why)}", err=True)
+    if outcome.hint:
+        click.echo(f"        {one_line(outcome.hint)}", err=True)
+
+
+def _write_choice(choice: models.Choice) -> str:
+    return set_values({"agent.model": choice.name, "agent.base_url": choice.base_url or None})
+
+
+def _write_where_written(path: str, choice: models.Choice) -> None:
+    click.echo(f"Written to {with_tilde(path)}. Start: tacit chat")
+    try:
+        loaded = settings.load_settings()
+    except TacitError:
+        return
+    for key, wanted in (("agent.model", choice.name), ("agent.base_url", choice.base_url)):
+        source = loaded.sources.get(key, "")
+        if source not in ("", path) and getattr(loaded.settings.agent, key[6:]) != wanted:
+            click.echo(f"note: {key} is overruled here by {with_tilde(source)}", err=True)
+
+
+def _no_model(url: str) -> BadConfig:
+    if url:
+        return BadConfig(f"no model is offered at {url}", "start the server, or name one: --model")
+    return BadConfig(
+        "no model: no key is set, and no local server answers",
+        "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start a local server",
+    )

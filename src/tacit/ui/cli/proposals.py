@@ -1,0 +1,193 @@
+"""`tacit inbox`, `accept` and `reject`: changes that wait for a person, and the answers to them."""
+
+import click
+
+from tacit.base.display import one_line, plain
+from tacit.base.errors import Usage
+from tacit.base.paths import with_tilde
+from tacit.base.settings import load_settings
+from tacit.changes.change import acting_as
+from tacit.changes.gate import Gate
+from tacit.changes.inbox import Proposal
+from tacit.learn import notices
+from tacit.learn.announcements import ask_to_go_unasked
+from tacit.learn.background.background_gate import approval_question, current_approval
+from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.user_shell import complete_proposal
+
+_INBOX_EPILOG = """\b
+Examples:
+  tacit inbox                        what waits
+  tacit inbox 7be0                   one of them, with its diff
+  tacit accept 7be0
+  tacit reject 7be0 --reason "too special"
+"""
+
+
+_MOST_NEWS = 20
+
+
+@click.command(epilog=_INBOX_EPILOG)
+@click.argument("proposal", required=False, shell_complete=complete_proposal)
+@click.option("--all", "everything", is_flag=True, help="Answered ones too.")
+@output.json_option
+def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
+    """Show the changes that wait for you, or one of them with its diff.
+
+    Below them stands what was learned since you last looked here, each with the command that shows
+    it and the command that takes it back.
+    """
+    gate, _ = user_gate.open_gate(everywhere=True)
+    if proposal:
+        return _write_proposal(gate, gate.inbox.get(proposal), as_json)
+    found = gate.inbox.all() if everything else gate.inbox.waiting()
+    if as_json:
+        output.write_json({"proposals": found, "notices": notices.pending("inbox")})
+        return 0
+    _write_proposals(found)
+    _write_news()
+    return 0
+
+
+def _write_proposals(found: list[Proposal]) -> None:
+    if not found:
+        click.echo("The inbox is empty.")
+        return
+    rows = [
+        (
+            p.id[-8:],
+            p.state,
+            one_line(p.change.skill),
+            p.change.actor,
+            one_line(p.change.reason or p.why.reason),
+        )
+        for p in found
+    ]
+    click.echo(output.table(("id", "state", "skill", "by", "why"), rows, ("state", "by")))
+    if any(p.state == "waiting" for p in found):
+        click.echo("\nSee one: tacit inbox ID · then: tacit accept ID, tacit reject ID")
+
+
+def _write_news() -> None:
+    """What happened since the inbox was looked at last, and the question that is open."""
+    told = notices.tell("inbox", most=_MOST_NEWS)
+    if told:
+        click.echo("\nSince you last looked here:")
+    for text in told:
+        click.echo(output.wrapped(f"- {text}"))
+    found = current_approval(load_settings().settings.learn)
+    if found.question:
+        click.echo("\n" + output.wrapped(approval_question(found.accepted)))
+
+
+def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
+    text = proposal_diff(gate, proposal)
+    if as_json:
+        output.write_json({"proposal": proposal, "diff": text})
+        return 0
+    change = proposal.change
+    click.echo(click.style(plain(change.skill), bold=True))
+    facts = {
+        "id": proposal.id,
+        "state": proposal.state,
+        "where": with_tilde(change.root),
+        "by": change.actor,
+        "why": one_line(change.reason),
+        "waits": one_line(proposal.why.reason),
+        "evidence": ", ".join(change.evidence),
+        "answer": one_line(proposal.answer),
+    }
+    for label, value in facts.items():
+        if value:
+            click.echo(f"{click.style(f'{label:<10}', dim=True)} {value}")
+    click.echo()
+    user_gate.write_diff(text)
+    if proposal.state == "waiting":
+        click.echo(f"\ntacit accept {proposal.id[-8:]} · tacit reject {proposal.id[-8:]}")
+    return 0
+
+
+def proposal_diff(gate: Gate, proposal: Proposal) -> str:
+    """What accepting would change, against what stands there now."""
+    preview = gate.preview(proposal.change)
+    if preview.refusal is None:
+        return preview.diff
+    return f"(it no longer fits: {preview.refusal.reason})\n{preview.diff}"
+
+
+_ACCEPT_EPILOG = """\b
+Examples:
+  tacit accept 7be0
+  tacit accept 7be0 91aa
+  tacit accept --all
+"""
+
+
+@click.command(epilog=_ACCEPT_EPILOG)
+@click.argument("proposals", nargs=-1, shell_complete=complete_proposal)
+@click.option("--all", "everything", is_flag=True, help="All that wait.")
+@output.json_option
+def accept_command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """Let changes from the inbox happen.
+
+    Each is checked again against what stands there now, and keeps who made it and why.
+    """
+    if bool(proposals) == everything:
+        raise Usage("say which to accept", "name proposals (see: tacit inbox), or --all")
+    gate, _ = user_gate.open_gate(everywhere=True)
+    chosen = gate.inbox.waiting() if everything else [gate.inbox.get(start) for start in proposals]
+    if not chosen and not as_json:
+        click.echo("The inbox is empty.")
+    worst = 0
+    verdicts = []
+    for proposal in chosen:
+        with acting_as("user"):
+            verdict = gate.accept(proposal)
+        verdicts.append(verdict)
+        if not as_json:
+            skill = proposal.change.skill
+            worst = max(worst, user_gate.write_verdict(verdict, f"Accepted: {skill}", as_json))
+            if verdict.offer:
+                user_gate.write_merged_offer(verdict)
+        elif verdict.refused:
+            worst = user_gate.REFUSED
+    notices.refresh()
+    if as_json:
+        output.write_json({"verdicts": verdicts})
+    elif asked := ask_to_go_unasked():
+        click.echo("\n" + output.wrapped(asked))
+    return worst
+
+
+_REJECT_EPILOG = """\b
+Examples:
+  tacit reject 7be0 --reason "we do this in CI"
+  tacit reject 7be0 --forget         it may be proposed again
+"""
+
+
+@click.command(epilog=_REJECT_EPILOG)
+@click.argument("proposal", shell_complete=complete_proposal)
+@click.option("--reason", default="", help="Why; it is remembered.")
+@click.option("--forget", is_flag=True, help="Let the same idea be proposed again.")
+@output.json_option
+def reject_command(proposal: str, reason: str, forget: bool, as_json: bool) -> int:
+    """Turn a change from the inbox down. The same idea does not come back.
+
+    With --forget, a proposal that was turned down earlier is struck from memory.
+    """
+    gate, _ = user_gate.open_gate()
+    found = gate.inbox.get(proposal)
+    if forget:
+        gate.inbox.forget(found)
+    elif found.state != "waiting":
+        raise Usage(f"{found.id} was {found.state} already", "see: tacit inbox --all")
+    else:
+        gate.reject(found, reason)
+    notices.refresh()
+    state = "forgotten" if forget else "rejected"
+    if as_json:
+        output.write_json({"proposal": found.id, "state": state})
+    else:
+        click.echo(f"{state.capitalize()}: {found.change.skill}")
+    return 0

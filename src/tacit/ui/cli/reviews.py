@@ -1,0 +1,370 @@
+"""`tacit learn`: sessions reviewed now, with a model or by counting.
+
+Owns the choice of sessions, the estimate and the question before, the progress, and the report
+of results and cost. The review itself is `learn/`'s.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from tacit.agent import budget
+from tacit.agent.budget import Spent
+from tacit.base.clock import parse_since
+from tacit.base.display import amount, counted, dollars, fit, one_line, plain
+from tacit.base.errors import Refused, TacitError, Usage
+from tacit.base.settings import LearnSettings, Settings, load_settings
+from tacit.learn import announcements
+from tacit.learn.drafts import COUNTING, ProposedDraft, draft_sessions
+from tacit.learn.ledger import Ledger
+from tacit.learn.review.review_triggers import (
+    ChosenSessions,
+    ReviewCandidate,
+    choose_sessions,
+    named_sessions,
+)
+from tacit.traces.store import Store, Stored
+from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.user_shell import complete_host, complete_session
+from tacit.work import host_links
+from tacit.work.intake import sources, take_in
+
+if TYPE_CHECKING:
+    from tacit.learn.review.review_batch import Estimate, ReviewResult
+
+
+INTERRUPTED = 130
+_MANY_TOKENS = 1_000_000
+"""Of a model without a known price, tokens above which it is asked first."""
+_OUTCOME_COLOURS = {"created": "green", "edited": "green", "applied": "green", "proposed": "cyan"}
+_OUTCOME_COLOURS |= {"failed": "red", "refused": "yellow", "would change": "cyan"}
+
+
+def review_with_model(
+    store: Store, found: list[Stored], settings: Settings, model: str, options: "LearnOptions"
+) -> int:
+    """Look at sessions with a model; the exit code."""
+    from tacit.learn.review import review_batch
+
+    chosen = (
+        named_sessions(store, found[: options.most], settings)
+        if options.names_sessions
+        else choose_sessions(store, found, settings, again=options.again, most=options.most)
+    )
+    if not chosen.candidates:
+        _write_nothing(chosen, options)
+        return 0
+    if refusal := budget.refusal_today(settings.learn):
+        limits = settings.learn
+        more = budget.allow_more(refusal, limits.daily_money, limits.daily_tokens)
+        hint = f"it goes on tomorrow; or allow more: {more}"
+        raise Refused(refusal, hint)
+    guess = review_batch.estimate_reviews(store, chosen.candidates, settings, model)
+    _confirm_cost(guess, settings.learn, options)
+
+    def look(candidate: ReviewCandidate) -> "ReviewResult":
+        if options.dry_run:
+            return review_batch.rehearse_now(candidate, store, settings)
+        return review_batch.review_now(candidate, model=options.model)
+
+    results, stopped = _review_each(chosen, look, settings.learn, hidden=options.as_json)
+    if options.as_json:
+        output.write_json(_json_report(chosen, results, guess, model, stopped))
+    else:
+        _write_results(chosen, results, stopped)
+    return INTERRUPTED if stopped == "interrupted" else 0
+
+
+def _confirm_cost(guess: "Estimate", learn: LearnSettings, options: "LearnOptions") -> None:
+    """Say what it is likely to cost, and, where that is much, ask. Raises `Abort` at a no."""
+    text = f"{counted(guess.sessions, 'session')} to look at: {guess.shown()}."
+    much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > learn.confirm_above
+    if not options.as_json:
+        click.echo(output.wrapped(text), err=not sys.stdout.isatty())
+    if not much or options.yes:
+        return
+    if not sys.stdin.isatty():
+        raise Usage(text.removesuffix("."), "go on all the same: --yes; or fewer sessions: -n 5")
+    click.confirm("Go on?", abort=True, err=True)
+
+
+def _review_each(
+    chosen: ChosenSessions,
+    look: "Callable[[ReviewCandidate], ReviewResult]",
+    learn: LearnSettings,
+    *,
+    hidden: bool,
+) -> "tuple[list[ReviewResult], str]":
+    """Look at each in turn; the results, and why it was stopped before the end."""
+    results: list[ReviewResult] = []
+    with _progress_bar(len(chosen.candidates), hidden=hidden) as tell:
+        for candidate in chosen.candidates:
+            tell(results, _session_label(candidate.stored))
+            try:
+                results.append(look(candidate))
+            except KeyboardInterrupt:
+                return results, "interrupted"
+            if len(results) < len(chosen.candidates) and (why := budget.refusal_today(learn)):
+                return results, why
+    return results, ""
+
+
+@contextmanager
+def _progress_bar(
+    whole: int, *, hidden: bool
+) -> "Iterator[Callable[[list[ReviewResult], str], None]]":
+    """A bar on the terminal: how far, on what, and what it cost so far."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda results, name: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(
+        *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    ) as progress:
+        task = progress.add_task("", total=whole)
+
+        def tell(results: "list[ReviewResult]", name: str) -> None:
+            spent = budget.sum_spent(result.spent for result in results)
+            cost = f" · {dollars(spent.money)} so far" if spent.money else ""
+            progress.update(task, completed=len(results), description=f"{name}{cost}")
+
+        yield tell
+
+
+def _json_report(
+    chosen: ChosenSessions,
+    results: "list[ReviewResult]",
+    guess: "Estimate",
+    model: str,
+    stopped: str,
+) -> dict[str, object]:
+    return {
+        "sessions": len(results),
+        "drafts": [],
+        "model": model,
+        "estimate": guess,
+        "looked": results,
+        "spent": budget.sum_spent(result.spent for result in results),
+        "passed": chosen.passed,
+        "left": chosen.left + len(chosen.candidates) - len(results),
+        "stopped": stopped,
+    }
+
+
+def _write_results(chosen: ChosenSessions, results: "list[ReviewResult]", stopped: str) -> None:
+    by_id = {candidate.stored.id: candidate.stored for candidate in chosen.candidates}
+    for result in results:
+        _write_result(result, by_id[result.session])
+    whole = budget.sum_spent(result.spent for result in results)
+    click.echo(f"\n{counted(len(results), 'session')} looked at. It cost {_shown_cost(whole)}.")
+    left = chosen.left + len(chosen.candidates) - len(results)
+    if stopped:
+        why = (
+            "Stopped; what was done is kept."
+            if stopped == "interrupted"
+            else f"Stopped: {stopped}."
+        )
+        click.echo(output.wrapped(why))
+    if left:
+        click.echo(f"{counted(left, 'session')} more: tacit learn")
+    _write_skipped(chosen.passed)
+
+
+def _write_result(result: "ReviewResult", stored: Stored) -> None:
+    mark = click.style(f"{result.outcome:<9}", fg=_OUTCOME_COLOURS.get(result.outcome), bold=True)
+    cost = f"  {_shown_cost(result.spent)}" if result.spent.requests else ""
+    click.echo(f"\n{mark} {_session_label(stored)}{cost}")
+    click.echo(output.wrapped(f"    {one_line(result.reason)}"))
+    for change in result.changes:
+        short = change[-8:]
+        if result.outcome == "proposed":
+            click.echo(f"    waits for you: tacit inbox {short} · tacit accept {short}")
+        else:
+            click.echo(f"    see: tacit diff {short} · undo: tacit undo {short}")
+    for would in result.would:
+        waits = f" (would wait: {one_line(would.waits)})" if would.waits else ""
+        click.echo(f"    {click.style(plain(would.skill), bold=True)}{waits}")
+        user_gate.write_diff(would.diff)
+
+
+def _write_nothing(chosen: ChosenSessions, options: "LearnOptions") -> None:
+    if options.as_json:
+        empty = {"sessions": 0, "drafts": [], "looked": [], "passed": chosen.passed, "left": 0}
+        output.write_json(empty)
+        return
+    click.echo("Nothing new to learn from. See: tacit sessions")
+    _write_skipped(chosen.passed)
+
+
+def _write_skipped(passed: Mapping[str, int]) -> None:
+    if passed:
+        parts = ", ".join(f"{count:,} {word}" for word, count in sorted(passed.items()))
+        click.echo(click.style(f"passed over: {parts} (by name they are looked at)", dim=True))
+
+
+def write_drafts(done: list[ProposedDraft], looked_at: int, dry_run: bool, why: str) -> None:
+    """What counting came to."""
+    if not looked_at:
+        click.echo("Nothing new to learn from. See: tacit sessions")
+        return
+    click.echo(f"{counted(looked_at, 'session')} looked at, without a model.")
+    if not done:
+        click.echo("Nothing was mended, put right or repeated that a skill could keep.")
+    for proposed in done:
+        if dry_run:
+            click.echo(f"\n{plain(proposed.draft.text)}")
+            continue
+        verdict = proposed.verdict
+        assert verdict is not None
+        name = click.style(proposed.draft.name, bold=True)
+        click.echo(f"\n{name}  {one_line(proposed.draft.reason)}")
+        if verdict.outcome == "proposed":
+            click.echo(f"    a draft; it waits for you: tacit inbox {verdict.change[-8:]}")
+        else:
+            click.echo(f"    {one_line(verdict.explain())}")
+    if why:
+        click.echo(click.style(f"\n{output.wrapped(why)}", dim=True))
+
+
+def _session_label(stored: Stored) -> str:
+    title = fit(one_line(stored.head.title), 40)
+    return f"{one_line(stored.head.host)} {one_line(stored.head.session)[:12]}  {title}".rstrip()
+
+
+def _shown_cost(spent: Spent) -> str:
+    requests = counted(spent.requests, "request")
+    return f"{spent.shown()} ({requests}, {amount(spent.tokens)} tokens)"
+
+
+_LEARN_EPILOG = """\b
+Examples:
+  tacit learn                        new sessions of all agents, the newest 20
+  tacit learn b4a27079               one session
+  tacit learn ~/transcripts/         sessions in a file or a folder
+  tacit learn --host codex --since 30d
+  tacit learn --dry-run              show what would be done; nothing is changed
+  tacit learn --no-model             by counting only, which costs nothing
+"""
+
+
+class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    what: str
+    host: str
+    since: str
+    most: int
+    again: bool
+    model: str
+    no_model: bool
+    dry_run: bool
+    yes: bool
+    as_json: bool
+
+    @property
+    def is_path(self) -> bool:
+        return bool(self.what) and (os.sep in self.what or os.path.exists(self.what))
+
+    @property
+    def names_sessions(self) -> bool:
+        """Whether sessions are named, by id or by file, rather than a folder to look through."""
+        return bool(self.what) and (not self.is_path or os.path.isfile(self.what))
+
+
+@click.command(epilog=_LEARN_EPILOG)
+@click.argument("what", default="", metavar="[SESSION|PATH]", shell_complete=complete_session)
+@click.option("--host", default="", shell_complete=complete_host, help="Only this agent's.")
+@click.option("--since", default="", help="Only sessions since: 30d, a date.")
+@click.option("-n", "--most", type=click.IntRange(1), default=20, help="Sessions at most.")
+@click.option("--again", is_flag=True, help="Also sessions that were looked at before.")
+@click.option("--model", default="", help="Another model for this run, as provider:model.")
+@click.option("--no-model", is_flag=True, help="By counting only: drafts for the inbox.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; show what would be done.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask, whatever it may cost.")
+@output.json_option
+def learn_command(**given: Any) -> int:
+    """Learn from what agents did.
+
+    With a model, a reviewer of its own reads each session in short form; what it makes passes the
+    gate and, by `learn.approval`, lands or waits for you. Before, it is said what that is likely to
+    cost; after, what it cost. Ctrl-C keeps what is done.
+
+    Without a model, by counting: a command that failed and then worked, what you put right,
+    commands that recur in the same order. That makes drafts, which wait in the inbox.
+    """
+    options = LearnOptions(**given)
+    if options.model and options.no_model:
+        raise Usage("--model and --no-model exclude each other", "leave one of them out")
+    flags = {"agent.background": options.model} if options.model else {}
+    settings = load_settings(flags=flags).settings
+    host_links.listen()
+    # Where nobody may be watching, what lands is told later as well.
+    watched = sys.stdout.isatty()
+    with Store.open() as store, nullcontext() if watched else announcements.listening():
+        found = _sessions_to_review(store, options)
+        model, why = ("", "") if options.no_model else _reviewer_model(settings)
+        if model:
+            return review_with_model(store, found, settings, model, options)
+        return _by_counting(store, found, options, why)
+
+
+def _reviewer_model(settings: Settings) -> tuple[str, str]:
+    """The model for reviews, or why there is none."""
+    from importlib.util import find_spec
+
+    from tacit.learn.background.child_process import choose_background_model
+
+    if find_spec("pydantic_ai") is None:
+        return "", "no model can be asked: pip install 'tacit[agent]'"
+    try:
+        return choose_background_model(settings.agent).name, ""
+    except TacitError as error:
+        return "", f"{error.message}; {error.hint}"
+
+
+def _sessions_to_review(store: Store, options: LearnOptions) -> list[Stored]:
+    """What was asked for, newest first; sessions that are new are taken in before."""
+    if options.is_path:
+        return _sessions_in_path(store, options)
+    if options.what:
+        return [store.find(options.what)]
+    _take_in_new(store, options.host, options.as_json)
+    moment = parse_since(options.since) if options.since else None
+    return store.sessions(host=options.host, since=moment, limit=10_000)
+
+
+def _sessions_in_path(store: Store, options: LearnOptions) -> list[Stored]:
+    found = _take_in_new(store, options.what, options.as_json)
+    moment = parse_since(options.since) if options.since else None
+    every = store.sessions(host=options.host, since=moment, limit=100_000)
+    return [stored for stored in every if stored.head.source in found]
+
+
+def _take_in_new(store: Store, what: str, quiet: bool) -> set[str]:
+    found = sources(what)
+    hidden = quiet or not sys.stderr.isatty()
+    with click.progressbar(
+        length=len(found), label="reading sessions", file=sys.stderr, hidden=hidden
+    ) as bar:
+        take_in(store, found, lambda source: bar.update(1))
+    return {source.path for source in found}
+
+
+def _by_counting(store: Store, found: list[Stored], options: LearnOptions, why: str) -> int:
+    ledger = Ledger(store.connection)
+    named = bool(options.what)
+    chosen = [s for s in found if named or options.again or ledger.is_new(s, COUNTING)]
+    done = draft_sessions(store, ledger, chosen, dry_run=options.dry_run)
+    if options.as_json:
+        output.write_json({"sessions": len(chosen), "drafts": done, "model": ""})
+        return 0
+    write_drafts(done, len(chosen), options.dry_run, why)
+    return 0

@@ -1,0 +1,463 @@
+"""Commands that change a skill: `new`, `edit`, `archive`, `restore`, `rm`, `pin`, `share`.
+
+Each builds one change and hands it to the gate by `user_gate`, which also prints what became of
+it.
+"""
+
+import difflib
+import os
+import re
+import shlex
+import sys
+
+import click
+
+from tacit.base import trust
+from tacit.base.display import one_line
+from tacit.base.errors import NotFound, Refused, Usage
+from tacit.base.paths import with_tilde
+from tacit.changes import git_exclude
+from tacit.changes.change import (
+    SKILL_FILE,
+    Archive,
+    Create,
+    Delete,
+    Files,
+    Pin,
+    RemoveFile,
+    Rename,
+    Restore,
+    Rewrite,
+    Unpin,
+    Verdict,
+    WriteFile,
+    bytes_of,
+    executable_paths,
+)
+from tacit.changes.gate import Gate
+from tacit.changes.journal import Site
+from tacit.changes.stage import ARCHIVE
+from tacit.skills.skill import MAX_NAME, name_faults, suggest_name
+from tacit.skills.skill_file import SKILL_FILE_NAMES
+from tacit.skills.skill_search import Search
+from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.search_results import indexing_progress
+from tacit.ui.cli.user_shell import complete_skill
+
+_NEW_EPILOG = """\b
+Examples:
+  tacit new standup-notes                        opens your editor on a template
+  tacit new standup-notes -d "Notes for the daily stand-up. Use in the morning." --body "1. …"
+  tacit new release --project --from draft.md    a whole SKILL.md, or only its body
+  tacit new release --from ./folder              a folder with support files
+"""
+_TEMPLATE = """---
+name: {name}
+description: {description}
+---
+
+{body}
+"""
+_BODY = """1. The first step, as a command to the agent.
+2. The next one.
+"""
+_SAFE = re.compile(r"[A-Za-z][^:#\\\"'`&*!|>%@{}\[\],=<~]*")
+"""Texts that YAML takes for themselves; all others are put in quotes."""
+
+
+@click.command(epilog=_NEW_EPILOG)
+@click.argument("name")
+@click.option("-d", "--description", default="", help="What it does and when to use it.")
+@click.option("--body", default="", help="The instructions.")
+@click.option("--from", "source", help="A SKILL.md, a body, a folder, or '-' for standard input.")
+@click.option("--project", is_flag=True, help="In this project, not in your own skills.")
+@click.option("--reason", default="", help="Why, for the history.")
+@click.option("--override", multiple=True, help="Set a rule of the scan aside, on record.")
+@output.json_option
+def new_command(
+    name: str,
+    description: str,
+    body: str,
+    source: str | None,
+    project: bool,
+    reason: str,
+    override: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Make a skill.
+
+    Without --body or --from, your editor opens on a template. The skill passes the same checks as
+    every change: the open standard, a scan for secrets and planted instructions, size, and whether
+    it repeats a skill that is there.
+    """
+    if "name-form" not in override:
+        _check_name(name)
+    gate, library = user_gate.open_gate()
+    place = user_gate.place_for_new(project)
+    folder = os.path.join(place.root, name)
+    if not (body or source) and os.path.lexists(folder):  # said before a text is written
+        raise Refused(f"there is already a '{name}' in {place.root}", f"tacit edit {name}")
+    files = _new_files(name, description, body, source)
+    with indexing_progress() as progress:
+        if progress is not None:  # a new skill is compared with all others: the first time takes
+            Search(library, progress)
+    verdict = user_gate.propose(
+        gate, place.root, name, Create(files), reason=reason, overrides=override
+    )
+    code = user_gate.write_verdict(
+        verdict, f"Made {name} in {with_tilde(folder)}", as_json, can_override=True
+    )
+    if verdict.applied and project and not as_json and not trust.is_trusted(place.project):
+        click.echo("This project is not trusted yet, so its skills are not loaded: tacit trust")
+    if verdict.refused and not (source and source != "-"):  # a file is still where it was
+        kept = user_gate.keep_refused_text(files[SKILL_FILE], name)
+        where = " --project" if project else ""
+        click.echo(f"Your text is kept: tacit new {name}{where} --from {kept}", err=True)
+    return code
+
+
+def _check_name(name: str) -> None:
+    """Said at once, so that nobody writes a text for a name that cannot be."""
+    wrong = name_faults(name) if name else ["is empty"]
+    if len(name) > MAX_NAME:
+        wrong.append(f"has {len(name)} characters, {MAX_NAME} at most")
+    if wrong:
+        shown = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
+        raise Refused(
+            f"'{shown}' cannot name a skill [name-form]: it {', and '.join(wrong)}",
+            f"tacit new {suggest_name(name)}",
+        )
+
+
+def _new_files(name: str, description: str, body: str, source: str | None) -> dict[str, bytes]:
+    if source and os.path.isdir(source):
+        return _files_in(source)
+    if source:
+        text = user_gate.decode_text(user_gate.read_text_source(source), source)
+        whole = re.match(r"---[ \t]*\r?\n", text)
+        return {SKILL_FILE: (text if whole else _skill_text(name, description, text)).encode()}
+    if body:
+        return {SKILL_FILE: _encoded(_skill_text(name, description, body))}
+    about = yaml_scalar(description or "What it does. Use when …")
+    if not user_gate.can_edit():
+        raise Usage("a skill needs a text", f"tacit new {name} --description … --body …")
+    edited = user_gate.edit_text(_TEMPLATE.format(name=name, description=about, body=_BODY))
+    if edited is None:
+        raise Usage("nothing was written, so nothing was made", "save a text in the editor")
+    return {SKILL_FILE: edited.encode()}
+
+
+def _skill_text(name: str, description: str, body: str) -> str:
+    if not description.strip():
+        raise Usage("a skill needs a description", 'say when to use it: --description "…"')
+    return _TEMPLATE.format(name=name, description=yaml_scalar(description), body=body.strip("\n"))
+
+
+def yaml_scalar(text: str) -> str:
+    """`text` on one line, as YAML reads it back word for word."""
+    text = " ".join(text.split())
+    word = text.lower() in ("yes", "no", "on", "off", "true", "false", "null", "y", "n")
+    if _SAFE.fullmatch(text) and not word and "---" not in text:
+        return text
+    if "---" in text:  # some readers look for the end of the head before they read YAML
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + text.replace("---", "\\x2d\\x2d\\x2d") + '"'
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _encoded(text: str) -> bytes:
+    """What came from the command line; bytes that are no text are shown as such, not kept."""
+    return text.encode("utf-8", "replace")
+
+
+def _files_in(source: str) -> dict[str, bytes]:
+    files = {}
+    for here, folders, names in os.walk(source):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for file in sorted(names):
+            path = os.path.join(here, file)
+            if os.path.isfile(path) and not os.path.islink(path):
+                files[os.path.relpath(path, source)] = user_gate.read_text_source(path)
+    if SKILL_FILE not in files:
+        raise Usage(f"there is no {SKILL_FILE} in {source}", "name a folder with one")
+    return files
+
+
+_EDIT_EPILOG = """\b
+Examples:
+  tacit edit db-migration                          SKILL.md in your editor
+  tacit edit db-migration --file references/checklist.md
+  tacit edit db-migration --from better.md         the new text from a file, or '-'
+  tacit edit db-migration --file old.txt --remove
+  tacit edit db-migration --rename schema-change
+"""
+
+_CONFLICT_MARKS = re.compile(rb"^<{7} as it is now\r?$[\s\S]*^>{7} ", re.MULTILINE)
+"""A conflict as Tacit writes it; other marks may be what a skill speaks of."""
+
+
+@click.command(epilog=_EDIT_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("--file", "path", default=SKILL_FILE, help="The file in the skill's folder.")
+@click.option("--from", "source", help="Take the text from this file ('-': standard input).")
+@click.option("--remove", is_flag=True, help="Remove the support file named by --file.")
+@click.option("--rename", "new_name", help="Give the skill another name.")
+@click.option("--reason", default="", help="Why, for the history.")
+@click.option("--override", multiple=True, help="Set a rule of the scan aside, on record.")
+@output.json_option
+def edit_command(
+    name: str,
+    path: str,
+    source: str | None,
+    remove: bool,
+    new_name: str | None,
+    reason: str,
+    override: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Change a skill: its text, a support file, or its name.
+
+    Your editor opens ($VISUAL, $EDITOR); what you save passes the checks that every change passes.
+    A text that is refused is kept, and the message says where. Editing a skill that ships with
+    Tacit makes a copy of your own.
+    """
+    if bool(new_name) + remove + bool(source) > 1:
+        raise Usage("one thing at a time", "--from, --remove or --rename")
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_live_target(gate, library, name)
+    about = {"reason": reason, "overrides": override}
+    if new_name:
+        verdict = user_gate.propose(gate, target.root, target.skill, Rename(new_name), **about)
+        return user_gate.write_verdict(verdict, f"Renamed {name} to {new_name}", as_json)
+    if remove:
+        if path == SKILL_FILE:
+            raise Usage("SKILL.md cannot be removed by itself", f"the whole skill: tacit rm {name}")
+        verdict = user_gate.propose(gate, target.root, target.skill, RemoveFile(path), **about)
+        return user_gate.write_verdict(verdict, f"Removed {path} from {name}", as_json)
+    standing = gate.look(target.skill, target.root)
+    files = standing.contents.files
+    if path == SKILL_FILE:
+        path = next((known for known in SKILL_FILE_NAMES if known in files), path)
+    after = _edited_data(files, path, source)
+    if after is None:
+        if as_json:
+            output.write_json({"outcome": "unchanged", "skill": target.skill})
+        else:
+            click.echo("Nothing was changed.", err=True)
+        return 0
+    if _CONFLICT_MARKS.search(after):
+        raise Refused("the text still has the marks of a conflict", "choose a side, take them out")
+    base = standing.head.id if standing.head else ""
+    operation: Rewrite | WriteFile = WriteFile(path, after, path in executable_paths(files))
+    if path in SKILL_FILE_NAMES:
+        operation = Rewrite(bytes_of(files) | {path: after}, executable_paths(files))
+    verdict = user_gate.propose(gate, target.root, target.skill, operation, base=base, **about)
+    code = user_gate.write_verdict(verdict, f"Changed {name}", as_json, can_override=True)
+    if verdict.refused:
+        _keep_refused(verdict, after, name, path, source, as_json)
+    return code
+
+
+def _edited_data(files: Files, path: str, source: str | None) -> bytes | None:
+    """What the file is to be; None where that is what it is."""
+    if path in files and files[path].kind == "link":
+        raise Usage(f"{path} is a link", "edit the file that it leads to")
+    before = files[path].data if path in files else b""
+    if source:
+        after = user_gate.read_text_source(source)
+        if path in SKILL_FILE_NAMES:
+            user_gate.decode_text(after, source)  # raises where it is none
+        return after if after != before or path not in files else None
+    edited = user_gate.edit_text(user_gate.decode_text(before, path))
+    return edited.encode() if edited is not None else None
+
+
+def _keep_refused(
+    verdict: Verdict, after: bytes, name: str, path: str, source: str | None, as_json: bool
+) -> None:
+    """Lose nothing of what was refused: neither the user's text nor the merged one."""
+    if verdict.offer and not as_json:
+        user_gate.write_merged_offer(verdict)
+    if source and source != "-":
+        return  # the file is still where it was
+    own = "" if path in SKILL_FILE_NAMES else f" --file {shlex.quote(path)}"
+    kept = user_gate.keep_refused_text(after, name if not own else f"{name} {path}")
+    click.echo(f"Your text is kept: tacit edit {name}{own} --from {kept}", err=True)
+
+
+_ARCHIVE_EPILOG = """\b
+Examples:
+  tacit archive old-release
+  tacit archive old-release --reason "replaced by release"
+"""
+
+
+@click.command(epilog=_ARCHIVE_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("--reason", default="", help="Why, for the history.")
+@output.json_option
+def archive_command(name: str, reason: str, as_json: bool) -> int:
+    """Take a skill out of use; it can be brought back.
+
+    The folder moves to `.archive`, where no agent looks. Its history stays.
+    """
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_live_target(gate, library, name)
+    verdict = user_gate.propose(gate, target.root, target.skill, Archive(), reason=reason)
+    return user_gate.write_verdict(verdict, f"Archived {name}", as_json)
+
+
+_RESTORE_EPILOG = """\b
+Examples:
+  tacit restore                      what is archived
+  tacit restore old-release
+"""
+
+
+@click.command(epilog=_RESTORE_EPILOG)
+@click.argument("name", required=False)
+@click.option("--reason", default="", help="Why, for the history.")
+@output.json_option
+def restore_command(name: str | None, reason: str, as_json: bool) -> int:
+    """Bring an archived skill back; without a name, list what is archived.
+
+    NAME is the name that it had when it was archived.
+    """
+    gate, _ = user_gate.open_gate()
+    archived = _archived(gate)
+    if not name:
+        return _list_archived(archived, as_json)
+    for site, key in archived:
+        if name in (key, key.split("~", 1)[0].replace("%2f", "/")):
+            verdict = user_gate.propose(gate, site.place.root, name, Restore(), reason=reason)
+            return user_gate.write_verdict(verdict, f"Restored {name}", as_json)
+    near = difflib.get_close_matches(name, [key for _, key in archived], 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "see what is: tacit restore"
+    raise NotFound(f"no archived skill is called '{name}'", hint)
+
+
+def _archived(gate: Gate) -> list[tuple[Site, str]]:
+    """Every archived folder that can be reached from here."""
+    found = []
+    for site in gate.sites.values():
+        try:
+            names = os.listdir(os.path.join(site.real, ARCHIVE))
+        except OSError:
+            continue
+        found += [(site, name) for name in sorted(names) if not name.startswith(".")]
+    return found
+
+
+def _list_archived(archived: list[tuple[Site, str]], as_json: bool) -> int:
+    if as_json:
+        rows = [{"name": key, "root": site.place.root} for site, key in archived]
+        output.write_json({"archived": rows})
+    elif not archived:
+        click.echo("Nothing is archived.")
+    else:
+        rows_shown = [(one_line(key), with_tilde(site.place.root)) for site, key in archived]
+        click.echo(output.table(("archived", "where"), rows_shown))
+    return 0
+
+
+_RM_EPILOG = """\b
+Examples:
+  tacit rm old-release
+  tacit rm old-release --yes         without being asked
+
+To take it out of use and keep the folder: tacit archive old-release
+"""
+
+
+@click.command(epilog=_RM_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--reason", default="", help="Why, for the history.")
+@output.json_option
+def rm_command(name: str, yes: bool, reason: str, as_json: bool) -> int:
+    """Delete a skill. Its history stays, so that `tacit undo` brings it back."""
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_live_target(gate, library, name)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Refused(f"deleting '{name}' needs a yes", f"tacit rm {name} --yes")
+        click.confirm(f"Delete {name} from {user_gate.short_root(target.site)}?", abort=True)
+    verdict = user_gate.propose(gate, target.root, target.skill, Delete(), reason=reason)
+    return user_gate.write_verdict(verdict, f"Deleted {name}", as_json)
+
+
+_PIN_EPILOG = """\b
+Examples:
+  tacit pin db-migration
+"""
+
+
+@click.command(epilog=_PIN_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("--reason", default="", help="Why, for the history.")
+@output.json_option
+def pin_command(name: str, reason: str, as_json: bool) -> int:
+    """Let nobody but you change a skill.
+
+    Agents and background work leave a pinned skill alone; it also comes first in the catalogue.
+    """
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_live_target(gate, library, name)
+    verdict = user_gate.propose(gate, target.root, target.skill, Pin(), reason=reason)
+    return user_gate.write_verdict(verdict, f"Pinned {name}", as_json)
+
+
+_UNPIN_EPILOG = """\b
+Examples:
+  tacit unpin db-migration
+"""
+
+
+@click.command(epilog=_UNPIN_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("--reason", default="", help="Why, for the history.")
+@output.json_option
+def unpin_command(name: str, reason: str, as_json: bool) -> int:
+    """Let the usual rules hold for a skill again.
+
+    The opposite of `tacit pin`.
+    """
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_live_target(gate, library, name)
+    verdict = user_gate.propose(gate, target.root, target.skill, Unpin(), reason=reason)
+    return user_gate.write_verdict(verdict, f"Unpinned {name}", as_json)
+
+
+_SHARE_EPILOG = """\b
+Examples:
+  tacit share db-migration           git sees it, so that you can commit it
+  tacit share db-migration --private hide it again
+"""
+
+
+@click.command(epilog=_SHARE_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("--private", "hide", is_flag=True, help="Hide it from git again.")
+@output.json_option
+def share_command(name: str, hide: bool, as_json: bool) -> int:
+    """Let git see a learned skill of this project.
+
+    Learned skills of a project are private at first: the repository's own exclude file, which is
+    never committed, keeps them out of `git status`. Nothing else of the repository is touched.
+    """
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_live_target(gate, library, name)
+    place = target.site.place
+    if place.scope != "project":
+        raise Usage(f"'{name}' is not a project's skill", "only those can be shared by git")
+    change = git_exclude.hide if hide else git_exclude.show
+    changed = change(place, target.skill, gate.data)
+    if as_json:
+        output.write_json({"skill": name, "shared": not hide, "changed": changed})
+    elif not changed:
+        click.echo(f"{name} was {'private' if hide else 'visible to git'} already")
+    elif hide:
+        click.echo(f"{name} is private again")
+    else:
+        click.echo(f"git sees {name} now: git add {place.root}/{target.skill}")
+    return 0

@@ -1,0 +1,414 @@
+"""`tacit list`, `show`, `lint` and `catalogue`: skills as they are read and checked.
+
+Nothing is changed here. `fast` answers plain calls of `list` and `catalogue` with the same
+table.
+"""
+
+import os
+import sqlite3
+import sys
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+import click
+import msgspec
+
+from tacit.agent.skill_uses import recently_used
+from tacit.base.display import can_colour, counted, one_line, plain
+from tacit.base.errors import NotFound
+from tacit.base.paths import with_tilde
+from tacit.changes.pins import pinned_skills
+from tacit.skills import library as archive
+from tacit.skills.index_builder import walk
+from tacit.skills.library import Entry, Library
+from tacit.skills.scopes import SCOPES
+from tacit.skills.skill import Problem, Skill
+from tacit.skills.skill_file import read_skill
+from tacit.skills.skill_lint import lint
+from tacit.traces.host_folders import HOST_FOLDERS
+from tacit.ui.cli import fast, output
+from tacit.ui.cli.user_shell import complete_skill
+
+_LIST_EPILOG = """\b
+Examples:
+  tacit list
+  tacit list --scope project
+  tacit list git review              only skills whose name has one of these words
+  tacit list --origin learned --json
+
+In a pipe, each line is: name, scope, state, description, separated by tabs.
+"""
+
+
+class SkillListing(msgspec.Struct, frozen=True):
+    """What `--json` prints."""
+
+    skills: list[Entry]
+
+
+@click.command(epilog=_LIST_EPILOG)
+@click.argument("words", nargs=-1)
+@click.option("--scope", type=click.Choice(SCOPES), help="Only this scope.")
+@click.option(
+    "--origin",
+    type=click.Choice(["user", "learned", "bundled", "installed"]),
+    help="Only skills of this origin.",
+)
+@click.option(
+    "--host",
+    type=click.Choice([p.host for p in HOST_FOLDERS]),
+    help="Only the folder of this agent.",
+)
+@click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
+@output.json_option
+def list_command(
+    words: tuple[str, ...],
+    scope: str | None,
+    origin: str | None,
+    host: str | None,
+    problems: bool,
+    as_json: bool,
+) -> int:
+    """List the skills that can be used here.
+
+    The project's come first, then yours, then those that Tacit ships. Where two share a name the
+    first wins, and the other is marked as shadowed. Skills of a project that you have not trusted
+    are marked, and not loaded.
+    """
+    chosen = [
+        entry
+        for entry in Library().entries
+        if (scope is None or entry.scope == scope)
+        and (origin is None or entry.origin == origin)
+        and (host is None or entry.host == host)
+        and (not problems or entry.worst in ("error", "warning"))
+        and (not words or any(word.lower() in entry.name.lower() for word in words))
+    ]
+    if as_json:
+        output.write_json(SkillListing(chosen))
+        return 0
+    return fast.write_skills(
+        [(e.name, e.scope, e.description, e.state, e.worst or "") for e in chosen]
+    )
+
+
+_CATALOGUE_EPILOG = """\b
+Examples:
+  tacit catalogue
+  tacit catalogue --budget 2000
+  tacit catalogue --touched src/app.ts   with skills that wait for such a file
+"""
+
+
+@click.command(epilog=_CATALOGUE_EPILOG)
+@click.option("--budget", type=click.IntRange(0), help="Most characters; the default is a setting.")
+@click.option("--touched", multiple=True, help="A file that is being worked on; may be repeated.")
+@output.json_option
+def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
+    """Print the block that tells a model which skills there are.
+
+    Pinned skills first, then the project's, then those used last. A conversation gets it once, and
+    keeps it to the byte. Skills that do not fit the budget are counted in its last line.
+    """
+    made = Library().catalogue(
+        budget=budget, touched=touched, pinned=pinned_skills(), recent=recently_used()
+    )
+    if as_json:
+        output.write_json(made)
+    else:
+        click.echo(made.text, nl=False)
+    return 0
+
+
+_MOST_FILES = 200
+_LEARNED_KEYS = ("learned", "learned-by", "revised", "sessions")
+"""What the review writes under `metadata` of a skill that it made."""
+
+_SHOW_EPILOG = """\b
+Examples:
+  tacit show code-review
+  tacit show code-review --raw       SKILL.md as it stands in the file
+  tacit show ./my-skill              a folder that is not in the library
+"""
+
+
+@click.command(epilog=_SHOW_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("--raw", is_flag=True, help="Only the text of SKILL.md, as it is.")
+@output.json_option
+def show_command(name: str, raw: bool, as_json: bool) -> int:
+    """Read a skill, and see where it comes from.
+
+    NAME is the skill's name, the name of its folder, or a path. Shown are the text, the files, the
+    scope, what it shadows or is shadowed by, and its problems.
+    """
+    library = Library()
+    entry = library.find(name)
+    if entry is None and os.path.exists(os.path.expanduser(name)):
+        skill = read_skill(os.path.expanduser(name))
+    else:
+        entry = (
+            entry or next(iter(archive.archived_named(library, name)), None) or library.get(name)
+        )
+        skill = read_skill(os.path.join(entry.folder, entry.file))
+    folder = str(skill.folder)
+    if raw:
+        with open(os.path.join(folder, skill.file), "rb") as file:
+            data = file.read()
+        on_terminal = sys.stdout.isatty()
+        click.echo(plain(data.decode("utf-8", "replace")) if on_terminal else data, nl=False)
+        return 0
+    problems = lint(folder)
+    files = _skill_files(folder)
+    if as_json:
+        output.write_json(_skill_as_json(library, entry, skill, files, problems))
+        return 0
+    _write_skill(library, entry, skill, files, problems)
+    if entry is not None:
+        _count_view(entry.name)
+    return 0
+
+
+def _count_view(name: str) -> None:
+    """Count that a person looked at it; where nothing is kept yet, or can be, so be it."""
+    from tacit.base import database
+
+    if os.path.exists(database.default_path()):
+        from tacit.base.errors import TacitError
+        from tacit.learn.use_records import record_view
+
+        with suppress(TacitError, sqlite3.Error):
+            record_view(name)
+
+
+def _skill_as_json(
+    library: Library, entry: Entry | None, skill: Skill, files: list[str], problems: list[Problem]
+) -> dict[str, Any]:
+    winner = library.shadowing(entry) if entry else None
+    return {
+        "skill": {
+            name: getattr(skill, name) for name in skill.__struct_fields__ if name != "problems"
+        }
+        | {"folder": str(skill.folder)},
+        "entry": entry,
+        "files": files,
+        "shadows": [e.folder for e in library.shadowed(entry)] if entry else [],
+        "shadowed_by": winner.folder if winner else None,
+        "problems": problems,
+    }
+
+
+def _write_skill(
+    library: Library, entry: Entry | None, skill: Skill, files: list[str], problems: list[Problem]
+) -> None:
+    name = plain(skill.name)
+    version = f" {plain(skill.version)}" if skill.version else ""
+    click.echo(f"{click.style(name, bold=True)}{click.style(version, dim=True)}")
+    for label, value in _skill_rows(library, entry, skill):
+        shown = plain(value)
+        if label == "state":
+            shown = click.style(shown, fg="yellow")
+        click.echo(f"{click.style(f'{label:<12}', dim=True)} {shown}")
+    click.echo()
+    click.echo(output.wrapped(plain(skill.description)) or click.style("(none)", dim=True))
+    click.echo()
+    _write_body(skill.body)
+    if len(files) > 1:
+        click.echo(f"\n{click.style('Files', bold=True)}")
+        for file in files[:_MOST_FILES]:
+            click.echo(f"  {plain(file)}")
+        if len(files) > _MOST_FILES:
+            click.echo(f"  … and {len(files) - _MOST_FILES:,} more in {plain(str(skill.folder))}")
+    if problems:
+        click.echo(f"\n{click.style('Problems', bold=True)}")
+        for found in problems:
+            output.write_problem(found)
+
+
+def _skill_rows(library: Library, entry: Entry | None, skill: Skill) -> list[tuple[str, str]]:
+    facts = []
+    if entry is None:
+        facts.append(("folder", f"{with_tilde(str(skill.folder))} (not in the library)"))
+    else:
+        host = "" if entry.host in ("agents", "tacit", "settings") else f", {entry.host}"
+        facts.append(("scope", f"{entry.scope}{host}"))
+        facts.append(("origin", entry.origin))
+        if entry.origin == "learned":
+            facts.extend(_learned_rows(skill))
+        facts.append(("folder", with_tilde(entry.folder)))
+        if entry.also:
+            facts.append(("also", ", ".join(with_tilde(path) for path in entry.also)))
+        if entry.state == "archived":
+            facts.append(("state", f"archived: tacit restore {skill.name}"))
+        if entry.state == "untrusted":
+            facts.append(("state", "not trusted, not loaded: tacit trust"))
+        if winner := (library.shadowing(entry) if entry.state == "shadowed" else None):
+            place = with_tilde(winner.folder)
+            facts.append(("state", f"shadowed by {place}"))
+        facts.extend(("shadows", with_tilde(other.folder)) for other in library.shadowed(entry))
+    optional = {
+        "alias": ", ".join(skill.aliases),
+        "license": skill.license,
+        "needs": skill.compatibility,
+        "tools": " ".join(skill.allowed_tools),
+        "when": skill.when_to_use,
+        "arguments": skill.argument_hint,
+        "paths": ", ".join(skill.paths),
+        "model": "may not call it" if skill.disable_model_invocation else "",
+        "user": "" if skill.user_invocable else "may not call it",
+    }
+    facts.extend((label, value) for label, value in optional.items() if value)
+    return facts
+
+
+def _learned_rows(skill: Skill) -> list[tuple[str, str]]:
+    """When, by which model and from which sessions, as far as the skill itself says so."""
+    said = {key: one_line(str(skill.metadata.get(key, ""))) for key in _LEARNED_KEYS}
+    by = f" by {said['learned-by']}" if said["learned-by"] else ""
+    revised = f", revised {said['revised']}" if said["revised"] else ""
+    if not said["learned"]:
+        return []
+    facts = [("learned", f"{said['learned']}{by}{revised}")]
+    if said["sessions"]:
+        facts.append(("from", said["sessions"]))
+    return facts
+
+
+def _write_body(body: str) -> None:
+    text = plain(body).strip("\n")
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console(no_color=not can_colour(), width=min(output.columns(), 100))
+    console.print(Markdown(text, hyperlinks=False))
+
+
+def _skill_files(folder: str) -> list[str]:
+    """The files of the skill, SKILL.md first, relative to its folder."""
+    found: list[str] = []
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        found.extend(os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))
+    return sorted(found, key=lambda path: (path.lower() != "skill.md", path))
+
+
+_MOST_PROBLEMS = 40
+
+_LINT_EPILOG = """\b
+Examples:
+  tacit lint                         every skill that can be used here
+  tacit lint code-review             one skill, by name
+  tacit lint ./skills --strict       a folder of skills, by the open standard to the letter
+  tacit lint --json | jq '.skills[].problems[].code'
+
+Exit code 1 when there is an error. With --strict, no error means that the standard's own
+validator accepts the skill. docs/problems.md explains every code.
+"""
+
+
+class Linted(msgspec.Struct, frozen=True):
+    """One skill in `--json`."""
+
+    folder: str
+    problems: list[Problem]
+
+
+class LintReport(msgspec.Struct, frozen=True):
+    """What `--json` prints."""
+
+    checked: int
+    errors: int
+    warnings: int
+    notes: int
+    skills: list[Linted]
+
+
+@click.command(epilog=_LINT_EPILOG)
+@click.argument("names", nargs=-1, shell_complete=complete_skill)
+@click.option("--strict", is_flag=True, help="Hold skills to the open standard to the letter.")
+@click.option("--all", "everything", is_flag=True, help="Print every problem, however many.")
+@output.json_option
+def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json: bool) -> int:
+    """Say what is wrong with skills, and how to mend it.
+
+    NAMES are skills, folders of skills, or SKILL.md files; without any, all skills are checked.
+    """
+    folders = _folders_to_lint(names)
+    found: list[Linted] = []
+    with click.progressbar(
+        folders, label="checking", file=sys.stderr, hidden=len(folders) < 500 or as_json
+    ) as progress:
+        found.extend(Linted(folder, lint(folder, strict=strict)) for folder in progress)
+    severities = Counter(p.severity for linted in found for p in linted.problems)
+    errors = severities["error"]
+    if as_json:
+        bad = [linted for linted in found if linted.problems]
+        counts = (errors, severities["warning"], severities["note"])
+        output.write_json(LintReport(len(found), *counts, bad))
+        return 1 if errors else 0
+    _write_linted(found, everything or not sys.stdout.isatty())
+    return 1 if errors else 0
+
+
+def _folders_to_lint(names: tuple[str, ...]) -> list[str]:
+    library = Library()
+    if not names:
+        return [entry.folder for entry in library.entries if entry.scope != "bundled"]
+    folders = []
+    for name in names:
+        path = os.path.expanduser(name)
+        entry = library.find(name)
+        if entry is not None:
+            folders.append(entry.folder)
+        elif os.path.isfile(path):
+            folders.append(path)
+        elif os.path.isdir(path):
+            if any(os.path.lexists(os.path.join(path, f)) for f in ("SKILL.md", "skill.md")):
+                folders.append(path)
+                continue
+            below = [os.path.join(path, folder) for folder in walk(path).skills]
+            if not below:
+                raise NotFound(f"no SKILL.md in {name} or below it", "name a folder with skills")
+            folders.extend(below)
+        else:
+            library.get(name)  # raises, with what is near
+    return folders
+
+
+def _write_linted(found: list[Linted], everything: bool) -> None:
+    bad = [linted for linted in found if linted.problems]
+    bad.sort(key=lambda linted: min(_severity_rank(p) for p in linted.problems))
+    written = 0
+    for linted in bad:
+        if written >= _MOST_PROBLEMS and not everything:
+            break
+        folder = os.path.abspath(linted.folder)
+        click.echo(click.style(with_tilde(plain(folder)), bold=True))
+        for found_problem in linted.problems:
+            written += 1
+            output.write_problem(found_problem)
+    total = sum(len(linted.problems) for linted in bad)
+    if written < total:
+        click.echo(f"… and {counted(total - written, 'more problem')}; all: tacit lint --all")
+    if total > 20:
+        _write_counts(bad)
+    clean = len(found) - len(bad)
+    counts = Counter(p.severity for linted in bad for p in linted.problems)
+    parts = [counted(counts[s], s) for s in ("error", "warning", "note") if counts[s]]
+    verdict = ", ".join(parts) or "no problems"
+    click.echo(f"\n{counted(len(found), 'skill')} checked, {clean:,} clean: {verdict}")
+
+
+def _write_counts(bad: list[Linted]) -> None:
+    by_code = Counter((p.code, p.severity) for linted in bad for p in linted.problems)
+    rows = [(f"{count:,}", severity, code) for (code, severity), count in by_code.most_common()]
+    click.echo()
+    click.echo(output.table(("count", "severity", "problem"), rows))
+
+
+def _severity_rank(found: Problem) -> int:
+    return ("error", "warning", "note").index(found.severity)

@@ -1,0 +1,268 @@
+"""The gate as a person at the command line uses it.
+
+Opens the gate over the folders in reach, finds the skill that a name means, proposes changes as
+the user, prints verdicts and diffs, and opens the editor. What may be changed is decided in
+`changes/`.
+"""
+
+import os
+import shlex
+import sys
+
+import click
+
+from tacit.base import database, paths
+from tacit.base.display import plain
+from tacit.base.errors import NotFound, Usage
+from tacit.base.paths import with_tilde
+from tacit.changes.change import Change, File, Operation, Verdict, acting_as, make_change
+from tacit.changes.gate import Gate
+from tacit.changes.history import Version
+from tacit.changes.journal import Site
+from tacit.changes.place import Place, all_places, place_of, project_place, user_place
+from tacit.learn import notices
+from tacit.learn.curate.curation_scope import known_places
+from tacit.skills.fact import FACT_FILE
+from tacit.skills.library import Entry, Library
+from tacit.ui.cli import output
+from tacit.work import host_links
+
+REFUSED = 5
+
+
+class Target:
+    """A skill that a command names: the place it lies in and its folder below that."""
+
+    def __init__(self, site: Site, skill: str, entry: Entry | None) -> None:
+        self.site = site
+        self.skill = skill
+        self.entry = entry
+
+    @property
+    def root(self) -> str:
+        return self.site.place.root
+
+
+def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
+    """The gate over every folder of skills and of facts that can be reached from here.
+
+    `everywhere` adds those that the inbox and the notices speak of: what was proposed or learned in
+    another project can be read, answered and taken back from any folder.
+    """
+    library = Library()
+    host_links.listen()
+    gate = Gate(all_places(library.cwd))
+    if everywhere:
+        spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}
+        spoken_of.update(notices.roots())
+        spoken_of.update(place.root for place in known_places(database.default_path()))
+        elsewhere = [place for root in sorted(spoken_of) if (place := place_of(root))]
+        gate = Gate([*(site.place for site in gate.sites.values()), *elsewhere])
+    return gate, library
+
+
+def find_target(gate: Gate, library: Library, name: str) -> Target:
+    """The skill that `name` means: one that is there, or one that only history knows.
+
+    Where no skill ever had that name, a fact that has a history.
+    """
+    entry = library.find(name)
+    if entry is not None:
+        site = gate.site(entry.root)
+        return Target(site, os.path.relpath(entry.folder, entry.root), entry)
+    for site in gate.sites.values():
+        if site.history.head(name) is not None:
+            return Target(site, name, None)
+    library.get(name)  # raises, with what is near
+    raise NotFound(f"there is no skill '{name}'", "see them: tacit list")
+
+
+def find_live_target(gate: Gate, library: Library, name: str) -> Target:
+    """The skill that `name` means, there now. Raises `NotFound`, with the way back."""
+    target = find_target(gate, library, name)
+    if target.entry is not None:
+        return target
+    if target.site.place.kind == "facts":
+        raise NotFound(f"'{name}' is a fact, not a skill", f"see it: tacit memory show {name}")
+    head = target.site.history.head(target.skill)
+    record = head.record if head is not None else None
+    if record is not None and record.state.startswith("archived:"):
+        raise NotFound(f"'{name}' is archived", f"bring it back: tacit restore {name}")
+    if record is not None and record.kind == "renamed" and record.partner:
+        raise NotFound(f"'{name}' is called '{record.partner}' now", f"see: tacit log {name}")
+    raise NotFound(f"'{name}' is not there any more", f"bring it back: tacit rollback {name}")
+
+
+def find_target_version(target: Target, start: str) -> Version:
+    """A version of the skill: by its id, or by its change's id or the end that the log shows."""
+    history = target.site.history
+    try:
+        return history.find_version(target.skill, start)
+    except NotFound:
+        ends = [v for v in history.log(target.skill) if start and v.record.change.endswith(start)]
+        if not ends:
+            raise
+        return ends[0]  # of a rename, which is two versions, the later one
+
+
+def place_for_new(project: bool) -> Place:
+    """Where a new skill goes."""
+    if not project:
+        return user_place()
+    place = project_place()
+    if place.scope != "project":
+        raise NotFound("this is not a project", "go to one, or leave --project out")
+    return place
+
+
+def propose(
+    gate: Gate, target_root: str, skill: str, *operations: Operation, **about: object
+) -> Verdict:
+    """Put a change of the user's through the gate."""
+    with acting_as("user"):
+        change: Change = make_change(skill, *operations, root=target_root, **about)  # type: ignore[arg-type]
+        return gate.propose(change)
+
+
+def write_verdict(
+    verdict: Verdict,
+    done: str,
+    as_json: bool,
+    *,
+    can_override: bool = False,
+    back: str = "undo",
+    noun: str = "skill",
+) -> int:
+    """Print what became of a change; the exit code. `can_override`: the command has --override."""
+    if as_json:
+        output.write_json(verdict)
+        return 0 if not verdict.refused else REFUSED
+    if verdict.applied:
+        click.echo(done)
+        for note in verdict.notes:
+            click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
+        click.echo(click.style(f"{back}: tacit undo {verdict.change[-8:]}", dim=True))
+        return 0
+    refusal = verdict.refusal
+    assert refusal is not None
+    edit = "tacit edit" if noun == "skill" else "tacit memory edit"
+    if verdict.outcome == "proposed":
+        click.echo(f"Waits in the inbox: {plain(refusal.reason)}")
+        click.echo(click.style(f"see it: tacit inbox {verdict.change[-8:]}", dim=True))
+        return 0
+    click.echo(
+        f"{click.style('refused', fg='red')} [{refusal.rule}] {plain(refusal.reason)}", err=True
+    )
+    if refusal.hint:
+        click.echo(f"        {plain(refusal.hint)}", err=True)
+    for name in refusal.alternatives:
+        click.echo(f"        instead: {edit} {plain(name)}", err=True)
+    if refusal.overridable and can_override:
+        click.echo(
+            f"        your own {noun}: --override {refusal.rule} lets it through, on record",
+            err=True,
+        )
+    return REFUSED
+
+
+def write_diff(text: str) -> None:
+    """A diff in colour."""
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in text.splitlines():
+        shown = plain(line)
+        if line.startswith(("+++", "---")):
+            click.echo(click.style(shown, bold=True))
+        else:
+            click.echo(click.style(shown, fg=colours.get(line[:1])))
+
+
+def files_of_version(site: Site, version: Version | None) -> dict[str, File]:
+    return site.history.files(version) if version is not None else {}
+
+
+def edit_text(text: str) -> str | None:
+    """`text` as the user's editor leaves it; None when it was left as it was.
+
+    Line ends stay as they were: the editor is given `\\n`, and what it returns is put back.
+    """
+    given = text.replace("\r\n", "\n")
+    shown = given if given.endswith("\n") or not given else given + "\n"
+    changed = click.edit(shown, editor=_editor(), extension=".md", require_save=False)
+    if changed is None or changed in (given, shown):
+        return None
+    windows = text.count("\r\n") * 2 > text.count("\n")
+    return changed.replace("\n", "\r\n") if windows else changed
+
+
+def _editor() -> str:
+    for variable in ("VISUAL", "EDITOR"):
+        if value := os.environ.get(variable):
+            return value
+    import shutil
+
+    found = next((name for name in ("nano", "vim", "vi") if shutil.which(name)), None)
+    if found is None or not sys.stdin.isatty():
+        raise NotFound("no editor is set", "set EDITOR, or give the text: --from FILE")
+    return found
+
+
+def can_edit() -> bool:
+    """Whether an editor can be opened here."""
+    return sys.stdin.isatty() or bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
+
+
+def keep_refused_text(data: bytes, name: str) -> str:
+    """Where a text that was refused is kept, so that nothing is lost; as a shell takes it."""
+    from tacit.base.atomic_files import write_atomic
+    from tacit.skills.skill import suggest_name
+
+    path = os.path.join(paths.folders().data, "drafts", f"{suggest_name(name)}.md")
+    write_atomic(path, data)
+    return quote_for_shell(path)
+
+
+def quote_for_shell(path: str) -> str:
+    """`path` as it can be pasted into a shell; `~` where that needs no quotes."""
+    short = with_tilde(path)
+    return short if shlex.quote(short[1:]) == short[1:] else shlex.quote(path)
+
+
+def read_text_source(source: str) -> bytes:
+    """What --from names: a file, or '-' for standard input."""
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        with open(source, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        raise Usage(f"cannot read {source}: {cause}", "name a file, or '-'") from error
+
+
+def decode_text(data: bytes, what: str) -> str:
+    """`data` as text; raises `Usage` where it is not in UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Usage(
+            f"{what} is not text in UTF-8 (byte {error.start})", "save it in UTF-8"
+        ) from error
+
+
+def write_merged_offer(verdict: Verdict) -> None:
+    """Put the merged files of a conflict where the user can take them up."""
+    from tacit.base.atomic_files import write_atomic
+    from tacit.skills.skill import suggest_name
+
+    folder = os.path.join(paths.folders().data, "drafts", f"{suggest_name(verdict.skill)}-merged")
+    for path, data in verdict.offer.items():
+        write_atomic(os.path.join(folder, path), data)
+    is_fact = FACT_FILE in verdict.offer
+    shown = quote_for_shell(os.path.join(folder, FACT_FILE if is_fact else "SKILL.md"))
+    edit = "tacit memory edit" if is_fact else "tacit edit"
+    click.echo(f"The merged text, with both sides marked, is in {shown}", err=True)
+    click.echo(f"Mend it, then: {edit} {verdict.skill} --from {shown}", err=True)
+
+
+def short_root(site: Site) -> str:
+    return with_tilde(site.place.root)

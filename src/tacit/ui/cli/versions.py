@@ -1,0 +1,374 @@
+"""`tacit log`, `history`, `diff`, `undo`, `rollback`: what happened to skills, and undoing it."""
+
+import os
+import sqlite3
+from contextlib import suppress
+from datetime import datetime
+
+import click
+import msgspec
+
+from tacit.agent.skill_uses import Use
+from tacit.base.display import counted, fit, one_line, plain
+from tacit.base.errors import NotFound, TacitError
+from tacit.base.settings import load_settings
+from tacit.changes.change import File, acting_as, is_change_id
+from tacit.changes.containment import open_root
+from tacit.changes.file_edits import diff_files
+from tacit.changes.gate import Gate, find_group, undo_group
+from tacit.changes.history import Version
+from tacit.changes.skill_state import read_state
+from tacit.learn import use_records
+from tacit.learn.improve import probation
+from tacit.learn.improve.probation import Probation
+from tacit.learn.skill_timeline import Figures, SkillEvent, figures, timeline, weekly_uses
+from tacit.traces.store import Store
+from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.output import sparkline
+from tacit.ui.cli.user_shell import complete_skill
+
+_LOG_EPILOG = """\b
+Examples:
+  tacit log                          the last changes to any skill
+  tacit log db-migration             everything that happened to one
+  tacit log -n 100 --json
+
+Take one back: tacit undo CHANGE. See what it did: tacit diff CHANGE.
+"""
+
+_LOG_DROPS = ("by", "when", "why", "what")
+
+
+@click.command(epilog=_LOG_EPILOG)
+@click.argument("name", required=False, shell_complete=complete_skill)
+@click.option("-n", "--limit", type=click.IntRange(1), default=20, help="How many.")
+@output.json_option
+def log_command(name: str | None, limit: int, as_json: bool) -> int:
+    """Show the history of skills, the newest change first.
+
+    A name alone stands for the skill that it means now, or for one that is gone.
+    """
+    gate, library = user_gate.open_gate()
+    if name:
+        target = user_gate.find_target(gate, library, name)
+        found = [
+            v for v, _ in zip(target.site.history.log(target.skill), range(limit), strict=False)
+        ]
+    else:
+        found = [v for site in gate.sites.values() for v in site.history.latest(limit)]
+        found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
+        found = found[:limit]
+    if as_json:
+        output.write_json({"versions": [_version_as_json(version) for version in found]})
+        return 0
+    if not found:
+        click.echo("Nothing has been changed through tacit yet.")
+        return 0
+    rows = [_log_row(version) for version in found]
+    click.echo(output.table(("when", "change", "skill", "what", "by", "why"), rows, _LOG_DROPS))
+    return 0
+
+
+def _log_row(version: Version) -> tuple[str, ...]:
+    record = version.record
+    what = f"undo of {record.undoes[-8:]}" if record.undoes else record.kind
+    return (
+        _when(version.at),
+        record.change[-8:],
+        one_line(record.skill),
+        what,
+        record.actor,
+        one_line(record.reason),
+    )
+
+
+def _when(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _version_as_json(version: Version) -> dict[str, object]:
+    record = version.record
+    return {
+        "version": version.id,
+        "at": version.at,
+        "change": record.change,
+        "skill": record.skill,
+        "kind": record.kind,
+        "actor": record.actor,
+        "reason": record.reason,
+        "session": record.session,
+        "evidence": record.evidence,
+        "overrides": record.overrides,
+        "approved_by": record.approved_by,
+        "undoes": record.undoes,
+        "partner": record.partner,
+        "state": record.state,
+    }
+
+
+_HISTORY_EPILOG = """\b
+Examples:
+  tacit history db-migration
+  tacit history db-migration -n 0    from the beginning
+  tacit session claude-code:b4a2…    a session that it names
+"""
+_EVENT_COLOURS = {
+    "failed": "red", "repaired": "green", "kept": "green", "rolled back": "yellow",
+    "archived": "yellow", "absorbed": "yellow", "made": "green", "restored": "green",
+}  # fmt: skip
+_WEEKS = 26
+
+
+class SkillLife(msgspec.Struct, frozen=True):
+    """What `--json` prints."""
+
+    skill: str
+    figures: Figures
+    weeks: list[int]
+    """Uses in each of the last 26 weeks, the oldest first."""
+    events: list[SkillEvent]
+    probation: Probation | None = None
+    """How the last repair does, while it is watched."""
+
+
+@click.command(epilog=_HISTORY_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.option("-n", "--limit", type=click.IntRange(0), default=40, help="How many; 0 is all.")
+@output.json_option
+def history_command(name: str, limit: int, as_json: bool) -> int:
+    """Show the life of a skill: made, used, failed, repaired, rolled back, archived.
+
+    Uses are those in our chat and in every connected agent; each names its session.
+    """
+    gate, library = user_gate.open_gate(everywhere=True)
+    target = user_gate.find_target(gate, library, name)
+    log = list(target.site.history.log(target.skill))
+    with Store.open() as store:
+        use_records.catch_up(store)
+        uses, views = _uses_and_views(store.connection, target)
+        verdicts = probation.probation_verdicts(store.connection, target.skill)
+        events = timeline(log, uses, store, verdicts)
+        watched = _on_probation(store.connection, target)
+    found = figures(uses, views, log)
+    weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
+    shown = events[-limit:] if limit else events
+    if as_json:
+        output.write_json(SkillLife(target.skill, found, weeks, shown, watched))
+        return 0
+    _write_figures(plain(name), found, weeks)
+    if watched is not None:
+        click.echo(output.wrapped(f"repair {watched.change[-8:]} on probation: {watched.numbers}"))
+    click.echo()
+    if len(shown) < len(events):
+        click.echo(click.style(f"… {len(events) - len(shown)} earlier: -n 0", dim=True))
+    for event in shown:
+        _write_event(event)
+    return 0
+
+
+def _uses_and_views(
+    connection: sqlite3.Connection, target: user_gate.Target
+) -> tuple[list[Use], list[use_records.RecordedViews]]:
+    """The uses and views of a skill: by its own name or its folder's, of a project in it."""
+    names = {os.path.basename(target.skill)}
+    if target.entry is not None:
+        names.add(target.entry.name)
+    inside = target.site.place.project.rstrip("/")
+    uses = [
+        use
+        for use in use_records.uses_of(connection, names)
+        if not inside or f"{use.project}/".startswith(inside + "/")
+    ]
+    return uses, [view for view in use_records.views_of(connection) if view.skill in names]
+
+
+def _on_probation(connection: sqlite3.Connection, target: user_gate.Target) -> Probation | None:
+    """The repair that is on probation; of one that cannot be looked at, the doctor speaks."""
+    if target.entry is None:
+        return None
+    with suppress(TacitError):
+        return probation.current_probation(
+            connection, target.root, target.skill, load_settings().settings
+        )
+    return None
+
+
+def _write_figures(name: str, found: Figures, weeks: list[int]) -> None:
+    last = f", last {found.last_use.astimezone():%Y-%m-%d}" if found.last_use else ""
+    click.echo(click.style(name, bold=True))
+    click.echo(
+        f"used {counted(found.uses, 'time')}{last}"
+        f" ({found.by_people} by you, {found.by_models} by models),"
+        f" looked at {found.seen_by_people + found.seen_by_models},"
+        f" changed {found.edits}"
+    )
+    if found.uses:
+        click.echo(f"last {_WEEKS} weeks  |{sparkline(weeks)}|  most in one: {max(weeks)}")
+    for version in found.versions[:5]:
+        share = f"{version.failed} of {version.calls} calls failed"
+        label = version.digest[:8] or "unknown"
+        click.echo(f"version {label:<8}  {counted(version.uses, 'use')}, {share}")
+
+
+def _write_event(event: SkillEvent) -> None:
+    when = f"{event.at.astimezone():%Y-%m-%d %H:%M}"
+    what = click.style(f"{event.what:<11}", fg=_EVENT_COLOURS.get(event.what))
+    parts = []
+    if event.what == "failed":
+        parts.append(f"{event.failed} of {event.calls} calls")
+    elif event.what == "used":
+        parts.append(counted(event.times, "time"))
+    if event.change:
+        parts.append(event.change[-8:])
+    whole = event.what in ("kept", "rolled back")  # figures: half of them would mislead
+    if event.detail and not whole:
+        parts.append(one_line(event.detail))
+    text = fit(f"by {plain(event.by)}: {' · '.join(parts)}", max(output.columns() - 30, 30))
+    click.echo(f"{when}  {what} {text.rstrip(': ')}")
+    if event.detail and whole:
+        click.echo(f"{'':<18}{one_line(event.detail)}")
+    for session in event.sessions[:3]:
+        click.echo(click.style(f"{'':<18}tacit session {plain(session)}", dim=True))
+    if len(event.sessions) > 3:
+        click.echo(click.style(f"{'':<18}and {len(event.sessions) - 3} more", dim=True))
+
+
+_DIFF_EPILOG = """\b
+Examples:
+  tacit diff db-migration            hand edits since the last change; else the last change
+  tacit diff db-migration 3f2a91c0   since that version
+  tacit diff 9c1d22ab                what that change did
+"""
+
+
+@click.command(epilog=_DIFF_EPILOG)
+@click.argument("what")
+@click.argument("version", required=False)
+@output.json_option
+def diff_command(what: str, version: str | None, as_json: bool) -> int:
+    """Show what a change did, or how a skill differs from an earlier version.
+
+    WHAT is a change (its id, or the end of it as `tacit log` shows it) or a skill.
+    """
+    gate, library = user_gate.open_gate(everywhere=True)
+    found = None if library.find(what) or version else _diff_of_change(gate, what)
+    text = found if found is not None else _diff_of_skill(what, version)
+    if as_json:
+        output.write_json({"diff": text})
+    elif text:
+        user_gate.write_diff(text)
+    else:
+        click.echo("No difference.")
+    return 0
+
+
+def _diff_of_change(gate: Gate, start: str) -> str | None:
+    for site in gate.sites.values():
+        try:
+            change = site.history.find_change(start)
+        except NotFound:
+            continue
+        parts = []
+        for made in site.history.of_change(change):
+            before = site.history.version(made.parent) if made.parent else None
+            old = user_gate.files_of_version(site, before) if made.record.was == "live" else {}
+            new = user_gate.files_of_version(site, made) if made.record.state == "live" else {}
+            parts.append(diff_files(old, new))
+        return "".join(parts)
+    if is_change_id(start):
+        raise NotFound(f"there is no change '{start}'", "see them: tacit log")
+    return None
+
+
+def _diff_of_skill(name: str, start: str | None) -> str:
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_target(gate, library, name)
+    history = target.site.history
+    now: dict[str, File] = {}
+    if target.entry is not None:
+        with open_root(target.site.place) as root:
+            now = dict(read_state(root, history, target.skill).contents.files)
+    if start:
+        return diff_files(history.files(user_gate.find_target_version(target, start)), now)
+    head = history.head(target.skill)
+    if head is None:
+        raise NotFound(f"'{name}' has no history yet", "it begins with the first change")
+    by_hand = diff_files(history.files(head), now) if target.entry is not None else ""
+    if by_hand or not head.parent:
+        return by_hand
+    return diff_files(history.files(history.version(head.parent)), history.files(head))
+
+
+_UNDO_EPILOG = """\b
+Examples:
+  tacit undo 9c1d22ab                the end of a change's id, as tacit log shows it
+  tacit undo 9c1d22ab                once more: the change is back
+  tacit undo 51f0a7c3                a whole run of tacit curate, as its report says
+"""
+
+
+@click.command(epilog=_UNDO_EPILOG)
+@click.argument("change")
+@click.option("--reason", default="", help="Why, for the history.")
+@output.json_option
+def undo_command(change: str, reason: str, as_json: bool) -> int:
+    """Take one change back, and nothing else.
+
+    What came after it is kept. Where later changes touch the same lines, nothing is done, and the
+    merged text is put where you can mend it. Undoing twice brings the change back. The id of a
+    whole run of curation takes back all that it did.
+    """
+    gate, _ = user_gate.open_gate(everywhere=True)
+    with acting_as("user"):
+        try:
+            verdict = gate.undo(change, reason=reason)
+        except NotFound:
+            if not (group := find_group(gate, change)):
+                raise
+            return _undo_group(gate, group, reason, as_json)
+    code = user_gate.write_verdict(verdict, f"Undone, in {verdict.skill}", as_json, back="redo")
+    if verdict.offer and not as_json:
+        user_gate.write_merged_offer(verdict)
+    return code
+
+
+def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
+    verdicts = undo_group(gate, group, reason=reason)
+    refused = [verdict for verdict in verdicts if not verdict.applied]
+    if as_json:
+        output.write_json({"group": group, "verdicts": verdicts})
+        return user_gate.REFUSED if refused else 0
+    done = counted(len(verdicts) - len(refused), "change")
+    skills = ", ".join(dict.fromkeys(plain(v.skill) for v in verdicts if v.applied))
+    if skills:
+        click.echo(f"Undone: {done}, in {skills}")
+        click.echo(click.style(f"redo: tacit undo {group[-8:]}", dim=True))
+    else:
+        click.echo("Nothing was undone.")
+    for verdict in refused:
+        click.echo(f"{plain(verdict.skill)}: {plain(verdict.explain())}", err=True)
+    return user_gate.REFUSED if refused else 0
+
+
+_ROLLBACK_EPILOG = """\b
+Examples:
+  tacit rollback db-migration            what it was before its last change
+  tacit rollback db-migration 3f2a91c0   a version or change, as tacit log shows it
+"""
+
+
+@click.command(epilog=_ROLLBACK_EPILOG)
+@click.argument("name", shell_complete=complete_skill)
+@click.argument("version", required=False, default="")
+@output.json_option
+def rollback_command(name: str, version: str, as_json: bool) -> int:
+    """Make one skill what it was in an earlier version. No other skill is touched.
+
+    What stands there now is recorded first, so that the rollback can be undone.
+    """
+    gate, library = user_gate.open_gate()
+    target = user_gate.find_target(gate, library, name)
+    wanted = user_gate.find_target_version(target, version).id if version else ""
+    with acting_as("user"):
+        verdict = gate.rollback(target.skill, wanted, root=target.root)
+    return user_gate.write_verdict(verdict, f"Rolled {name} back", as_json)

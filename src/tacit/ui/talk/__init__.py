@@ -1,1 +1,0 @@
-"""What the faces of `tacit chat` share: the session behind them, commands, completion, history."""

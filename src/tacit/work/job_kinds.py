@@ -1,0 +1,117 @@
+"""The kinds of jobs: which function does each, on which queue, and how many run at once.
+
+The function is a dotted name, so that knowing the kinds imports none of the code behind them.
+Also owns `Ticket`, what the queue keeps for one attempt at a job, and the id that is made of a
+job's kind and key. What a job is given and hands back is in `base/job.py`.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
+from typing import Any, cast
+
+import msgspec
+
+from tacit.base.errors import NotFound
+from tacit.base.job import Job, JobResult
+
+__all__ = ["Done", "Job", "Kind", "Run", "get", "job_id", "names", "register", "runner"]
+
+Run = Callable[[Job], JobResult]
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A kind of job. On one queue it shares the limits with the others there."""
+
+    name: str
+    run: str
+    """`package.module:function`, a `Run`."""
+    queue: str
+    at_once: int = 0
+    """Jobs that one worker does at a time; 0 takes `jobs.at_once`."""
+    per_hour: int = 0
+    """Jobs that may begin within an hour; 0 takes `jobs.per_hour`, less than 0 is no limit."""
+    spends: bool = False
+    """Whether it asks a model, so that the daily budget can put it off."""
+
+
+_OURS = (
+    Kind("review", "tacit.learn.review.review_job:run_review", "review", spends=True),
+    Kind("improve", "tacit.learn.improve.repair_job:run_improve", "improve", spends=True),
+    Kind("curate", "tacit.learn.curate.curator:run_curation", "curate", per_hour=-1),
+    Kind("schedule", "tacit.work.schedule_runner:run", "schedule", at_once=3, per_hour=-1),
+)
+_registered: dict[str, Kind] = {}
+_functions: dict[str, Run] = {}
+
+
+def register(
+    kind: str,
+    run: str | Run,
+    *,
+    queue: str = "",
+    at_once: int = 0,
+    per_hour: int = 0,
+    spends: bool = False,
+) -> None:
+    """Make a kind known to this process; before its worker begins. The last one counts."""
+    if not isinstance(run, str):
+        _functions[kind] = run
+        run = f"{run.__module__}:{run.__qualname__}"
+    else:
+        _functions.pop(kind, None)
+    _registered[kind] = Kind(kind, run, queue or kind, at_once, per_hour, spends)
+
+
+def kind_names() -> tuple[str, ...]:
+    return tuple(_known())
+
+
+def find_kind(kind: str) -> Kind:
+    known = _known()
+    if kind not in known:
+        raise NotFound(f"no job of the kind '{kind}' is known", f"known: {', '.join(known)}")
+    return known[kind]
+
+
+def runner(kind: str) -> Run:
+    """The function that does jobs of this kind, imported now."""
+    known = find_kind(kind)
+    if kind in _functions:
+        return _functions[kind]
+    module, _, name = known.run.partition(":")
+    try:
+        return cast("Run", getattr(import_module(module), name))
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise NotFound(f"nothing here does jobs of the kind '{kind}': {error}") from error
+
+
+def job_id(kind: str, key: str) -> str:
+    """The id of the one job for `kind` and `key`: `review-3f9c0a51b2de`."""
+    both = f"{kind}\0{key}".encode("utf-8", "surrogatepass")
+    return f"{kind}-{sha256(both).hexdigest()[:12]}"
+
+
+def _known() -> dict[str, Kind]:
+    return {kind.name: kind for kind in _OURS} | _registered
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """What the engine keeps for an attempt."""
+
+    kind: str
+    key: str
+    payload: dict[str, Any] = {}
+    attempt: int = 1
+    faults: int = 0
+    home: str = ""
+    """The machine that asked, where several share the queues."""
+
+    @property
+    def job(self) -> str:
+        return job_id(self.kind, self.key)
+
+    @property
+    def run(self) -> str:
+        """The id of this attempt."""
+        return self.job if self.attempt == 1 else f"{self.job}.{self.attempt}"

@@ -1,0 +1,442 @@
+"""The database of the job queue: jobs.db in the data folder, or a PostgreSQL that machines share.
+
+Owns where it is, opening it with errors that say what to do, making and upgrading the file in
+one step, and reading DBOS's own tables. They are read directly because importing DBOS takes most
+of a second, which a command or an idle worker must not pay; where the tables are not as they are
+known here, DBOS is asked instead. Everything that depends on how DBOS works inside belongs here;
+starting it and queueing with it is left to `engine`.
+"""
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import time
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from tacit.base import database, paths
+from tacit.base.errors import BadConfig, Damaged, MissingExtra, TacitError, Unwritable
+from tacit.base.job import JobResult
+from tacit.work.job_kinds import Ticket
+
+LIVE_STATUSES = ("PENDING", "ENQUEUED", "DELAYED")
+"""What the engine calls a run that is not over."""
+SCHEMA = "tacit"
+"""The schema in PostgreSQL that holds the engine's tables."""
+_CONNECT = 5
+"""Seconds to wait for a server."""
+
+
+class Unreachable(Unwritable):
+    """The server that holds the queues does not answer."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where the queues are."""
+
+    url: str
+    """As the engine takes it."""
+    path: str = ""
+    """The file, if it is one."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other machines may work on the same queues."""
+        return not self.path
+
+    @property
+    def shown(self) -> str:
+        """For a person: without the password."""
+        if self.path:
+            return paths.with_tilde(self.path)
+        parts = urlsplit(self.url)
+        host = parts.netloc.rpartition("@")[2]
+        user = f"{parts.username}@" if parts.username else ""
+        return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """What the queues hold that is not over."""
+
+    ready: int = 0
+    """Jobs that run, or could begin now."""
+    delayed: int = 0
+    due: float = 0.0
+    """When the first delayed one is due, in seconds since 1970; 0 if there is none."""
+
+
+def address() -> Address:
+    """Where the queues are, by `TACIT_DATABASE_URL`. Raises `BadConfig`."""
+    url = os.environ.get("TACIT_DATABASE_URL", "").strip()
+    if not url:
+        path = os.path.join(paths.folders().data, "jobs.db")
+        return Address(f"sqlite:///{path}", path)
+    try:
+        parts = urlsplit(url)
+        scheme, name, _ = parts.scheme, parts.path.strip("/"), parts.port
+    except ValueError as error:
+        raise _bad(str(error)) from error
+    if scheme not in ("postgresql", "postgres"):
+        raise _bad(f"it begins with '{scheme or url[:12]}'")
+    if not name:
+        raise _bad("it names no database")
+    return Address("postgresql" + url[len(scheme) :])
+
+
+def check(where: Address) -> None:
+    """See that the queues can be used, and make what is missing of a file.
+
+    Raises `Damaged`, `Busy`, `Unwritable`, `Unreachable` or `BadConfig`.
+    """
+    with opened(where):
+        return
+
+
+def inspect(where: Address) -> str:
+    """Empty, or what is wrong inside a file that can be opened. Raises as `check` does."""
+    with opened(where) as connection:
+        if where.shared:
+            return ""
+        said = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
+    return "" if said == ["ok"] else "; ".join(said)
+
+
+def is_made(where: Address) -> bool:
+    """Whether the engine has been here. Raises as `check` does."""
+    if where.path and not os.path.exists(where.path):
+        return False
+    with opened(where) as connection:
+        return _exists(where, connection)
+
+
+def backlog(where: Address, queues: Collection[str] = (), name: str = "") -> Backlog:
+    """What there is to do, without starting the engine. Raises as `check` does.
+
+    With `queues` and the `name` of a worker, only what that worker does or could do.
+    """
+    if where.path and not os.path.exists(where.path):
+        return Backlog()
+    with opened(where) as connection:
+        if not _exists(where, connection):
+            return Backlog()
+        rows = connection.execute(_BACKLOG.format(table=_table(where))).fetchall()
+    now = time.time() * 1000
+    ready = delayed = 0
+    due = 0.0
+    for status, queue, worker, moment, count in rows:
+        if queues and (worker != name if status == "PENDING" else queue not in queues):
+            continue
+        if status == "DELAYED" and (moment or 0) > now:
+            delayed += count
+            due = min(due or moment, moment)
+        else:
+            ready += count
+    return Backlog(ready, delayed, due / 1000)
+
+
+def run_statuses(where: Address, ids: Sequence[str] = ()) -> dict[str, str]:
+    """The state of each of the engine's runs, or of those in `ids`, by id. Raises as `check`."""
+    if where.path and not os.path.exists(where.path):
+        return {}
+    with opened(where) as connection:
+        if not _exists(where, connection):
+            return {}
+        mark = "%s" if where.shared else "?"
+        only = f" WHERE workflow_uuid IN ({', '.join([mark] * len(ids))})" if ids else ""
+        query = f"SELECT workflow_uuid, status FROM {_table(where)}{only}"  # noqa: S608
+        return dict(connection.execute(query, tuple(ids)).fetchall())
+
+
+def runs_of_worker(where: Address, name: str) -> list[str]:
+    """The runs that the worker `name` is said to be doing. Raises as `check` does."""
+    with opened(where) as connection:
+        mark = "%s" if where.shared else "?"
+        query = (
+            f"SELECT workflow_uuid FROM {_table(where)}"  # noqa: S608
+            f" WHERE status = 'PENDING' AND executor_id = {mark}"
+        )
+        return [row[0] for row in connection.execute(query, (name,)).fetchall()]
+
+
+_BACKLOG = (
+    "SELECT status, queue_name, executor_id, delay_until_epoch_ms, count(*) FROM {table}"
+    " WHERE status IN ('PENDING', 'ENQUEUED', 'DELAYED') GROUP BY 1, 2, 3, 4"
+)
+
+
+def has_engine() -> bool:
+    """Whether the engine is installed, without importing it."""
+    from importlib.util import find_spec
+
+    return find_spec("dbos") is not None
+
+
+def need_engine(what: str) -> None:
+    if not has_engine():
+        raise MissingExtra("work", what)
+
+
+def opened(where: Address) -> AbstractContextManager[Any]:
+    """A connection to what holds the queues, for a `with` block. Raises as `check` does."""
+    return _server(where) if where.shared else _file(where.path)
+
+
+def _table(where: Address) -> str:
+    return f"{SCHEMA}.workflow_status" if where.shared else "workflow_status"
+
+
+def _exists(where: Address, connection: Any) -> bool:
+    """Whether the engine has made its tables."""
+    if where.shared:
+        row = connection.execute("SELECT to_regclass(%s)", (_table(where),)).fetchone()
+        return row is not None and row[0] is not None
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'workflow_status'")
+    return found.fetchone() is not None
+
+
+@contextlib.contextmanager
+def _file(path: str) -> Iterator[sqlite3.Connection]:
+    """jobs.db, opened so that faults come as our errors with what to do about them."""
+    try:
+        with (
+            contextlib.closing(database.connect(path)) as connection,
+            database.explain_errors(path),
+        ):
+            yield connection
+    except Damaged as error:
+        raise Damaged(
+            f"the queue of jobs cannot be read: {error.message}",
+            "mend it, and what was asked for is asked again: tacit doctor --fix",
+        ) from error
+
+
+@contextlib.contextmanager
+def _server(where: Address) -> Iterator[Any]:
+    need_engine("a shared queue of jobs")
+    import psycopg
+
+    try:
+        connection = psycopg.connect(where.url, connect_timeout=_CONNECT, autocommit=True)
+    except psycopg.ProgrammingError as error:
+        raise _bad(_last_line(error)) from error
+    except psycopg.OperationalError as error:
+        raise Unreachable(
+            f"the queue of jobs at {where.shown} cannot be reached: {_last_line(error)}",
+            "start that server, or unset TACIT_DATABASE_URL to use this machine's own",
+        ) from error
+    with contextlib.closing(connection):
+        try:
+            yield connection
+        except psycopg.Error as error:
+            raise Unwritable(
+                f"the queue of jobs at {where.shown} cannot be used: {_last_line(error)}",
+                "check the rights of that user, or unset TACIT_DATABASE_URL",
+            ) from error
+
+
+def _last_line(error: Exception) -> str:
+    """The line that says what it is; servers also say where they looked."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def _bad(why: str) -> BadConfig:
+    return BadConfig(
+        f"TACIT_DATABASE_URL cannot be used: {why}",
+        "write it as postgresql://USER:PASSWORD@HOST:5432/DATABASE",
+    )
+
+
+def make_jobs_db(place: Address) -> None:
+    """See that the file is there and fits this engine. Only the worker may call it, under its lock.
+
+    Raises as `where.check` does; the file is then what it was.
+    """
+    if place.shared:
+        return
+    mark = _engine_version()
+    with opened(place) as connection:
+        if connection.execute("PRAGMA user_version").fetchone()[0] == mark:
+            return
+    folder, name = os.path.split(place.path)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with opened(place) as connection:
+            _copy(connection, temporary)
+        _migrate(temporary, mark)
+        os.replace(temporary, place.path)
+    except TacitError:
+        raise
+    except Exception as error:
+        raise Unwritable(
+            f"cannot make {place.path}: {first_line(error)}",
+            "check the free space and the permissions there",
+        ) from error
+    finally:
+        for ending in ("", "-wal", "-shm", "-journal"):
+            with contextlib.suppress(OSError):
+                os.unlink(temporary + ending)
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the statements that the engine's errors carry along."""
+    text = str(getattr(error, "orig", None) or error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _copy(connection: sqlite3.Connection, path: str) -> None:
+    """A copy of all there is, with nothing left in the log of the original."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with contextlib.closing(database.connect(path)) as copy:
+        connection.backup(copy)
+        # Back in one file, so that moving that file moves all of it.
+        copy.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def _migrate(path: str, mark: int) -> None:
+    from dbos import DBOS
+
+    from tacit.work.engine import quieten
+
+    quieten()
+    DBOS.migrate(f"sqlite:///{path}")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {mark}")
+        connection.commit()
+
+
+def _engine_version() -> int:
+    """A number for the engine's version, kept in the file."""
+    return zlib.crc32(version("dbos").encode()) & 0x7FFFFFFF
+
+
+_RUNS = """
+SELECT s.workflow_uuid, s.status, s.executor_id, s.recovery_attempts, s.created_at, s.updated_at,
+  s.started_at_epoch_ms, s.completed_at, s.delay_until_epoch_ms, s.serialization,
+  coalesce(s.inputs, i.inputs), coalesce(s.output, o.output), coalesce(s.error, o.error)
+FROM {status} s
+LEFT JOIN {input} i ON i.workflow_uuid = s.workflow_uuid
+LEFT JOIN {output} o ON o.workflow_uuid = s.workflow_uuid
+WHERE s.name = 'job'
+"""
+_PORTABLE = "portable_json"
+
+
+class EngineRun(msgspec.Struct, frozen=True):
+    """One attempt, in the engine's words; moments in milliseconds since 1970."""
+
+    id: str
+    status: str
+    ticket: Ticket
+    done: JobResult = JobResult("")
+    error: str = ""
+    worker: str = ""
+    kills: int = 0
+    asked: int | None = None
+    heard: int | None = None
+    began: int | None = None
+    ended: int | None = None
+    due: int | None = None
+
+
+def engine_runs(place: Address) -> list[EngineRun]:
+    """Every run of the queues; those of another version of Tacit are left out.
+
+    Raises as `where.check` does.
+    """
+    try:
+        with opened(place) as connection:
+            rows = connection.execute(_query(place)).fetchall()
+    except Exception as error:
+        if not _unlike(error):
+            raise
+        return _asked_of_engine(place)
+    if any(row[9] != _PORTABLE for row in rows):
+        return _asked_of_engine(place)
+    found = (_engine_run(tuple(row)) for row in rows)
+    return [run for run in found if run is not None]
+
+
+def _query(place: Address) -> str:
+    names = ("workflow_status", "workflow_input", "workflow_output")
+    status, given, gave = (f"{SCHEMA}.{n}" if place.shared else n for n in names)
+    return _RUNS.format(status=status, input=given, output=gave)
+
+
+def _unlike(error: BaseException | None) -> bool:
+    """Whether a fault says that a table or a column is not there."""
+    while error is not None:
+        if isinstance(error, sqlite3.OperationalError) and "no such" in str(error):
+            return True
+        if type(error).__name__ in ("UndefinedTable", "UndefinedColumn"):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _engine_run(row: tuple[Any, ...]) -> EngineRun | None:
+    try:
+        ticket = _ticket(msgspec.json.decode(row[10] or b""))
+        done = _done(msgspec.json.decode(row[11]) if row[11] else None)
+        fault = _fault(msgspec.json.decode(row[12])) if row[12] else ""
+    except (msgspec.DecodeError, msgspec.ValidationError, LookupError, TypeError):
+        return None
+    kills = max((row[3] or 1) - 1, 0)
+    return EngineRun(row[0], row[1], ticket, done, fault, row[2] or "", kills, *row[4:9])
+
+
+def _asked_of_engine(place: Address) -> list[EngineRun]:
+    from tacit.work.engine import client
+
+    opened = client(place)
+    try:
+        found = []
+        for status in opened.list_workflows(name="job"):
+            try:
+                ticket = _ticket(status.input)
+            except (msgspec.DecodeError, msgspec.ValidationError, LookupError, TypeError):
+                continue
+            found.append(
+                EngineRun(
+                    status.workflow_id,
+                    status.status,
+                    ticket,
+                    _done(status.output),
+                    str(status.error) if status.error is not None else "",
+                    status.executor_id or "",
+                    max((status.recovery_attempts or 1) - 1, 0),
+                    status.created_at,
+                    status.updated_at,
+                    status.dequeued_at,
+                    status.completed_at,
+                    status.delay_until_epoch_ms,
+                )
+            )
+        return found
+    finally:
+        opened.destroy()
+
+
+def _ticket(given: Any) -> Ticket:
+    arguments = given["positionalArgs"] if "positionalArgs" in given else given["args"]
+    return msgspec.json.decode(arguments[0], type=Ticket)
+
+
+def _done(gave: Any) -> JobResult:
+    try:
+        return msgspec.convert(gave, JobResult)
+    except msgspec.ValidationError:
+        return JobResult("")
+
+
+def _fault(kept: Any) -> str:
+    """What an error said, as the engine keeps it: a record with its message, or a text."""
+    return str(kept.get("message") or kept) if isinstance(kept, dict) else str(kept)

@@ -1,0 +1,442 @@
+"""The runs of schedules: planned when due, one row each in tacit.db, with state and output.
+
+Owns the tables `schedule_cursors` and `schedule_runs`, and the rules for due times that were
+missed and runs that would overlap. Each due time becomes one row and one job, by an id made of
+the schedule and the time: two planners at once, or one that is killed at any instruction, plan
+nothing twice. Doing a run is left to `schedule_runner`.
+"""
+
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from tacit.base import database
+from tacit.base.errors import NotFound, Usage
+from tacit.work.due_times import due_after, exact_time
+from tacit.work.schedule_store import Schedule
+
+RunState = Literal["waiting", "sent", "running", "ran", "done", "failed", "skipped", "missed"]
+LIVE_STATES = ("waiting", "sent", "running", "ran")
+"""A run that is not over. `ran`: the session is over, its output is being delivered."""
+RunCause = Literal["due", "late", "hand"]
+
+STEPS = (
+    """
+    CREATE TABLE schedule_cursors (
+      schedule TEXT PRIMARY KEY,
+      cursor REAL NOT NULL,
+      gone INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE schedule_runs (
+      id TEXT PRIMARY KEY,
+      schedule TEXT NOT NULL,
+      due REAL NOT NULL,
+      why TEXT NOT NULL,
+      state TEXT NOT NULL,
+      attempt INTEGER NOT NULL DEFAULT 0,
+      began REAL NOT NULL DEFAULT 0,
+      ended REAL NOT NULL DEFAULT 0,
+      session TEXT NOT NULL DEFAULT '',
+      output TEXT NOT NULL DEFAULT '',
+      reason TEXT NOT NULL DEFAULT '',
+      refused TEXT NOT NULL DEFAULT '[]',
+      delivered TEXT NOT NULL DEFAULT '{}',
+      read INTEGER NOT NULL DEFAULT 0,
+      changed REAL NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX schedule_runs_of ON schedule_runs (schedule, due);
+    CREATE INDEX schedule_runs_state ON schedule_runs (state);
+    """,
+)
+_MOST_OUTPUT = 200_000
+KEPT = timedelta(days=90)
+_LATEST = 20
+"""Runs of each schedule that are kept whatever their age."""
+
+
+class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    id: str
+    schedule: str
+    due: datetime
+    why: RunCause
+    state: RunState
+    attempt: int = 0
+    began: datetime | None = None
+    ended: datetime | None = None
+    session: str = ""
+    output: str = ""
+    reason: str = ""
+    """Why it failed, was skipped or missed."""
+    refused: tuple[str, ...] = ()
+    """Calls that were refused, as nobody was there to allow them."""
+    delivered: dict[str, str] = {}
+    """Each place for output, and what became of it there."""
+    read: bool = False
+    """Whether a person has seen its output in the inbox."""
+    changed: datetime = datetime.min.replace(tzinfo=UTC)
+    """When something was last heard of it."""
+
+    @property
+    def live(self) -> bool:
+        return self.state in LIVE_STATES
+
+    @property
+    def silent(self) -> bool:
+        return is_silent(self.output)
+
+
+def is_silent(output: str) -> bool:
+    """Whether an output is to be delivered nowhere."""
+    return output.strip() == "[SILENT]"
+
+
+def run_id(schedule: str, due: datetime) -> str:
+    """The one id of a due time."""
+    return f"{schedule}@{due.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+
+
+@contextmanager
+def open_runs() -> Iterator[sqlite3.Connection]:
+    """tacit.db with the tables of schedules. Raises `Damaged`, `Busy`, `Unwritable`, `Newer`."""
+    tables = [("schedules", STEPS)]
+    with (
+        closing(database.connect(tables=tables)) as connection,
+        database.explain_errors(database.default_path()),
+    ):
+        yield connection
+
+
+@contextmanager
+def write_runs() -> Iterator[sqlite3.Connection]:
+    """The same, for a block that lands as a whole or not at all."""
+    with open_runs() as connection, database.transaction(connection):
+        yield connection
+
+
+def cursors(connection: sqlite3.Connection) -> dict[str, tuple[datetime, bool]]:
+    """Up to when each schedule has been planned, and whether it was gone when last looked for."""
+    rows = connection.execute("SELECT schedule, cursor, gone FROM schedule_cursors")
+    return {row[0]: (_moment(row[1]), bool(row[2])) for row in rows}
+
+
+def move_cursor(
+    connection: sqlite3.Connection, schedule: str, cursor: datetime, *, gone: bool = False
+) -> None:
+    connection.execute(
+        "INSERT INTO schedule_cursors (schedule, cursor, gone) VALUES (?, ?, ?)"
+        " ON CONFLICT (schedule) DO UPDATE SET cursor = excluded.cursor, gone = excluded.gone",
+        (schedule, cursor.timestamp(), gone),
+    )
+
+
+def add_run(connection: sqlite3.Connection, row: ScheduleRun, now: datetime) -> bool:
+    """Make a row, unless there is one with its id."""
+    made = connection.execute(
+        "INSERT OR IGNORE INTO schedule_runs (id, schedule, due, why, state, reason, began,"
+        " attempt, session, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row.id,
+            row.schedule,
+            row.due.timestamp(),
+            row.why,
+            row.state,
+            row.reason,
+            row.began.timestamp() if row.began else 0.0,
+            row.attempt,
+            row.session,
+            now.timestamp(),
+        ),
+    )
+    return bool(made.rowcount)
+
+
+def update_run(connection: sqlite3.Connection, run: str, now: datetime, **values: Any) -> None:
+    """Change some columns of a run."""
+    values["changed"] = now
+    names = ", ".join(f"{name} = ?" for name in values)
+    connection.execute(
+        f"UPDATE schedule_runs SET {names} WHERE id = ?",  # noqa: S608 - our own names
+        (*(_stored(value) for value in values.values()), run),
+    )
+
+
+def run_by_id(connection: sqlite3.Connection, run: str) -> ScheduleRun | None:
+    found = connection.execute("SELECT * FROM schedule_runs WHERE id = ?", (run,)).fetchone()
+    return _row(found) if found is not None else None
+
+
+def select_runs(
+    connection: sqlite3.Connection, where: str = "1", *values: Any, most: int = 0
+) -> list[ScheduleRun]:
+    """The runs for which `where` holds, the latest due first."""
+    query = f"SELECT * FROM schedule_runs WHERE {where} ORDER BY due DESC, rowid DESC"  # noqa: S608
+    if most:
+        query += f" LIMIT {most}"
+    return [_row(row) for row in connection.execute(query, values)]
+
+
+def live_runs(connection: sqlite3.Connection, schedule: str = "") -> list[ScheduleRun]:
+    """The runs that are not over, the earliest due first."""
+    marks = ", ".join("?" * len(LIVE_STATES))
+    where = f"state IN ({marks}) AND ? IN ('', schedule)"
+    return select_runs(connection, where, *LIVE_STATES, schedule)[::-1]
+
+
+def run_history(schedule: str = "", most: int = 50) -> list[ScheduleRun]:
+    """The latest runs of a schedule, or of all."""
+    with open_runs() as connection:
+        return select_runs(connection, "? IN ('', schedule)", schedule, most=most)
+
+
+def find_run(name: str) -> ScheduleRun:
+    """The run that `name` means: its id, or enough of one end of it. Raises `NotFound`, `Usage`."""
+    with open_runs() as connection:
+        exact = run_by_id(connection, name)
+        if exact is not None:
+            return exact
+        wanted = name.replace("%", "").replace("_", "")
+        near = select_runs(connection, "id LIKE ? OR id LIKE ?", f"{wanted}%", f"%{wanted}")
+    if len(near) == 1:
+        return near[0]
+    if near and len({row.schedule for row in near}) == 1:
+        return near[0]  # of one schedule, the latest run
+    if near:
+        ids = ", ".join(row.id for row in near[:3])
+        raise Usage(f"'{name}' could be several runs", f"e.g. {ids}")
+    raise NotFound(f"there is no run '{name}'", "see them: tacit schedule history NAME")
+
+
+def last_runs(names: Sequence[str]) -> dict[str, ScheduleRun]:
+    """The latest run of each schedule that was not missed."""
+    found: dict[str, ScheduleRun] = {}
+    with open_runs() as connection:
+        for name in names:
+            rows = select_runs(connection, "schedule = ? AND state != 'missed'", name, most=1)
+            if rows:
+                found[name] = rows[0]
+    return found
+
+
+def forget_old_runs(now: datetime) -> int:
+    """Drop runs that have been over for long, but of each schedule the latest; how many."""
+    marks = ", ".join("?" * len(LIVE_STATES))
+    with write_runs() as connection:
+        gone = connection.execute(
+            f"DELETE FROM schedule_runs WHERE due < ? AND state NOT IN ({marks}) AND ("  # noqa: S608
+            " SELECT count(*) FROM schedule_runs AS later WHERE"
+            " later.schedule = schedule_runs.schedule AND later.due > schedule_runs.due) >= ?",
+            ((now - KEPT).timestamp(), *LIVE_STATES, _LATEST),
+        )
+        return gone.rowcount
+
+
+def _row(row: sqlite3.Row) -> ScheduleRun:
+    return ScheduleRun(
+        id=row["id"],
+        schedule=row["schedule"],
+        due=_moment(row["due"]),
+        why=row["why"],
+        state=row["state"],
+        attempt=row["attempt"],
+        began=_moment(row["began"]) if row["began"] else None,
+        ended=_moment(row["ended"]) if row["ended"] else None,
+        session=row["session"],
+        output=row["output"],
+        reason=row["reason"],
+        refused=tuple(msgspec.json.decode(row["refused"])),
+        delivered=msgspec.json.decode(row["delivered"]),
+        read=bool(row["read"]),
+        changed=_moment(row["changed"]),
+    )
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if isinstance(value, dict | list | tuple):
+        return msgspec.json.encode(value).decode()
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and len(value) > _MOST_OUTPUT:
+        return value[:_MOST_OUTPUT] + "\n[… cut]"
+    return value
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+GRACE = timedelta(seconds=90)
+"""What is no later than this is on time: a worker looks about once a second, but may be busy."""
+MOST_CAUGHT_UP = 100
+"""Runs that `catch-up = all` makes up for at once; what is older is missed for good."""
+_MOST_WALKED = 10_000
+_MOST_NOTED = 20
+"""Missed runs that get a row of their own."""
+
+Send = Callable[[str, dict[str, Any]], None]
+"""Gives a run to the queues by its id; the same id twice is once."""
+
+
+class ScheduleNews(msgspec.Struct, frozen=True):
+    """Something about a schedule that the user should know."""
+
+    schedule: str
+    key: str
+    """The same for what is the same news."""
+    text: str
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """What one look came to."""
+
+    sent: tuple[str, ...] = ()
+    told: tuple[ScheduleNews, ...] = ()
+    next: datetime | None = None
+    """When the next run is due, as things are."""
+
+
+def plan(now: datetime, schedules: list[Schedule], send: Send) -> Planned:
+    """Plan every due time up to `now`, and send what may begin."""
+    told: list[ScheduleNews] = []
+    with write_runs() as connection:
+        known = cursors(connection)
+        here = {schedule.name for schedule in schedules}
+        for name, (cursor, gone) in known.items():
+            if name not in here and not gone:
+                move_cursor(connection, name, cursor, gone=True)
+        coming: list[datetime] = []
+        for schedule in schedules:
+            cursor, gone = known.get(schedule.name, (schedule.binding.since, False))
+            # One that came back, as by undo, begins anew; so does one whose time was changed.
+            cursor = now if gone else max(cursor, schedule.binding.since)
+            if schedule.binding.paused:
+                continue
+            news = _plan_one(connection, schedule, cursor, now)
+            told += news
+            nearest = next(due_after(schedule.binding.timing, schedule.binding.place, now), None)
+            coming += [nearest] if nearest is not None else []
+    sent = _dispatch(now, {schedule.name: schedule for schedule in schedules}, send)
+    return Planned(tuple(sent), tuple(told), min(coming, default=None))
+
+
+def _plan_one(
+    connection: Any, schedule: Schedule, cursor: datetime, now: datetime
+) -> list[ScheduleNews]:
+    """Make the rows for what has come since `cursor`; what the user is to be told."""
+    count, dues = _due_since(schedule, cursor, now)
+    if not dues:
+        if cursor == now or cursors(connection).get(schedule.name) is None:
+            move_cursor(connection, schedule.name, cursor)
+        return []
+    chosen, missed = _choose(schedule, dues, now)
+    busy = live_runs(connection, schedule.name)
+    for due in chosen:
+        row = _planned_run(schedule, due, now, "waiting")
+        if busy and row.why == "due" and schedule.binding.overlap == "skip":
+            going = exact_time(busy[0].due, schedule.binding.place)
+            row = _planned_run(schedule, due, now, "skipped", f"the run of {going} was still going")
+        add_run(connection, row, now)
+    for due in missed[-_MOST_NOTED:]:
+        row = _planned_run(schedule, due, now, "missed", "nothing was there to run it")
+        add_run(connection, row, now)
+    move_cursor(connection, schedule.name, dues[-1])
+    late = [due for due in dues if now - due > GRACE]
+    if not late:
+        return []
+    return [_news(schedule, count - len(dues) + len(late), late, len(chosen))]
+
+
+def _planned_run(
+    schedule: Schedule, due: datetime, now: datetime, state: RunState, reason: str = ""
+) -> ScheduleRun:
+    return ScheduleRun(
+        id=run_id(schedule.name, due),
+        schedule=schedule.name,
+        due=due,
+        why="late" if now - due > GRACE else "due",
+        state=state,
+        reason=reason,
+    )
+
+
+def _due_since(schedule: Schedule, cursor: datetime, now: datetime) -> tuple[int, list[datetime]]:
+    """How many due times have come, and the latest of them."""
+    latest: deque[datetime] = deque(maxlen=MOST_CAUGHT_UP)
+    count = 0
+    binding = schedule.binding
+    start = cursor
+    while True:
+        for due in due_after(binding.timing, binding.place, start):
+            if due > now:
+                return count, list(latest)
+            latest.append(due)
+            count += 1
+            if count % _MOST_WALKED == 0 and now - due > timedelta(hours=1):
+                start = now - timedelta(hours=1)  # every second for weeks: nobody counts these
+                break
+        else:
+            return count, list(latest)
+
+
+def _choose(
+    schedule: Schedule, dues: list[datetime], now: datetime
+) -> tuple[list[datetime], list[datetime]]:
+    """Which of the due times are run, and which are not."""
+    timely = [due for due in dues if now - due <= GRACE]
+    match schedule.binding.catch_up:
+        case "all":
+            chosen = dues
+        case "none":
+            chosen = timely
+        case _:
+            chosen = timely or dues[-1:]
+    return chosen, [due for due in dues if due not in set(chosen)]
+
+
+def _news(schedule: Schedule, count: int, late: list[datetime], chosen: int) -> ScheduleNews:
+    place = schedule.binding.place
+    first, last = exact_time(late[0], place), exact_time(late[-1], place)
+    when = f"was due {last}" if count == 1 else f"was due {count} times from {first} to {last}"
+    what = f"{schedule.name} {when} while nothing was there to run it"
+    match schedule.binding.catch_up:
+        case "none":
+            then = "it was not run (catch-up is none)"
+        case "all":
+            then = "it is run now" if chosen == 1 else f"{chosen} runs are made up for, in turn"
+        case _:
+            then = "it is run once now"
+    return ScheduleNews(schedule.name, f"late:{run_id(schedule.name, late[-1])}", f"{what}; {then}")
+
+
+def _dispatch(now: datetime, schedules: dict[str, Schedule], send: Send) -> list[str]:
+    """Give to the queues what may begin: of each schedule one run at a time, the earliest first.
+
+    The row is marked after the queue has it: a kill in between only means that it is sent again.
+    """
+    with open_runs() as connection:
+        busy: set[str] = set()
+        wanted: list[ScheduleRun] = []
+        for row in live_runs(connection):
+            if row.schedule in busy:
+                continue
+            busy.add(row.schedule)
+            if row.state == "waiting":
+                wanted.append(row)
+    for row in wanted:
+        if row.schedule in schedules:
+            send(row.id, {"schedule": row.schedule, "due": row.due.timestamp()})
+        with write_runs() as connection:
+            if row.schedule in schedules:
+                update_run(connection, row.id, now, state="sent")
+            else:
+                reason = "the schedule was removed, or cannot be read"
+                update_run(connection, row.id, now, state="skipped", reason=reason, ended=now)
+    return [row.id for row in wanted if row.schedule in schedules]

@@ -1,0 +1,139 @@
+"""What `tacit doctor` checks of work: the queue is whole, and schedules can be read and fire.
+
+Also says why schedules do not fire by themselves, which the commands for schedules show.
+"""
+
+import os
+import time
+from collections.abc import Callable
+
+from tacit.base.doctor import Check, Finding
+from tacit.base.errors import BadConfig, Damaged, TacitError
+from tacit.skills.library import scheduled_folder
+from tacit.work import job_queue, jobs_db, worker
+
+
+def check_jobs() -> list[Finding]:
+    """jobs.db is whole, or the server that stands for it answers."""
+    try:
+        place = jobs_db.address()
+    except BadConfig as error:
+        return [Finding("jobs", error.message, error.hint)]
+    if place.path and not os.path.exists(place.path):
+        return []
+    try:
+        said = jobs_db.inspect(place)
+    except Damaged as error:
+        said = error.message
+    except TacitError as error:
+        return [Finding("jobs", error.message, error.hint)]
+    if not said:
+        return []
+    aside = f"{place.path}.damaged-{int(time.time())}"
+    fix = (
+        f"put it aside as {os.path.basename(aside)} and begin a new one; jobs that were not over"
+        " are asked for again, the list of those that were is lost"
+    )
+    return [Finding("jobs", f"{place.path} is damaged: {said}", fix, _begin_anew(place, aside))]
+
+
+def check_requests() -> list[Finding]:
+    """Every file in the spool of requests is one, and there is something here that takes them."""
+    findings = [
+        Finding("requests", f"{path} is no request", "put it aside", _put_aside(path))
+        for path in job_queue.unreadable()
+    ]
+    waiting = len(job_queue.waiting_requests())
+    if waiting and not jobs_db.has_engine():
+        jobs = "1 job waits" if waiting == 1 else f"{waiting} jobs wait"
+        what = f"{jobs}, and nothing is installed that does them"
+        findings.append(Finding("requests", what, "pip install 'tacit[work]'"))
+    return findings
+
+
+JOB_CHECKS: tuple[Check, ...] = (check_jobs, check_requests)
+
+
+def _begin_anew(place: jobs_db.Address, aside: str) -> Callable[[], None]:
+    def mend() -> None:
+        for ending in ("", "-wal", "-shm"):
+            if os.path.exists(place.path + ending):
+                os.replace(place.path + ending, aside + ending)
+        for asked in job_queue.taken_requests():
+            job_queue.ask_again(asked)
+
+    return mend
+
+
+def _put_aside(path: str) -> Callable[[], None]:
+    return lambda: job_queue.put_aside(path)
+
+
+def unattended() -> str:
+    """Why schedules do not fire by themselves, with the command that helps; empty where they do."""
+    if not os.path.isdir(scheduled_folder()):
+        return ""
+    from tacit.work import schedule_store
+
+    active = [s for s in schedule_store.listing()[0] if not s.binding.paused]
+    if not active:
+        return ""
+    if not jobs_db.has_engine():
+        return "nothing here can fire schedules: pip install 'tacit[work]'"
+    found = worker.present()
+    if found is not None and found.stays:
+        return ""
+    return (
+        "no daemon runs, so schedules fire only when something else starts a worker;"
+        " keep one running: tacit daemon install"
+    )
+
+
+def check_schedules() -> list[Finding]:
+    """Every schedule can be read, runs what is there, and something is there to fire them."""
+    if not os.path.isdir(scheduled_folder()):
+        return []
+    from tacit.work import schedule_store
+
+    good, bad = schedule_store.listing()
+    findings = [Finding("schedule", broken.why, broken.hint or "mend it") for broken in bad]
+    for schedule in good:
+        if not os.path.isdir(schedule.binding.project):
+            what = (
+                f"the schedule '{schedule.name}' works in {schedule.binding.project}, which is gone"
+            )
+            fix = f"bind another folder: tacit schedule edit {schedule.name} --in DIR"
+            findings.append(Finding("schedule", what, fix))
+            continue
+        findings += _missing_skills(
+            schedule.name, schedule.binding.skills, schedule.binding.project
+        )
+    if why := unattended():
+        what, _, fix = why.partition(";")
+        findings.append(
+            Finding("schedule", f"there are schedules, but {what}", fix.strip() or what)
+        )
+    return findings
+
+
+def _missing_skills(name: str, skills: tuple[str, ...], project: str) -> list[Finding]:
+    from tacit.skills.library import Library
+
+    if not skills:
+        return []
+    try:
+        library = Library(project)
+    except TacitError:
+        return []  # said by its own check
+    return [
+        Finding(
+            "schedule",
+            f"the schedule '{name}' runs the skill '{skill}', which is not there",
+            f"bring it back: tacit restore {skill}; or: tacit schedule edit {name} --skill OTHER",
+        )
+        for skill in skills
+        if library.find(skill) is None
+    ]
+
+
+SCHEDULE_CHECKS: tuple[Check, ...] = (check_schedules,)

@@ -1,0 +1,497 @@
+"""A whole review: what it is shown, what comes of it, and that it says only what happened."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reviews import BUILDS, LEARNED, look, put_skill, store, text_of
+from skills_ref.validator import validate
+
+from tacit.agent import budget
+from tacit.agent.agent_events import Usage as Spent
+from tacit.agent.budget import Limits
+from tacit.agent.skill_uses import STEPS
+from tacit.base import config_file, database, job, paths
+from tacit.base.clock import until_tomorrow
+from tacit.base.settings import LearnSettings
+from tacit.changes.change_checks import check_changes
+from tacit.changes.gate import Gate
+from tacit.learn.background import child_process
+from tacit.learn.background.task import Ran
+from tacit.learn.ledger import REVIEW, Ledger
+from tacit.learn.review import review_job
+from tacit.learn.review.review_job import review_outcome
+from tacit.testing import Cut, Garbage, Replies, Stall, Status, ToolUse, Turns, Usage, reply
+from tacit.testing.sample_sessions import made, ran
+from tacit.traces.store import Store
+from tacit.traces.trace import Trace
+
+NEW = ToolUse(
+    "write_file", {"path": "package-builds/SKILL.md", "content": text_of("package-builds", BUILDS)}
+)
+
+
+def skill_text(project: Path, name: str) -> str:
+    return (project / ".agents/skills" / name / "SKILL.md").read_text()
+
+
+def recorded(trace: Trace) -> tuple[str, str]:
+    opened = Store.open()
+    try:
+        (entry,) = [r for r in Ledger(opened.connection).of(trace.id) if r.method == REVIEW]
+        return entry.outcome, entry.reason
+    finally:
+        opened.close()
+
+
+def test_a_skill_is_learned_in_the_closed_room(project: Path, session: Trace, serve: Any) -> None:
+    """Through the real child: the skill stands there, valid, marked, in the history, and told."""
+    (project / "VERSION").write_text("2.0.0\n")
+    looks = reply(
+        ToolUse("ls"),
+        ToolUse("read_file", {"path": "VERSION"}),
+        ToolUse("read_trace", {"page": 1}),
+        ToolUse("search_skills", {"query": "build"}),
+    )
+    server = serve(Turns([looks, NEW, "Kept package-builds: the version comes from the file."]))
+    done = look(session)
+    assert (done.outcome, done.reason) == ("created", "created package-builds")
+    listed, read, page, found = (r.text for r in server.requests[1].tool_results)
+    assert "VERSION  6" in listed
+    assert "2.0.0" in read
+    assert page.startswith("Page 1 of 1")
+    assert found == "(no skill fits)"
+    folder = project / ".agents/skills/package-builds"
+    assert validate(folder) == []
+    text = skill_text(project, "package-builds")
+    assert "  source: auto-skill\n" in text
+    assert f"  sessions: {session.id}\n" in text
+    assert "  learned-by: openai:mock\n" in text
+    head = Gate().look("package-builds", str(folder.parent)).head
+    assert head is not None
+    assert (head.record.actor, head.record.session) == ("reviewer", session.id)
+    assert head.record.evidence == (session.id,)
+    assert head.record.change == done.changes[0]
+    assert recorded(session) == ("created", "created package-builds")
+    first = server.requests[0]
+    assert first.tool_names == {
+        "read_file", "ls", "read_trace", "search_skills", "view_skill", "write_file", "edit",
+    }  # fmt: skip
+    assert "always read it from the VERSION file" in first.user_texts[0]
+    status = subprocess.run(["git", "status", "--short"], capture_output=True, text=True)
+    assert "package-builds" not in status.stdout
+
+
+def test_a_second_run_of_the_job_does_nothing(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """After a kill the same job finds in the history what it did, and asks no model again."""
+    server = serve(Turns([NEW, "Kept."]))
+    first = look(session)
+    asked = len(server.requests)
+    assert look(session) == first
+    assert len(server.requests) == asked
+    log = list(Gate().site(str(project / ".agents/skills")).history.log("package-builds"))
+    assert len(log) == 1
+
+
+def test_a_proposal_is_not_made_twice(session: Trace, serve: Any, inside: None) -> None:
+    """What waits in the inbox is found there too, also when the user answered meanwhile."""
+    serve(Turns([NEW, "Kept."]), learn__approval="ask")
+    first = look(session)
+    assert first.outcome == "proposed"
+    gate = Gate()
+    (proposal,) = gate.inbox.waiting()
+    assert first.changes == (proposal.id,)
+    assert look(session) == first
+    assert gate.accept(proposal).applied
+    assert look(session).changes == first.changes
+    assert len(gate.inbox.all()) == 1
+
+
+def test_an_accepted_proposal_keeps_its_origin(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """A skill that waited and was accepted says where it is from, and its history too."""
+    serve(Turns([NEW, "Kept."]), learn__approval="ask")
+    look(session)
+    gate = Gate()
+    (proposal,) = gate.inbox.waiting()
+    gate.accept(proposal)
+    assert f"sessions: {session.id}" in skill_text(project, "package-builds")
+    head = gate.look("package-builds", proposal.change.root).head
+    assert head is not None
+    assert (head.record.actor, head.record.approved_by) == ("reviewer", "user")
+
+
+class _Hold:
+    """An engine that keeps the results of steps, as the real one does over a kill."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Any] = {}
+        self.stop = False
+
+    def cancelled(self) -> bool:
+        return self.stop
+
+    def step(self, name: str, function: Any) -> Any:
+        if name not in self.kept:
+            self.kept[name] = function()
+        return self.kept[name]
+
+
+def test_a_kill_in_the_middle_of_landing_loses_nothing(
+    project: Path, session: Trace, serve: Any, inside: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two skills the second lands when the job is run again, and the first is not repeated."""
+    other = text_of("version-files", "Read the VERSION file: `read -r VERSION < VERSION`.")
+    second = ToolUse("write_file", {"path": "version-files/SKILL.md", "content": other})
+    server = serve(Turns([reply(NEW, second), "Kept both."]))
+    hold = _Hold()
+    real, count = Gate.propose, []
+
+    def killed(self: Gate, change: Any) -> Any:
+        count.append(change.skill)
+        if len(count) == 2:
+            raise KeyboardInterrupt
+        return real(self, change)
+
+    with job.controlled_by(hold):
+        monkeypatch.setattr(Gate, "propose", killed)
+        with pytest.raises(KeyboardInterrupt):
+            look(session)
+        monkeypatch.setattr(Gate, "propose", real)
+        done = look(session)
+    assert len(server.requests) == 2
+    assert sorted(p.name for p in (project / ".agents/skills").iterdir() if p.name[0] != ".") == [
+        "package-builds",
+        "version-files",
+    ]
+    assert len(done.changes) == 2
+    history = Gate().site(str(project / ".agents/skills")).history
+    assert len(list(history.log("package-builds"))) == 1
+
+
+def test_a_cancelled_job_changes_nothing(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """A cancel that comes while the model talks keeps what it made from landing."""
+    serve(Turns([NEW, "Kept."]))
+    hold = _Hold()
+    hold.stop = True
+    with job.controlled_by(hold):
+        done = look(session)
+    assert (done.outcome, done.reason) == ("failed", "it was cancelled; nothing was changed")
+    assert not (project / ".agents/skills/package-builds").exists()
+
+
+def test_nothing_is_a_real_answer(session: Trace, serve: Any, inside: None) -> None:
+    """A review that keeps nothing says so, with the reviewer's reason, and is recorded."""
+    serve(["Nothing to save: routine work."])
+    done = look(session)
+    assert done.outcome == "nothing"
+    assert 'the reviewer said: "Nothing to save: routine work."' in done.reason
+    assert recorded(session)[0] == "nothing"
+
+
+def test_a_claim_is_not_an_outcome(session: Trace, serve: Any, inside: None) -> None:
+    """A model that says it made a skill and did not has changed nothing, and that is said."""
+    serve(["I created the skill build-magic and updated two others."])
+    done = look(session)
+    assert done.outcome == "nothing"
+    assert done.reason.startswith("nothing was changed; the reviewer said:")
+    assert done.changes == ()
+
+
+def test_a_learned_skill_is_mended(project: Path, session: Trace, serve: Any, inside: None) -> None:
+    """An edit of a learned skill is one change; the marks it had stay, its own are added."""
+    put_skill(project, "package-builds", "1. `python3 build.py`\n", head=LEARNED)
+    script = [
+        ToolUse("view_skill", {"name": "package-builds"}),
+        ToolUse("edit", {
+            "path": "package-builds/SKILL.md",
+            "old": "1. `python3 build.py`",
+            "new": "1. `read -r VERSION < VERSION; export VERSION; python3 build.py`",
+        }),
+        ToolUse("write_file", {
+            "path": "package-builds/references/versions.md",
+            "content": "Never invent a version: read the VERSION file.\n",
+        }),
+        "Mended package-builds.",
+    ]  # fmt: skip
+    serve(Turns(script))
+    done = look(session)
+    assert (done.outcome, done.reason) == ("edited", "edited package-builds")
+    text = skill_text(project, "package-builds")
+    assert "learned: '2026-10-01'" in text
+    assert f"sessions: codex:old, {session.id}" in text
+    assert "revised: " in text
+    assert "export VERSION" in text
+    folder = project / ".agents/skills/package-builds"
+    assert (folder / "references/versions.md").read_text().startswith("Never invent")
+    assert validate(folder) == []
+    assert len(done.changes) == 1
+
+
+def test_a_refusal_goes_back_and_is_mended(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """The model reads why a change is refused, mends it, and the mended one lands."""
+    bad = text_of("package-builds", BUILDS, head="allowed-tools: Bash\n")
+    script = [
+        ToolUse("write_file", {"path": "package-builds/SKILL.md", "content": bad}),
+        "Kept.",
+        ToolUse(
+            "edit", {"path": "package-builds/SKILL.md", "old": "allowed-tools: Bash\n", "new": ""}
+        ),
+        "Mended.",
+    ]
+    server = serve(Turns(script))
+    assert look(session).outcome == "created"
+    told = server.requests[2].user_texts[-1]
+    assert "package-builds: SKILL.md, line" in told
+    assert "allowed-tools" in told
+
+
+def test_what_was_ready_lands_when_a_limit_ends_the_rest(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """One skill passes, one is refused, the model never mends it: the first is kept, and said."""
+    both = reply(NEW, ToolUse("write_file", {"path": "fine-name/SKILL.md", "content": "no head"}))
+    server = serve(Turns([both, "Kept.", *[ToolUse("ls")] * 40]), learn__turns=4)
+    done = look(session)
+    assert done.outcome == "created"
+    assert done.reason.startswith("created package-builds; refused: fine-name:")
+    assert "the limit on turns was reached" in done.reason
+    assert len(server.requests) == 4
+    assert not (project / ".agents/skills/fine-name").exists()
+
+
+def test_no_model_gives_a_draft(session: Trace, home: Path) -> None:
+    """Without a model the same job drafts by counting, and the draft waits in the inbox."""
+    config_file.set_values({"agent.base_url": "http://127.0.0.1:9/v1"})
+    done = look(session)
+    assert done.outcome == "proposed"
+    assert "drafts in the inbox, made by counting: run-build-py" in done.reason
+    assert "no model for work in the background" in done.reason
+    assert [p.change.skill for p in Gate().inbox.waiting()] == ["run-build-py"]
+
+
+def test_a_chat_is_reviewed_while_it_goes_on(session: Trace, serve: Any, inside: None) -> None:
+    """A look at a running chat has its own limit of requests, and says that it goes on."""
+    server = serve(Turns([ToolUse("ls")] * 40), learn__chat_turns=3)
+    done = look(session, moment="chat")
+    assert "the limit on turns was reached after 3 requests" in done.reason
+    assert server.requests[0].user_texts[0].startswith("The chat goes on; review it so far")
+
+
+def test_reading_by_the_reviewer_is_no_use(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """Views and searches of the reviewer's leave no use of a skill on record."""
+    put_skill(project, "package-builds", "1. `python3 build.py`\n", head=LEARNED)
+    look_at = ToolUse("view_skill", {"name": "package-builds"})
+    serve(
+        Turns([reply(look_at, look_at), ToolUse("search_skills", {"query": "build"}), "Nothing."])
+    )
+    look(session)
+    connection = database.connect()
+    database.migrate(connection, "uses", STEPS)
+    assert connection.execute("SELECT count(*) FROM uses").fetchone()[0] == 0
+    connection.close()
+
+
+def test_pages_of_the_session_can_be_read(session: Trace, serve: Any, inside: None) -> None:
+    """`read_trace` gives a page; one that is not there is refused with how many there are."""
+    calls = [ToolUse("read_trace", {"page": 1}), ToolUse("read_trace", {"page": 7})]
+    server = serve(Turns([*calls, "Nothing."]))
+    look(session)
+    first, second = server.requests[-1].tool_results
+    assert first.text.startswith("Page 1 of 1\n<k")
+    assert "there are 1 pages" in second.text
+
+
+def test_two_sessions_do_not_make_the_same_skill_twice(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """The reviewer of a second session is sent to the skill that the first one made."""
+    serve(Turns([NEW, "Kept."]))
+    look(session)
+    again = made(
+        *[[t.prompt, *t.steps] for t in session.turns], session="made-2", project=str(project)
+    )
+    store(again)
+    copy = ToolUse(
+        "write_file",
+        {
+            "path": "building-packages/SKILL.md",
+            "content": text_of(
+                "building-packages",
+                BUILDS,
+                about="How package-builds is done here. Use before doing it.",
+            ),
+        },
+    )
+    server = serve(Replies([copy, "Kept.", "Then nothing."]))
+    done = look(again, job="review-2")
+    assert done.outcome == "refused"
+    assert "edit instead: package-builds" in server.requests[2].user_texts[-1]
+    assert not (project / ".agents/skills/building-packages").exists()
+
+
+def test_the_project_must_be_trusted(home: Path, serve: Any, inside: None) -> None:
+    """From a project that the user does not trust, a skill goes to the user's own folder."""
+    elsewhere = home / "clone"
+    (elsewhere / ".git").mkdir(parents=True)
+    trace = made(["Build.", ran("python3 build.py", "ok")], project=str(elsewhere))
+    store(trace)
+    serve(Turns([NEW, "Kept."]))
+    assert look(trace).outcome == "created"
+    assert (home / ".agents/skills/package-builds/SKILL.md").exists()
+    assert not (elsewhere / ".agents").exists()
+
+
+def test_the_prompt_is_for_what_is_under_review() -> None:
+    """For skills, for facts, or for both, the instructions have those parts and no others."""
+    wanted = review_job.WantedReview(job="x", skills=True, facts=False)
+    skills = review_job.review_instructions(wanted, 8)
+    assert "## Skills" in skills
+    assert "## Facts" not in skills
+    assert "{" not in skills.replace("{}", "")
+    both = review_job.review_instructions(review_job.WantedReview(job="x", facts=True), 16)
+    assert "## Skills" in both
+    assert "## Facts" in both
+    assert "16 requests" in both
+
+
+EDIT = ToolUse("edit", {"path": "old-skill/SKILL.md", "old": "Old words.", "new": "New words."})
+
+# What the model does once it has made and edited something, and what the reason says of it.
+FAULTS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "stall in mid-stream": (
+        reply("Well, ", "then", fault=Stall(60, 1)), "limit on seconds", {"learn__seconds": 0.5},
+    ),
+    "429": (Status(429, 0.01), "429", {}),
+    "500": (Status(500), "500", {}),
+    "401": (Status(401), "401", {}),
+    "cut": (reply("Done", ".", fault=Cut(1)), "", {}),
+    "garbage": (Garbage(), "", {}),
+    "an empty answer": (reply(""), "empty", {}),
+    "tools without end": (ToolUse("ls"), "limit on turns was reached after 6", {"learn__turns": 6}),
+    "tools that are not there": (
+        ToolUse("skill_manage", {"action": "delete"}), "limit on turns", {"learn__turns": 6},
+    ),
+    "broken arguments": (
+        ToolUse("edit", raw='{"path": "old'), "limit on turns", {"learn__turns": 6},
+    ),
+    "tokens": (
+        reply(ToolUse("ls"), usage=Usage(90_000, 20_000)), "limit on tokens",
+        {"learn__tokens": 100_000},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_review_that_fails_changes_nothing(
+    fault: str, project: Path, session: Trace, serve: Any
+) -> None:
+    """Edits were staged; the review ends by a fault; no skill is changed, and it says why."""
+    folder = put_skill(project, "old-skill", "Old words.", head=LEARNED)
+    before = (folder / "SKILL.md").read_bytes()
+    doing, word, settings = FAULTS[fault]
+    serve(Turns([reply(NEW, EDIT)], then=doing), **settings)
+    done = look(session)
+    assert done.outcome == "failed"
+    assert "nothing was changed" in done.reason
+    assert word in done.reason
+    assert len(done.reason) > 30
+    assert done.changes == ()
+    assert (folder / "SKILL.md").read_bytes() == before
+    assert [p.name for p in folder.parent.iterdir() if p.name[0] != "."] == ["old-skill"]
+    if fault in ("500", "cut", "tools without end"):  # a look at every object takes a while
+        assert check_changes(Gate()) == []
+    assert not os.path.exists(os.path.join(paths.folders().data, "staging", "review-1"))
+
+
+def test_a_stall_is_ended_from_outside(project: Path, session: Trace, serve: Any) -> None:
+    """Through the real child: a server that goes silent is left when the time is up."""
+    serve(Turns([NEW], then=reply("Well, ", "then", fault=Stall(120, 1))), learn__seconds=2.5)
+    done = look(session)
+    assert done.outcome == "failed"
+    assert "seconds" in done.reason or "time was up" in done.reason
+    assert not (project / ".agents").exists()
+
+
+def test_what_was_left_of_the_day_is_no_fault(project: Path, session: Trace, serve: Any) -> None:
+    """A look that the rest of the day's tokens cut off says so, and is put off until tomorrow."""
+    assert budget.record_spending("review", "another", Spent(90_000, 0, cost=0.1)) == ""
+    large = reply(NEW, usage=Usage(50_000, 20_000))
+    serve(Turns([large], then=large), learn__tokens=100_000, learn__daily_tokens=150_000)
+    done = look(session)
+    assert "the day's budget cut it off after 1 request" in done.reason
+    assert "60,000 tokens of 150,000 tokens a day (learn.daily_tokens)" in done.reason
+    assert "nothing was changed" in done.reason
+    assert abs(done.later - until_tomorrow()) < 5
+    assert not (project / ".agents").exists()
+
+
+def test_a_day_that_is_too_small_is_not_waited_for(session: Trace, serve: Any) -> None:
+    """A look that had the whole day's tokens and needs more fails: tomorrow is no better."""
+    large = reply(NEW, usage=Usage(50_000, 20_000))
+    serve(Turns([large], then=large), learn__tokens=100_000, learn__daily_tokens=60_000)
+    done = look(session)
+    assert (done.outcome, done.later) == ("failed", 0)
+    assert "60,000 tokens of 60,000 tokens a day (learn.daily_tokens), and needs" in done.reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "granted", "learn", "day"),
+    [
+        ("money", Limits(money=0.2), LearnSettings(daily_money=2.0), "rest"),
+        ("money", Limits(money=0.2), LearnSettings(daily_money=0.2), "whole"),
+        ("money", Limits(money=0.5), LearnSettings(daily_money=2.0), ""),
+        ("tokens", Limits(tokens=100, money=0.2), LearnSettings(daily_tokens=500), ""),
+        ("turns", Limits(tokens=50, money=0.2), LearnSettings(daily_tokens=500), ""),
+    ],
+)
+def test_only_the_limit_that_the_day_narrowed_is_the_days(
+    reason: Any, granted: Limits, learn: LearnSettings, day: str
+) -> None:
+    """The task's own limit on one thing is not laid to the budget that narrowed another."""
+    ran = child_process._by_the_day(
+        Ran(reason=reason), Limits(tokens=100, money=0.5), granted, learn
+    )
+    assert ran.day == day
+    assert ran.reason == ("budget" if day == "rest" else reason)
+    ended = review_outcome(ran, ())
+    assert (ended.again > 0) == (day == "rest")
+    assert ("the day's budget" in ended.reason) == bool(day)
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_passing_fault_is_tried_again(session: Trace, serve: Any) -> None:
+    """A 500 and a cut on the way are made good by another request, and the skill lands."""
+    seen: list[int] = []
+
+    def script(request: Any) -> Any:
+        if len(request.messages) not in seen:
+            seen.append(len(request.messages))
+            return Status(500) if len(seen) % 2 else Cut(0)
+        return NEW if request.turn == 0 else "Kept."
+
+    serve(script)
+    assert look(session).outcome == "created"
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_failed_review_is_worth_another_try(session: Trace, serve: Any) -> None:
+    """A server's fault puts the job off; a refusal or a limit does not."""
+    serve(Status(503))
+    assert look(session).later > 0
+    serve(["Nothing to save."])
+    assert look(session, job="review-2").later == 0
+    serve(Turns([ToolUse("ls")] * 20), learn__turns=2)
+    assert look(session, job="review-3").later == 0

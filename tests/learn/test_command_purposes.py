@@ -1,0 +1,91 @@
+"""What a command is for, in the many shapes in which agents type one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.learn.command_purposes import abstracted, purpose, simple_commands, slug
+
+TABLE = {
+    "python3 build.py": "build.py",
+    "VERSION=1.2.3 python3 build.py": "build.py",
+    "read -r VERSION < VERSION; export VERSION; python3 build.py": "build.py",
+    "V=$(cat VERSION) W=`date` python3.11 -u scripts/build.py --fast": "build.py",
+    "python -m pytest -q tests": "pytest",
+    "python -m pip install -r requirements.txt": "pip install",
+    "python manage.py migrate": "manage.py migrate",
+    "python - <<'EOF'\nimport os\nos.remove('x')\nEOF": "",
+    "python -c 'print(1)'": "",
+    "cat > a.sh <<EOF\nmake all\nEOF\nsh a.sh": "a.sh",
+    "cat <<EOF > x\ngit push\nEOF": "",
+    'git commit -m "fix; then && git push"': "git commit",
+    "git -C /work/app push origin main": "git push",
+    "git status && git diff": "",
+    "git add -A && git commit -m x": "git commit",
+    "npm run build -- --watch": "npm run build",
+    "npm --prefix web run test:unit": "npm run test:unit",
+    "(cd app && npm test) 2>&1 | tail -20": "npm test",
+    "npx -y prettier --write .": "prettier",
+    "yarn build > out.txt 2>&1": "yarn build",
+    "uv run --with httpx pytest -x": "pytest",
+    "uv sync": "uv sync",
+    "poetry run pytest": "pytest",
+    "bundle exec rspec": "rspec",
+    "sudo -u deploy systemctl restart nginx": "systemctl restart",
+    "timeout -k 5 30 make -j4 check": "make check",
+    "env -u HOME FOO=1 cargo test --all": "cargo test",
+    "bash -lc 'npm ci && npm run lint'": "npm run lint",
+    "./gradlew build": "gradlew build",
+    "./scripts/deploy.sh staging": "deploy.sh",
+    "docker compose -f dev.yml up -d": "docker compose up",
+    "docker-compose up": "docker compose up",
+    "docker ps": "",
+    "kubectl -n prod apply -f x.yml": "kubectl apply",
+    "gh pr create --fill": "gh pr create",
+    "for f in *.py; do ruff check $f; done": "ruff check",
+    "if [ -f Makefile ]; then make build; fi": "make build",
+    "while true; do date; done": "",
+    "ls -la; cat README.md | head": "",
+    "rm -rf dist && mkdir dist": "",
+    "terraform plan \\\n  -out=x # see": "terraform plan",
+    "diff <(ls a) <(ls b)": "",
+    "node --version": "",
+    "$TOOL build": "",
+    'echo "never closed': "",
+    "# only a comment": "",
+    "": "",
+    "a" * 200: "",
+}
+
+
+@pytest.mark.parametrize(("command", "wanted"), TABLE.items())
+def test_purpose(command: str, wanted: str) -> None:
+    """Program and task, whatever stands around them; nothing where it only looks."""
+    assert purpose(command) == wanted
+
+
+@given(st.text(alphabet="ab./-=$(){}<>|&;\"'`\\\n #E!é", max_size=80))
+def test_any_text_has_a_harmless_purpose(text: str) -> None:
+    """No text raises, and a purpose is a few plain words that stay on one line."""
+    found = purpose(text)
+    assert len(found) < 200
+    assert not set(found) & set("`\"'\n\\$<>|;&#")
+    assert all(isinstance(word, str) for words in simple_commands(text) for word in words)
+
+
+def test_abstracted() -> None:
+    """Words that differ become blanks, with their names and quotes; the rest stays."""
+    assert abstracted(["make check"]) == "make check"
+    assert abstracted(["git tag v1 -m 'one two'", "git tag v2 -m 'x'"]) == (
+        "git tag <value> -m '<value>'"
+    )
+    assert abstracted(["V=1 x --to=a", "V=2 x --to=b"]) == "V=<value> x --to=<value>"
+    assert abstracted(["curl http://a/?q=1", "curl http://b/?q=2"]) == "curl <value>"
+    assert abstracted(["A=1 x", "B=1 x"]) == "<value> x"
+    assert abstracted(["x a", "x a b"]) == "x a b"
+
+
+def test_slug() -> None:
+    """A purpose as part of a name: short, lower case, hyphens."""
+    assert slug("npm run test:unit") == "npm-run-test-unit"
+    assert len(slug("x" * 99)) == 40

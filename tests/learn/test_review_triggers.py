@@ -1,0 +1,336 @@
+"""When a session is looked at: the rules, held against a simple model of them."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tacit.agent.agent_events import Answered
+from tacit.base import paths
+from tacit.base.settings import LearnSettings, MemorySettings, Settings
+from tacit.learn.ledger import REVIEW, ChatFacts, Ledger, SessionFacts, after_session, in_chat
+from tacit.learn.review.review_triggers import (
+    choose_sessions,
+    decide_after_session,
+    decide_in_chat,
+    named_sessions,
+    review_request,
+)
+from tacit.testing.sample_sessions import made, ran
+from tacit.traces.store import Store
+from tacit.traces.trace import Trace
+
+LEARN, MEMORY = LearnSettings(), MemorySettings()
+
+small = st.integers(0, 30)
+names = st.lists(st.sampled_from(["deploy", "release", "tests", "notes"]), unique=True).map(tuple)
+moments = st.sampled_from(["", "2026-11-15 10:00"])
+seens = st.builds(
+    SessionFacts,
+    calls=small,
+    messages=small,
+    changed=names,
+    background=st.booleans(),
+    skills_before=moments,
+    facts_before=moments,
+    weight=small,
+)
+learns = st.builds(LearnSettings, after_calls=small, after_messages=small, chat_iterations=small)
+memories = st.builds(MemorySettings, use=st.booleans(), chat_turns=small)
+spokens = st.builds(
+    ChatFacts,
+    ended=st.sampled_from(["done", "interrupted", "error", "turns", "money"]),
+    iterations=small,
+    messages=small,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seens, learns, memories)
+def test_after_a_session_as_the_rules_say(seen, learn, memory) -> None:
+    """Skills: enough calls, none changed, not before. Facts: enough said, or read anyway."""
+    found = after_session(seen, learn, memory)
+    skills = (
+        not seen.background
+        and learn.after_calls > 0
+        and seen.calls >= learn.after_calls
+        and not seen.changed
+        and not seen.skills_before
+    )
+    enough = learn.after_messages > 0 and seen.messages >= learn.after_messages
+    facts = (
+        not seen.background
+        and memory.use
+        and not seen.facts_before
+        and (enough or (skills and seen.messages > 0))
+    )
+    assert (found.skills, found.facts) == (skills, facts)
+    assert found.look == (skills or facts)
+    assert found.reason
+    assert found.word == "due" if skills else found.word != "due"
+
+
+@settings(max_examples=60, deadline=None)
+@given(spokens, learns, memories)
+def test_in_a_chat_as_the_rules_say(spoken, learn, memory) -> None:
+    """A final answer, and a count that has come to its number; 0 is off; both are one decision."""
+    found = in_chat(spoken, learn, memory)
+    final = spoken.ended == "done"
+    skills = final and 0 < learn.chat_iterations <= spoken.iterations
+    facts = final and memory.use and 0 < memory.chat_turns <= spoken.messages
+    assert (found.skills, found.facts) == (skills, facts)
+    assert found.moment == "chat"
+    assert found.reason
+
+
+@settings(max_examples=60, deadline=None)
+@given(seens, learns, memories)
+def test_a_refusal_names_the_setting_or_the_fact_behind_it(seen, learn, memory) -> None:
+    """Whoever is told "no" is told what to change, or what the session did."""
+    found = after_session(seen, learn, memory)
+    if not found.skills:
+        causes = ("learn.after_calls", "looked at already", "changed skills itself", "Tacit's own")
+        assert any(cause in found.reason for cause in causes)
+    if not found.facts:
+        causes = ("learn.after_messages", "looked at already", "memory.use", "Tacit's own")
+        assert any(cause in found.reason for cause in causes)
+
+
+def test_the_numbers_as_they_come() -> None:
+    """Twenty calls after a session; ten requests or ten messages in a chat."""
+    assert not after_session(SessionFacts(calls=19, messages=1), LEARN, MEMORY).look
+    assert after_session(SessionFacts(calls=20, messages=1), LEARN, MEMORY).skills
+    assert after_session(SessionFacts(calls=0, messages=3), LEARN, MEMORY).facts
+    nine = ChatFacts(ended="done", iterations=9, messages=9)
+    assert not in_chat(nine, LEARN, MEMORY).look
+    both = in_chat(ChatFacts(ended="done", iterations=10, messages=10), LEARN, MEMORY)
+    assert (both.skills, both.facts) == (True, True)
+    off = LearnSettings(after_calls=0, after_messages=0, chat_iterations=0)
+    unused = MemorySettings(chat_turns=0)
+    assert not after_session(SessionFacts(calls=99, messages=99), off, unused).look
+    assert not in_chat(ChatFacts(ended="done", iterations=99, messages=99), off, unused).look
+
+
+def test_reasons_read_well() -> None:
+    """The words that `tacit why` shows."""
+    few = after_session(SessionFacts(calls=1, messages=1), LEARN, MEMORY)
+    assert few.word == "few calls"
+    assert few.reason == (
+        "for skills: 1 tool call, fewer than 20 (learn.after_calls);"
+        " for facts: 1 message of yours, fewer than 3 (learn.after_messages)"
+    )
+    changed = after_session(
+        SessionFacts(calls=50, messages=2, changed=("a", "b", "c", "d")), LEARN, MEMORY
+    )
+    assert changed.word == "changed skills"
+    assert "it changed skills itself: a, b, c and 1 more" in changed.reason
+    stopped = in_chat(ChatFacts(ended="interrupted", iterations=20, messages=20), LEARN, MEMORY)
+    assert stopped.reason == "the answer was not a final one (interrupted)"
+
+
+SETTINGS = Settings()
+
+
+@pytest.fixture
+def store():
+    opened = Store.open()
+    yield opened
+    opened.close()
+
+
+def calls(number: int) -> list:
+    return [ran(f"make part-{n}") for n in range(number)]
+
+
+def answered(**more) -> Answered:
+    facts = {"session": "s1", "project": "/p", "reason": "done", "iterations": 0, "user_turns": 0}
+    return Answered(**facts | {"requests": 1, "skill_changes": 0} | more)
+
+
+def test_a_session_that_grows_is_looked_at_once(store: Store) -> None:
+    """Too few calls, then enough, then no second time; each is on record with its reason."""
+    ledger = Ledger(store.connection)
+    store.write(made(["go", *calls(19)]))
+    assert not decide_after_session(store, "claude-code:made-1", SETTINGS).look
+    (found,) = ledger.decisions("claude-code:made-1")
+    assert "19 tool calls, fewer than 20" in found.decision.reason
+    store.write(made(["go", *calls(25)]))
+    decision = decide_after_session(store, "claude-code:made-1", SETTINGS)
+    assert decision.skills
+    assert review_request("claude-code:made-1", decision) == (
+        "claude-code:made-1",
+        {
+            "session": "claude-code:made-1",
+            "moment": "after",
+            "skills": True,
+            "facts": True,
+            "weight": decision.weight,
+        },
+    )
+    store.write(made(["go", *calls(60)]))
+    again = decide_after_session(store, "claude-code:made-1", SETTINGS)
+    assert (again.look, again.word) == (False, "done before")
+    assert ledger.looked_at("claude-code:made-1")[0]
+    assert ledger.latest_decisions()["claude-code:made-1"] == again
+
+
+def test_a_look_for_facts_leaves_the_one_for_skills_due(store: Store) -> None:
+    """A session that pauses early and goes on is looked at for skills too."""
+    talk = (["go", *calls(4)], ["so", *calls(4)], ["no", *calls(4)])
+    store.write(made(*talk))
+    first = decide_after_session(store, "claude-code:made-1", SETTINGS)
+    assert (first.skills, first.facts) == (False, True)
+    ledger, stored = Ledger(store.connection), store.find("claude-code:made-1")
+    ledger.record(stored, REVIEW, "nothing", "no facts")
+    store.write(made(*talk, ["on", *calls(15)]))
+    second = decide_after_session(store, "claude-code:made-1", SETTINGS)
+    assert (second.skills, second.facts) == (True, False)
+
+
+def test_a_look_by_hand_counts(store: Store) -> None:
+    """What `tacit learn` has looked at with a model is not looked at again by itself."""
+    store.write(made(["go", *calls(25)]))
+    Ledger(store.connection).record(
+        store.find("claude-code:made-1"), REVIEW, "nothing", "nothing to keep"
+    )
+    assert decide_after_session(store, "claude-code:made-1", SETTINGS).word == "done before"
+
+
+def test_a_look_that_failed_is_due_by_hand(store: Store) -> None:
+    """A server that was down costs no session: the next run by hand looks at it."""
+    store.write(made(["go", *calls(25)]))
+    ledger, stored = Ledger(store.connection), store.find("claude-code:made-1")
+    ledger.record(stored, REVIEW, "failed", "no answer")
+    assert ledger.is_new(stored, REVIEW)
+    ledger.record(stored, REVIEW, "nothing", "nothing to keep")
+    assert not ledger.is_new(stored, REVIEW)
+
+
+def test_a_session_that_changed_skills_is_left_alone(store: Store) -> None:
+    """It is not looked at for skills; for facts it may be."""
+    writes = ran("cat > .agents/skills/deploy/SKILL.md")
+    store.write(made(["go", *calls(25), writes], ["more"], ["still more"]))
+    decision = decide_after_session(store, "claude-code:made-1", SETTINGS)
+    assert (decision.skills, decision.facts, decision.word) == (False, True, "due for facts")
+    assert "it changed skills itself: deploy" in decision.reason
+
+
+def test_work_of_our_own_is_not_looked_at(store: Store) -> None:
+    """A session that ran in the data folder is one of ours in the background."""
+    project = Path(paths.folders().data) / "staging" / "job-1"
+    store.write(made(["go", *calls(50)], project=str(project)))
+    assert decide_after_session(store, "claude-code:made-1", SETTINGS).word == "own work"
+
+
+def test_what_promises_more_weighs_more(store: Store) -> None:
+    """A correction and a failure that was mended count; plain work does not."""
+    store.write(made(["go", *calls(25)], session="plain"))
+    mended = [ran("make x", "no", failed=True), ran("make x V=1")]
+    store.write(made(["go", *calls(23), *mended], ["No, use tabs."], session="rich"))
+    plain = decide_after_session(store, "claude-code:plain", SETTINGS)
+    rich = decide_after_session(store, "claude-code:rich", SETTINGS)
+    assert rich.weight > plain.weight
+
+
+def test_a_chat_is_looked_at_when_it_is_due_and_the_record_says_why_not_before() -> None:
+    """Not yet, then due for both in one job, keyed by how far the chat had come."""
+    store = Store.open()
+    ledger = Ledger(store.connection)
+    assert not decide_in_chat(answered(iterations=9), SETTINGS).look
+    (found,) = ledger.decisions("tacit:s1")
+    assert "9 requests since the last time, of 10" in found.decision.reason
+    decision = decide_in_chat(answered(iterations=12, user_turns=10, requests=12), SETTINGS)
+    assert (decision.skills, decision.facts) == (True, True)
+    key, payload = review_request("tacit:s1", decision, "12")
+    assert (key, payload["moment"]) == ("tacit:s1#12", "chat")
+    assert not decide_in_chat(answered(iterations=1), SETTINGS).look
+    assert all(ledger.looked_at("tacit:s1"))  # a later "not yet" does not undo that
+    store.write(made(["go", *calls(40)], host="tacit", session="s1"))
+    assert decide_after_session(store, "tacit:s1", SETTINGS).word == "done before"
+    store.close()
+
+
+def test_thresholds_are_settings(store: Store) -> None:
+    """Two calls are enough where that is set."""
+    store.write(made(["go", *calls(2)]))
+    loose = Settings(learn=LearnSettings(after_calls=2), memory=MemorySettings(use=False))
+    decision = decide_after_session(store, "claude-code:made-1", loose)
+    assert (decision.skills, decision.facts) == (True, False)
+
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+def put(store: Store, name: str, calls: int, *, days: int, corrected: bool = False, **more) -> None:
+    work = [ran(f"make part-{n}") for n in range(calls)]
+    turns = [["go", *work]] + ([["No, not like that."]] if corrected else [])
+    trace = made(*turns, session=name, **more)
+    ended = NOW - timedelta(days=days)
+    head = msgspec.structs.replace(trace.head, started=ended, ended=ended)
+    store.write(Trace(head, trace.turns))
+
+
+def session_names(chosen) -> list[str]:
+    return [candidate.stored.head.session for candidate in chosen.candidates]
+
+
+def test_newest_are_taken_and_the_most_promising_come_first(store: Store) -> None:
+    """Two of three fit in a run: the two newest; of those the corrected one is looked at first."""
+    put(store, "old-but-rich", 30, days=9, corrected=True)
+    put(store, "middle", 30, days=5, corrected=True)
+    put(store, "newest", 30, days=1)
+    put(store, "small", 3, days=0)
+    chosen = choose_sessions(store, store.sessions(), Settings(), most=2)
+    assert session_names(chosen) == ["middle", "newest"]
+    assert (chosen.left, chosen.passed) == (1, {"few calls": 1})
+    assert session_names(choose_sessions(store, store.sessions(), Settings(), most=9)) == [
+        "middle", "old-but-rich", "newest",
+    ]  # fmt: skip
+
+
+def test_looked_at_before_is_passed_over_until_it_goes_on(store: Store) -> None:
+    """A session is due again when it went on since, or when that is asked for."""
+    put(store, "s", 30, days=1)
+    Ledger(store.connection).record(store.find("claude-code:s"), REVIEW, "nothing", "no")
+    chosen = choose_sessions(store, store.sessions(), Settings())
+    assert (session_names(chosen), chosen.passed) == ([], {"done before": 1})
+    assert session_names(choose_sessions(store, store.sessions(), Settings(), again=True)) == ["s"]
+    put(store, "s", 30, days=0, corrected=True)
+    assert session_names(choose_sessions(store, store.sessions(), Settings())) == ["s"]
+
+
+def test_what_is_named_is_looked_at_whatever_it_holds(store: Store) -> None:
+    """No threshold holds for a session that a person names."""
+    put(store, "tiny", 1, days=1)
+    (candidate,) = named_sessions(store, store.sessions(), Settings()).candidates
+    assert (candidate.skills, candidate.facts) == (True, True)
+
+
+def test_sessions_that_changed_skills_are_passed_over(store: Store) -> None:
+    """As after a session, what a session changed itself is left alone."""
+    store.write(made(["go", *[ran("make")] * 30, ran("tacit edit deploy")], session="own"))
+    assert choose_sessions(store, store.sessions(), Settings()).passed == {"changed skills": 1}
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.tuples(st.integers(15, 25), st.booleans()), max_size=8), st.integers(1, 5))
+def test_none_is_lost_and_none_comes_twice(home, rows, most) -> None:
+    """Chosen, passed over and left are all the sessions there are."""
+    store = Store.open()
+    for number, (calls, corrected) in enumerate(rows):
+        put(store, f"s{number}", calls, days=number, corrected=corrected)
+    chosen = choose_sessions(store, store.sessions(), Settings(), most=most)
+    due = [f"s{n}" for n, (calls, _) in enumerate(rows) if calls >= 20]
+    assert sorted(session_names(chosen)) == sorted(due[:most])
+    assert [c.weight for c in chosen.candidates] == sorted(
+        (c.weight for c in chosen.candidates), reverse=True
+    )
+    assert chosen.left == max(len(due) - most, 0)
+    store.remove([s.id for s in store.sessions()], by_user=False)
+    store.connection.execute("DELETE FROM forgotten")
+    store.close()

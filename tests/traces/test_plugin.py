@@ -1,0 +1,142 @@
+"""The plugin folder, and its small programs run by the engine that agents run them with."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tacit.traces import hook_events
+from tacit.traces.connector import find_hook
+from tacit.traces.plugin import files, shim, shim_calls
+
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="needs node")
+SESSION = "01a1ddf2-d0b0-77d1-b9e6-8efee60932b5"
+
+
+@pytest.fixture
+def data(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder in which a worker is already being started."""
+    monkeypatch.setenv("TACIT_HOME", str(home / "tacit"))
+    folder = home / "tacit" / "data"
+    folder.mkdir(parents=True)
+    (folder / "worker.starting").touch()
+    return folder
+
+
+def heard(number: int) -> list[hook_events.Event]:
+    """The events, once there are `number` of them."""
+    end = time.monotonic() + 10
+    while len(found := hook_events.pending()) < number and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def play(folder: Path, name: str, words: tuple[str, ...], script: str) -> None:
+    """Run a program of the plugin in node, as the agent would, and let node end at once."""
+    assert NODE
+    program = folder / (Path(name).stem + ".mjs")
+    program.write_text(shim(name, words))
+    (folder / "agent.mjs").write_text(script)
+    done = subprocess.run([NODE, folder / "agent.mjs"], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+PI = f"""
+import extension from "./tacit.mjs";
+const handlers = {{}};
+extension({{ on: (name, handler) => (handlers[name] = handler) }});
+const file = "/home/dev/.pi/agent/sessions/--home-dev-demo--/2026-11-15_{SESSION}.jsonl";
+const ctx = {{ cwd: "/home/dev/demo", sessionManager: {{ getSessionFile: () => file }} }};
+await handlers.agent_end({{ type: "agent_end", messages: [] }}, ctx);
+await handlers.session_shutdown({{ type: "session_shutdown" }}, ctx);
+await handlers.session_shutdown({{}}, null);
+process.exit(0);
+"""
+OPENCODE = """
+import * as plugin from "./tacit.mjs";
+for (const make of Object.values(plugin)) {
+  const hooks = await make({ directory: "/home/dev/demo" });
+  await hooks.event({ event: { type: "session.updated", properties: {} } });
+  await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_e220" } } });
+  await hooks.event({});
+}
+process.exit(0);
+"""
+
+
+@needs_node
+def test_the_extension_for_pi_tells_both_ends(data: Path, tmp_path: Path) -> None:
+    """Run by node as pi runs it: turn and session are told, even if pi is gone at once."""
+    play(tmp_path, "pi/tacit.ts", find_hook().words, PI)
+    found = heard(2)
+    assert sorted(event.kind for event in found) == ["session-ended", "turn-ended"]
+    assert {(e.host, e.session, e.cwd) for e in found} == {("pi", SESSION, "/home/dev/demo")}
+    assert all(event.transcript.endswith(f"_{SESSION}.jsonl") for event in found)
+
+
+@needs_node
+def test_the_plugin_for_opencode_tells_when_it_is_idle(data: Path, tmp_path: Path) -> None:
+    """Run by node as opencode runs it: only session.idle is told, with id and folder."""
+    play(tmp_path, "opencode/tacit.js", find_hook().words, OPENCODE)
+    (event,) = heard(1)
+    assert (event.host, event.session, event.kind) == ("opencode", "ses_e220", "turn-ended")
+    assert event.cwd == "/home/dev/demo"
+
+
+@needs_node
+@pytest.mark.parametrize(("name", "script"), [("pi/tacit.ts", PI), ("opencode/tacit.js", OPENCODE)])
+def test_a_missing_program_disturbs_nobody(
+    data: Path, tmp_path: Path, name: str, script: str
+) -> None:
+    """Without tacit-hook the agent goes on as if nothing were there."""
+    play(tmp_path, name, ("/no/such/tacit-hook",), script.replace("process.exit(0);", ""))
+    assert hook_events.pending() == []
+
+
+def test_the_folder_holds_what_each_agent_needs() -> None:
+    """Every manifest is valid JSON with the version; every hook of both vocabularies is there."""
+    found = files("1.2.3")
+    manifests = (
+        ".claude-plugin/plugin.json", "gemini-extension.json", "package.json",
+    )  # fmt: skip
+    for name in manifests:
+        assert json.loads(found[name])["version"] == "1.2.3"
+    market = json.loads(found[".claude-plugin/marketplace.json"])
+    assert [plugin["source"] for plugin in market["plugins"]] == ["./"]
+    hooks = json.loads(found["hooks/hooks.json"])["hooks"]
+    assert set(hooks) == {"Stop", "AfterAgent", "SessionEnd"}
+    assert b"timeout" not in found["hooks/hooks.json"]  # seconds in one agent, milliseconds here
+    package = json.loads(found["package.json"])
+    for path in [*package["pi"]["extensions"], package["main"]]:
+        assert path.removeprefix("./") in found
+    assert not [name for name, data in found.items() if b"@HOOK@" in data or b"@VERSION@" in data]
+
+
+@pytest.mark.parametrize("event", ["Stop", "AfterAgent", "SessionEnd"])
+def test_a_hook_of_the_folder_works_in_a_shell(
+    data: Path, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    """With the program on the PATH it is called; without, the shell says nothing and exits 0."""
+    command = json.loads(files("1")["hooks/hooks.json"])["hooks"][event][0]["hooks"][0]["command"]
+    payload = b'{"session_id": "abc", "transcript_path": "/h/.claude/projects/p/abc.jsonl"}'
+    for path, count in (("/usr/bin:/bin", 0), (f"{Path(sys.executable).parent}:/usr/bin:/bin", 1)):
+        monkeypatch.setenv("PATH", path)
+        done = subprocess.run(["/bin/sh", "-c", command], input=payload, capture_output=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert [e.host for e in hook_events.pending()] == ["claude-code"] * count
+
+
+def test_programs_tell_what_they_call() -> None:
+    """The command is read back out of the program, however odd the path."""
+    words = ("/a b/python", '/a "b"/tacit-hook')
+    text = shim("pi/tacit.ts", words)
+    assert shim_calls(text, "pi", ["agent_end"]) == {
+        "agent_end": "'/a b/python' '/a \"b\"/tacit-hook' pi agent_end"
+    }
+    assert shim_calls("const HOOK = broken", "pi", ["x"]) == {}
+    assert shim_calls("", "pi", ["x"]) == {}

@@ -1,0 +1,564 @@
+"""Each command: what it prints, for people and for scripts."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import click
+import inside
+import pytest
+
+from tacit.base import trust
+from tacit.ui.cli import config
+
+ENTRY = {
+    "name", "description", "folder", "scope", "origin", "host", "state", "version", "aliases",
+    "also", "root", "file", "real", "model_invocable", "user_invocable", "paths", "worst", "digest",
+}  # fmt: skip
+PROBLEM = {"line", "code", "severity", "message", "fix", "file"}
+SKILL = {
+    "name", "description", "folder", "file", "aliases", "version", "license", "compatibility",
+    "metadata", "allowed_tools", "when_to_use", "argument_hint", "disable_model_invocation",
+    "user_invocable", "paths", "source", "extra", "head", "body", "body_line",
+}  # fmt: skip
+
+
+class TestList:
+    def test_json(self, tacit, skills: Path) -> None:
+        """The keys that scripts rely on."""
+        found = tacit.json("list")
+        assert set(found) == {"skills"}
+        assert all(set(entry) == ENTRY for entry in found["skills"])
+        assert [entry["name"] for entry in found["skills"]] == [
+            "broken", "git-rebase", "pdf-forms", "数据库", "schedule-creator", "using-tacit",
+        ]  # fmt: skip
+
+    def test_in_a_pipe(self, tacit, skills: Path) -> None:
+        """Four fields with tabs between, whole descriptions."""
+        rows = [line.split("\t") for line in tacit.ok("list").splitlines()]
+        assert rows[1] == [
+            "git-rebase", "user", "active", "Rebase a branch and resolve conflicts.",
+        ]  # fmt: skip
+        assert all(len(row) == 4 for row in rows)
+
+    def test_the_fast_way_prints_what_the_full_one_does(self, tacit, skills: Path, put) -> None:
+        """To the byte: in a pipe, on a terminal of each width, with and without colour."""
+        put(skills / "also" / "git-rebase", description="Shadowed.")
+        put(Path(".agents") / "skills" / "theirs", description="Untrusted \x1b[31m.")
+        full = {"TACIT_SEARCH_LIMIT": "10"}  # any setting takes the full way
+        assert tacit.ok("list") == tacit.ok("list", env={**os.environ, **full})
+        for columns in (80, 40, 0):
+            for more in ({}, {"NO_COLOR": "1"}):
+                fast = tacit.on_terminal("list", columns=columns, **more)
+                assert fast == tacit.on_terminal("list", columns=columns, **more, **full)
+                assert fast[0] == 0
+                assert ("\x1b" in fast[1]) is not bool(more)
+
+    def test_ls(self, tacit, skills: Path) -> None:
+        """The short name works with options and settings as well."""
+        assert tacit.ok("ls") == tacit.ok("list")
+        assert tacit.json("ls") == tacit.json("list")
+        more = {**os.environ, "TACIT_SEARCH_LIMIT": "5"}
+        assert tacit.ok("ls", env=more) == tacit.ok("list")
+
+    def test_choosing(self, tacit, skills: Path, put) -> None:
+        """By scope, origin, host, problems and words of the name."""
+        put(
+            skills / "learned", text="---\nname: learned\ndescription: x\nsource: auto-skill\n---\n"
+        )
+
+        def names(*options: str) -> list[str]:
+            return [entry["name"] for entry in tacit.json("list", *options)["skills"]]
+
+        assert names("--scope", "bundled") == ["schedule-creator", "using-tacit"]
+        assert names("--origin", "learned") == ["learned"]
+        assert names("--host", "claude-code") == []
+        assert names("--problems") == ["broken", "learned"]
+        assert names("GIT", "pdf") == ["git-rebase", "pdf-forms"]
+        assert tacit.ok("list", "nothing-like-it") == ""
+
+    @pytest.mark.parametrize("columns", [20, 40, 80, 200])
+    def test_no_line_is_wider_than_the_terminal(
+        self, tacit, skills: Path, put, uncoloured, columns: int
+    ) -> None:
+        """Also with wide characters and long names, from forty columns on."""
+        from tacit.base.display import width
+
+        put(skills / ("x" * 60), description="很长的描述" * 40)
+        code, text = tacit.on_terminal("list", columns=columns)
+        assert code == 0
+        for line in uncoloured(text).split("\n")[:-2]:
+            assert width(line) <= max(columns, 40), line
+
+    def test_an_empty_library(self, tacit, home: Path, skills: Path) -> None:
+        """On a terminal it says what to do."""
+        code, text = tacit.on_terminal("list", "nothing-like-it")
+        assert code == 0
+        assert "~/.agents/skills" in text
+
+    def test_a_name_that_is_no_utf8(self, tacit, skills: Path, put) -> None:
+        """It is printed, in every form."""
+        put(skills / os.fsdecode(b"\xff-x"), text="no head\n")
+        assert "\\udcff-x" in tacit.ok("list")
+        assert any("udcff" in e["name"] for e in tacit.json("list")["skills"])
+
+
+class TestShow:
+    def test_json(self, tacit, skills: Path) -> None:
+        """The keys that scripts rely on."""
+        found = tacit.json("show", "git-rebase")
+        assert set(found) == {"skill", "entry", "files", "shadows", "shadowed_by", "problems"}
+        assert set(found["skill"]) == SKILL
+        assert set(found["entry"]) == ENTRY
+        assert found["files"] == ["SKILL.md"]
+        (problem,) = tacit.json("show", "broken")["problems"]
+        assert set(problem) == PROBLEM
+
+    def test_for_people(self, tacit, skills: Path, project: Path, put) -> None:
+        """The text, the files, the scope, winner and loser, the problems and their mends."""
+        theirs = put(project / ".agents" / "skills" / "broken", description="The project's.")
+        (theirs / "references").mkdir()
+        (theirs / "references" / "more.md").write_text("x")
+        assert "shadowed by" not in tacit.ok("show", "broken")
+        trust.add(str(project))
+        text = tacit.ok("show", "broken")
+        for part in ("The project's.", "# Title", "references/more.md", "project",
+                     "shadows      ~/.agents/skills/broken"):  # fmt: skip
+            assert part in text
+        text = tacit.ok("show", str(skills / "broken"))
+        assert "shadowed by ~/project/.agents/skills/broken" in text
+        assert "Problems" in text
+        assert "in quotes" in text
+        found = tacit.json("show", str(skills / "broken"))
+        assert found["shadowed_by"] == str(theirs)
+
+    def test_where_a_learned_skill_is_from(self, tacit, skills: Path) -> None:
+        """The head says when, by which model and from which sessions; only of what was learned."""
+        marks = (
+            "  learned: '2026-11-02'\n  learned-by: openai:small\n  revised: '2026-11-09'\n"
+            "  sessions: codex:a1, tacit:b2\n"
+        )
+        for name, source in (("was-learned", "  source: auto-skill\n"), ("is-mine", "")):
+            (skills / name).mkdir()
+            head = f"name: {name}\ndescription: Some.\nmetadata:\n{source}{marks}"
+            (skills / name / "SKILL.md").write_text(f"---\n{head}---\n\nDo it.\n")
+        text = tacit.ok("show", "was-learned")
+        assert "learned      2026-11-02 by openai:small, revised 2026-11-09" in text
+        assert "from         codex:a1, tacit:b2" in text
+        assert "2026-11-02" not in tacit.ok("show", "is-mine")
+
+    def test_an_untrusted_one(self, tacit, project: Path, put) -> None:
+        """It says what it is, and what would change that."""
+        put(project / ".agents" / "skills" / "theirs")
+        assert "not trusted, not loaded: tacit trust" in tacit.ok("show", "theirs")
+
+    def test_a_folder_outside_the_library(self, tacit, home: Path, put) -> None:
+        """By its path."""
+        put(home / "elsewhere" / "one")
+        assert "not in the library" in tacit.ok("show", str(home / "elsewhere" / "one"))
+        assert tacit.json("show", str(home / "elsewhere" / "one"))["entry"] is None
+        assert tacit.error("show", str(home / "elsewhere"), code=3)["code"] == "not-found"
+
+    def test_raw_is_the_file_to_the_byte(self, tacit, skills: Path, put) -> None:
+        """In a pipe: line ends, marks and bad bytes as they are."""
+        data = b"\xef\xbb\xbf---\r\nname: raw\r\n---\r\n\xff\x1b[31m\x00\r\n"
+        put(skills / "raw", text=data)
+        done = subprocess.run([tacit.program, "show", "raw", "--raw"], capture_output=True)
+        assert done.stdout == data
+
+    @pytest.mark.parametrize("option", [[], ["--raw"], ["--json"]])
+    def test_a_hostile_skill_cannot_steer_the_terminal(
+        self, tacit, skills: Path, put, option: list[str]
+    ) -> None:
+        """No escape, bell or mark of direction from name, head, body, files or folders."""
+        evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r"
+        text = (
+            f'---\nname: "a\\e[31m\\u202Eb"\ndescription: "\\e]0;x\\a"\nversion: "\\e[1m"\n'
+            f'license: "\\e[5m"\nmetadata:\n  k: "\\e"\n---\n# {evil}\n\n`{evil}` [x]({evil}.md)\n'
+            f"\n```\n{evil}\n```\n"
+        )
+        folder = put(skills / f"x{evil}", text=text)
+        (folder / f"file{evil}").write_text("")
+        (folder / f"link{evil}").symlink_to("gone")
+        (folder / "deep").mkdir()
+        (folder / "deep" / "SKILL.md").write_text("")
+        code, shown = tacit.on_terminal("show", str(folder), *option, NO_COLOR="1")
+        assert code == 0
+        if not option:  # the Markdown itself may be underlined or bold, by us
+            import re
+
+            shown = re.sub(r"\x1b\[(?:0|1|2|3|4|9|22|23|24)?(?:;[1-9])*m", "", shown)
+        for c in ("\x1b", "\x07", "\x9b", "\u202e", "\r"):
+            assert c not in shown, repr(shown)
+
+    def test_lists_searches_and_lints_of_hostile_skills(self, tacit, skills: Path, put) -> None:
+        """The other commands that print what stands in files."""
+        evil = "\x1b]0;owned\x07\x9b31m\u202e"
+        folder = put(
+            skills / f"x{evil}",
+            text=f'---\nname: "zebra\\e[31m"\ndescription: "\\e[3m \\u202E"\nx\n---\nzebra {evil}',
+        )
+        (folder / f"link{evil}").symlink_to("gone")
+        (skills / f"broken{evil}").symlink_to("gone")
+        for command in (["list"], ["search", "zebra"], ["lint"], ["lint", "--strict"], ["doctor"],
+                        ["catalogue"], ["list", "--json"], ["trust", str(folder)],
+                        ["trust", "--list"], ["show", "zebr"]):  # fmt: skip
+            _, text = tacit.on_terminal(*command, NO_COLOR="1")
+            for c in ("\x1b", "\x07", "\x9b", "\u202e"):
+                assert c not in text, (command, text)
+
+    def test_narrow_and_without_a_size(self, tacit, skills: Path) -> None:
+        """Forty columns, and a terminal that never learned its size."""
+        for columns in (40, 0):
+            code, text = tacit.on_terminal("show", "git-rebase", columns=columns)
+            assert code == 0
+            assert "Rebase a branch" in text.replace("\n", " ")
+        assert tacit.on_terminal("show", "git-rebase", COLUMNS="rubbish")[0] == 0
+
+    def test_one_that_cannot_be_read(self, tacit, skills: Path) -> None:
+        """A pipe: exit code 9 at once."""
+        (skills / "pipe").mkdir()
+        os.mkfifo(skills / "pipe" / "SKILL.md")
+        assert tacit.error("show", "pipe", code=9)["code"] == "unwritable"
+
+
+class TestSearch:
+    def test_json(self, tacit, skills: Path) -> None:
+        """The keys that scripts rely on."""
+        found = tacit.json("search", "rebase", "a", "branch")
+        assert set(found) == {"query", "results"}
+        assert found["query"] == "rebase a branch"
+        first = found["results"][0]
+        assert set(first) == {"skill", "score", "line", "text"}
+        assert set(first["skill"]) == ENTRY
+        assert first["skill"]["name"] == "git-rebase"
+
+    def test_nothing_fits(self, tacit, skills: Path) -> None:
+        """Exit code 1, in both forms."""
+        done = tacit("search", "xylophone")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "No skill fits" in done.stderr
+        assert tacit.json("search", "xylophone", code=1)["results"] == []
+
+    def test_for_people(self, tacit, skills: Path) -> None:
+        """Number, name, scope, description and the line that fits."""
+        text = tacit.ok("search", "pypdf")
+        assert text.startswith(
+            " 1  pdf-forms (user)\n    Fill in PDF forms.\n    line 6: Use pypdf."
+        )
+
+    def test_from_standard_input(self, tacit, skills: Path, home: Path) -> None:
+        """A whole description."""
+        (home / "task").write_text("Please rebase my branch.\n" * 100)
+        with (home / "task").open() as task:
+            assert "git-rebase" in tacit.ok("search", "-", stdin=task)
+
+    def test_the_limit(self, tacit, skills: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The option over the setting over the default."""
+        monkeypatch.setenv("TACIT_SEARCH_LIMIT", "2")
+        assert len(tacit.json("search", "a title to do it")["results"]) <= 2
+        assert len(tacit.json("search", "-n", "1", "title")["results"]) == 1
+
+    def test_bytes_that_are_no_text(self, tacit, skills: Path) -> None:
+        """An argument that is not UTF-8 is searched for what it is."""
+        done = subprocess.run([tacit.program, "search", b"\xff rebase"], capture_output=True)
+        assert done.returncode == 0
+
+
+class TestLint:
+    def test_json(self, tacit, skills: Path) -> None:
+        """The keys that scripts rely on; exit code 1 with errors."""
+        found = tacit.json("lint", code=1)
+        assert set(found) == {"checked", "errors", "warnings", "notes", "skills"}
+        assert (found["checked"], found["errors"]) == (4, 1)
+        (bad,) = found["skills"]
+        assert set(bad) == {"folder", "problems"}
+        assert all(set(problem) == PROBLEM for problem in bad["problems"])
+
+    def test_exit_codes(self, tacit, skills: Path, put) -> None:
+        """Warnings alone are no failure."""
+        assert tacit("lint", "git-rebase").returncode == 0
+        put(skills / "folder", name="other")
+        assert tacit("lint", "other").returncode == 0
+        assert tacit("lint", "other", "--strict").returncode == 1
+        assert tacit("lint", "broken").returncode == 1
+
+    def test_ways_to_name_skills(self, tacit, skills: Path) -> None:
+        """By name, by folder, by file, a folder of skills; what has none is not found."""
+        for name in ("broken", str(skills / "broken"), str(skills / "broken" / "SKILL.md")):
+            assert tacit.json("lint", name, code=1)["checked"] == 1
+        assert tacit.json("lint", str(skills), code=1)["checked"] == 4
+        empty = skills.parent / "empty"
+        empty.mkdir()
+        assert tacit.error("lint", str(empty), code=3)["code"] == "not-found"
+
+    def test_one_bad_skill_does_not_end_it(self, tacit, skills: Path) -> None:
+        """Pipes and links to nothing are problems among others."""
+        (skills / "pipe").mkdir()
+        os.mkfifo(skills / "pipe" / "SKILL.md")
+        (skills / "gone").mkdir()
+        (skills / "gone" / "SKILL.md").symlink_to("nowhere")
+        found = tacit.json("lint", code=1)
+        assert (found["checked"], found["errors"]) == (6, 3)
+
+    def test_many_problems_on_a_terminal(self, tacit, skills: Path, put) -> None:
+        """The rest is counted, and --all shows them."""
+        for number in range(60):
+            put(skills / f"bad-{number}", text="x")
+        _, text = tacit.on_terminal("lint")
+        assert "more problems; all: tacit lint --all" in text
+        _, text = tacit.on_terminal("lint", "--all")
+        assert "more problem" not in text
+        assert "64 skills checked" in text
+
+
+class TestCatalogue:
+    def test_json(self, tacit, skills: Path) -> None:
+        """The keys that scripts rely on; the text is what the model gets."""
+        found = tacit.json("catalogue")
+        assert set(found) == {"text", "shown", "more"}
+        assert found["text"] == tacit.ok("catalogue")
+
+    def test_options(self, tacit, skills: Path, put) -> None:
+        """A budget, and files that are being worked on."""
+        put(skills / "ts", text="---\nname: ts\ndescription: x\npaths: '*.ts'\n---\ny\n")
+        assert len(tacit.ok("catalogue", "--budget", "300")) <= 300
+        assert "ts" not in tacit.json("catalogue")["shown"]
+        touched = ["--touched", "a.py", "--touched", "src/b.ts"]
+        assert "ts" in tacit.json("catalogue", *touched)["shown"]
+
+
+class TestTrust:
+    def test_giving_and_taking(self, tacit, project: Path, put) -> None:
+        """From inside the project; skills count at once, and stop at once."""
+        put(project / ".agents" / "skills" / "theirs")
+        assert "\tuntrusted\t" in tacit.ok("list")
+        assert tacit.json("trust") == {"folder": str(project), "trusted": True, "changed": True}
+        assert "theirs\tproject\tactive" in tacit.ok("list")
+        assert tacit.json("trust")["changed"] is False
+        assert tacit.json("trust", "--list") == {"trusted": [str(project)]}
+        assert tacit.json("trust", "--remove") == {
+            "folder": str(project), "trusted": False, "changed": True,
+        }  # fmt: skip
+        assert "theirs\tproject\tuntrusted" in tacit.ok("list")
+        assert tacit.error("trust", "--remove", code=3)["code"] == "not-found"
+
+    def test_what_cannot_be_trusted(self, tacit, home: Path, monkeypatch) -> None:
+        """No folder, the home folder by chance, the whole disk, a name with a line end."""
+        assert tacit.error("trust", "nowhere", code=3)["code"] == "not-found"
+        monkeypatch.chdir(home)
+        assert "home folder" in tacit.error("trust", code=2)["message"]
+        assert "whole disk" in tacit.error("trust", "/", code=2)["message"]
+        (home / "a\nb").mkdir()
+        assert tacit.error("trust", "a\nb", code=5)["code"] == "refused"
+
+    def test_still_trusted_from_above(self, tacit, home: Path, project: Path) -> None:
+        """Taking back what a folder above gives is said."""
+        tacit.ok("trust", str(home))
+        tacit.ok("trust")
+        assert "still trusted by a folder above" in tacit.ok("trust", "--remove")
+
+
+class TestConfig:
+    def test_json(self, tacit) -> None:
+        """The keys that scripts rely on."""
+        found = tacit.json("config")
+        assert set(found) == {"settings", "ignored", "strays"}
+        assert all(set(row) == {"key", "value", "source", "about"} for row in found["settings"])
+        assert set(tacit.json("config", "search.limit")) == {"key", "value", "source", "about"}
+        assert set(tacit.json("config", "--path")) == {"path"}
+
+    def test_one_value(self, tacit, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As a script wants it."""
+        assert tacit.ok("config", "search.limit") == "10\n"
+        assert tacit.ok("config", "skills.hosts") == "true\n"
+        monkeypatch.setenv("TACIT_SKILLS_PATHS", "/a:/b")
+        assert tacit.ok("config", "skills.paths") == "[/a, /b]\n"
+
+    def test_a_typing_error(self, tacit) -> None:
+        """Exit code 3 and the nearest."""
+        assert (
+            tacit.error("config", "serch.limit", code=3)["hint"] == "did you mean 'search.limit'?"
+        )
+
+    def test_set_and_unset(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A value is checked and written, the rest of the file stays, and what wins is named."""
+        file = home / ".config/tacit/config.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text("# mine\n[search]\nlimit = 3  # few\n")
+        done = inside.tacit("config", "set", "learn.approval", "auto")
+        assert done.stdout == "learn.approval is auto, from ~/.config/tacit/config.toml\n"
+        assert inside.answer("config", "set", "learn.daily_money", "1.5")["value"] == 1.5
+        inside.answer("config", "set", "agent.allow", "run_command:git *", "run_command:make")
+        assert inside.answer("config", "set", "learn.notify", "true")["value"] is True
+        assert inside.answer("config", "set", "jobs.per_hour", "-1")["value"] == -1
+        text = file.read_text()
+        assert text.startswith("# mine\n[search]\nlimit = 3  # few\n")
+        assert 'allow = ["run_command:git *", "run_command:make"]' in text
+        monkeypatch.setenv("TACIT_LEARN_APPROVAL", "ask")
+        assert "learn.approval is ask, from TACIT_LEARN_APPROVAL, which wins over your file" in (
+            inside.tacit("config", "set", "learn.approval", "propose-only").stdout
+        )
+        monkeypatch.delenv("TACIT_LEARN_APPROVAL")
+        done = inside.tacit("config", "unset", "learn.approval")
+        assert done.stdout == "learn.approval is empty, from the defaults\n"
+        assert "approval" not in file.read_text()
+
+    def test_what_cannot_be_set(self, home: Path) -> None:
+        """A bad value, an unknown key, a table, too few or too many words: nothing is written."""
+        assert (
+            "learn.approval" in inside.error(4, "config", "set", "learn.approval", "yes")["message"]
+        )
+        assert "did you mean" in inside.error(3, "config", "set", "learn.aproval", "auto")["hint"]
+        inside.error(4, "config", "set", "learn.after_calls", "many")
+        inside.error(2, "config", "set", "mcp.servers", "x")
+        inside.error(2, "config", "set", "agent.model", "a", "b")
+        inside.error(2, "config", "set", "agent.model")
+        inside.error(2, "config", "search.limit", "5")
+        assert not (home / ".config/tacit/config.toml").exists()
+
+    def test_set_mends_a_bad_value(self, home: Path) -> None:
+        """A value that stops every command can be set right, or taken out, by this one."""
+        file = home / ".config/tacit/config.toml"
+        for words in (("set", "learn.approval", "ask"), ("unset", "learn.approval")):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('[learn]\napproval = "sometimes"\n')
+            assert inside.tacit("config").returncode == 4
+            assert inside.tacit("config", *words).returncode == 0
+            assert inside.tacit("config").returncode == 0
+
+    def test_words_are_completed(self) -> None:
+        """Keys, the two verbs, and after a key the values that it can have."""
+
+        def completed(*before: str, word: str = "") -> list[str]:
+            ctx = click.Context(config.config_command)
+            ctx.params["words"] = before
+            found = config.complete_setting(ctx, config.config_command.params[0], word)
+            return [item.value for item in found]
+
+        assert completed(word="un") == ["unset"]
+        assert completed("set", word="learn.app") == ["learn.approval"]
+        assert completed("set", "learn.approval") == ["auto", "ask", "propose-only"]
+        assert completed("set", "learn.notify") == ["true", "false"]
+        assert completed("set", "nonsense") == []
+
+    def test_an_untrusted_project(self, tacit, project: Path) -> None:
+        """Its file is named as not used."""
+        (project / ".tacit").mkdir()
+        (project / ".tacit" / "config.toml").write_text("[search]\nlimit = 3\n")
+        assert "Not used, as the project is not trusted" in tacit.ok("config")
+        assert tacit.json("config")["ignored"] == [str(project / ".tacit" / "config.toml")]
+
+
+class TestDoctor:
+    def test_all_is_well(self, tacit, skills: Path) -> None:
+        """Exit code 0 and the number of checks."""
+        tacit.ok("search", "rebase")
+        text = tacit.ok("doctor")
+        assert "nothing wrong" in text
+        found = tacit.json("doctor")
+        assert set(found) == {"checks", "findings", "room"}
+        assert found["findings"] == []
+        by = found["room"]["landlock"]
+        assert f"An agent in the background ({f'Landlock {by}' if by else 'no Landlock'}): " in text
+        assert found["room"]["writes"] == (by > 0)
+        assert found["room"]["network"] == (by >= 4)
+
+    def test_finding_and_mending(self, tacit, skills: Path, home: Path) -> None:
+        """Says first, does with --fix, exit code 6 until all is well."""
+        tacit("search", "rebase")
+        indexes = (home / ".cache" / "tacit" / "index").iterdir()
+        (file,) = [path for path in indexes if b"git-rebase" in path.read_bytes()]
+        file.write_bytes(b"rubbish")
+        (row,) = tacit.json("doctor", code=6)["findings"]
+        assert set(row) == {"code", "what", "fix", "can_mend", "mended"}
+        assert (row["can_mend"], row["mended"]) == (True, False)
+        done = tacit("doctor")
+        assert done.returncode == 6
+        assert "would be mended" in done.stdout
+        assert "tacit doctor --fix" in done.stdout
+        assert file.read_bytes() == b"rubbish"
+        assert "mended" in tacit.ok("doctor", "--fix")
+        assert "nothing wrong" in tacit.ok("doctor")
+
+    def test_what_only_the_user_can_mend(self, tacit, skills: Path) -> None:
+        """Exit code 6 also with --fix; the user's files are not touched."""
+        (skills / "gone").symlink_to("nowhere")
+        done = tacit("doctor", "--fix")
+        assert done.returncode == 6
+        assert "please remove it" in done.stdout
+        assert (skills / "gone").is_symlink()
+
+
+class TestCompletion:
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_a_script_for_each_shell(self, tacit, shell: str) -> None:
+        """It names the program and its variable."""
+        script = tacit.ok("completion", shell)
+        assert "_TACIT_COMPLETE" in script
+        assert tacit.json("completion", shell) == {"shell": shell, "script": script[:-1]}
+        assert tacit.ok("completion", env={**os.environ, "SHELL": f"/bin/{shell}"}) == script
+
+    def test_an_unknown_shell(self, tacit) -> None:
+        """Exit code 2 and the known ones."""
+        done = tacit("completion", env={**os.environ, "SHELL": "/bin/tcsh"})
+        assert done.returncode == 2
+        assert "bash, zsh, fish" in done.stderr
+
+    def complete(self, tacit, *words: str) -> list[str]:
+        """What a real bash offers after sourcing the script."""
+        bin_folder = os.path.dirname(tacit.program)
+        shell = f"""
+set -e
+export PATH={bin_folder}:$PATH
+eval "$(tacit completion bash)"
+COMP_WORDS=({" ".join(words)})
+COMP_CWORD={len(words) - 1}
+COMP_LINE="{" ".join(words)}"
+_tacit_completion tacit "{words[-1]}" ""
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+        done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    def test_in_bash(self, tacit, skills: Path) -> None:
+        """Commands, options and names of skills."""
+        assert "show" in self.complete(tacit, "tacit", "sho")
+        assert self.complete(tacit, "tacit", "show", "git") == ["git-rebase"]
+        assert self.complete(tacit, "tacit", "lint", "数") == ["数据库"]
+        assert "--strict" in self.complete(tacit, "tacit", "lint", "--s")
+
+    def test_by_hand(self, tacit, skills: Path) -> None:
+        """As click asks for it; a broken configuration disturbs no prompt."""
+        asked = {
+            **os.environ,
+            "_TACIT_COMPLETE": "bash_complete",
+            "COMP_WORDS": "tacit show pdf",
+            "COMP_CWORD": "2",
+        }
+        assert tacit.ok(env=asked) == "plain,pdf-forms\n"
+        assert tacit.ok(env={**asked, "TACIT_SEARCH_LIMIT": "rubbish"}) == "\n"
+
+
+class TestColour:
+    @pytest.mark.parametrize(
+        "command", [["list"], ["lint"], ["show", "broken"], ["search", "rebase"], ["config"],
+                    ["doctor"], ["show", "nothing"]]
+    )  # fmt: skip
+    def test_no_color(self, tacit, skills: Path, command: list[str]) -> None:
+        """NO_COLOR and TERM=dumb take every colour away, also from errors."""
+        import re
+
+        for more in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            _, text = tacit.on_terminal(*command, **more)
+            assert not re.findall(r"\x1b\[[0-9;]*3[0-7][0-9;]*m", text)
+        _, text = tacit.on_terminal(*command)
+        assert "\x1b[" in text or command == ["doctor"]
+
+    def test_json_is_never_coloured(self, tacit, skills: Path) -> None:
+        """On a terminal it is indented, and still JSON."""
+        code, text = tacit.on_terminal("list", "--json")
+        assert code == 0
+        assert json.loads(text)["skills"]
+        assert "\n  " in text
