@@ -20,9 +20,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
 from host_agents import Agent
 from host_programs import Place, default_cache, install, is_there, prepare, run
-
 from tacit.testing import ModelServer, Request, ToolUse, toolless
 
 _SKILL = (

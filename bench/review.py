@@ -25,6 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
 from host_agents import HERMES, QWEN_CODE, Agent, ToolShape
 from host_programs import (
     Place,
@@ -36,7 +39,6 @@ from host_programs import (
     run,
     transcripts,
 )
-
 from tacit.testing import ModelServer, Request, ToolUse, toolless
 
 PROMPT = "Look through the project, build it, and tell me what the modules do. Always use VERSION."

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+
 from host_programs import Run, transcripts
 from host_sessions import (
     MARKER,

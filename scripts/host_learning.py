@@ -14,21 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+
+from host_agents import AGENTS, Agent
 from host_checks import Verdict
 from host_programs import Installed, Place, environment
 from host_sessions import BIN, Conversation, converse, data_of, furnish, tacit
-
-from tacit.testing import (
-    AGENTS,
-    Agent,
-    ModelServer,
-    Request,
-    Rules,
-    ToolUse,
-    Turns,
-    marked,
-    toolless,
-)
+from tacit.testing import ModelServer, Request, Rules, ToolUse, Turns, marked, toolless
 from tacit.traces.connection import find_connector
 
 MARKER = "MOVE-THE-HERD"

@@ -16,8 +16,8 @@ from pathlib import Path
 from string import Template
 
 import msgspec
-from host_agents import Agent
 
+from host_agents import Agent
 from tacit.base.errors import NotFound, TacitError
 
 NODE = "24"

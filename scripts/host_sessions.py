@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from host_programs import Installed, Place, Run, environment, prepare, run
 
+from host_agents import Agent
+from host_programs import Installed, Place, Run, environment, prepare, run
 from tacit.base.errors import TacitError
-from tacit.testing import Agent, ModelServer, Request, Rules, Turns, marked, reply, toolless
+from tacit.testing import ModelServer, Request, Rules, Turns, marked, reply, toolless
 from tacit.testing.server import Other
 from tacit.traces.connection import find_connector
 from tacit.traces.connector import BACKUP

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from model_library import Question
-
 from tacit.agent.skill_tools import RunSkill, run_skill
 from tacit.agent.tool import Context, ToolOptions
 from tacit.skills.library import Library

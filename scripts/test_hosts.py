@@ -14,14 +14,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from host_agents import AGENTS, Agent
 from host_checks import CHECKS, Verdict
 from host_learning import LEARNING, Learned, chat, homes_end, learn
 from host_programs import Installed, InstallFailed, default_cache, forget, install, is_there
 from host_sessions import hold
-
 from tacit import __version__
 from tacit.base.errors import TacitError
-from tacit.testing import AGENTS, Agent
 
 
 def fetch(agents: list[Agent], chosen: argparse.Namespace) -> None:

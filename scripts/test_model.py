@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+
 from model_library import Question, questions, write
 from model_questions import Answer, asker, by_tacit, count, with_right, without
 

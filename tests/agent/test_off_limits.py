@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.agent import sandbox
-from tacit.agent import sandbox as running
 from tacit.agent.off_limits import CommandRules, guarded, hidden, is_secret_file
-from tacit.agent.sandbox import NoSandbox, Seatbelt, command_environment
+from tacit.agent.sandbox import NoSandbox, Seatbelt, command_environment, run_sandboxed
 from tacit.base.errors import Refused
 
 
@@ -86,7 +85,7 @@ def test_what_must_be_writable_is_not_hidden(home: Path, rules: CommandRules) ->
 
 def test_without_walls_a_child_that_keeps_the_pipe_does_not_hold_us(rules: CommandRules) -> None:
     """Run bare, a command ends when its shell ends, and its group is killed."""
-    made = running.run_sandboxed("sleep 65.5 & echo out", NoSandbox(), rules, 20)
+    made = run_sandboxed("sleep 65.5 & echo out", NoSandbox(), rules, 20)
     done = asyncio.run(made)
     assert done.output == "out\n"
     assert done.seconds < 5

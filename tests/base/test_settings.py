@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tacit.base import doctor, settings, trust
-from tacit.base import settings as sections
 from tacit.base.errors import BadConfig
+from tacit.base.settings import SkillSettings
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_sources_are_merged_key_by_key(files: tuple[Path, Path]) -> None:
     project.write_text("[skills]\npaths = ['/b', '/c']\n")
     trust.add(str(project.parent.parent))
     loaded = settings.load_settings()
-    assert loaded.settings.skills == sections.SkillSettings(paths=("/b", "/c"), hosts=False)
+    assert loaded.settings.skills == SkillSettings(paths=("/b", "/c"), hosts=False)
     assert loaded.settings.search.limit == 11
     assert loaded.sources == {
         "search.limit": str(user),

@@ -237,8 +237,8 @@ def test_odd_skill_names_in_records(tmp_path: Path, kit: Any) -> None:
     history = History(Place(str(tmp_path)), str(tmp_path / "data"))
     for name in ("My Skill", "MY SKILL", "line\nend", "ünï/cödé", "a:b", "技" * 64):
         record = Record(
-            skill=name, kind="baseline", actor="user", change=new_change_id(), state="live", was="none",
-            partner="X:y z",
+            skill=name, kind="baseline", actor="user", change=new_change_id(), state="live",
+            was="none", partner="X:y z",
         )  # fmt: skip
         version = history.commit(record, {"SKILL.md": File(b"x")}, (), datetime.now(UTC))
         history.refs.move(ref_updates([version], ""))

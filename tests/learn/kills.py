@@ -34,7 +34,7 @@ POINTS: dict[str, tuple[Any, str, str]] = {
     "staged": (Staging, "copy_in", "after"),
     "before the gate": (Gate, "propose", "before"),
     "after the gate": (Gate, "propose", "after"),
-    "told": (repair_broker, "announce", "after"),
+    "told": (repair_broker, "announce_repair", "after"),
     "cleared": (Staging, "discard", "after"),
     "remembered": (Repairs, "finish", "after"),
 }

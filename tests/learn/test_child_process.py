@@ -27,8 +27,7 @@ from tacit.base.errors import Unwritable
 from tacit.base.job import controlled_by
 from tacit.base.settings import Settings
 from tacit.learn.background import child_process
-from tacit.learn.background import task as wire
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import Channel, Garbled, GoOn, Ran, Task, decode_message
 from tacit.testing import ModelServer, Stall, ToolUse
 
 Tasks = Callable[..., Task]
@@ -200,8 +199,8 @@ def test_garbage_ends_the_run(make_task: Tasks, chosen: Chosen, say: str) -> Non
 @example("[" * 100_000)
 def test_garbage_is_not_believed(said: str | bytes) -> None:
     """No line but one of those agreed upon is taken for a word of the child's."""
-    with pytest.raises(wire.Garbled):
-        wire.decode_message(said if isinstance(said, bytes) else said.encode())
+    with pytest.raises(Garbled):
+        decode_message(said if isinstance(said, bytes) else said.encode())
 
 
 def test_a_half_line_and_a_crash_are_told(make_task: Tasks, chosen: Chosen) -> None:
@@ -308,8 +307,8 @@ def test_a_killed_parent_takes_the_child_along(make_task: Tasks) -> None:
 def test_a_child_that_does_not_listen_holds_nobody_up() -> None:
     """Orders larger than a pipe holds are not waited for beyond the time."""
     pipes = [os.pipe() for _ in range(3)]
-    channel = wire.Channel(pipes[0][1], pipes[1][0], pipes[2][0])
-    channel.send(wire.GoOn("x" * 1_000_000))
+    channel = Channel(pipes[0][1], pipes[1][0], pipes[2][0])
+    channel.send(GoOn("x" * 1_000_000))
     assert channel.line(time.monotonic() + 0.05) is None
     os.write(pipes[1][1], b"one\ntw")
     os.write(pipes[2][1], b"printed" * 3000)

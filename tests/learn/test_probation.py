@@ -209,7 +209,7 @@ def test_no_rollback_without_a_safety_copy(store: Store, monkeypatch: pytest.Mon
         return msgspec.structs.replace(standing, contents=contents)
 
     found = current_probation(store.connection, root, "check-notes", loaded)
-    monkeypatch.setattr(probation, "look", lambda *given: found)
+    monkeypatch.setattr(probation, "current_probation", lambda *given: found)
     monkeypatch.setattr(Gate, "look", unsaved)
     with pytest.raises(Damaged):
         settle_probation(store.connection, root, "check-notes", change, loaded)

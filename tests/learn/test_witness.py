@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traces"))
-from planted import load_set, trace_of
 from trace_samples import REAL, file_of
 
+from planted import load_set, trace_of
 from tacit.learn.drafts import draft
 from tacit.learn.findings import count_findings as counted
 from tacit.learn.provenance.phrases import phrases

@@ -6,10 +6,9 @@ import tomllib
 
 import pytest
 import yaml
-from host_agents import CODEX, OPENCODE, PI
-from host_programs import Place, environment, prepare
 
-from tacit.testing import AGENTS
+from host_agents import AGENTS, CODEX, OPENCODE, PI
+from host_programs import Place, environment, prepare
 
 
 @pytest.fixture

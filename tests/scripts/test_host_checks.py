@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from host_programs import Place, Run
 
-from tacit.testing import AGENTS
+from host_agents import AGENTS
+from host_programs import Place, Run
 from tacit.testing.script import Message, Request, Tool, ToolResult
 from tacit.traces.trace import Head, Text, ToolCall, Trace, Turn, Usage
 

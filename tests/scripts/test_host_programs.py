@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from host_agents import PI, Agent
 from host_programs import (
     InstallFailed,
@@ -20,7 +21,6 @@ from host_programs import (
     run,
     transcripts,
 )
-
 from tacit.base.errors import NotFound
 
 NPM = r"""#!/bin/sh

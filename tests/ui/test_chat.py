@@ -166,9 +166,9 @@ def test_a_missing_extra_is_named(chat: Chat, monkeypatch: pytest.MonkeyPatch) -
     """Without Textual the line-based face is taken, and one line says what to install."""
     from importlib import util
 
-    from tacit.ui.cli import chats as module
+    from tacit.ui.cli import chats
 
-    monkeypatch.setattr(module, "_is_capable", lambda: True)
+    monkeypatch.setattr(chats, "_is_capable", lambda: True)
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     done, _ = chat(["Hello."], "hi\n")
     assert done.stdout == "Hello.\n"

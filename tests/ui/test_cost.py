@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from inside import answer, tacit
 
-from tacit.agent import budget as spending
 from tacit.agent.agent_events import Usage
-from tacit.agent.budget import Limits
+from tacit.agent.budget import Limits, record_spending, reserve
 from tacit.base.settings import LearnSettings
 from tacit.testing.sample_sessions import made
 from tacit.traces.store import Store
@@ -15,7 +14,7 @@ from tacit.traces.store import Store
 def take(kind: str, cost: float | None, *, model: str = "openai:small", days: int = 0) -> None:
     usage = Usage(1000, 200, 500, cost, model)
     at = datetime.now(UTC) - timedelta(days=days)
-    assert spending.record_spending(kind, "s1", usage, seconds=1.5, now=at) == ""
+    assert record_spending(kind, "s1", usage, seconds=1.5, now=at) == ""
 
 
 def test_the_account_for_scripts() -> None:
@@ -24,7 +23,7 @@ def test_the_account_for_scripts() -> None:
     take("review", None, model="openai:local")
     take("improve", 0.5, days=3)
     take("curate", 1.0, days=40)
-    spending.reserve(LearnSettings(), Limits(money=0.5, seconds=60))
+    reserve(LearnSettings(), Limits(money=0.5, seconds=60))
     found = answer("cost")
     assert set(found) == {
         "today", "budget", "days", "total", "by_day", "by_kind", "by_model", "chats",

@@ -65,5 +65,4 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.25)
 
 
-pytest.importorskip("cronsim", reason="the extra 'work' is not installed")
 sys.path.insert(0, str(Path(__file__).parent))

@@ -40,9 +40,9 @@ def dying(owner: Any, name: str, before: str, after: str) -> None:
 
 
 def main() -> None:
-    dying(review_job.room, "run", "before the conversation", "after the conversation")
+    dying(review_job.child_process, "run", "before the conversation", "after the conversation")
     dying(review_broker.ReviewBroker, "finished", "in the conversation", "at its end")
-    dying(review_job, "land", "before the landing", "after the landing")
+    dying(review_job, "land_changes", "before the landing", "after the landing")
     dying(review_job, "_record", "before it is recorded", "when it is recorded")
     job_queue._EVERY = 0.5
     worker.work(quiet=0, idle=0)

@@ -21,7 +21,7 @@ from tacit.testing import ModelServer, Stall, Status, ToolUse, Turns, reply
 from tacit.testing.script import ScriptLike
 from tacit.traces.store import Store
 from tacit.work import delivery, schedule_runs, schedule_store
-from tacit.work import schedule_runner as jobs
+from tacit.work.schedule_runner import AGAIN, _run_of, _update, run
 from tacit.work.schedule_runs import ScheduleRun, run_id
 from tacit.work.schedule_store import Requester, Schedule
 
@@ -76,7 +76,7 @@ def test_a_run_is_a_session_of_its_own(home: Path, serving: Any) -> None:
     (home / "work" / "today.txt").write_text("rain\n")
     server = serving([ToolUse("read_file", {"path": "today.txt"}), "It rains."])
     schedule = every(home)
-    done = jobs.run(due(schedule))
+    done = run(due(schedule))
     assert done == JobResult("done")
     first = server.requests[0]
     tools = {tool.name for tool in first.tools}
@@ -97,7 +97,7 @@ def test_a_run_is_a_session_of_its_own(home: Path, serving: Any) -> None:
     assert line == f"{schedule.name}: It rains. · read it: tacit schedule logs {row.id}"
     assert budget.today().requests == 2
     # Done again, as after a kill at the very end: nothing more happens.
-    assert jobs.run(due(schedule)).outcome == "done"
+    assert run(due(schedule)).outcome == "done"
     assert len(server.requests) == 2
 
 
@@ -107,7 +107,7 @@ def test_nobody_is_there_to_allow(home: Path, serving: Any) -> None:
     command = ToolUse("run_command", {"command": "rm -r x"})
     serving([write, command, "I could not."])
     schedule = every(home, allow=("read_file", "run_command:git *"))
-    jobs.run(due(schedule))
+    run(due(schedule))
     row = row_of(due(schedule))
     assert row.state == "done"
     assert row.refused == ("write_file a.txt", "run_command rm -r x")
@@ -123,7 +123,7 @@ def test_ordinary_skills_are_run_and_protected(home: Path, serving: Any) -> None
         (folder / "SKILL.md").write_text(text)
     server = serving(Turns(["Fine.", "Fine."]))
     schedule = every(home, skills=("look-up", "write-up"))
-    assert jobs.run(due(schedule)).outcome == "done"
+    assert run(due(schedule)).outcome == "done"
     sent = repr(server.requests[0].messages)
     assert sent.index("The steps of look-up.") < sent.index("The steps of write-up.")
     from tacit.learn.curate.curation_scope import scheduled_names
@@ -131,7 +131,7 @@ def test_ordinary_skills_are_run_and_protected(home: Path, serving: Any) -> None
     assert scheduled_names() == {"look-up", "write-up"}
     (home / ".agents" / "skills" / "write-up" / "SKILL.md").unlink()
     second = due(schedule, MADE + timedelta(minutes=10))
-    done = jobs.run(second)
+    done = run(second)
     assert done.outcome == "failed"
     assert "the skill 'write-up', which it runs, is not there any more" in row_of(second).reason
     assert schedule.name in schedule_store.names()
@@ -154,7 +154,7 @@ def test_what_failed_in_a_run_is_repaired_as_everywhere(
     serving([miss, miss, miss, "It is not there."])
     reactions.listen()
     schedule = every(home, skills=skills)
-    assert jobs.run(due(schedule)).outcome == "done"
+    assert run(due(schedule)).outcome == "done"
     name = schedule.name
     assert [str(error) for _, error in bus.errors] == []
     (asked,) = job_queue.waiting_requests()
@@ -165,13 +165,13 @@ def test_one_shots_go_into_the_trash_after_success_only(home: Path, serving: Any
     """A one-shot that failed is kept and can be run again; one that succeeded is in the trash."""
     serving([Status(401), "Done."])
     schedule = every(home, "+5m")
-    done = jobs.run(due(schedule))
+    done = run(due(schedule))
     assert done.outcome == "failed"
     assert "refused the key" in done.reason
     assert schedule_store.names() == [schedule.name]
     with schedule_runs.write_runs() as connection:  # as `tacit schedule run` after mending would
         schedule_runs.update_run(connection, due(schedule).key, MADE, state="sent")
-    assert jobs.run(due(schedule)).outcome == "done"
+    assert run(due(schedule)).outcome == "done"
     assert schedule_store.names() == []
     assert schedule_store.trash() == [schedule.name]
     assert schedule_store.empty_trash(datetime.now(UTC) + timedelta(days=29)) == []
@@ -185,9 +185,9 @@ def test_only_failures_of_transport_are_tried_again(home: Path, serving: Any) ->
     schedule = every(home, "+5m")
     waits = []
     for attempt in range(1, 5):
-        done = jobs.run(due(schedule, attempt=attempt))
+        done = run(due(schedule, attempt=attempt))
         waits.append(done.later)
-    assert waits == [*jobs.AGAIN, 0.0]
+    assert waits == [*AGAIN, 0.0]
     assert row_of(due(schedule)).state == "failed"
     assert schedule_store.names() == [schedule.name]
 
@@ -196,7 +196,7 @@ def test_the_time_limit_holds_mid_request(home: Path, serving: Any) -> None:
     """A model that stalls does not hold a run up for longer than its limit."""
     serving([reply("Half", fault=Stall(30))])
     schedule = every(home, seconds=0.5)
-    done = jobs.run(due(schedule))
+    done = run(due(schedule))
     assert (done.outcome, done.reason) == ("failed", "the limit on seconds was reached")
     assert notices.tell("inbox")[0].startswith(f"{schedule.name} failed: the limit on seconds")
 
@@ -205,7 +205,7 @@ def test_silence_is_delivered_to_nobody(home: Path, serving: Any) -> None:
     """[SILENT] alone delivers nothing, anywhere."""
     serving(["  [SILENT]\n"])
     schedule = every(home, deliver=("file:out.txt", "command:cat > piped.txt"))
-    assert jobs.run(due(schedule)).outcome == "silent"
+    assert run(due(schedule)).outcome == "silent"
     assert row_of(due(schedule)).delivered == {"inbox": "silent"}
     assert notices.tell("inbox") == ()
     assert not list((home / "work").glob("*.txt"))
@@ -252,7 +252,7 @@ def test_every_place_for_output(home: Path, serving: Any, hook: str) -> None:
         "webhook:https://elsewhere.example/x",
     )
     schedule = every(home, deliver=places)
-    done = jobs.run(due(schedule))
+    done = run(due(schedule))
     row = row_of(due(schedule))
     assert row.state == "done"
     said = [row.delivered[place] for place in places]
@@ -272,16 +272,16 @@ def test_a_kill_during_delivery_repeats_nothing_outside(home: Path, serving: Any
     """What was begun and not noted as done is not done a second time, and the run says so."""
     schedule = every(home, "+5m", deliver=("command:echo >> count.txt", "file:out.txt"))
     job = due(schedule)
-    row = jobs._run_of(job)
-    row = jobs._update(row, state="ran", output="The result.")
+    row = _run_of(job)
+    row = _update(row, state="ran", output="The result.")
     delivery._record(row, "command:echo >> count.txt", "begun")
-    assert jobs.run(job).outcome == "done"
+    assert run(job).outcome == "done"
     assert not (home / "work" / "count.txt").exists()
     assert "not repeated" in row_of(job).delivered["command:echo >> count.txt"]
     assert (home / "work" / "out.txt").read_text() == "The result.\n"
     # The folder went into the trash, and then the kill came before the row was closed.
-    jobs._update(row, state="ran")
-    assert jobs.run(job).outcome == "done"
+    _update(row, state="ran")
+    assert run(job).outcome == "done"
     assert row_of(job).state == "done"
 
 
@@ -289,20 +289,20 @@ def test_what_changed_meanwhile(home: Path) -> None:
     """A run of a schedule that was paused, retimed or removed since is not made, and says so."""
     schedule = every(home)
     schedule_store.rebind(schedule, paused=True)
-    assert jobs.run(due(schedule)).reason == "the schedule was paused meanwhile"
+    assert run(due(schedule)).reason == "the schedule was paused meanwhile"
     later = due(schedule, MADE + timedelta(minutes=10))
     schedule_store.rebind(schedule, since=datetime.now(UTC))
-    assert jobs.run(later).reason == "the schedule's time was changed meanwhile"
+    assert run(later).reason == "the schedule's time was changed meanwhile"
     schedule_store.remove(schedule.name, Requester(reason="enough"))
     last = due(schedule, MADE + timedelta(minutes=15))
-    assert jobs.run(last).outcome == "failed"
+    assert run(last).outcome == "failed"
     assert "there is no schedule" in row_of(last).reason
 
 
 def test_a_folder_that_is_gone(home: Path) -> None:
     """The run fails with the reason and what to do; the schedule stays."""
     schedule = every(home, project=str(home / "gone"))
-    done = jobs.run(due(schedule))
+    done = run(due(schedule))
     assert done.outcome == "failed"
     assert "is not there any more; bind another one: tacit schedule edit" in done.reason
 
@@ -314,7 +314,7 @@ def test_a_budget_that_is_spent(home: Path, monkeypatch: pytest.MonkeyPatch, ser
     from tacit.agent.agent_events import Usage
 
     budget.record_spending("review", "x", Usage(100, 100), seconds=1.0)
-    done = jobs.run(due(every(home)))
+    done = run(due(every(home)))
     assert done.outcome == "failed"
     assert "tokens" in done.reason
     assert not server.requests
@@ -330,11 +330,11 @@ def test_a_budget_that_others_hold(
     serving(["Now."])
     other = budget.reserve(LearnSettings(), Limits(0, 600.0, 0, 0.0))
     schedule = every(home)
-    put_off = jobs.run(due(schedule))
+    put_off = run(due(schedule))
     assert (put_off.outcome, put_off.later) == ("put off", 60.0)
     assert row_of(due(schedule)).live
     budget.settle(other)
-    assert jobs.run(due(schedule)).outcome == "done"
+    assert run(due(schedule)).outcome == "done"
 
 
 def test_scheduled_skills_are_valid() -> None:

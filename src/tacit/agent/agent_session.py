@@ -27,10 +27,10 @@ from tacit.agent.instructions import (
 )
 from tacit.agent.loop import Agent
 from tacit.agent.mcp_servers import Servers
-from tacit.agent.session_tools import Kit, Tool
+from tacit.agent.session_tools import Kit
 from tacit.agent.skill_tools import RunSkill, activate
 from tacit.agent.skill_uses import Recorder
-from tacit.agent.tool import Context, Failed, Question, Result, ToolOptions
+from tacit.agent.tool import Context, Failed, Question, Result, Tool, ToolOptions
 from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError

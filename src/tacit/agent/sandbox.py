@@ -25,8 +25,6 @@ from tacit.agent.off_limits import CommandRules, guarded, hidden, pinned
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
 
-__all__ = ["Bubblewrap", "NoSandbox", "Rules", "Sandbox", "Seatbelt", "environment", "find"]
-
 _KEEP = (
     "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "HOME", "VIRTUAL_ENV",
 )  # fmt: skip

@@ -10,7 +10,7 @@ import asyncio
 import msgspec
 
 from tacit.agent import fact_tools, file_tools, skill_tools
-from tacit.agent import sandbox as running
+from tacit.agent.sandbox import run_sandboxed
 from tacit.agent.tool import Context, Failed, Question, Result, Tool
 from tacit.base.errors import Refused, TacitError
 from tacit.skills.library import Library
@@ -36,7 +36,7 @@ async def run_command(call: RunCommand, context: Context) -> Result:
         raise Failed(f"{refused.message}; {refused.hint}") from None
     rules = context.rules()
     seconds = min(call.seconds or context.options.seconds, _LONGEST)
-    outcome = await running.run_sandboxed(call.command, sandbox, rules, seconds)
+    outcome = await run_sandboxed(call.command, sandbox, rules, seconds)
     text = context.shorten(outcome.output.rstrip("\n"))
     if outcome.taken_away:
         names = ", ".join(outcome.taken_away)
@@ -120,8 +120,6 @@ TOOLS: tuple[Tool, ...] = (
     *fact_tools.FACT_TOOLS,
 )
 """All of a foreground session's own."""
-
-__all__ = ["TOOLS", "Tool"]
 
 
 class Kit(msgspec.Struct, frozen=True):

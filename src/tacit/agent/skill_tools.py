@@ -38,8 +38,7 @@ from tacit.changes.history import Record, Version
 from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place, places_here, project_place, user_place
 from tacit.changes.skill_state import live_name
-from tacit.skills import library as archive
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, Library, archived_named
 
 _MOST_HOPS = 8
 """A skill may have been taken in by one that was taken in itself."""
@@ -62,7 +61,7 @@ def bring_back(
     Afterwards the library must be looked at anew.
     """
     for _ in range(_MOST_HOPS):
-        entry = next(iter(archive.archived_named(library, name)), None)
+        entry = next(iter(archived_named(library, name)), None)
         if entry is None or (place := _place(library, entry)) is None:
             return None
         key = os.path.basename(entry.folder)

@@ -18,11 +18,11 @@ import msgspec
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import TacitError
 from tacit.changes.change import Refusal
-from tacit.skills.library import Library
 from tacit.skills.skill import Origin, Skill
 from tacit.skills.skill_file import read_skill
 
 if TYPE_CHECKING:
+    from tacit.skills.library import Library
     from tacit.skills.skill_search import Search
 
 
@@ -222,7 +222,9 @@ class LibraryNeighbours:
         except TacitError:  # gone since the index was made
             return None
 
-    def _get(self) -> Library:
+    def _get(self) -> "Library":
+        from tacit.skills.library import Library
+
         now = self._clock.monotonic()
         if self._library is None or now - self._read_at > STALE_SECONDS:
             self._library, self._search, self._read_at = Library(self._cwd), None, now

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import msgspec
 
-from tacit.agent import skill_uses as own
+from tacit.agent import skill_uses
 from tacit.agent.skill_uses import Use
 from tacit.base import database
 from tacit.base.doctor import Check, Finding
@@ -28,7 +28,7 @@ from tacit.traces.store import Store
 _SAME_SECONDS = 5.0
 """A use and the activation in its session are written one after the other."""
 _TABLES = {
-    "uses": own.STEPS,
+    "uses": skill_uses.STEPS,
     "host_uses": use_records.USE_STEPS,
     "views": use_records.USE_STEPS,
     "recorded": use_records.USE_STEPS,

@@ -1,11 +1,12 @@
 """The index: what the heads of all skills below a root say, without reading them again.
 
 One file a root in the cache folder, written whole and swapped in, so any number of processes may
-read and write it. It is only ever a shortcut; reading the skills themselves is `index_builder.py`'s.
-A warm load costs a stat a skill and a stat a category, and `tacit list` waits for it, so nothing
-heavy is imported: plain values in Python's marshal format, behind a checksum and the interpreter's
-version. A file that fails either is built again. The values stand in columns, and those that a
-list of skills does not need stay packed until somebody asks for whole rows.
+read and write it. It is only ever a shortcut; reading the skills themselves is
+`index_builder.py`'s. A warm load costs a stat a skill and a stat a category, and `tacit list`
+waits for it, so nothing heavy is imported: plain values in Python's marshal format, behind a
+checksum and the interpreter's version. A file that fails either is built again. The values stand
+in columns, and those that a list of skills does not need stay packed until somebody asks for whole
+rows.
 
 Time stamps do not show an edit within the same tick of the clock as our look. So a file that
 changed less than two seconds before we looked is read again the next time.

@@ -1,10 +1,11 @@
 """The library: every skill that can be reached from a working directory, and what a name means.
 
 Also the skills that no library lists by itself: archived ones, in `.archive` of a skills folder,
-where a folder may bear a number (`notes~2`) when one of its name was archived before; and scheduled
-ones, which lie in the data folder as skills with a `schedule.json` beside them. Reads only. Changing
-skills is the gate's, ranking by words is `skill_search.py`'s, and schedules are `work/`'s: here only
-the names in them are read, so that lower layers know which skills must not be archived.
+where a folder may bear a number (`notes~2`) when one of its name was archived before; and
+scheduled ones, which lie in the data folder as skills with a `schedule.json` beside them. Reads
+only. Changing skills is the gate's, ranking by words is `skill_search.py`'s, and schedules are
+`work/`'s: here only the names in them are read, so that lower layers know which skills must not be
+archived.
 """
 
 import os

@@ -138,15 +138,15 @@ def _repeated_rows(snapshots: list[tuple[Root, Snapshot]]) -> list[list[int]]:
     # A link in a folder that is not trusted does not make what it leads to untrusted.
     own = {
         real
-        for (root, _), paths in zip(snapshots, reals, strict=True)
+        for (root, _), places in zip(snapshots, reals, strict=True)
         if root.trusted
-        for real in paths
+        for real in places
     }
     found = []
     seen: set[str] = set()
-    for (root, _), paths in zip(snapshots, reals, strict=True):
+    for (root, _), places in zip(snapshots, reals, strict=True):
         repeated = []
-        for number, real in enumerate(paths):
+        for number, real in enumerate(places):
             if real in seen or (not root.trusted and real in own):
                 repeated.append(number)
             else:

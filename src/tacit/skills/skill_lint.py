@@ -1,10 +1,10 @@
 """Everything that is wrong with a skill folder: its SKILL.md, the files beside it, and, when asked
 strictly, what breaks the open Agent Skills standard.
 
-`skill_file.py` is lenient so that any skill can be used. The strict half is the other end: what must
-hold before a skill is published, and for every skill that Tacit writes, as the standard's reference
-validator reads it. The frontmatter is restricted YAML there: no flow style, anchors, aliases or
-tags, and no key twice.
+`skill_file.py` is lenient so that any skill can be used. The strict half is the other end: what
+must hold before a skill is published, and for every skill that Tacit writes, as the standard's
+reference validator reads it. The frontmatter is restricted YAML there: no flow style, anchors,
+aliases or tags, and no key twice.
 """
 
 import os

@@ -16,9 +16,8 @@ import msgspec
 import tantivy
 
 from tacit.base.display import one_line
-from tacit.skills import library as archive
 from tacit.skills import search_index
-from tacit.skills.library import Entry
+from tacit.skills.library import Entry, archive_snapshots, archived_entries
 from tacit.skills.search_index import Progress, SearchIndex, document_key, is_damage
 from tacit.skills.skill_file import parse_skill, read_skill_bytes
 
@@ -57,13 +56,13 @@ class Search:
     def __init__(
         self, library: "Library", progress: Progress | None = None, *, archived: bool = False
     ) -> None:
-        archives = archive.archive_snapshots(library) if archived else []
+        archives = archive_snapshots(library) if archived else []
         listed = [*library.snapshots, *archives]
         self._roots = {root.path for root, _ in listed}
         self._index = SearchIndex(library.cache)
         self._snapshots = [snapshot for _, snapshot in listed]
         self._index.update(self._snapshots, progress)
-        entries = [*library.entries, *archive.archived_entries(archives)]
+        entries = [*library.entries, *archived_entries(archives)]
         self._entries = {document_key(entry.folder): entry for entry in entries}
         self._prepare()
 

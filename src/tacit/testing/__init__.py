@@ -6,8 +6,6 @@ loaded when it is first used, so `python -m tacit.testing.server` runs clean.
 
 # Public name -> the module that defines it.
 _PUBLIC = {
-    "AGENTS": "host_agents",
-    "Agent": "host_agents",
     "Cut": "tacit.testing.script",
     "Exchange": "tacit.testing.server",
     "FakeClock": "tacit.testing.fake_clock",
@@ -33,8 +31,6 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "AGENTS",
-    "Agent",
     "Cut",
     "Exchange",
     "FakeClock",
@@ -61,8 +57,6 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from host_agents import AGENTS, Agent
-
     from tacit.testing.fake_clock import FakeClock
     from tacit.testing.script import (
         Cut,

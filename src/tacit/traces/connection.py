@@ -22,9 +22,16 @@ import msgspec
 from tacit.base import paths
 from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import TacitError, Usage
-from tacit.traces import connector as changes
 from tacit.traces import hook_events
-from tacit.traces.connector import Agent, Connector, FileChange, Hook, trouble_with
+from tacit.traces.connector import (
+    Agent,
+    Connector,
+    FileChange,
+    Hook,
+    drop_backup,
+    trouble_with,
+    write_change,
+)
 from tacit.traces.hosts import claude_code, codex, copilot, gemini, hermes, opencode, pi, qwen
 from tacit.traces.settings_json import Splice, apply_splices, inverse_splices
 
@@ -148,7 +155,7 @@ def connect(plan: Plan) -> None:
     """Write what the plan says, and remember it. Doing it twice is refused, not repeated."""
     assert plan.change is not None
     with _locked():
-        folders = changes.write_change(plan.change)
+        folders = write_change(plan.change)
         remember_connection(plan.host, plan.change, folders)
 
 
@@ -156,9 +163,9 @@ def disconnect(plan: Plan) -> bool:
     """Take out what was written; whether a backup is left because it says something else."""
     assert plan.change is not None
     with _locked():
-        changes.write_change(plan.change)
+        write_change(plan.change)
         record = load_records().get(plan.host)
-        left = changes.drop_backup(plan.change.path, plan.change.after)
+        left = drop_backup(plan.change.path, plan.change.after)
         if record is not None:
             if plan.change.after is None:
                 remove_folders(record)

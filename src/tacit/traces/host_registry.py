@@ -25,10 +25,10 @@ BUILT_IN = {
     "hermes": "hermes",
     "tacit": "tacit",
     "openhands": "openhands",
-    "swe-agent": "swe_agent",
+    "swe-agent": "conversation_files:SWE_AGENT",
     "cursor": "cursor",
-    "sharegpt": "sharegpt",
-    "openai": "chat",
+    "sharegpt": "conversation_files:SHAREGPT",
+    "openai": "conversation_files:OPENAI_MESSAGES",
 }
 
 
@@ -40,7 +40,8 @@ def names() -> list[str]:
 def get(name: str) -> Host:
     """The host called `name`. Raises `NotFound`, also when its package does not load."""
     if name in BUILT_IN:
-        host: Host = import_module(f"tacit.traces.hosts.{BUILT_IN[name]}").host
+        module, _, record = BUILT_IN[name].partition(":")
+        host: Host = getattr(import_module(f"tacit.traces.hosts.{module}"), record or "host")
         return host
     entry = _others().get(name)
     if entry is None:

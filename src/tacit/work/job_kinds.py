@@ -15,8 +15,6 @@ import msgspec
 from tacit.base.errors import NotFound
 from tacit.base.job import Job, JobResult
 
-__all__ = ["Done", "Job", "Kind", "Run", "get", "job_id", "names", "register", "runner"]
-
 Run = Callable[[Job], JobResult]
 
 

@@ -15,7 +15,6 @@ import time
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -315,6 +314,8 @@ def _migrate(path: str, mark: int) -> None:
 
 def _engine_version() -> int:
     """A number for the engine's version, kept in the file."""
+    from importlib.metadata import version  # sixty modules, and only the worker needs it
+
     return zlib.crc32(version("dbos").encode()) & 0x7FFFFFFF
 
 

@@ -106,7 +106,7 @@ def _stored(stored: SessionStored) -> None:
 
 def _ended(store: "Store", stored: SessionStored) -> None:
     """Ask for what a session that is over calls for. Done again after a kill, it is the same."""
-    from tacit.learn.improve import repair_triggers as repairs
+    from tacit.learn.improve.repair_triggers import IMPROVE_KIND, due_repairs
     from tacit.learn.review.review_triggers import REVIEW_KIND, decide_after_session, review_request
 
     settings = _settings(store.find(stored.id).head.project)
@@ -116,8 +116,8 @@ def _ended(store: "Store", stored: SessionStored) -> None:
         key, payload = review_request(stored.id, decision)
         # A session that was looked at for facts only may yet be looked at for skills.
         job_queue.request(REVIEW_KIND, key if decision.skills else f"{key}#facts", payload)
-    for due in repairs.due_repairs(store, stored.id, settings):
-        job_queue.request(repairs.IMPROVE_KIND, due.key, due.payload)
+    for due in due_repairs(store, stored.id, settings):
+        job_queue.request(IMPROVE_KIND, due.key, due.payload)
 
 
 def _undone(store: "Store", stored: SessionStored) -> "Decision | None":

@@ -18,13 +18,13 @@ import msgspec
 from tacit.agent import agent_events
 from tacit.agent.agent_session import AskUser, Session
 from tacit.agent.budget import Limits
-from tacit.agent.session_tools import TOOLS, Kit, Tool
+from tacit.agent.session_tools import TOOLS, Kit
+from tacit.agent.tool import Tool
 from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import paths
 from tacit.base.errors import NotFound, Refused
 from tacit.base.settings import McpSettings, Settings, load_settings
-from tacit.skills import library as scheduled
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, Library, scheduled_entry
 from tacit.work.due_times import exact_time
 from tacit.work.prompts import prompt
 from tacit.work.schedule_store import DEFAULT_ALLOW, NEVER, Schedule
@@ -179,7 +179,7 @@ class RunLibrary(Library):
 
     @cached_property
     def entries(self) -> list[Entry]:
-        own = scheduled.scheduled_entry(self._schedule.name)
+        own = scheduled_entry(self._schedule.name)
         others = (e for e in super().entries if e.name not in (CREATOR, self._schedule.name))
         return [*others, *([own] if own is not None else [])]
 

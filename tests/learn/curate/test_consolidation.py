@@ -111,7 +111,7 @@ class Agent:
         self.script: list[ToolUse | str] = []
         self.heard: list[str] = []
         self.asked = 0
-        monkeypatch.setattr(curator.room, "run", self.run)
+        monkeypatch.setattr(curator.child_process, "run", self.run)
 
     def run(self, task: Task, broker: child_process.Broker, settings: Settings) -> Ran:
         self.asked += 1
@@ -292,10 +292,10 @@ def test_without_a_model_it_is_asked_again(
     def nobody(*given: Any) -> Ran:
         return Ran(reason="refused", error="no model for work in the background")
 
-    monkeypatch.setattr(curator.room, "run", nobody)
+    monkeypatch.setattr(curator.child_process, "run", nobody)
     (report,) = consolidate(clouds.world(), chosen(clouds))
     assert (report.later, "no model" in report.notes[0]) == (True, True)
-    monkeypatch.setattr(curator.room, "run", agent.run)
+    monkeypatch.setattr(curator.child_process, "run", agent.run)
     agent.script = ["They differ."]
     (report,) = consolidate(clouds.world(), chosen(clouds))
     assert (report.later, agent.asked) == (False, 1)

@@ -8,8 +8,7 @@ from typing import Any
 from tacit.base.job import Job, JobResult
 from tacit.changes.change import acting_as
 from tacit.learn.background import child, child_process
-from tacit.learn.background import task as wire
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import Ran, Start, Task, Up, Used
 from tacit.learn.review.review_job import run_review
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
@@ -30,10 +29,10 @@ class Direct:
 
     def __init__(self, broker: child_process.Broker) -> None:
         self._broker = broker
-        self.used: list[wire.Used] = []
+        self.used: list[Used] = []
 
-    def tell(self, message: wire.Up) -> None:
-        if isinstance(message, wire.Used):
+    def tell(self, message: Up) -> None:
+        if isinstance(message, Used):
             self.used.append(message)
 
     async def serve(self, name: str, arguments: dict[str, Any]) -> Any:
@@ -46,7 +45,7 @@ class Direct:
 def run_inside(task: Task, broker: child_process.Broker, settings: Any) -> Ran:
     """The child's conversation in this process: the same tools, loop and limits, no new process."""
     choice = child_process.choose_background_model(settings.agent)
-    start = wire.Start(task, settings, choice.name, choice.base_url, os.getpid(), (), ())
+    start = Start(task, settings, choice.name, choice.base_url, os.getpid(), (), ())
     link: Any = Direct(broker)
     with acting_as(task.actor):
         ended = asyncio.run(child._converse(start, link))

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted import Planted, PlantedCall, PlantedTurn, load_set, obeying, trace_of
 from reviews import look, store
 
+from planted import Planted, PlantedCall, PlantedTurn, load_set, obeying, trace_of
 from tacit.changes.gate import Gate
 
 SETS = Path(__file__).parents[2] / "fixtures" / "planted-traces"

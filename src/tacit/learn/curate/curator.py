@@ -36,7 +36,7 @@ from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import curation_due
 from tacit.learn.curate.library_survey import Cluster, SurveyedSkill, clusters, survey
-from tacit.learn.prompts import curate_prompt
+from tacit.learn.prompts import prompt
 from tacit.learn.use_checks import ensure_use_tables
 from tacit.traces.store import Store
 
@@ -72,7 +72,7 @@ def ask_about_cluster(
             actor="curator",
             project=next((r.project for p, r in world.pairs if r.id == cluster.place), ""),
             staging=staging.path,
-            instructions=curate_prompt("umbrella"),
+            instructions=prompt("umbrella"),
             message=_message(cluster, staging, found),
             toolset="tacit.learn.background.toolset:consolidation_tools",
             limits=Limits(

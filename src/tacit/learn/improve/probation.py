@@ -19,8 +19,7 @@ from tacit.agent.skill_uses import Use
 from tacit.base import database
 from tacit.base.errors import Damaged, NotFound
 from tacit.base.settings import ImproveSettings, Settings
-from tacit.changes import change as changes
-from tacit.changes.change import Change, Files, acting_as
+from tacit.changes.change import Change, Files, Verdict, acting_as
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.place import places_here
@@ -339,7 +338,7 @@ def _announce(skill: str, root: str, change: str, why: str) -> None:
     notices.announce(Notice(kind="rolled-back", skill=skill, change=change, root=root, why=why))
 
 
-def _said(verdict: changes.Verdict, reason: str) -> str:
+def _said(verdict: Verdict, reason: str) -> str:
     return f"{reason}; {verdict.explain()}"
 
 

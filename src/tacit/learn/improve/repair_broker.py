@@ -20,9 +20,15 @@ from tacit.base.settings import Settings
 from tacit.changes.change import Change, File, Verdict
 from tacit.changes.gate import Gate
 from tacit.learn import announcements, notices
-from tacit.learn.background import staging as edits
 from tacit.learn.background.background_gate import apply_to_own_skill
-from tacit.learn.background.staging import CopiedSkill, EditedSkill, Staging, change_id
+from tacit.learn.background.staging import (
+    CopiedSkill,
+    EditedSkill,
+    Staging,
+    change_id,
+    difference_text,
+    operations_between,
+)
 from tacit.learn.background.task import Ran
 from tacit.learn.background.toolset import RUN_COMMAND
 from tacit.learn.improve import verification
@@ -210,7 +216,7 @@ class RepairBroker:
         edited = self._edited()
         if edited is None:
             return None
-        self._diff = edits.difference_text(edited.old, edited.new)
+        self._diff = difference_text(edited.old, edited.new)
         if found := self._repairs.harmful(self.case.skill, self.case.entry.root, self._diff):
             told = f"this was tried on {found.at:%Y-%m-%d} and taken back: {found.note}"
             return self._turn_down(f"{told}. Mend it in another way, or change nothing.")
@@ -308,7 +314,7 @@ class RepairBroker:
         return Change(
             id=change_id(self._staging.job, self.case.skill),
             skill=self.case.skill,
-            operations=edits.operations_between(edited.old, edited.new),
+            operations=operations_between(edited.old, edited.new),
             actor="improver",
             reason=said or f"improve {self.case.entry.name}",
             evidence=(run.session,),

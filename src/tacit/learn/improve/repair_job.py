@@ -30,6 +30,7 @@ from tacit.learn.improve.repair_triggers import (
 )
 from tacit.learn.improve.repairs import Attempt, Repairs
 from tacit.learn.improve.verification import tools_in
+from tacit.learn.prompts import prompt
 from tacit.learn.provenance.witness import Witness, sources
 from tacit.traces.store import Store
 
@@ -96,10 +97,7 @@ def _task(
     earlier: list[Attempt],
     settings: ImproveSettings,
 ) -> Task:
-    from importlib.resources import files
-
     case = broker.case
-    prompt = (files("tacit.learn.improve") / "improver.md").read_text(encoding="utf-8")
     name = broker.name
     return Task(
         job=staging.job,
@@ -108,7 +106,7 @@ def _task(
         session=case.run.session,
         project=case.run.project if os.path.isdir(case.run.project) else "",
         staging=staging.path,
-        instructions=prompt,
+        instructions=prompt("improver"),
         message=brief(name, copied.files, case.run, case.failures, earlier, broker.tools),
         toolset=_TOOLSET,
         data={"skill": name, "commands": broker.bench is not None},

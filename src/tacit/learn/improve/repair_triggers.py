@@ -19,8 +19,7 @@ from tacit.learn import use_records
 from tacit.learn.improve import probation
 from tacit.learn.improve.repairs import Failure, Repairs, counted_failures, outside_cause
 from tacit.learn.skill_runs import SkillRun, runs_of
-from tacit.skills import library as scheduled
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, Library, scheduled_entry
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
@@ -113,7 +112,7 @@ def find_failed_use(
 
 def _find(library: Library, name: str) -> Entry | None:
     """The skill that a name means; also one that only a schedule runs."""
-    return library.find(name) or scheduled.scheduled_entry(name)
+    return library.find(name) or scheduled_entry(name)
 
 
 def why_not_counted(run: SkillRun) -> str:

@@ -21,9 +21,8 @@ from typing import Literal
 import msgspec
 
 from tacit.agent import sandbox
-from tacit.agent import sandbox as running
 from tacit.agent.off_limits import CommandRules
-from tacit.agent.sandbox import CommandOutcome, Sandbox
+from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
 from tacit.base import paths
 from tacit.base.errors import Refused
 from tacit.changes.change import SKILL_FILE, File
@@ -85,7 +84,7 @@ class Bench:
             )
             place = self.place if self._box.name == "bubblewrap" else f"{temporary}/{self._name}"
             text = f"export SKILL_DIR={shlex.quote(place)}\n{command}"
-            return asyncio.run(running.run_sandboxed(text, self._box, rules, seconds))
+            return asyncio.run(run_sandboxed(text, self._box, rules, seconds))
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 

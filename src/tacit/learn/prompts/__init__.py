@@ -9,8 +9,3 @@ def prompt(name: str, **values: str) -> str:
     for key, value in values.items():
         text = text.replace(f"{{{key}}}", value)
     return text
-
-
-def curate_prompt(name: str) -> str:
-    """A prompt of ours, by its file's stem."""
-    return (files(__name__) / f"{name}.md").read_text(encoding="utf-8")

@@ -243,8 +243,8 @@ class ReviewBroker:
     """One review, as the closed room's broker."""
 
     def __init__(
-        self, gate: Gate, staging: Staging, serving: ReviewService, witness: Witness, origin: SkillOrigin,
-        *, root: str, job: str
+        self, gate: Gate, staging: Staging, serving: ReviewService, witness: Witness,
+        origin: SkillOrigin, *, root: str, job: str
     ) -> None:  # fmt: skip
         self._gate = gate
         self._staging = staging

@@ -13,10 +13,18 @@ from typing import Any
 
 import msgspec
 
-from tacit.traces import host as lines
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.host import Hooks, Source, file_stamp, plain_files, stated_outcome
+from tacit.traces.host import (
+    Hooks,
+    Source,
+    decode_lines,
+    file_stamp,
+    mend,
+    open_regular,
+    plain_files,
+    stated_outcome,
+)
 from tacit.traces.host_folders import HostFolders
 from tacit.traces.trace import Usage
 
@@ -110,7 +118,7 @@ class Conversations:
             return
         loose = False
         try:
-            for position, line in lines.decode_lines(path, 0, _Conversation, _ignore):
+            for position, line in decode_lines(path, 0, _Conversation, _ignore):
                 if self.messages(line):
                     yield f"at{position}"
                 elif line.role is not None and self._loose(line):
@@ -132,10 +140,10 @@ class Conversations:
             form = _as_conversation(document[number]) if number < len(document) else None
         elif source.key.startswith("at"):
             start = int(source.key[2:])
-            found = lines.decode_lines(source.path, start, _Conversation, into.passed)
+            found = decode_lines(source.path, start, _Conversation, into.passed)
             form = next((line for _, line in found), None)
         else:
-            for _, line in lines.decode_lines(source.path, 0, _Conversation, into.passed):
+            for _, line in decode_lines(source.path, 0, _Conversation, into.passed):
                 yield msgspec.structs.asdict(line)
             return
         if form is None:
@@ -146,14 +154,14 @@ class Conversations:
 
     def _document(self, path: str) -> Any:
         try:
-            with lines.open_regular(path) as file:
+            with open_regular(path) as file:
                 data = file.read(MAX_DOCUMENT + 1)
         except OSError:
             return None
         if len(data) > MAX_DOCUMENT:
             return None
         decoded = values.decoded_json(data)
-        return lines.mend(data) if decoded is None else decoded
+        return mend(data) if decoded is None else decoded
 
 
 class Chat(Conversations):
@@ -332,13 +340,13 @@ class SweAgent:
         return ""
 
     def read(self, source: Source, start: int, into: Assembler) -> Iterator[None]:
-        with lines.open_regular(source.path) as file:
+        with open_regular(source.path) as file:
             data = file.read(MAX_DOCUMENT + 1)
         if len(data) > MAX_DOCUMENT:
             into.passed("too-long")
             return
         decoded = values.decoded_json(data)
-        run = values.mapping(lines.mend(data) if decoded is None else decoded)
+        run = values.mapping(mend(data) if decoded is None else decoded)
         if not run:
             into.passed("not-json")
             return

@@ -301,11 +301,11 @@ def _cost(talk: Chat, rest: str) -> CommandAnswer:
 
 def _background_cost() -> str:
     """What learning took today, which is no part of this conversation."""
-    from tacit.agent import budget as spending
+    from tacit.agent.budget import today
     from tacit.base.display import dollars
     from tacit.base.settings import load_settings
 
-    spent, budget = spending.today(), load_settings().settings.learn.daily_money
+    spent, budget = today(), load_settings().settings.learn.daily_money
     most = f" of {dollars(budget)} a day" if budget else ""
     took = f"{spent.shown()} today{most}" if spent.requests else f"nothing today{most}"
     return f"\nlearning   {took}; see: tacit cost"

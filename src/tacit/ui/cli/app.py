@@ -42,72 +42,78 @@ SECTIONS = (FIND, TALK, LEARN, CHANGE, BACK, SESSIONS, CONNECT, KEEP)
 ALIASES = {"ls": "list"}
 
 COMMANDS: dict[str, CommandEntry] = {
-    "list": CommandEntry("list", FIND, "List the skills that can be used here."),
-    "search": CommandEntry("search", FIND, "Find the skill that fits a task."),
-    "show": CommandEntry("show", FIND, "Read a skill, and see where it comes from."),
-    "lint": CommandEntry("lint", FIND, "Say what is wrong with skills, and how to mend it."),
+    "list": CommandEntry("skills", FIND, "List the skills that can be used here."),
+    "search": CommandEntry("search_results", FIND, "Find the skill that fits a task."),
+    "show": CommandEntry("skills", FIND, "Read a skill, and see where it comes from."),
+    "lint": CommandEntry("skills", FIND, "Say what is wrong with skills, and how to mend it."),
     "catalogue": CommandEntry(
-        "catalogue", FIND, "Print the block that tells a model which skills there are."
+        "skills", FIND, "Print the block that tells a model which skills there are."
     ),
-    "chat": CommandEntry("chat", TALK, "Talk with the agent."),
-    "run": CommandEntry("run", TALK, "Let the agent do one task, and print its answer."),
-    "schedule": CommandEntry("schedule", TALK, "Run skills and tasks by the clock."),
-    "setup": CommandEntry("setup", TALK, "Choose a model, and test it."),
-    "learn": CommandEntry("learn", LEARN, "Learn from what agents did: drafts go to the inbox."),
-    "improve": CommandEntry("improve", LEARN, "Repair a skill by what failed when it was used."),
-    "why": CommandEntry("why", LEARN, "Say what came of a session, and why."),
-    "cost": CommandEntry("cost", LEARN, "Show what work in the background cost, and what it may."),
+    "chat": CommandEntry("chats", TALK, "Talk with the agent."),
+    "run": CommandEntry("tasks", TALK, "Let the agent do one task, and print its answer."),
+    "schedule": CommandEntry("schedules", TALK, "Run skills and tasks by the clock."),
+    "setup": CommandEntry("model_setup", TALK, "Choose a model, and test it."),
+    "learn": CommandEntry("reviews", LEARN, "Learn from what agents did: drafts go to the inbox."),
+    "improve": CommandEntry("upkeep", LEARN, "Repair a skill by what failed when it was used."),
+    "why": CommandEntry("job_reports", LEARN, "Say what came of a session, and why."),
+    "cost": CommandEntry(
+        "job_reports", LEARN, "Show what work in the background cost, and what it may."
+    ),
     "prompt-status": CommandEntry(
-        "prompt_status", LEARN, "Print, once, what was learned; for a prompt."
+        "user_shell", LEARN, "Print, once, what was learned; for a prompt."
     ),
-    "new": CommandEntry("new", CHANGE, "Make a skill."),
-    "edit": CommandEntry("edit", CHANGE, "Change a skill: its text, a support file, or its name."),
-    "archive": CommandEntry("archive", CHANGE, "Take a skill out of use; it can be brought back."),
-    "restore": CommandEntry("restore", CHANGE, "Bring an archived skill back."),
-    "rm": CommandEntry("rm", CHANGE, "Delete a skill."),
-    "pin": CommandEntry("pin", CHANGE, "Let nobody but you change a skill."),
-    "unpin": CommandEntry("unpin", CHANGE, "Let the usual rules hold for a skill again."),
+    "new": CommandEntry("skill_changes", CHANGE, "Make a skill."),
+    "edit": CommandEntry(
+        "skill_changes", CHANGE, "Change a skill: its text, a support file, or its name."
+    ),
+    "archive": CommandEntry(
+        "skill_changes", CHANGE, "Take a skill out of use; it can be brought back."
+    ),
+    "restore": CommandEntry("skill_changes", CHANGE, "Bring an archived skill back."),
+    "rm": CommandEntry("skill_changes", CHANGE, "Delete a skill."),
+    "pin": CommandEntry("skill_changes", CHANGE, "Let nobody but you change a skill."),
+    "unpin": CommandEntry("skill_changes", CHANGE, "Let the usual rules hold for a skill again."),
     "curate": CommandEntry(
-        "curate", CHANGE, "Put away what nobody uses, and see how the library ages."
+        "upkeep", CHANGE, "Put away what nobody uses, and see how the library ages."
     ),
-    "share": CommandEntry("share", CHANGE, "Let git see a learned skill of this project."),
+    "share": CommandEntry("skill_changes", CHANGE, "Let git see a learned skill of this project."),
     "memory": CommandEntry("memory", CHANGE, "Show, note, change and forget facts."),
-    "log": CommandEntry("log", BACK, "Show the history of skills, the newest change first."),
+    "log": CommandEntry("versions", BACK, "Show the history of skills, the newest change first."),
     "history": CommandEntry(
-        "history", BACK, "Show the life of a skill: made, used, failed, repaired."
+        "versions", BACK, "Show the life of a skill: made, used, failed, repaired."
     ),
-    "diff": CommandEntry("diff", BACK, "Show what a change did, or how a skill differs."),
-    "undo": CommandEntry("undo", BACK, "Take one change back, and nothing else."),
-    "rollback": CommandEntry("rollback", BACK, "Make one skill what it was in an earlier version."),
-    "inbox": CommandEntry("inbox", BACK, "Show the changes that wait for you."),
-    "accept": CommandEntry("accept", BACK, "Let changes from the inbox happen."),
-    "reject": CommandEntry("reject", BACK, "Turn a change from the inbox down."),
+    "diff": CommandEntry("versions", BACK, "Show what a change did, or how a skill differs."),
+    "undo": CommandEntry("versions", BACK, "Take one change back, and nothing else."),
+    "rollback": CommandEntry("versions", BACK, "Make one skill what it was in an earlier version."),
+    "inbox": CommandEntry("proposals", BACK, "Show the changes that wait for you."),
+    "accept": CommandEntry("proposals", BACK, "Let changes from the inbox happen."),
+    "reject": CommandEntry("proposals", BACK, "Turn a change from the inbox down."),
     "import": CommandEntry(
-        "import_", SESSIONS, "Take sessions in: of all agents, of one, from a file."
+        "sessions", SESSIONS, "Take sessions in: of all agents, of one, from a file."
     ),
     "sessions": CommandEntry("sessions", SESSIONS, "List the sessions that are in the store."),
-    "session": CommandEntry("session", SESSIONS, "Show one session as a timeline."),
-    "forget": CommandEntry("forget", SESSIONS, "Forget sessions for good."),
-    "watch": CommandEntry("watch", SESSIONS, "Follow the agents' folders, without hooks."),
-    "worker": CommandEntry("worker", SESSIONS, "Take in the sessions that hooks reported."),
+    "session": CommandEntry("sessions", SESSIONS, "Show one session as a timeline."),
+    "forget": CommandEntry("sessions", SESSIONS, "Forget sessions for good."),
+    "watch": CommandEntry("workers", SESSIONS, "Follow the agents' folders, without hooks."),
+    "worker": CommandEntry("workers", SESSIONS, "Take in the sessions that hooks reported."),
     "daemon": CommandEntry(
-        "daemon", SESSIONS, "Keep a worker running, and start it with the machine."
+        "workers", SESSIONS, "Keep a worker running, and start it with the machine."
     ),
     "jobs": CommandEntry(
-        "jobs", LEARN, "Show the work in the background: what came of it, and why."
+        "job_reports", LEARN, "Show the work in the background: what came of it, and why."
     ),
-    "connect": CommandEntry("connect", CONNECT, "Have your agents tell Tacit when a session ends."),
-    "disconnect": CommandEntry("disconnect", CONNECT, "Take back what `tacit connect` wrote."),
+    "connect": CommandEntry("agents", CONNECT, "Have your agents tell Tacit when a session ends."),
+    "disconnect": CommandEntry("agents", CONNECT, "Take back what `tacit connect` wrote."),
     "plugin": CommandEntry(
-        "plugin", CONNECT, "Write the folder that agents can install as a plugin."
+        "agents", CONNECT, "Write the folder that agents can install as a plugin."
     ),
-    "trust": CommandEntry("trust", KEEP, "Allow a project's own skills and settings to count."),
+    "trust": CommandEntry("config", KEEP, "Allow a project's own skills and settings to count."),
     "config": CommandEntry(
         "config", KEEP, "Show the settings and where each comes from, or set one."
     ),
-    "doctor": CommandEntry("doctor", KEEP, "Find damage to Tacit's own data, and mend it."),
+    "doctor": CommandEntry("checkup", KEEP, "Find damage to Tacit's own data, and mend it."),
     "completion": CommandEntry(
-        "completion", KEEP, "Print the script that completes commands in a shell."
+        "user_shell", KEEP, "Print the script that completes commands in a shell."
     ),
 }
 
@@ -143,7 +149,9 @@ class Commands(click.Group):
         known = COMMANDS.get(cmd_name)
         if known is None:
             return None
-        command = getattr(import_module(known.module), "command", None)
+        command = getattr(
+            import_module(known.module), cmd_name.replace("-", "_") + "_command", None
+        )
         assert isinstance(command, click.Command), known.module
         return command
 

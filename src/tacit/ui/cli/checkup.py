@@ -9,11 +9,10 @@ from tacit.base import doctor
 from tacit.base.display import counted, plain
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig
-from tacit.learn import use_checks as learn_health
-from tacit.skills import library_checks as skills_health
+from tacit.learn import use_checks
+from tacit.skills.library_checks import LIBRARY_CHECKS
 from tacit.ui.cli import output
-from tacit.work import work_checks as schedule_health
-from tacit.work import work_checks as work_health
+from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
 
 if TYPE_CHECKING:
     from tacit.learn.background.task import Walls
@@ -41,12 +40,12 @@ def check_changes() -> list[Finding]:
 
 CHECKS: tuple[Check, ...] = (
     # Before the database as a whole, which is put aside only if this does not mend it.
-    *learn_health.CHECKS,
+    *use_checks.CHECKS,
     *doctor.BASE_CHECKS,
-    *skills_health.LIBRARY_CHECKS,
+    *LIBRARY_CHECKS,
     check_changes,
-    *work_health.JOB_CHECKS,
-    *schedule_health.SCHEDULE_CHECKS,
+    *JOB_CHECKS,
+    *SCHEDULE_CHECKS,
 )
 
 

@@ -19,9 +19,8 @@ from tacit.base.display import can_colour, counted, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
 from tacit.changes.pins import pinned_skills
-from tacit.skills import library as archive
 from tacit.skills.index_builder import walk
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, Library, archived_named
 from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
 from tacit.skills.skill_file import read_skill
@@ -148,9 +147,7 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
     if entry is None and os.path.exists(os.path.expanduser(name)):
         skill = read_skill(os.path.expanduser(name))
     else:
-        entry = (
-            entry or next(iter(archive.archived_named(library, name)), None) or library.get(name)
-        )
+        entry = entry or next(iter(archived_named(library, name)), None) or library.get(name)
         skill = read_skill(os.path.join(entry.folder, entry.file))
     folder = str(skill.folder)
     if raw:
