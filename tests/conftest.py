@@ -8,11 +8,14 @@ import time
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tacit.base.event_bus import bus
+
+if TYPE_CHECKING:
+    from tacit.traces.store import Store
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -49,6 +52,15 @@ def home(
     work.mkdir()
     monkeypatch.chdir(work)
     return folder
+
+
+@pytest.fixture
+def store(home: Path) -> "Iterator[Store]":
+    """The user's session store, open for as long as the test runs."""
+    from tacit.traces.store import Store
+
+    with Store.open() as opened:
+        yield opened
 
 
 @pytest.fixture

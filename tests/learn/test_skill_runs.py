@@ -14,9 +14,10 @@ from tacit.traces.trace import REFUSED
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_skill_that_a_real_agent_read_governs_what_follows(host: str, tmp_path: Path) -> None:
+def test_a_skill_that_a_real_agent_read_governs_what_follows(
+    host: str, tmp_path: Path, store: Store
+) -> None:
     """In each host's own transcript: the read is the use, the calls after it are the steps."""
-    store = Store.open()
     store.take_in(host_registry.get(host), with_skill(host, tmp_path))
     (run,) = runs_of(store.trace(store.sessions()[0].id))
     assert (run.skill, run.by, run.read, run.turn) == ("build", "model", True, 0)

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from used_sessions import HOSTS, MORNING, call, session, used, with_skill
 
 from tacit.agent import agent_events
@@ -25,11 +24,6 @@ from tacit.traces import host_registry
 from tacit.traces.store import Store
 
 MD = b"---\nname: build\ndescription: How the package is built here.\n---\n\nRun build.py.\n"
-
-
-@pytest.fixture
-def store() -> Store:
-    return Store.open()
 
 
 def test_the_sessions_of_all_hosts_count(store: Store, tmp_path: Path) -> None:

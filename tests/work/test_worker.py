@@ -12,7 +12,7 @@ import pytest
 
 from tacit.base.settings import WorkerSettings
 from tacit.traces import hook_events
-from tacit.traces.store import Store
+from tacit.traces.store import Store, Stored
 from tacit.work.worker import patience, sole, work
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts"
@@ -40,6 +40,11 @@ def call_hook(host: str, event: str, data: bytes, **environment: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def stored() -> list[Stored]:
+    with Store.open() as store:
+        return store.sessions()
+
+
 @pytest.fixture
 def claude(home: Path) -> Path:
     """A home in which Claude Code was used."""
@@ -55,8 +60,7 @@ def test_an_ended_session_is_taken_in(claude: Path) -> None:
     while hook_events.pending() and time.monotonic() < until:
         time.sleep(0.1)  # the worker that the hook started may have it
     assert not hook_events.pending()
-    stored = Store.open().sessions()
-    assert [(s.head.host, s.calls) for s in stored] == [("claude-code", 4)]
+    assert [(s.head.host, s.calls) for s in stored()] == [("claude-code", 4)]
 
 
 def test_a_turn_waits_for_quiet(claude: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,9 +103,9 @@ def test_the_worker_of_a_hook_is_as_patient_as_set(claude: Path) -> None:
     call_hook("claude-code", "Stop", payload(claude, "claude", "Stop"))
     until = time.monotonic() + 20
     database = claude / ".local/share/tacit/tacit.db"
-    while not (database.exists() and Store.open().sessions()) and time.monotonic() < until:
+    while not (database.exists() and stored()) and time.monotonic() < until:
         time.sleep(0.1)
-    assert [(s.head.host, s.calls) for s in Store.open().sessions()] == [("claude-code", 4)]
+    assert [(s.head.host, s.calls) for s in stored()] == [("claude-code", 4)]
 
 
 def test_broken_settings_stop_no_worker(home: Path) -> None:
