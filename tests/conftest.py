@@ -34,6 +34,13 @@ _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
 
 
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how to have the same order and the same random numbers again."""
+    seed = config.getoption("randomly_seed", None)
+    if seed is not None:
+        terminalreporter.write_line(f"in the order of --randomly-seed={seed}")
+
+
 @pytest.fixture(autouse=True)
 def home(
     process: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
