@@ -405,7 +405,7 @@ for turn in range(4):
 """
     run = [sys.executable, "-c", code, str(root), cache]
     processes = [subprocess.Popen([*run, str(n)]) for n in range(20)]
-    assert [process.wait(60) for process in processes] == [0] * 20
+    assert [process.wait(120) for process in processes] == [0] * 20
     assert len(names(root, cache)) == 23
 
 

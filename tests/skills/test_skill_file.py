@@ -330,7 +330,7 @@ class TestFiles:
             start = time.monotonic()
             with pytest.raises(Unwritable, match=r"cannot read .*SKILL.md"):
                 read_skill(place)
-            assert time.monotonic() - start < 10
+            assert time.monotonic() - start < 120
 
     def test_a_file_of_eight_megabytes_and_more_is_cut(self, home: Path) -> None:
         """Only the beginning is read, a character cut in two is no complaint, and it is said."""

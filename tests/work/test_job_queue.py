@@ -89,7 +89,7 @@ def test_the_engine_is_not_imported_for_nothing() -> None:
     script = "import sys; from tacit.work.worker import work; work(idle=0); \
 print([name for name in ('dbos', 'sqlalchemy', 'psycopg') if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.strip() == "[]"
 

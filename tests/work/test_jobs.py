@@ -13,8 +13,9 @@ from tacit.base.errors import NotFound, Refused
 from tacit.base.errors import Usage as WrongUse
 from tacit.work import job_kinds, job_queue, jobs, jobs_db
 from tacit.work.job_queue import request
+from waiting import until
 
-from .conftest import Workers, until
+from .conftest import Workers
 
 
 @pytest.fixture

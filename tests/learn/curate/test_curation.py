@@ -249,7 +249,7 @@ def test_two_at_once(library) -> None:
     for process in both:
         process.start()
     for process in both:
-        process.join(60)
+        process.join(120)
     assert [process.exitcode for process in both] == [0, 0]
     assert library.archived() == {"one"}
     kinds = [v.record.kind for v in library.gate.site().history.log("one")]
