@@ -38,7 +38,7 @@ from tacit.changes.change import (
 )
 from tacit.changes.facts import (
     FACT_RULES,
-    MAX_SAYS,
+    MAX_FACT_LENGTH,
     NewFact,
     Rationale,
     fact_place_for,
@@ -363,7 +363,7 @@ def test_hidden_characters_and_markers_are_refused(gate: Gate) -> None:
 def test_sizes(gate: Gate) -> None:
     """A fact is a line and a little detail: what is longer is refused, with its figure."""
     cases = {
-        "long-fact": {"says": "x " * (MAX_SAYS // 2 + 1)},
+        "long-fact": {"says": "x " * (MAX_FACT_LENGTH // 2 + 1)},
         "long-body": {"says": "short", "detail": "line\n" * 100},
         "heavy-fact": {"says": "short", "detail": "word " * 2_000},
     }

@@ -606,7 +606,7 @@ def test_edit_race_with_a_person(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
     from tacit.changes import journal
 
     kit.create("notes", "one\n\ntwo\n\nthree\n", learned=True)
-    original, saves = journal.exchange.exchange, []
+    original, saves = journal.swap_names, []
 
     def save_first(*args: Any) -> bool:
         if not saves:
@@ -617,7 +617,7 @@ def test_edit_race_with_a_person(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
             saves.append(1)
         return original(*args)
 
-    monkeypatch.setattr(journal.exchange, "exchange", save_first)
+    monkeypatch.setattr(journal, "swap_names", save_first)
     assert kit.propose("notes", Edit("one", "1"), actor="reviewer").applied
     assert kit.text("notes").endswith("1\n\ntwo\n\nthree, by hand\n")
     assert kit.kinds("notes") == ["create", "hand", "edit"]

@@ -73,8 +73,8 @@ class Contents(msgspec.Struct, frozen=True):
     """What stands in a skill's folder."""
 
     files: dict[str, File]
-    carried: tuple[str, ...] = ()
-    """Paths that are left as they are, e.g. `.git`; see `pathnames.CARRIED`."""
+    unversioned: tuple[str, ...] = ()
+    """Paths of which no version is kept, e.g. `.git`; see `containment.UNVERSIONED`."""
     shared: tuple[str, ...] = ()
     """Files that have a second name elsewhere (hard links)."""
 

@@ -20,8 +20,8 @@ from types import TracebackType
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal
 from tacit.changes.place import Place
 
-CARRIED = frozenset({".git", ".hg", ".jj", "node_modules", ".venv", "__pycache__", ".DS_Store"})
-"""Left as they are: neither read, versioned nor written, but kept with the skill."""
+UNVERSIONED = frozenset({".git", ".hg", ".jj", "node_modules", ".venv", "__pycache__", ".DS_Store"})
+"""Left as they are: neither read, versioned nor written, but they stay with the skill."""
 
 MAX_PATH_DEPTH = 8
 MAX_NAME_BYTES = 200
@@ -77,7 +77,7 @@ def check_name(part: str, path: str = "") -> Refusal | None:
         return _refuse("look-alike", path, "mixes letters of look-alike alphabets", "use one")
     if len(part.encode()) > MAX_NAME_BYTES:
         return _refuse("long-name", path, f"has a part over {MAX_NAME_BYTES} bytes", "shorten it")
-    if part.casefold() in CARRIED or part.casefold().startswith(".tacit"):
+    if part.casefold() in UNVERSIONED or part.casefold().startswith(".tacit"):
         return _refuse("kept-out", path, f"'{part}' is not a place for a skill's files", "rename")
     return None
 
@@ -266,13 +266,13 @@ def read_contents(folder: Folder) -> Contents:
     """Everything in a skill's folder; raises `Escape` on pipes, devices and too much of it."""
     reader = _Reader()
     reader.walk(folder, "", 0)
-    return Contents(reader.files, tuple(reader.carried), tuple(reader.shared))
+    return Contents(reader.files, tuple(reader.unversioned), tuple(reader.shared))
 
 
 class _Reader:
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
-        self.carried: list[str] = []
+        self.unversioned: list[str] = []
         self.shared: list[str] = []
         self._left = MAX_TOTAL
 
@@ -284,8 +284,8 @@ class _Reader:
             status = folder.status(name)
             if status is None:  # gone since the listing
                 continue
-            if name in CARRIED:
-                self.carried.append(path)
+            if name in UNVERSIONED:
+                self.unversioned.append(path)
             elif stat.S_ISDIR(status.st_mode):
                 with folder.open(name) as below:
                     self.walk(below, path + "/", depth + 1)

@@ -60,7 +60,7 @@ from tacit.skills.fact import (
 from tacit.skills.skill import LEARNED_SOURCE, Origin, Problem, Skill
 from tacit.skills.skill_file import parse_skill
 
-MAX_SAYS = 400
+MAX_FACT_LENGTH = 400
 """Characters of the one line that a prompt carries."""
 MAX_DETAIL_LINES = 60
 MAX_FACT_BYTES = 8 * 1024
@@ -135,7 +135,7 @@ class _FactRules:
         """The standard's frontmatter with fewer keys, and a kind."""
         found = skill_lint.check_standard(text, folder)
         if any(problem.severity == "error" for problem in found):
-            return [_in_fact(problem) for problem in found]
+            return [_with_fact_file(problem) for problem in found]
         read = parse_skill(text, folder)
         others = {
             "allowed-tools": read.allowed_tools,
@@ -165,7 +165,7 @@ class _FactRules:
             Measure(
                 "long-fact",
                 len(skill.description),
-                MAX_SAYS,
+                MAX_FACT_LENGTH,
                 "the fact has {n:,} characters; {most:,} are allowed",
                 "say it in one sentence, and put the rest below the head",
             ),
@@ -242,7 +242,7 @@ class FactNeighbours:
             for fact in read_facts(MemoryRoot(self._root, "user"))
         ]
 
-    def noticed(self, root: str, folder: str) -> None:
+    def changed(self, root: str, folder: str) -> None:
         return None
 
 
@@ -277,7 +277,7 @@ def _problem(code: str, message: str, fix: str) -> Problem:
     return Problem(1, code, "error", message, fix, FACT_FILE)
 
 
-def _in_fact(problem: Problem) -> Problem:
+def _with_fact_file(problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, file=FACT_FILE)
 
 
@@ -404,24 +404,24 @@ def fact_place_for(places: Sequence[Place], kind: FactKind) -> Place:
 def remember(
     gate: Gate,
     root: str,
-    note: NewFact,
+    fact: NewFact,
     why: Rationale | None = None,
     *,
     actor: Actor | None = None,
     today: date | None = None,
 ) -> Verdict:
-    """Note a fact in the place `root`, or replace the one that has its name, through the gate.
+    """Record a fact in the place `root`, or replace the one that has its name, through the gate.
 
     What was replaced stays in the history, with the reason. With the same id in `why`, twice is
     the same as once.
     """
-    return gate.propose(fact_change(gate, root, note, why, actor=actor, today=today))
+    return gate.propose(fact_change(gate, root, fact, why, actor=actor, today=today))
 
 
 def fact_change(
     gate: Gate,
     root: str,
-    note: NewFact,
+    fact: NewFact,
     why: Rationale | None = None,
     *,
     actor: Actor | None = None,
@@ -429,15 +429,15 @@ def fact_change(
 ) -> Change:
     """The change that `remember` proposes, for whoever wants to see first what becomes of it."""
     actor = actor or acting()
-    standing = _look(gate, root, note.name)
-    data = fact_text(note, actor, today or date.today()).encode()
-    if not standing.is_live:
-        return _change(root, note.name, Create({FACT_FILE: data}), actor, why)
-    old = standing.contents.files.get(FACT_FILE)
-    if old is not None and old.kind != "link" and _same(parse_fact(old.data, note.name), note):
+    now = _state(gate, root, fact.name)
+    data = fact_text(fact, actor, today or date.today()).encode()
+    if not now.is_live:
+        return _change(root, fact.name, Create({FACT_FILE: data}), actor, why)
+    old = now.contents.files.get(FACT_FILE)
+    if old is not None and old.kind != "link" and _same(parse_fact(old.data, fact.name), fact):
         data = old.data  # so that the gate says that nothing changes, whatever the day
-    base = standing.head.id if standing.head else ""
-    return _change(root, note.name, Rewrite({FACT_FILE: data}), actor, why, base)
+    base = now.head.id if now.head else ""
+    return _change(root, fact.name, Rewrite({FACT_FILE: data}), actor, why, base)
 
 
 def forget(
@@ -447,22 +447,22 @@ def forget(
     return gate.propose(_change(root, name, Delete(), actor or acting(), why))
 
 
-def fact_text(note: NewFact, actor: Actor, today: date) -> str:
-    """The FACT.md of a note."""
+def fact_text(fact: NewFact, actor: Actor, today: date) -> str:
+    """The text of its FACT.md."""
     import yaml
 
-    metadata: dict[str, str] = {"kind": note.kind}
+    metadata: dict[str, str] = {"kind": fact.kind}
     if actor in BACKGROUND:
         metadata["source"] = LEARNED_SOURCE
     metadata |= {"noted": today.isoformat(), "by": actor}
-    metadata |= {key: " ".join(str(value).split()) for key, value in note.metadata.items()}
-    head = {"name": note.name, "description": " ".join(note.says.split()), "metadata": metadata}
+    metadata |= {key: " ".join(str(value).split()) for key, value in fact.metadata.items()}
+    head = {"name": fact.name, "description": " ".join(fact.says.split()), "metadata": metadata}
     dumped = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=100_000)
-    detail = note.detail.strip()
+    detail = fact.detail.strip()
     return f"---\n{dumped}---\n" + (f"\n{detail}\n" if detail else "")
 
 
-def _look(gate: Gate, root: str, name: str) -> SkillState:
+def _state(gate: Gate, root: str, name: str) -> SkillState:
     try:
         return gate.look(name, root)
     except Escape:  # the gate says why
@@ -489,6 +489,6 @@ def _change(
     return msgspec.structs.replace(change, id=why.id) if why.id else change
 
 
-def _same(fact: Fact, note: NewFact) -> bool:
-    said = " ".join(note.says.split())
-    return (fact.says, fact.kind, fact.detail) == (said, note.kind, note.detail.strip())
+def _same(old: Fact, new: NewFact) -> bool:
+    said = " ".join(new.says.split())
+    return (old.says, old.kind, old.detail) == (said, new.kind, new.detail.strip())

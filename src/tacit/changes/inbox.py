@@ -128,7 +128,7 @@ class Inbox:
         return found[0] if found else None
 
     def begin(self, proposal: Proposal, applied_as: str) -> str:
-        """Note under which id it is about to be applied; the first such note stands."""
+        """Record under which id it is about to be applied; the first that was recorded stands."""
         with self._open() as connection, database.transaction(connection):
             connection.execute(
                 "UPDATE proposals SET applied_as = ? WHERE id = ? AND applied_as = ''",

@@ -205,14 +205,14 @@ def _has_objects(history: History, entry: Entry) -> bool:
 
 
 def _settle(root: Folder, entry: Entry) -> bool:
-    """Bring the folders to one side; True when that is the new one."""
+    """Finish or take back the moves of an interrupted entry; True when it was finished."""
     for move in entry.moves:
         _put_back_aside(root, move)
-    if entry.moves and not any(_made(root, move) for move in entry.moves):
+    if entry.moves and not any(_is_done(root, move) for move in entry.moves):
         return False
     try:
         for move in entry.moves:
-            if _made(root, move):
+            if _is_done(root, move):
                 _verify(root, move)
             else:
                 _make(root, move)
@@ -223,8 +223,8 @@ def _settle(root: Folder, entry: Entry) -> bool:
 
 
 def _make(root: Folder, move: Move) -> None:
-    with _at(root, move.source) as source, _at(root, move.target) as target:
-        here, there = _base(move.source), _base(move.target)
+    with _parent(root, move.source) as source, _parent(root, move.target) as target:
+        here, there = _name(move.source), _name(move.target)
         if move.kind == "move":
             rename_to_free(source.fd, here, target.fd, there)
         elif not swap_names(source.fd, here, target.fd, there):
@@ -245,8 +245,8 @@ def _put_back_aside(root: Folder, move: Move) -> None:
     if move.kind != "swap":
         return
     try:
-        with _at(root, move.source) as source, _at(root, move.target) as target:
-            here, there = _base(move.source), _base(move.target)
+        with _parent(root, move.source) as source, _parent(root, move.target) as target:
+            here, there = _name(move.source), _name(move.target)
             if source.status(here + _ASIDE) is None:
                 return
             if source.status(here) is None:
@@ -257,11 +257,11 @@ def _put_back_aside(root: Folder, move: Move) -> None:
         return
 
 
-def _made(root: Folder, move: Move) -> bool:
+def _is_done(root: Folder, move: Move) -> bool:
     """Whether the source folder has left its place."""
     try:
-        with _at(root, move.source) as folder:
-            found = folder.identity(_base(move.source))
+        with _parent(root, move.source) as folder:
+            found = folder.identity(_name(move.source))
     except FileNotFoundError:
         return True
     return found is None or found[1] != move.number
@@ -273,7 +273,7 @@ def _verify(root: Folder, move: Move) -> None:
         return
     place = move.source if move.kind == "swap" else move.target
     try:
-        with _at(root, place) as above, above.open(_base(place)) as folder:
+        with _parent(root, place) as above, above.open(_name(place)) as folder:
             found = tree_id(read_contents(folder).files)
     except (FileNotFoundError, Escape):
         raise Overtaken from None
@@ -284,10 +284,10 @@ def _verify(root: Folder, move: Move) -> None:
 def _take_back(root: Folder, moves: Iterable[Move]) -> None:
     for move in reversed(list(moves)):
         _put_back_aside(root, move)
-        if not _made(root, move):
+        if not _is_done(root, move):
             continue
-        with _at(root, move.source) as source, _at(root, move.target) as target:
-            here, there = _base(move.source), _base(move.target)
+        with _parent(root, move.source) as source, _parent(root, move.target) as target:
+            here, there = _name(move.source), _name(move.target)
             if move.kind == "move":
                 rename_to_free(target.fd, there, source.fd, here)
             elif not swap_names(source.fd, here, target.fd, there):
@@ -296,11 +296,11 @@ def _take_back(root: Folder, moves: Iterable[Move]) -> None:
             target.sync()
 
 
-def _at(root: Folder, path: str) -> Folder:
+def _parent(root: Folder, path: str) -> Folder:
     return root.descend(path.split("/")[:-1])
 
 
-def _base(path: str) -> str:
+def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
@@ -333,7 +333,7 @@ class Site:
             yield root
 
     @contextmanager
-    def imagined(self) -> Iterator[Folder]:
+    def empty_stand_in(self) -> Iterator[Folder]:
         """An empty folder in place of a skills folder that is not there yet: to judge by."""
         with (
             tempfile.TemporaryDirectory(prefix="tacit-") as folder,
@@ -341,7 +341,7 @@ class Site:
         ):
             yield root
 
-    def is_made(self) -> bool:
+    def exists(self) -> bool:
         """Whether the skills folder is there. Raises `Escape` where the way to it leads astray."""
         try:
             with open_root(self.place):

@@ -26,7 +26,7 @@ class Place(msgspec.Struct, frozen=True):
     project: str = ""
     """The project that it belongs to; its real path must lie in there."""
     kind: PlaceKind = "skills"
-    """What lies in it, and with that the rules that hold there; see `form.py`."""
+    """What lies in it, and with that the rules that hold there; see `policy`."""
 
     @property
     def real(self) -> str:

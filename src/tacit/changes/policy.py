@@ -366,7 +366,7 @@ SKILL_RULES: Rules = _SkillRules()
 
 
 def rules_of(place: Place) -> Rules:
-    """The form of what lies in `place`."""
+    """The rules for what lies in `place`."""
     if place.kind == "facts":
         from tacit.changes.facts import FACT_RULES
 

@@ -37,20 +37,22 @@ def clean(root: Folder) -> None:
         remove_tree(root, STAGE)
 
 
-def stage(folder: Folder, name: str, files: Files, like: Folder | None, known: Contents) -> None:
+def stage(
+    folder: Folder, name: str, files: Files, source: Folder | None, contents: Contents
+) -> None:
     """Put `files` into a new folder `name`; they are on the disk for certain when this returns.
 
-    `like` is the folder that they change, and `known` what was read there: files that are the same
-    are linked from it, and what is carried comes along.
+    `source` is the folder that they change, and `contents` what was read there: files that are
+    the same are linked from it, and what no version is kept of comes along.
     """
     os.mkdir(name, 0o777, dir_fd=folder.fd)
     with folder.open(name) as top:
-        writer = _Writer(top, like, known)
+        writer = _Writer(top, source, contents)
         try:
             for path in sorted(files):
                 writer.put(path, files[path])
-            for path in known.carried:
-                writer.carry(path)
+            for path in contents.unversioned:
+                writer.bring_unversioned(path)
         finally:
             writer.close()
         top.sync()
@@ -59,10 +61,10 @@ def stage(folder: Folder, name: str, files: Files, like: Folder | None, known: C
 class _Writer:
     """Writes below one folder; handles of the folders on the way are kept until the end."""
 
-    def __init__(self, top: Folder, like: Folder | None, known: Contents) -> None:
+    def __init__(self, top: Folder, source: Folder | None, contents: Contents) -> None:
         self._top = top
-        self._like = like
-        self._known = known
+        self._source = source
+        self._contents = contents
         self._open: dict[str, Folder] = {}
 
     def close(self) -> None:
@@ -73,19 +75,19 @@ class _Writer:
     def put(self, path: str, file: File) -> None:
         parent, _, name = path.rpartition("/")
         folder = self._folder(parent)
-        before = self._known.files.get(path)
+        before = self._contents.files.get(path)
         if file.kind == "link":
             os.symlink(os.fsdecode(file.data), name, dir_fd=folder.fd)
             return
-        if self._like is not None and before == file and self._link(parent, name, folder):
+        if self._source is not None and before == file and self._link(parent, name, folder):
             return
         _write(folder, name, file.data, self._mode(parent, name, file))
 
-    def carry(self, path: str) -> None:
+    def bring_unversioned(self, path: str) -> None:
         parent, _, name = path.rpartition("/")
-        if self._like is not None:
-            with self._like.descend(parent.split("/") if parent else []) as source:
-                _carry(source, name, self._folder(parent))
+        if self._source is not None:
+            with self._source.descend(parent.split("/") if parent else []) as source:
+                _bring_unread(source, name, self._folder(parent))
 
     def _folder(self, path: str) -> Folder:
         if not path:
@@ -96,15 +98,15 @@ class _Writer:
         return self._open[path]
 
     def _link(self, parent: str, name: str, folder: Folder) -> bool:
-        assert self._like is not None
-        with self._like.descend(parent.split("/") if parent else []) as source:
+        assert self._source is not None
+        with self._source.descend(parent.split("/") if parent else []) as source:
             return _link(source, name, folder)
 
     def _mode(self, parent: str, name: str, file: File) -> int:
         """The permissions that the file had, else the usual ones; a program may be run."""
         mode = 0o666 & ~_umask()
-        if self._like is not None and f"{parent}/{name}".lstrip("/") in self._known.files:
-            with self._like.descend(parent.split("/") if parent else []) as source:
+        if self._source is not None and f"{parent}/{name}".lstrip("/") in self._contents.files:
+            with self._source.descend(parent.split("/") if parent else []) as source:
                 found = source.status(name)
             if found is not None and stat.S_ISREG(found.st_mode):
                 mode = stat.S_IMODE(found.st_mode) & 0o777
@@ -132,7 +134,7 @@ def _link(source: Folder, name: str, folder: Folder) -> bool:
     return True
 
 
-def _carry(source: Folder, name: str, folder: Folder) -> None:
+def _bring_unread(source: Folder, name: str, folder: Folder) -> None:
     """Bring `name` along unread: folders anew, files linked, links as they are."""
     found = source.status(name)
     if found is None:
@@ -140,7 +142,7 @@ def _carry(source: Folder, name: str, folder: Folder) -> None:
     if stat.S_ISDIR(found.st_mode):
         with source.open(name) as below, folder.open(name, make=True) as new:
             for child in below.names():
-                _carry(below, child, new)
+                _bring_unread(below, child, new)
             os.fchmod(new.fd, stat.S_IMODE(found.st_mode))
     elif stat.S_ISLNK(found.st_mode):
         os.symlink(os.readlink(name, dir_fd=source.fd), name, dir_fd=folder.fd)
