@@ -58,7 +58,7 @@ def test_doctor_mends_an_interrupted_change(kit: Any, monkeypatch: pytest.Monkey
     kit.create("two")
     interrupt(kit, monkeypatch, "one", MergeInto("two", (Edit("step by step", "x"),)))
     (found,) = change_checks.check_changes(kit.gate)
-    found.mend()
+    found.repair()
     assert change_checks.check_changes(kit.gate) == []
     assert kit.kinds("one") == ["create", "archive"]
     assert kit.kinds("two") == ["create", "edit"]
@@ -155,7 +155,7 @@ def test_broken_entry_is_put_aside(kit: Any) -> None:
     with pytest.raises(Damaged, match="journal entry"):
         kit.propose("notes", Edit("step by step", "x"))
     (found,) = change_checks.check_changes(kit.gate)
-    found.mend()
+    found.repair()
     assert change_checks.check_changes(kit.gate) == []
     assert kit.propose("notes", Edit("step by step", "x")).applied
 

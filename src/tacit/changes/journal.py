@@ -143,12 +143,15 @@ class Journal:
             if name.endswith(".tmp"):
                 os.unlink(os.path.join(self.folder, name))
 
-    def is_readable(self, name: str) -> bool:
-        try:
-            self._read(name)
-        except Damaged:
-            return False
-        return True
+    def put_broken_aside(self) -> None:
+        """Rename the entries that make no sense, so that the others can be settled."""
+        for name in os.listdir(self.folder):
+            try:
+                if name.endswith(".json"):
+                    self._read(name)
+            except Damaged:
+                path = os.path.join(self.folder, name)
+                os.replace(path, path + ".broken")
 
     def _read(self, name: str) -> Entry:
         path = os.path.join(self.folder, name)
