@@ -20,7 +20,6 @@ from tacit.base.errors import TacitError
 from tacit.changes.change import Refusal, Rewrite, Verdict, acting_as
 from tacit.changes.effect import Effect
 from tacit.changes.facts import (
-    ASKS_FIRST,
     KnownFact,
     NewFact,
     Rationale,
@@ -33,6 +32,7 @@ from tacit.changes.gate import Gate
 from tacit.changes.gate_steps import Answer
 from tacit.changes.neighbours import content_words
 from tacit.changes.place import Place, fact_places
+from tacit.changes.policy import ASKS_FIRST
 from tacit.skills.fact import KIND_MEANINGS, Fact, FactKind, facts_here
 
 Scope = Literal["", "project", "user"]

@@ -274,6 +274,20 @@ class Refusal(msgspec.Struct, frozen=True):
     """Whether the user may set this rule aside for their own skill."""
 
 
+class Unfit(Exception):
+    """A change that cannot be made: the refusal to hand back, and of a conflict the merged text."""
+
+    def __init__(self, refusal: Refusal, offer: dict[str, bytes] | None = None) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+        self.offer = offer or {}
+
+
+def unfit(rule: str, reason: str, hint: str, alternatives: tuple[str, ...] = ()) -> Unfit:
+    """A change that does not fit what stands there now."""
+    return Unfit(Refusal("apply", rule, reason, hint, alternatives))
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a change."""
 

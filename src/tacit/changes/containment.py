@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from tacit.changes.change import SKILL_FILE, Contents, File, Refusal
+from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
 from tacit.changes.place import Place
 
 UNVERSIONED = frozenset({".git", ".hg", ".jj", "node_modules", ".venv", "__pycache__", ".DS_Store"})
@@ -121,12 +121,11 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Escape(Exception):
+class Escape(Unfit):
     """Something is not the plain file or folder that it has to be."""
 
     def __init__(self, rule: str, reason: str, hint: str = "") -> None:
-        super().__init__(reason)
-        self.refusal = Refusal("containment", rule, reason, hint)
+        super().__init__(Refusal("containment", rule, reason, hint))
 
 
 class Folder:

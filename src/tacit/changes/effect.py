@@ -1,8 +1,7 @@
 """What a change would do: how its skills stand, what the files would be, which actions it takes.
 
 Reads, computes and writes nothing; the gate works out an effect once to judge it and, when a
-person had to be asked in between, a second time to make sure. `Unfit` and `Escape` say why a change
-has none.
+person had to be asked in between, a second time to make sure. `Unfit` says why a change has none.
 """
 
 import msgspec
@@ -22,11 +21,13 @@ from tacit.changes.change import (
     Rename,
     Restore,
     Rewrite,
+    Unfit,
     Unpin,
     WriteFile,
+    unfit,
 )
 from tacit.changes.containment import Folder, check_name
-from tacit.changes.file_edits import Merged, Unfit, apply_operations, merge_files, rename_in_head
+from tacit.changes.file_edits import Merged, apply_operations, merge_files, rename_in_head
 from tacit.changes.history import History, VersionKind
 from tacit.changes.place import Place
 from tacit.changes.policy import SKILL_RULES, Act, Rules, rules_of
@@ -36,6 +37,7 @@ from tacit.changes.skill_state import (
     find_archived,
     parse_skill_files,
     read_state,
+    rename_actions,
     skill_of,
 )
 from tacit.skills.skill import Origin, Skill
@@ -77,7 +79,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def work_out(place: Place, root: Folder, history: History, change: Change) -> Effect:
-    """Work out `change`. Raises `Unfit` or `Escape`.
+    """Work out `change`. Raises `Unfit`.
 
     Policy comes first: what the actor may not do is refused before it is looked at any closer.
     """
@@ -95,15 +97,15 @@ class _Builder:
     def build(self) -> Effect:
         operations = self.change.operations
         if not operations:
-            raise _unfit("no-operations", "the change holds no operation", "say what to do")
+            raise unfit("no-operations", "the change holds no operation", "say what to do")
         _check_folder(self.change.skill)
-        if unfit := next(filter(None, map(self.rules.fits, operations)), None):
-            raise Unfit(unfit)
+        if found := next(filter(None, map(self.rules.check_operation, operations)), None):
+            raise Unfit(found)
         files = [op for op in operations if isinstance(op, FileOperation)]
         if len(files) == len(operations):
             return self._edit(files)
         if len(operations) > 1:
-            raise _unfit(
+            raise unfit(
                 "mixed-operations",
                 "only edits of files can be put together in one change",
                 "make the others changes of their own",
@@ -133,7 +135,7 @@ class _Builder:
             raise Unfit(found)
         now = self._state(name)
         if now.is_live:
-            raise _unfit(
+            raise unfit(
                 "exists",
                 f"there is already something called '{name}' in {self.place.root}",
                 f"edit '{name}' instead, or choose another name",
@@ -159,14 +161,14 @@ class _Builder:
         """What was archived, or deleted by the user, is not made again by a machine."""
         head, name = now.head, now.skill
         if find_archived(self.root, self.history, name):
-            raise _unfit(
+            raise unfit(
                 "archived",
                 f"a skill '{name}' is in the archive",
                 f"leave it there; the user can bring it back: tacit restore {name}",
             )
         deleted = head is not None and head.record.kind in ("delete", "hand")
         if head is not None and deleted and head.record.actor == "user":
-            raise _unfit(
+            raise unfit(
                 "deleted-by-user",
                 f"the user deleted '{name}' on {head.at:%Y-%m-%d}",
                 "do not make it again",
@@ -181,7 +183,7 @@ class _Builder:
     def _edited(self, now: SkillState, merged: Merged, touches: tuple[Touch, ...]) -> Effect:
         new = merged.files
         if new == now.contents.files:
-            raise _unfit("no-change", f"'{now.skill}' already says that", "nothing to do")
+            raise unfit("no-change", f"'{now.skill}' already says that", "nothing to do")
         after = parse_skill_files(new, now.skill, self.rules.names)
         return Effect(
             change=self.change,
@@ -205,22 +207,12 @@ class _Builder:
         to = f"{parent}/{renaming.to}" if parent else renaming.to
         target = self._state(to)
         if target.is_live:
-            raise _unfit("exists", f"there is already a skill '{to}'", "choose another name", (to,))
+            raise unfit("exists", f"there is already a skill '{to}'", "choose another name", (to,))
         new = rename_in_head(now.contents.files, renaming.to)
-        away = Action(now=now, kind="renamed", state="gone", partner=to)
-        arrive = Action(
-            now=target,
-            kind="rename",
-            state="live",
-            files=new,
-            partner=now.skill,
-            copy_from=now.skill,
-            more_parents=(now.skill,),
-        )
         return Effect(
             change=self.change,
             touches=(touch,),
-            actions=(away, arrive),
+            actions=rename_actions(now, target, new),
             before=skill_of(now),
             after=parse_skill_files(new, to),
             old=now.contents.files,
@@ -236,7 +228,7 @@ class _Builder:
         now = self._archived(self.change.skill)
         self._permit("restore", now)
         if self._state(now.skill).is_live:
-            raise _unfit(
+            raise unfit(
                 "exists",
                 f"a skill '{now.skill}' is there again",
                 f"rename or archive that one first: tacit archive {now.skill}",
@@ -264,7 +256,7 @@ class _Builder:
     def _merge_into(self, merging: MergeInto) -> Effect:
         _check_folder(merging.into)
         if merging.into == self.change.skill:
-            raise _unfit("itself", "a skill cannot be merged into itself", "name another skill")
+            raise unfit("itself", "a skill cannot be merged into itself", "name another skill")
         source = self._live(self.change.skill)
         target = self._live(merging.into)
         touch = self._permit("merge", source)
@@ -296,7 +288,7 @@ class _Builder:
         now = self._live(self.change.skill)
         self._permit("pin", now)
         if now.pinned == (kind == "pin"):
-            raise _unfit(
+            raise unfit(
                 "no-change",
                 f"'{now.skill}' is {'already' if now.pinned else 'not'} pinned",
                 "nothing to do",
@@ -329,7 +321,7 @@ class _Builder:
         for version in self.history.log(now.skill):
             if version.id == base:
                 return self.history.files(version)
-        raise _unfit(
+        raise unfit(
             "unknown-version",
             f"'{now.skill}' has no version {base[:12]}",
             "read the skill again and make the change on that",
@@ -346,7 +338,7 @@ class _Builder:
             or (isinstance(op, WriteFile | RemoveFile) and op.path in files)
         ]
         if blind:
-            raise _unfit(
+            raise unfit(
                 "no-base",
                 "a whole file is replaced without saying which version was read",
                 "give the version as 'base', or edit the lines that change",
@@ -357,17 +349,17 @@ class _Builder:
         if not now.is_live:
             if archived := find_archived(self.root, self.history, skill):
                 key = archived.state.partition(":")[2]
-                raise _unfit(
+                raise unfit(
                     "archived", f"'{skill}' is archived", f"restore it first: tacit restore {key}"
                 )
-            raise _unfit(
+            raise unfit(
                 f"no-such-{self.rules.noun}",
                 f"there is no {self.rules.noun} '{skill}' in {self.place.root}",
-                f"see what there is: {self.rules.see}",
+                f"see what there is: {self.rules.list_command}",
             )
         if not any(name in now.contents.files for name in self.rules.names):
             noun, file = self.rules.noun, self.rules.file
-            raise _unfit(
+            raise unfit(
                 f"not-a-{noun}", f"the folder '{skill}' has no {file}", f"name a {noun} in it"
             )
         return now
@@ -375,7 +367,7 @@ class _Builder:
     def _archived(self, skill: str) -> SkillState:
         if found := find_archived(self.root, self.history, skill):
             return found
-        raise _unfit(
+        raise unfit(
             "not-archived", f"no archived skill is called '{skill}'", "see them: tacit restore"
         )
 
@@ -395,7 +387,3 @@ def _check_folder(skill: str) -> None:
                     "name it as 'tacit list' does",
                 )
             )
-
-
-def _unfit(rule: str, reason: str, hint: str, alternatives: tuple[str, ...] = ()) -> Unfit:
-    return Unfit(Refusal("apply", rule, reason, hint, alternatives))

@@ -42,7 +42,7 @@ from tacit.changes.gate_steps import unwritable_place
 from tacit.changes.history import History, Version
 from tacit.changes.neighbours import Neighbour, Neighbours, content_words
 from tacit.changes.place import Place, fact_places
-from tacit.changes.policy import Act, Decision, Measure, Rules
+from tacit.changes.policy import Act, Measure, Rules
 from tacit.changes.skill_state import SkillState
 from tacit.skills import skill_lint
 from tacit.skills.fact import (
@@ -68,34 +68,41 @@ ALIKE_FACTS = 0.4
 """The part of all telling words of two facts that they must share to be one subject."""
 NEARLY_ALL = 0.8
 """From here on two texts are one sentence, and a name alone does not make two facts of it."""
-ASKS_FIRST = "asks-first"
-"""The rule by which a change waits only for whose the fact is."""
 _SHARED = 3
 
 _KEYS = ("name", "description", "metadata")
 
-# By whose the fact is. What is not listed is refused.
-_TABLE: dict[tuple[Actor, Act], dict[Origin, Decision]] = {
-    ("user", "create"): {"user": "allow", "learned": "allow"},
-    ("user", "edit"): {"user": "allow", "learned": "allow"},
-    ("user", "delete"): {"user": "allow", "learned": "allow"},
-    ("agent", "create"): {"user": "allow", "learned": "allow"},
-    ("agent", "edit"): {"user": "ask", "learned": "allow"},
-    ("agent", "delete"): {"user": "ask", "learned": "ask"},
-    ("reviewer", "create"): {"learned": "allow"},
-    ("reviewer", "edit"): {"user": "propose", "learned": "allow"},
+# For facts of the user's, and for those that a machine recorded. What is not listed is refused.
+_TABLE: dict[tuple[Actor, Act], str] = {
+    # actor, act               user    learned
+    ("user", "create"): "      allow   allow",
+    ("user", "edit"): "        allow   allow",
+    ("user", "delete"): "      allow   allow",
+    ("agent", "create"): "     allow   allow",
+    ("agent", "edit"): "       ask     allow",
+    ("agent", "delete"): "     ask     ask",
+    ("reviewer", "create"): "  refuse  allow",
+    ("reviewer", "edit"): "    propose allow",
 }
 _VERBS: dict[Act, str] = {"create": "note", "edit": "replace", "delete": "forget"}
+_WHOSE: dict[Origin, str] = {
+    "user": "a fact of the user's",
+    "learned": "a fact that a machine noted",
+}
 
 
-class _FactRules:
+class _FactRules(Rules):
     noun = "fact"
     file = FACT_FILE
-    names: tuple[str, ...] = (FACT_FILE,)
-    see = "tacit memory"
-    remove = "tacit memory forget"
+    names = (FACT_FILE,)
+    list_command = "tacit memory"
+    remove_command = "tacit memory forget"
+    table = _TABLE
+    verbs = _VERBS
+    whose = _WHOSE
+    consent = "the {actor} may {verb} {whose} ('{name}') only with the user's consent"
 
-    def fits(self, operation: Operation) -> Refusal | None:
+    def check_operation(self, operation: Operation) -> Refusal | None:
         if isinstance(operation, Create | Rewrite | Delete):
             return None
         return Refusal(
@@ -105,31 +112,10 @@ class _FactRules:
             "note it again under the same name to replace it",
         )
 
-    def decide(self, actor: Actor, act: Act, origin: Origin, *, pinned: bool = False) -> Decision:
-        if pinned and actor != "user":
-            return "refuse"
-        return _TABLE.get((actor, act), {}).get(origin, "refuse")
-
-    def refusal(
-        self, actor: Actor, act: Act, origin: Origin, name: str, *, pinned: bool
-    ) -> Refusal:
-        who = "the user" if actor == "user" else f"the {actor}"
-        verb = _VERBS.get(act, act)
-        hint = "leave it as it is"
+    def instead(self, actor: Actor, act: Act, origin: Origin, name: str) -> str:
         if act == "create" and (actor, "create") in _TABLE:
-            hint = f"a fact noted in the background must say 'source: {LEARNED_SOURCE}'"
-        whose = "a fact that a machine noted" if origin == "learned" else "a fact of the user's"
-        return Refusal(
-            "policy", f"{actor}-{act}-{origin}", f"{who} may not {verb} {whose} ('{name}')", hint
-        )
-
-    def asked(
-        self, actor: Actor, act: Act, origin: Origin, name: str, decision: Decision
-    ) -> Refusal:
-        whose = "a fact that a machine noted" if origin == "learned" else "a fact of the user's"
-        reason = f"the {actor} may {_VERBS[act]} {whose} ('{name}') only with the user's consent"
-        rule = ASKS_FIRST if decision == "ask" else "proposes"
-        return Refusal("approval", rule, reason, "it waits in the inbox: tacit inbox")
+            return f"a fact noted in the background must say 'source: {LEARNED_SOURCE}'"
+        return "leave it as it is"
 
     def check(self, text: str, folder: str) -> list[Problem]:
         """The standard's frontmatter with fewer keys, and a kind."""
@@ -192,7 +178,7 @@ class _FactRules:
             ),
         )
 
-    def around(self, root: str) -> Neighbours | None:
+    def neighbours_in(self, root: str) -> Neighbours | None:
         return FactNeighbours(root)
 
     def repeats(self, new: Skill, others: Iterable[Skill]) -> Refusal | None:
@@ -217,14 +203,14 @@ class _FactRules:
             overridable=True,
         )
 
-    def is_machines(self, change: Change) -> bool:
+    def scans_as_learned(self, change: Change) -> bool:
         return change.actor != "user"
 
-    def never(self, rule: str) -> bool:
+    def always_refuses(self, rule: str) -> bool:
         return rule.startswith("secret:")
 
 
-FACT_RULES: Rules = _FactRules()
+FACT_RULES = _FactRules()
 
 
 class FactNeighbours:

@@ -9,6 +9,8 @@ is raised is trouble with the machine (`Unwritable`, `Busy`, `Damaged`), never a
 import os
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -27,15 +29,16 @@ from tacit.changes.change import (
     Preview,
     Proposed,
     Refusal,
+    Unfit,
     Verdict,
     bytes_of,
     executable_paths,
     make_change,
     new_change_id,
 )
-from tacit.changes.containment import Escape, Folder
+from tacit.changes.containment import Folder
 from tacit.changes.effect import FREE_ARCHIVE, Effect, work_out
-from tacit.changes.file_edits import Unfit, diff_files
+from tacit.changes.file_edits import diff_files
 from tacit.changes.gate_steps import (
     Approver,
     Consent,
@@ -132,6 +135,7 @@ def _with_key(root: Folder, action: Action) -> Action:
     return msgspec.structs.replace(action, state=f"archived:{key}")
 
 
+T = TypeVar("T")
 ATTEMPTS = 20
 """How often a change is begun again because somebody edited the folder meanwhile."""
 
@@ -177,7 +181,7 @@ class Gate:
             with site.writing() if site.exists() else site.empty_stand_in() as root:
                 effect = work_out(site.place, root, site.history, change)
                 judgement = self._judge.judge(effect)
-        except (Unfit, Escape) as unfit:
+        except Unfit as unfit:
             return Preview(refusal=unfit.refusal)
         asks = judgement.asks
         if change.actor in self._always_ask:
@@ -291,14 +295,9 @@ class Gate:
 
     def _run(self, site: Site, change: Change, consent: Consent, *, copy_of: str = "") -> Verdict:
         for _ in range(ATTEMPTS):
-            try:
-                outcome = self._attempt(site, change, consent, copy_of)
-            except Overtaken:
-                continue
-            except (Unfit, Escape) as unfit:
-                return refused_verdict(change, unfit.refusal)
-            except OSError as error:
-                raise unwritable_place(site, error) from error
+            outcome = self._retried(
+                site, change, partial(self._attempt, site, change, consent, copy_of)
+            )
             if isinstance(outcome, Verdict):
                 return outcome
             if isinstance(outcome, Effect):
@@ -308,6 +307,19 @@ class Gate:
             if answer == "no":
                 return refused_verdict(change, refused_by_user())
             consent = Consent(answer, tree_id(outcome.effect.new))
+        return refused_verdict(change, overtaken(change))
+
+    def _retried(self, site: Site, change: Change, attempt: Callable[[], T]) -> T | Verdict:
+        """What `attempt` returns, begun again where somebody edited the folder meanwhile."""
+        for _ in range(ATTEMPTS):
+            try:
+                return attempt()
+            except Overtaken:
+                continue
+            except Unfit as unfit:
+                return refused_verdict(change, unfit.refusal, unfit.offer)
+            except OSError as error:
+                raise unwritable_place(site, error) from error
         return refused_verdict(change, overtaken(change))
 
     def _attempt(
@@ -358,7 +370,7 @@ class Gate:
         if offer and effect.change.actor != "user" and consent.answer is None:
             verdict = self._put_in_inbox(site, root, effect, refusal)
             return msgspec.structs.replace(verdict, offer=offer)
-        return msgspec.structs.replace(refused_verdict(effect.change, refusal), offer=offer)
+        return refused_verdict(effect.change, refusal, offer)
 
     def _approve(
         self, site: Site, root: Folder, effect: Effect, judgement: Judgement, consent: Consent
@@ -420,24 +432,15 @@ class Gate:
         actions: Callable[[Folder], list[Action]],
         details: CommitDetails,
     ) -> Verdict:
-        for _ in range(ATTEMPTS):
-            try:
-                with site.writing() as root:
-                    wanted = actions(root)
-                    undo.check_undo(site.place, change, wanted)
-                    version = land(site, root, change, wanted, details, self.clock.now())
-            except Overtaken:
-                continue
-            except undo.Conflict as found:
-                verdict = refused_verdict(change, found.refusal)
-                return msgspec.structs.replace(verdict, offer=found.offer)
-            except (Unfit, Escape) as unfit:
-                return refused_verdict(change, unfit.refusal)
-            except OSError as error:
-                raise unwritable_place(site, error) from error
+        def attempt() -> Verdict:
+            with site.writing() as root:
+                wanted = actions(root)
+                undo.check_undo(site.place, change, wanted)
+                version = land(site, root, change, wanted, details, self.clock.now())
             self._announce(site, change, wanted, version)
             return applied_verdict(change, version)
-        return refused_verdict(change, overtaken(change))
+
+        return self._retried(site, change, attempt)
 
     def _announce(
         self, site: Site, change: Change, actions: Sequence[Action], version: str

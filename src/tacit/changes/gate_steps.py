@@ -7,7 +7,7 @@ The order of the steps, and what happens between them, is `gate`'s.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -33,6 +33,9 @@ from tacit.changes.neighbours import Neighbours
 from tacit.changes.policy import Decision, Rules
 from tacit.skills.library import used_by_schedules
 from tacit.skills.skill import Problem
+
+if TYPE_CHECKING:  # the scan compiles its tables
+    from tacit.changes.scan import Finding, Report
 
 
 def check_author(change: Change) -> Refusal | None:
@@ -63,8 +66,16 @@ def may_undo(change: Change, authors: set[Actor], *, approved: bool = False) -> 
     )
 
 
-def refused_verdict(change: Change, refusal: Refusal) -> Verdict:
-    return Verdict(outcome="refused", change=change.id, skill=change.skill, refusal=refusal)
+def refused_verdict(
+    change: Change, refusal: Refusal, offer: Mapping[str, bytes] | None = None
+) -> Verdict:
+    return Verdict(
+        outcome="refused",
+        change=change.id,
+        skill=change.skill,
+        refusal=refusal,
+        offer=dict(offer or {}),
+    )
 
 
 def applied_verdict(change: Change, version: str, notes: tuple[str, ...] = ()) -> Verdict:
@@ -130,38 +141,12 @@ class Question(msgspec.Struct, frozen=True):
 _GRAVEST: tuple[Decision, ...] = ("refuse", "copy", "propose", "ask", "allow")
 
 
-class Finding(Protocol):
-    """What the scan says of one line."""
-
-    @property
-    def file(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def severity(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def fix(self) -> str: ...
-    @property
-    def overridable(self) -> bool: ...
-
-
-class Report(Protocol):
-    """What the scan says of a skill."""
-
-    @property
-    def findings(self) -> "Collection[Finding]": ...
-
-
 class Scanner(Protocol):
     """Looks for secrets, hidden characters, steering and powers in a skill's files."""
 
     def __call__(
         self, files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
-    ) -> Report: ...
+    ) -> "Report": ...
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +170,7 @@ class Judge:
 
     def judge(self, effect: Effect, *, is_copy: bool = False) -> Judgement:
         """What the steps before the approval say. `is_copy`: it is meant to repeat a skill."""
-        around = effect.rules.around(effect.change.root) or self._neighbours
+        around = effect.rules.neighbours_in(effect.change.root) or self._neighbours
         decision, refusal, asks = judge_policy(effect, around)
         if refusal is not None:
             return Judgement(refusal=refusal, decision=decision)
@@ -217,7 +202,7 @@ class Judge:
         learned = (
             effect.after.learned
             or effect.change.actor in BACKGROUND
-            or effect.rules.is_machines(effect.change)
+            or effect.rules.scans_as_learned(effect.change)
         )
         known = set()
         if _is_own_change(effect):
@@ -225,7 +210,7 @@ class Judge:
         refusals: list[Refusal] = []
         for found in self._scan(effect.new, learned=learned):
             where = f"{found.file}, line {found.line}: {found.message}"
-            if effect.rules.never(found.rule):
+            if effect.rules.always_refuses(found.rule):
                 refusals.append(Refusal("scan", found.rule, where, found.fix))
                 continue
             if _finding_key(found) in known or found.severity == "note":
@@ -256,7 +241,9 @@ def judge_policy(
     for touch in effect.touches:
         decision = effect.rules.decide(actor, touch.act, touch.origin, pinned=touch.pinned)
         if decision in ("ask", "propose"):
-            asks.append(effect.rules.asked(actor, touch.act, touch.origin, touch.skill, decision))
+            asks.append(
+                effect.rules.consent_needed(actor, touch.act, touch.origin, touch.skill, decision)
+            )
         worst = min(worst, decision, key=_GRAVEST.index)
     return worst, _check_schedules(effect) or _background_rules(effect, neighbours), asks
 
@@ -429,7 +416,7 @@ def _edited_folder(effect: Effect) -> str:
     return ""
 
 
-def _finding_key(found: Finding) -> tuple[str, str, str]:
+def _finding_key(found: "Finding") -> tuple[str, str, str]:
     return (found.rule, found.file, found.message)
 
 

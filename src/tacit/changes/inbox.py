@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base import database
-from tacit.base.clock import Clock
+from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import NotFound
 from tacit.changes.change import Change, Create, MergeInto, Operation, Refusal, Rewrite, WriteFile
 from tacit.changes.change import Edit as EditOperation
@@ -55,11 +55,11 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inbox:
-    """The proposals of one data folder. Each call opens the database for itself."""
+    """The proposals in one tacit.db, by default the user's. Each call opens it for itself."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
-        self._path = path
-        self._clock = clock
+    def __init__(self, path: str = "", clock: Clock | None = None) -> None:
+        self._path = path or database.default_path()
+        self._clock = clock or SystemClock()
 
     def waiting(self, root: str = "") -> list[Proposal]:
         """What waits, oldest first."""
@@ -99,7 +99,7 @@ class Inbox:
 
     def add(self, change: Change, why: Refusal) -> Proposal:
         """Let `change` wait. The same proposal again gives the one that already waits."""
-        fingerprint = fingerprint_of(change)
+        fingerprint, made = fingerprint_of(change), self._clock.now().isoformat()
         with self._open() as connection, database.transaction(connection):
             for known in self._like(connection, change, fingerprint, "waiting"):
                 return known
@@ -116,10 +116,10 @@ class Inbox:
                     msgspec.json.encode(why),
                     fingerprint,
                     msgspec.json.encode(sketch(_text(change))),
-                    self._clock.now().isoformat(),
+                    made,
                 ),
             )
-        return self.get(change.id)
+        return Proposal(id=change.id, change=change, why=why, state="waiting", made=made)
 
     def rejected_like(self, change: Change) -> Proposal | None:
         """A rejected proposal that said the same, if there is one."""
@@ -148,11 +148,6 @@ class Inbox:
                 (state, self._clock.now().isoformat(), answer, proposal.id),
             )
 
-    def forget(self, proposal: Proposal) -> None:
-        """Let a rejected idea be proposed again."""
-        with self._open() as connection, database.transaction(connection):
-            connection.execute("DELETE FROM proposals WHERE id = ?", (proposal.id,))
-
     def broken(self) -> list[str]:
         """The ids of rows that cannot be read."""
         with self._open() as connection:
@@ -160,7 +155,7 @@ class Inbox:
         return [str(row["id"]) for row in rows if _readable(row) is None]
 
     def remove(self, proposal: str) -> None:
-        """Remove a row that cannot be read."""
+        """Remove a row: one that cannot be read, or a rejected idea that may come again."""
         with self._open() as connection, database.transaction(connection):
             connection.execute("DELETE FROM proposals WHERE id = ?", (proposal,))
 

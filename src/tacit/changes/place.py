@@ -16,6 +16,7 @@ PlaceKind = Literal["skills", "facts"]
 
 SHARED = os.path.join(".agents", "skills")
 """Where skills lie in a project and in a home, for every agent."""
+_FOLDERS: dict[PlaceKind, str] = {"skills": SHARED, "facts": MEMORY_FOLDER}
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -77,45 +78,29 @@ def all_places(cwd: str | None = None) -> list[Place]:
 
 def fact_places(cwd: str | None = None) -> list[Place]:
     """Where facts are kept: the project's folder, then the user's."""
-    return list(dict.fromkeys((project_facts(cwd), user_facts())))
+    return list(dict.fromkeys((project_place(cwd, "facts"), user_place("facts"))))
 
 
 def place_of(root: str) -> Place | None:
     """The place of a project with this folder, where the project is still there."""
-    for folder, kind in ((SHARED, "skills"), (MEMORY_FOLDER, "facts")):
+    for kind, folder in _FOLDERS.items():
         project = root.removesuffix(os.sep + folder)
         if project != root and os.path.isdir(project):
-            return Place(root, "project", project, kind)  # type: ignore[arg-type]
+            return Place(root, "project", project, kind)
     return None
 
 
-def user_facts() -> Place:
-    """The user's own facts: `~/.agents/memory`."""
-    return Place(os.path.join(paths.user_home(), MEMORY_FOLDER), "user", kind="facts")
+def user_place(kind: PlaceKind = "skills") -> Place:
+    """The user's own skills, `~/.agents/skills`, or facts, `~/.agents/memory`."""
+    return Place(os.path.join(paths.user_home(), _FOLDERS[kind]), "user", kind=kind)
 
 
-def project_facts(cwd: str | None = None) -> Place:
-    """The facts of the project that `cwd` lies in: `<project>/.agents/memory`.
-
-    Outside any project (the home itself) that is the user's place.
-    """
-    project = paths.project_root(cwd or os.getcwd())
-    if project == paths.user_home():
-        return user_facts()
-    return Place(os.path.join(project, MEMORY_FOLDER), "project", project, "facts")
-
-
-def user_place() -> Place:
-    """The user's own skills: `~/.agents/skills`."""
-    return Place(os.path.join(paths.user_home(), SHARED), "user")
-
-
-def project_place(cwd: str | None = None) -> Place:
-    """The skills of the project that `cwd` lies in: `<project>/.agents/skills`.
+def project_place(cwd: str | None = None, kind: PlaceKind = "skills") -> Place:
+    """The skills or the facts of the project that `cwd` lies in, in the same folders there.
 
     Outside any project (the home itself) that is the user's place.
     """
     project = paths.project_root(cwd or os.getcwd())
     if project == paths.user_home():
-        return user_place()
-    return Place(os.path.join(project, SHARED), "project", project)
+        return user_place(kind)
+    return Place(os.path.join(project, _FOLDERS[kind]), "project", project, kind)

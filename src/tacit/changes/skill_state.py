@@ -148,6 +148,23 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """Skills whose commits of the same change are further parents of its commit."""
 
 
+def rename_actions(
+    now: SkillState, target: SkillState, files: dict[str, File]
+) -> tuple[Action, Action]:
+    """The two that make `now` go by the name of `target`, with these files."""
+    away = Action(now=now, kind="renamed", state="gone", partner=target.skill)
+    arrive = Action(
+        now=target,
+        kind="rename",
+        state="live",
+        files=files,
+        partner=now.skill,
+        copy_from=now.skill,
+        more_parents=(now.skill,),
+    )
+    return away, arrive
+
+
 class CommitDetails(msgspec.Struct, frozen=True, kw_only=True):
     """What the commits say beside the change itself."""
 

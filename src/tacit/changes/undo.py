@@ -5,10 +5,10 @@ ways, and where that cannot be done the refusal says so and carries the merged t
 change like any other, so undoing it brings the change back.
 """
 
-from tacit.changes.change import Change, File, Refusal, bytes_of
+from tacit.changes.change import Change, File, Refusal, Unfit, bytes_of, unfit
 from tacit.changes.containment import Folder
 from tacit.changes.effect import FREE_ARCHIVE
-from tacit.changes.file_edits import Unfit, merge_files
+from tacit.changes.file_edits import merge_files
 from tacit.changes.history import History, Version
 from tacit.changes.place import Place
 from tacit.changes.policy import SKILL_RULES, Act, Rules, rules_of
@@ -18,32 +18,25 @@ from tacit.changes.skill_state import (
     parse_skill_files,
     read_archived,
     read_state,
+    rename_actions,
 )
-
-
-class Conflict(Unfit):
-    """Later changes are in the way; `offer` is the merged text with its conflict marks."""
-
-    def __init__(self, refusal: Refusal, offer: dict[str, bytes]) -> None:
-        super().__init__(refusal)
-        self.offer = offer
 
 
 def undo_actions(
     root: Folder, history: History, versions: list[Version], rules: Rules = SKILL_RULES
 ) -> list[Action]:
-    """The actions that take back a change, given its commits. Raises `Unfit` or `Conflict`."""
+    """The actions that take back a change, given its commits. Raises `Unfit`."""
     return _Undo(root, history, versions, rules).actions()
 
 
 def rollback_action(root: Folder, history: History, skill: str, version: Version) -> Action:
     """The action that makes `skill` what it was in `version`. Raises `Unfit`."""
     if version.record.state == "gone":
-        raise _unfit("gone-then", f"'{skill}' was not there in {version.id[:12]}", "choose another")
+        raise unfit("gone-then", f"'{skill}' was not there in {version.id[:12]}", "choose another")
     now = read_state(root, history, skill)
     files = history.files(version)
     if now.is_live and files == now.contents.files:
-        raise _unfit("no-change", f"'{skill}' is what it was in {version.id[:12]}", "nothing to do")
+        raise unfit("no-change", f"'{skill}' is what it was in {version.id[:12]}", "nothing to do")
     kind = "edit" if now.is_live else "create"
     return Action(now=now, kind=kind, state="live", files=files)  # type: ignore[arg-type]
 
@@ -96,7 +89,7 @@ class _Undo:
         now = read_state(self.root, self.history, record.skill)
         match record.kind:
             case "baseline":
-                raise _unfit(
+                raise unfit(
                     "baseline",
                     f"this is what '{record.skill}' was before Tacit's first change",
                     "there is nothing to go back to",
@@ -120,7 +113,7 @@ class _Undo:
         self._check_live(version, now)
         files = self._merged(version, self._before(version), now)
         if files == now.contents.files:
-            raise _unfit(
+            raise unfit(
                 "no-change",
                 f"what {version.record.change} did to '{now.skill}' is no longer there",
                 "nothing to do",
@@ -129,10 +122,10 @@ class _Undo:
 
     def _bring_back(self, version: Version, now: SkillState) -> Action:
         if now.is_live:
-            raise _unfit(
+            raise unfit(
                 "exists",
                 f"a {self.rules.noun} '{now.skill}' is there again",
-                f"remove it first: {self.rules.remove} {now.skill}"
+                f"remove it first: {self.rules.remove_command} {now.skill}"
                 if self.rules.noun == "fact"
                 else f"rename or archive it first: tacit archive {now.skill}",
             )
@@ -142,11 +135,11 @@ class _Undo:
     def _leave(self, version: Version, now: SkillState, kind: str, state: str) -> Action:
         self._check_live(version, now)
         if state == "gone" and now.tree != version.tree:
-            raise _unfit(
+            raise unfit(
                 "changed-since",
                 f"'{now.skill}' was changed after {version.record.change} made it",
                 f"undo those changes first (tacit log {now.skill}),"
-                f" or delete it: {self.rules.remove} {now.skill}",
+                f" or delete it: {self.rules.remove_command} {now.skill}",
             )
         files = {} if state == "gone" else now.contents.files
         return Action(now=now, kind=kind, state=state, files=files)  # type: ignore[arg-type]
@@ -155,13 +148,13 @@ class _Undo:
         key = version.record.state.partition(":")[2]
         archived = read_archived(self.root, self.history, key)
         if archived is None:
-            raise _unfit(
+            raise unfit(
                 "not-archived",
                 f"'{key}' is no longer in the archive",
                 f"go back to a version of it: tacit rollback {version.record.skill}",
             )
         if read_state(self.root, self.history, archived.skill).is_live:
-            raise _unfit(
+            raise unfit(
                 "exists",
                 f"a skill '{archived.skill}' is there again",
                 f"rename or archive it first: tacit archive {archived.skill}",
@@ -172,7 +165,7 @@ class _Undo:
         self._check_live(version, now)
         pin = version.record.kind == "pin"
         if now.pinned != pin:
-            raise _unfit("no-change", f"'{now.skill}' was changed back already", "")
+            raise unfit("no-change", f"'{now.skill}' was changed back already", "")
         return Action(
             now=now,
             kind="unpin" if pin else "pin",
@@ -186,20 +179,10 @@ class _Undo:
         old = version.record.partner
         target = read_state(self.root, self.history, old)
         if target.is_live:
-            raise _unfit("exists", f"a skill '{old}' is there again", "rename that one first")
+            raise unfit("exists", f"a skill '{old}' is there again", "rename that one first")
         leaving = next(v for v in self.versions if v.record.kind == "renamed")
         files = self._merged(version, self._before(leaving), now)
-        away = Action(now=now, kind="renamed", state="gone", partner=old)
-        arrive = Action(
-            now=target,
-            kind="rename",
-            state="live",
-            files=files,
-            partner=now.skill,
-            copy_from=now.skill,
-            more_parents=(now.skill,),
-        )
-        return [away, arrive]
+        return list(rename_actions(now, target, files))
 
     def _merged(
         self, version: Version, before: dict[str, File], now: SkillState
@@ -215,19 +198,15 @@ class _Undo:
             f" in {', '.join(merged.conflicts)}",
             "undo those first, or take the merged text that comes with this and mend it",
         )
-        raise Conflict(found, bytes_of(merged.files))
+        raise Unfit(found, bytes_of(merged.files))
 
     def _before(self, version: Version) -> dict[str, File]:
         return self.history.files(self.history.version(version.parent)) if version.parent else {}
 
     def _check_live(self, version: Version, now: SkillState) -> None:
         if not now.is_live:
-            raise _unfit(
+            raise unfit(
                 "not-there",
                 f"'{now.skill}' is no longer there",
                 f"undo what took it away first: tacit log {version.record.skill}",
             )
-
-
-def _unfit(rule: str, reason: str, hint: str) -> Unfit:
-    return Unfit(Refusal("apply", rule, reason, hint))

@@ -13,9 +13,9 @@ import stat
 import msgspec
 
 from tacit.agent.tool import MOST_TEXT, Context, Failed, Result, Tool, numbered, text_of
-from tacit.changes.change import SKILL_FILE, Contents, Edit, File
+from tacit.changes.change import SKILL_FILE, Contents, Edit, File, Unfit
 from tacit.changes.containment import Escape, Folder, check_name, check_path, read_contents
-from tacit.changes.file_edits import Unfit, edit_file
+from tacit.changes.file_edits import edit_file
 from tacit.learn.background.task import TaskContext
 
 SKILLS_FOLDER = "skills"
