@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
+from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
 from tacit.changes.place import Place
 
@@ -117,9 +118,6 @@ MAX_TOTAL = 64 * 1024 * 1024
 MAX_FILES = 5_000
 MAX_FOLDER_DEPTH = 32
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
 
 class Escape(Unfit):
     """Something is not the plain file or folder that it has to be."""
@@ -134,6 +132,11 @@ class Folder:
     def __init__(self, descriptor: int, path: str) -> None:
         self.fd = descriptor
         self.path = path
+
+    @classmethod
+    def at(cls, path: str) -> "Folder":
+        """The folder at `path`, which is no link. Raises OSError."""
+        return cls(os.open(path, OPEN_FOLDER), path)
 
     def __enter__(self) -> "Folder":
         return self
@@ -174,7 +177,7 @@ class Folder:
             except FileExistsError:
                 pass
         try:
-            return Folder(os.open(name, _FOLDER, dir_fd=self.fd), path)
+            return Folder(os.open(name, OPEN_FOLDER, dir_fd=self.fd), path)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
@@ -209,7 +212,7 @@ class Folder:
         """The bytes of the regular file `name`, never those of what it links to."""
         path = os.path.join(self.path, name)
         try:
-            descriptor = os.open(name, _FILE, dir_fd=self.fd)
+            descriptor = os.open(name, OPEN_FILE, dir_fd=self.fd)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO):
                 raise Escape("special-file", f"{path} is a link or a device") from None
@@ -224,6 +227,16 @@ class Folder:
                 return file.read(MAX_TOTAL + 1), status
         finally:
             os.close(descriptor)
+
+    def write_new(self, name: str, data: bytes, mode: int, *, durable: bool = True) -> None:
+        """Write a file that is not there yet. Raises FileExistsError."""
+        descriptor = os.open(name, CREATE_FILE, 0o600, dir_fd=self.fd)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            if durable:
+                os.fsync(descriptor)
 
     def sync(self) -> None:
         os.fsync(self.fd)
@@ -246,12 +259,12 @@ def open_root(place: Place, *, make: bool = False) -> Iterator[Folder]:
                 "replace that link by a folder, or keep those skills in the user's scope",
             )
         parts = [] if real == project else os.path.relpath(real, project).split(os.sep)
-        with Folder(os.open(project, _FOLDER), project) as above:
+        with Folder.at(project) as above:
             root = above.descend(parts, make=make)
     else:
         if make:
             os.makedirs(real, exist_ok=True)
-        root = Folder(os.open(real, _FOLDER), real)
+        root = Folder.at(real)
     with root:
         yield root
 

@@ -12,12 +12,11 @@ import stat
 
 from tacit.changes.change import Contents, File, Files
 from tacit.changes.containment import Folder, remove_tree
-from tacit.skills import library
+from tacit.skills.library import ARCHIVE_FOLDER
 
 STAGE = ".tacit-stage"
-ARCHIVE = library.ARCHIVE_FOLDER
+ARCHIVE = ARCHIVE_FOLDER
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_hidden(root: Folder, name: str) -> Folder:
@@ -25,7 +24,7 @@ def open_hidden(root: Folder, name: str) -> Folder:
     folder = root.open(name, make=True)
     if folder.status(".gitignore") is None:
         try:
-            _write(folder, ".gitignore", b"*\n", 0o644, durable=False)
+            folder.write_new(".gitignore", b"*\n", 0o644, durable=False)
         except FileExistsError:
             pass
     return folder
@@ -81,7 +80,7 @@ class _Writer:
             return
         if self._source is not None and before == file and self._link(parent, name, folder):
             return
-        _write(folder, name, file.data, self._mode(parent, name, file))
+        folder.write_new(name, file.data, self._mode(parent, name, file))
 
     def bring_unversioned(self, path: str) -> None:
         parent, _, name = path.rpartition("/")
@@ -114,16 +113,6 @@ class _Writer:
         return mode | runs if file.kind == "program" else mode & ~0o111
 
 
-def _write(folder: Folder, name: str, data: bytes, mode: int, *, durable: bool = True) -> None:
-    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder.fd)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fchmod(descriptor, mode)
-        if durable:
-            os.fsync(descriptor)
-
-
 def _link(source: Folder, name: str, folder: Folder) -> bool:
     try:
         os.link(name, name, src_dir_fd=source.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
@@ -147,7 +136,7 @@ def _bring_unread(source: Folder, name: str, folder: Folder) -> None:
     elif stat.S_ISLNK(found.st_mode):
         os.symlink(os.readlink(name, dir_fd=source.fd), name, dir_fd=folder.fd)
     elif stat.S_ISREG(found.st_mode) and not _link(source, name, folder):
-        _write(folder, name, source.read(name)[0], stat.S_IMODE(found.st_mode))
+        folder.write_new(name, source.read(name)[0], stat.S_IMODE(found.st_mode))
 
 
 def _umask() -> int:

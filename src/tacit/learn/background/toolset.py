@@ -23,9 +23,6 @@ SKILLS_FOLDER = "skills"
 MOST_BYTES = 1024 * 1024
 MOST_FILES = 500
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 class StagedSkills:
     """The staged skills, each a folder by its name. Every method raises `Failed` with the cause."""
@@ -99,7 +96,7 @@ class StagedSkills:
             raise Failed(f"'{path}' cannot be removed: {error.strerror}") from None
 
     def _open(self) -> Folder:
-        return Folder(os.open(self.path, _FOLDER), self.path)
+        return Folder.at(self.path)
 
     def _missing(self, skill: str, path: str = "") -> Failed:
         if path and self.has(skill):
@@ -111,9 +108,7 @@ class StagedSkills:
 
 def put_new(folder: Folder, name: str, data: bytes, *, executable: bool) -> None:
     """Write a file that is not there yet."""
-    descriptor = os.open(name, _NEW, 0o700 if executable else 0o600, dir_fd=folder.fd)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    folder.write_new(name, data, 0o700 if executable else 0o600, durable=False)
 
 
 def _put(folder: Folder, name: str, data: bytes, executable: bool | None) -> None:
