@@ -32,7 +32,7 @@ def trusted() -> list[str]:
 def is_trusted(folder: str) -> bool:
     """Whether `folder`, or one above it, is trusted."""
     real = os.path.realpath(folder)
-    return any(real == path or real.startswith(path.rstrip(os.sep) + os.sep) for path in trusted())
+    return any(paths.is_inside(real, path) for path in trusted())
 
 
 def add(folder: str) -> bool:

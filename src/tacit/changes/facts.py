@@ -12,7 +12,6 @@ which is scanned before it is recalled and never stands in for a fact of the use
 Reading the files of facts is left to the skills layer.
 """
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -52,6 +51,7 @@ from tacit.skills.fact import (
     Fact,
     FactKind,
     MemoryRoot,
+    fact_digest,
     facts_here,
     parse_fact,
     read_facts,
@@ -324,7 +324,7 @@ def _version(fact: Fact, history: History | None) -> Version | None:
     if head is None or head.record.state != "live":
         return None
     file = history.files(head).get(FACT_FILE)
-    if file is None or hashlib.sha256(file.data).hexdigest()[:16] != fact.digest:
+    if file is None or fact_digest(file.data) != fact.digest:
         return None
     if not head.record.undoes and head.record.kind not in _PAST_THE_GATE:
         return head

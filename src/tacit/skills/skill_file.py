@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import stat
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,11 @@ def read_skill_bytes(path: str) -> tuple[bytes, int]:
         return b"".join(parts)[:MAX_SKILL_BYTES], status.st_size
     finally:
         os.close(descriptor)
+
+
+def skill_digest(data: bytes) -> str:
+    """What tells one text of a SKILL.md from another; the library's index keeps it."""
+    return blake2b(data[:MAX_SKILL_BYTES], digest_size=8).hexdigest()
 
 
 def parse_skill(
