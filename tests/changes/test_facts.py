@@ -611,13 +611,13 @@ def test_who_noted_is_by_the_history_not_by_the_file(gate: Gate) -> None:
     )
     assert note(gate, "mine", "The database is PostgreSQL.", "reviewer", root=str(root)).applied
     verdict = note(gate, "mine", "The database is now SQLite.", "user", root=str(root))
-    by = {known.fact.name: known.by for known in known_facts()}
+    by = {known.fact.name: known.recorded_by for known in known_facts()}
     assert by == {"claim": None, "mine": "user"}
     with acting_as("user"):
         assert gate.undo(verdict.change).applied
-    assert {known.fact.name: known.by for known in known_facts()}["mine"] == "reviewer"
+    assert {known.fact.name: known.recorded_by for known in known_facts()}["mine"] == "reviewer"
     gate.look("claim", str(root))  # records what was found there: that makes it nobody's word
-    assert {known.fact.name: known.by for known in known_facts()}["claim"] is None
+    assert {known.fact.name: known.recorded_by for known in known_facts()}["claim"] is None
 
 
 def test_what_a_clone_brings_is_scanned_and_never_shadows(gate: Gate) -> None:

@@ -276,16 +276,16 @@ _WORDS: dict[str, str] = {
 
 
 class KnownFact(msgspec.Struct, frozen=True):
-    """A fact, and who noted it; None where that is whoever wrote the project's files."""
+    """A fact, and who recorded it; None where that is whoever wrote the project's files."""
 
     fact: Fact
-    by: Actor | None
+    recorded_by: Actor | None
 
     @property
     def provenance(self) -> str:
         """Where it is from, in words for a person or a model."""
-        said = _WORDS.get(self.by or "", "noted by tacit after a session")
-        return f"{said}, {self.fact.noted}" if self.fact.noted and self.by else said
+        said = _WORDS.get(self.recorded_by or "", "noted by tacit after a session")
+        return f"{said}, {self.fact.noted}" if self.fact.noted and self.recorded_by else said
 
 
 def known_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFact]:
@@ -293,7 +293,7 @@ def known_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFa
     data = data or paths.folders().data
     histories = {place.root: History(place, data) for place in fact_places(cwd)}
     found = [_known(fact, histories.get(fact.root)) for fact in facts_here(cwd)]
-    own = {k.fact.name for k in found if k.fact.scope == "project" and k.by and _active(k)}
+    own = {k.fact.name for k in found if k.fact.scope == "project" and k.recorded_by and _active(k)}
     return [_shadowed(known) if known.fact.name in own else known for known in found]
 
 
@@ -348,11 +348,13 @@ def _active(known: KnownFact) -> bool:
 
 
 def _shadowed(known: KnownFact) -> KnownFact:
-    """A user's fact, where the project has one of the same name that was noted here."""
+    """A user's fact, where the project has one of the same name that was recorded here."""
     if known.fact.scope == "project" or not _active(known):
         return known
     why = "the project has a fact of that name"
-    return KnownFact(msgspec.structs.replace(known.fact, state="shadowed", why=why), known.by)
+    return KnownFact(
+        msgspec.structs.replace(known.fact, state="shadowed", why=why), known.recorded_by
+    )
 
 
 _OF_THE_USER: frozenset[FactKind] = frozenset({"user", "feedback"})
@@ -378,7 +380,7 @@ class Rationale(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     id: str = ""
-    """The change's id, where it must be the same when this is done twice; else a fresh one."""
+    """The change's id, where it must be the same when this is repeated; else a fresh one."""
 
 
 def fact_place_for(places: Sequence[Place], kind: FactKind) -> Place:
@@ -398,8 +400,8 @@ def remember(
 ) -> Verdict:
     """Record a fact in the place `root`, or replace the one that has its name, through the gate.
 
-    What was replaced stays in the history, with the reason. With the same id in `why`, twice is
-    the same as once.
+    What was replaced stays in the history, with the reason. With the same id in `why`, this
+    can be repeated without harm.
     """
     return gate.propose(fact_change(gate, root, fact, why, actor=actor, today=today))
 

@@ -166,7 +166,7 @@ class Gate:
         self._always_ask = frozenset(always_ask)
 
     def propose(self, change: Change) -> Verdict:
-        """Put `change` through every step. The same id twice is the same as once."""
+        """Put `change` through every step. With the same id again, what landed is the answer."""
         if refusal := check_author(change):
             return refused_verdict(change, refusal)
         site, change = self._locate(change)

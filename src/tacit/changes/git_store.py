@@ -55,7 +55,7 @@ class Objects:
         self._made = False
 
     def make(self) -> None:
-        """Lay out the git directory; twice is the same as once."""
+        """Lay out the git directory, unless it is there."""
         if self._made:
             return
         if not self.is_made():

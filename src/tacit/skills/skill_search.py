@@ -50,7 +50,7 @@ class Hit(msgspec.Struct, frozen=True):
 class Search:
     """Search over one library. Bringing the index up to date happens at the start.
 
-    `archived`: over what was put away as well; such a hit's entry says so in its state.
+    `archived`: over archived skills as well; such a hit's entry says so in its state.
     """
 
     def __init__(
