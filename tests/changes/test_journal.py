@@ -17,7 +17,7 @@ from tacit.changes import change_checks, journal
 from tacit.changes.change import Archive, Edit, MergeInto, Rename
 from tacit.changes.containment import open_root
 from tacit.changes.gate import Gate
-from tacit.changes.journal import Entry, Journal, Move
+from tacit.changes.journal import Journal, JournalEntry, Move
 from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
 
@@ -185,7 +185,7 @@ def test_entries_survive_json(tmp_path: Path) -> None:
     """An entry is read back as it was written, and finishing twice is finishing once."""
     journal = Journal(str(tmp_path / "journal"))
     move = Move("swap", "a", "b", 7, "0" * 40)
-    entry = Entry("20260101-000000000-00000000", "/root", "notes", (move,), ())
+    entry = JournalEntry("20260101-000000000-00000000", "/root", "notes", (move,), ())
     assert journal.entries() == []
     journal.write(entry)
     assert journal.entries() == [entry]

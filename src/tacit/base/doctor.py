@@ -86,7 +86,9 @@ def check_leftovers() -> list[Finding]:
                 path = os.path.join(here, name)
                 if TEMPORARY_NAME.fullmatch(name) and not _is_recent(path):
                     what = f"{path} was left behind by a process that was stopped"
-                    findings.append(Finding("leftover", what, "delete it", partial(remove, path)))
+                    findings.append(
+                        Finding("leftover", what, "delete it", partial(remove_path, path))
+                    )
     return findings
 
 
@@ -150,7 +152,7 @@ def _is_recent(path: str) -> bool:
         return True
 
 
-def remove(path: str) -> None:
+def remove_path(path: str) -> None:
     """Remove a file, a link or a folder with all that is in it; nothing there is fine."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)

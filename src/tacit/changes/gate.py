@@ -59,7 +59,7 @@ from tacit.changes.gate_steps import (
 from tacit.changes.git_store import tree_id
 from tacit.changes.history import ref_updates
 from tacit.changes.inbox import Inbox, Proposal
-from tacit.changes.journal import Entry, Overtaken, Site, carry_out
+from tacit.changes.journal import JournalEntry, Overtaken, Site, carry_out
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
 from tacit.changes.place import Place, places_here
 from tacit.changes.policy import rules_of
@@ -105,7 +105,7 @@ def record_by_hand(site: Site, root: Folder, now: SkillState, at: datetime) -> S
     version = commit_unrecorded(site.history, now, at)
     head = now.head
     refs = ref_updates([version], head.id if head else "")
-    entry = Entry(version.record.change, site.real, now.skill, (), refs)
+    entry = JournalEntry(version.record.change, site.real, now.skill, (), refs)
     carry_out(root, entry, site.journal, site.history)
     return read_state(root, site.history, now.skill)
 

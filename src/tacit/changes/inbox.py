@@ -22,7 +22,7 @@ from tacit.changes.neighbours import resemblance, sketch
 from tacit.skills.fact import FACT_FILE
 from tacit.skills.skill_file import parse_skill
 
-State = Literal["waiting", "accepted", "rejected"]
+ProposalState = Literal["waiting", "accepted", "rejected"]
 SAME = 0.8
 """How alike two proposals are, from 0 to 1, that are taken for one."""
 
@@ -45,7 +45,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     change: Change
     why: Refusal
     """Why it waits."""
-    state: State
+    state: ProposalState
     made: str
     decided: str = ""
     answer: str = ""
@@ -71,7 +71,7 @@ class Inbox:
         return self._read("1 ORDER BY made DESC, id DESC LIMIT ?", (most,))
 
     def count(
-        self, state: State, *, kind: str = "", actors: Collection[str] = (), below: str = ""
+        self, state: ProposalState, *, kind: str = "", actors: Collection[str] = (), below: str = ""
     ) -> int:
         """How many there are in this state: of one kind, such as `create`, by some actors, in
         places whose path ends in `below`."""
@@ -139,7 +139,7 @@ class Inbox:
             ).fetchone()
         return str(row[0])
 
-    def close(self, proposal: Proposal, state: State, answer: str = "") -> None:
+    def close(self, proposal: Proposal, state: ProposalState, answer: str = "") -> None:
         """Record the answer; only a proposal that waits can be answered."""
         with self._open() as connection, database.transaction(connection):
             connection.execute(
@@ -169,7 +169,7 @@ class Inbox:
         return [proposal for proposal in found if proposal is not None]
 
     def _like(
-        self, connection: sqlite3.Connection, change: Change, fingerprint: str, state: State
+        self, connection: sqlite3.Connection, change: Change, fingerprint: str, state: ProposalState
     ) -> list[Proposal]:
         """Proposals that say the same: to the letter, else nearly, about the same skill.
 

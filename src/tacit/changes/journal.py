@@ -95,7 +95,7 @@ class Move(msgspec.Struct, frozen=True):
     expected: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class JournalEntry(msgspec.Struct, frozen=True):
     """One change under way."""
 
     change: str
@@ -115,17 +115,17 @@ class Journal:
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: JournalEntry) -> None:
         write_atomic(self._path(entry.change), msgspec.json.encode(entry))
 
-    def finish(self, entry: Entry) -> None:
+    def finish(self, entry: JournalEntry) -> None:
         try:
             os.unlink(self._path(entry.change))
         except FileNotFoundError:
             return
         sync_folder(self.folder)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """What was interrupted, oldest first. Raises `Damaged` on an entry that makes no sense."""
         try:
             names = sorted(os.listdir(self.folder))
@@ -153,11 +153,11 @@ class Journal:
                 path = os.path.join(self.folder, name)
                 os.replace(path, path + ".broken")
 
-    def _read(self, name: str) -> Entry:
+    def _read(self, name: str) -> JournalEntry:
         path = os.path.join(self.folder, name)
         try:
             with open(path, "rb") as file:
-                return msgspec.json.decode(file.read(), type=Entry)
+                return msgspec.json.decode(file.read(), type=JournalEntry)
         except (OSError, msgspec.DecodeError) as error:
             raise Damaged(
                 f"the journal entry {path} is broken: {error}", "run: tacit doctor"
@@ -167,7 +167,7 @@ class Journal:
         return os.path.join(self.folder, f"{change}.json")
 
 
-def carry_out(root: Folder, entry: Entry, journal: Journal, history: History) -> None:
+def carry_out(root: Folder, entry: JournalEntry, journal: Journal, history: History) -> None:
     """Make every move and point every ref, or nothing. Raises `Overtaken` or OSError."""
     journal.write(entry)
     try:
@@ -197,7 +197,7 @@ def recover(root: Folder, journal: Journal, history: History) -> list[str]:
     return finished
 
 
-def _has_objects(history: History, entry: Entry) -> bool:
+def _has_objects(history: History, entry: JournalEntry) -> bool:
     try:
         for update in entry.refs:
             if update.new:
@@ -207,7 +207,7 @@ def _has_objects(history: History, entry: Entry) -> bool:
     return True
 
 
-def _settle(root: Folder, entry: Entry) -> bool:
+def _settle(root: Folder, entry: JournalEntry) -> bool:
     """Finish or take back the moves of an interrupted entry; True when it was finished."""
     for move in entry.moves:
         _put_back_aside(root, move)

@@ -10,11 +10,12 @@ from tacit.base import paths
 from tacit.skills.fact import MEMORY_FOLDER
 from tacit.skills.library import scheduled_folder
 from tacit.skills.skill import Origin, Skill
+from tacit.traces.host_folders import SHARED_FOLDERS
 
-Scope = Literal["project", "user", "extra", "bundled", "scheduled"]
+PlaceScope = Literal["project", "user", "extra", "bundled", "scheduled"]
 PlaceKind = Literal["skills", "facts"]
 
-SHARED = os.path.join(".agents", "skills")
+SHARED = SHARED_FOLDERS.project[0]
 """Where skills lie in a project and in a home, for every agent."""
 _FOLDERS: dict[PlaceKind, str] = {"skills": SHARED, "facts": MEMORY_FOLDER}
 
@@ -23,7 +24,7 @@ class Place(msgspec.Struct, frozen=True):
     """A folder of skills or of facts. It need not exist yet, unless what is in it is changed."""
 
     root: str
-    scope: Scope = "user"
+    scope: PlaceScope = "user"
     project: str = ""
     """The project that it belongs to; its real path must lie in there."""
     kind: PlaceKind = "skills"

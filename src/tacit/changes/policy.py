@@ -24,13 +24,11 @@ from tacit.changes.neighbours import Neighbours
 from tacit.changes.place import Place
 from tacit.skills import skill_lint
 from tacit.skills.skill import Origin, Problem, Skill
-from tacit.skills.skill_file import SKILL_FILE_NAMES
+from tacit.skills.skill_file import MAX_BODY_LINES, MAX_DESCRIPTION, SKILL_FILE_NAMES
 
-MAX_BODY_LINES = 500
 MAX_BODY_TOKENS = 5_000
 MAX_SKILL_BYTES = 1024 * 1024
 MAX_SKILL_FILES = 50
-MAX_DESCRIPTION = 1_024
 
 _PER_TOKEN = 4.0  # characters, of English prose and code
 _PER_TOKEN_WIDE = 1.5  # of scripts that are written without spaces

@@ -14,7 +14,7 @@ from tacit.changes.change import Change, Contents, File, Files, change_time, new
 from tacit.changes.containment import Escape, Folder, open_skill, read_contents
 from tacit.changes.git_store import RefUpdate, group_ref, pin_ref, tree_id
 from tacit.changes.history import History, Record, Version, VersionKind, ref_updates
-from tacit.changes.journal import Entry, Move, Site
+from tacit.changes.journal import JournalEntry, Move, Site
 from tacit.changes.stage import ARCHIVE, STAGE, open_hidden, stage
 from tacit.skills.skill import Skill
 from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill
@@ -182,7 +182,7 @@ def prepare_entry(
     actions: list[Action],
     at: datetime,
     details: CommitDetails,
-) -> Entry:
+) -> JournalEntry:
     """Write the commits and the staged folders of `actions`; nothing is visible yet."""
     moves: list[Move] = []
     refs: list[RefUpdate] = []
@@ -197,7 +197,7 @@ def prepare_entry(
             refs.append(RefUpdate(name, versions[-1].id))
         refs.extend(_pins(site.history, action, versions[-1].id))
         moves.extend(_moves(root, change.id, number, action))
-    return Entry(change.id, site.real, change.skill, tuple(moves), tuple(refs))
+    return JournalEntry(change.id, site.real, change.skill, tuple(moves), tuple(refs))
 
 
 def commit_unrecorded(history: History, now: SkillState, at: datetime, change: str = "") -> Version:

@@ -18,7 +18,7 @@ import msgspec
 from tacit.base.errors import TacitError
 from tacit.changes.history import History, Version
 from tacit.changes.place import Place
-from tacit.skills.skill_file import MAX_SKILL_BYTES, SKILL_FILE_NAMES, skill_digest
+from tacit.skills.skill_file import MAX_SKILL_READ, SKILL_FILE_NAMES, skill_digest
 from tacit.traces.trace import REFUSED, Activation, Kind, ToolCall, Trace, Turn
 
 
@@ -79,7 +79,7 @@ def _unchanged(place: Place, skill: str, moment: datetime | None) -> str:
             if moment is not None and os.stat(path).st_mtime > moment.timestamp():
                 return ""
             with open(path, "rb") as file:
-                return skill_digest(file.read(MAX_SKILL_BYTES))
+                return skill_digest(file.read(MAX_SKILL_READ))
         except OSError:
             continue
     return ""

@@ -15,6 +15,7 @@ hand.
 import hashlib
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
@@ -39,7 +40,8 @@ KIND_MEANINGS: dict[FactKind, str] = {
 }
 FactState = Literal["active", "shadowed", "untrusted", "broken"]
 
-MAX_FACT_BYTES = 64 * 1024
+MAX_FACT_READ = 64 * 1024
+"""Bytes of a FACT.md; a larger one is not read, and the gate lets through far less."""
 MAX_FACTS = 1_000
 """Facts of one place; what lies there beyond that is not read."""
 
@@ -172,7 +174,7 @@ def _read(top: int, name: str, root: MemoryRoot) -> Fact | None:
 def _recalled(fact: Fact, root: MemoryRoot, *, is_large: bool) -> tuple[FactState, str]:
     """Whether a fact is recalled, and why not."""
     if is_large:
-        return "broken", f"larger than {MAX_FACT_BYTES // 1024} KB"
+        return "broken", f"larger than {MAX_FACT_READ // 1024} KB"
     if wrong := name_faults(fact.name):
         return "broken", f"its name {' and '.join(wrong)}"
     if not fact.says:
@@ -188,8 +190,8 @@ def _bytes(folder: int) -> bytes | None:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError("not a regular file")
-        data = file.read(MAX_FACT_BYTES + 1)
-    return data if len(data) <= MAX_FACT_BYTES else None
+        data = file.read(MAX_FACT_READ + 1)
+    return data if len(data) <= MAX_FACT_READ else None
 
 
 MAX_INDEX_LINES = 200
@@ -234,15 +236,16 @@ def fact_index(
     text = _text(active, rows, 0)
     if _fits(text, lines, kilobytes * 1024):
         return FactIndex(text, tuple(active))
-    kept: list[Fact] = []
-    text = ""
-    for fact in sorted(active, key=lambda fact: (fact.noted, fact.name), reverse=True):
-        more = _text([*kept, fact], rows, len(active) - len(kept) - 1)
-        if not _fits(more, lines, kilobytes * 1024):
-            break
-        kept.append(fact)
-        text = more
-    return FactIndex(text, tuple(kept), len(active) - len(kept))
+    newest = sorted(active, key=lambda fact: (fact.noted, fact.name), reverse=True)
+
+    def text_of(count: int) -> str:
+        return _text(newest[:count], rows, len(active) - count) if count else ""
+
+    counts = range(1, len(active))
+    most = bisect_left(
+        counts, True, key=lambda count: not _fits(text_of(count), lines, kilobytes * 1024)
+    )
+    return FactIndex(text_of(most), tuple(newest[:most]), len(active) - most)
 
 
 def fact_line(fact: Fact, about: str = "") -> str:

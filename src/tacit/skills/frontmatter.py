@@ -111,7 +111,7 @@ def _load(text: str) -> Any:
         values = _values(text)
     except yaml.MarkedYAMLError as error:
         why = error.problem or error.context or "cannot be parsed"
-        raise _YamlFault(why, line_of(text, error)) from None
+        raise _YamlFault(why, _yaml_line(text, error)) from None
     except yaml.reader.ReaderError as error:
         at = text.find(chr(error.character)) if isinstance(error.character, int) else 0
         why = f"the character U+{ord(text[at]):04X} is not allowed"
@@ -171,7 +171,7 @@ def _value(node: Any, made: dict[int, Any]) -> Any:
     return value
 
 
-def line_of(text: str, error: yaml.MarkedYAMLError) -> int:
+def _yaml_line(text: str, error: yaml.MarkedYAMLError) -> int:
     """The line (from 0) of `text` where `error` lies. YAML also counts characters as line ends
     that no editor does, so its own line is not to be used."""
     mark: Any = error.problem_mark or error.context_mark

@@ -4,7 +4,7 @@ import os
 from functools import partial
 
 from tacit.base import paths, settings
-from tacit.base.doctor import Check, Finding, remove
+from tacit.base.doctor import Check, Finding, remove_path
 from tacit.base.errors import BadConfig
 from tacit.skills import index
 from tacit.skills.index_builder import walk
@@ -21,7 +21,10 @@ def check_index() -> list[Finding]:
             what = f"the index file {path} is damaged or of another version"
             findings.append(
                 Finding(
-                    "index", what, "delete it; it is built again when needed", partial(remove, path)
+                    "index",
+                    what,
+                    "delete it; it is built again when needed",
+                    partial(remove_path, path),
                 )
             )
     return findings
