@@ -17,7 +17,7 @@ from tacit.base.settings import LearnSettings, Settings
 from tacit.changes.change import Archive, Create, Edit, Verdict, acting_as, make_change
 from tacit.changes.facts import NewFact, Rationale, remember
 from tacit.changes.gate import Gate
-from tacit.changes.place import user_facts, user_place
+from tacit.changes.place import user_place
 from tacit.learn import announcements, notices
 from tacit.learn.background.background_gate import GO_ON, background_gate
 from tacit.learn.notices import Notice, announce, line, pending, tell
@@ -195,7 +195,7 @@ def test_many_failures_are_one_line() -> None:
 
 def test_facts_are_told_as_facts() -> None:
     """One is told with its way back, several in one line; they bring no question about skills."""
-    gate = background_gate([user_facts()], Settings(), facts=True)
+    gate = background_gate([user_place("facts")], Settings(), facts=True)
     says = {
         "package-manager": "The project uses pnpm; npm breaks the lock file.",
         "editor": "The user writes in vim and wants no trailing spaces.",
@@ -203,7 +203,7 @@ def test_facts_are_told_as_facts() -> None:
     for name, text in says.items():
         note = NewFact(name=name, says=text, kind="user")
         verdict = remember(
-            gate, user_facts().root, note, Rationale(reason="said so"), actor="reviewer"
+            gate, user_place("facts").root, note, Rationale(reason="said so"), actor="reviewer"
         )
         assert verdict.applied, verdict
         if name == "package-manager":

@@ -26,7 +26,7 @@ def content(snapshot: Snapshot) -> tuple[Any, ...]:
     """All that a snapshot says, without the stamps."""
     rows = [row[:STAMP] + row[STAMP + 1 :] for row in snapshot.rows]
     folders = sorted(folder for folder, _ in snapshot.categories)
-    return (snapshot.root, rows, folders, snapshot.twice, sorted(snapshot.broken))
+    return (snapshot.root, rows, folders, snapshot.repeated, sorted(snapshot.broken))
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ class TestChanges:
             def killed(*_: object, **__: object) -> None:
                 raise KeyboardInterrupt
 
-            patch.setattr(search_index, "write_atomic", killed)
+            patch.setattr(search_index.index, "write_checked", killed)
             with pytest.raises(KeyboardInterrupt):
                 names("git")
         assert names("zebras") == ["zebra-one"]

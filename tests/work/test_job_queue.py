@@ -77,8 +77,8 @@ def test_a_damaged_queue_is_put_aside_and_what_was_asked_is_asked_again(home: Pa
     assert not made.turn()
     assert "tacit doctor --fix" in log(home)[0]
     (finding,) = work_checks.check_jobs()
-    assert finding.mend is not None
-    finding.mend()
+    assert finding.repair is not None
+    finding.repair()
     assert {asked.key for asked in job_queue.waiting_requests()} == {"taken", "waiting"}
     assert not work_checks.check_jobs()
     assert len(list(Path(place.path).parent.glob("jobs.db.damaged-*"))) == 1

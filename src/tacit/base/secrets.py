@@ -85,7 +85,7 @@ def find(text: str) -> list[Secret]:
 
 
 def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
-    """`text` with each secret replaced by `[redacted: rule]`. Doing it twice is the same.
+    """`text` with each secret replaced by `[redacted: rule]`. Can be repeated without harm.
 
     `values` is told what was taken out, and by which rule: the same may stand elsewhere with
     nothing beside it that tells.

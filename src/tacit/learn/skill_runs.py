@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
@@ -19,13 +18,8 @@ import msgspec
 from tacit.base.errors import TacitError
 from tacit.changes.history import History, Version
 from tacit.changes.place import Place
-from tacit.skills.skill_file import MAX_SKILL_BYTES, SKILL_FILE_NAMES
+from tacit.skills.skill_file import MAX_SKILL_READ, SKILL_FILE_NAMES, skill_digest
 from tacit.traces.trace import REFUSED, Activation, Kind, ToolCall, Trace, Turn
-
-
-def digest_of(data: bytes) -> str:
-    """The digest by which the library knows a SKILL.md."""
-    return blake2b(data[:MAX_SKILL_BYTES], digest_size=8).hexdigest()
 
 
 class SkillVersions:
@@ -66,7 +60,7 @@ class SkillVersions:
             except TacitError:
                 return ""
             data = next((files[name].data for name in SKILL_FILE_NAMES if name in files), b"")
-            self._digests[version.tree] = digest_of(data) if data else ""
+            self._digests[version.tree] = skill_digest(data) if data else ""
         return self._digests[version.tree]
 
 
@@ -85,7 +79,7 @@ def _unchanged(place: Place, skill: str, moment: datetime | None) -> str:
             if moment is not None and os.stat(path).st_mtime > moment.timestamp():
                 return ""
             with open(path, "rb") as file:
-                return digest_of(file.read(MAX_SKILL_BYTES))
+                return skill_digest(file.read(MAX_SKILL_READ))
         except OSError:
             continue
     return ""

@@ -242,7 +242,7 @@ def active() -> frozenset[str]:
 
 
 class _Hold:
-    """What a running job is offered (`base.job.Hold`)."""
+    """What a running job is offered (`base.job.JobControl`)."""
 
     def __init__(self, place: Address, run: str) -> None:
         self._place = place

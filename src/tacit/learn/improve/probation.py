@@ -29,8 +29,8 @@ from tacit.learn.background import staging
 from tacit.learn.background.background_gate import background_gate
 from tacit.learn.improve.repairs import Repairs, outside_cause
 from tacit.learn.notices import Notice
-from tacit.learn.skill_runs import digest_of, runs_of
-from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill
+from tacit.learn.skill_runs import runs_of
+from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill, skill_digest
 from tacit.traces.store import Store
 
 
@@ -307,7 +307,7 @@ def _names(standing: SkillState) -> tuple[str, ...]:
 
 
 def _digest(files: Files) -> str:
-    return next((digest_of(files[name].data) for name in SKILL_FILE_NAMES if name in files), "")
+    return next((skill_digest(files[name].data) for name in SKILL_FILE_NAMES if name in files), "")
 
 
 def _fair(store: Store, use: Use) -> Use:

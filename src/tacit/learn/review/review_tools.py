@@ -21,7 +21,6 @@ from tacit.learn.background.task import TaskContext
 from tacit.learn.background.toolset import StagedSkills
 from tacit.learn.excerpts import clean, cut
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_BYTES = 2_000_000
 _MOST_NAMES = 300
 MOST_TEXT = 12_000
@@ -91,8 +90,7 @@ def _parts(project: str, path: str) -> list[str]:
 
 
 def _root(project: str) -> Folder:
-    root = os.path.realpath(project)
-    return Folder(os.open(root, _FOLDER), root)
+    return Folder.at(os.path.realpath(project))
 
 
 def _failed(path: str, error: Exception) -> Failed:
