@@ -175,7 +175,8 @@ class CurationRecords:
                 ],
             )
             self._set("looked", at.isoformat())
-            self._set("uses", str(uses))
+            # Older versions counted in another way, under the name `uses`.
+            self._set("recorded_uses", str(uses))
             self._connection.execute(
                 "INSERT OR IGNORE INTO curation_facts VALUES ('first', ?)", (at.isoformat(),)
             )
@@ -190,7 +191,7 @@ class CurationRecords:
 
     def uses(self) -> int:
         """How many uses were on record at the last look. There never are fewer, unless lost."""
-        text = self.fact("uses")
+        text = self.fact("recorded_uses")
         return int(text) if text.isdecimal() else 0
 
     def fact(self, name: str) -> str:
