@@ -161,7 +161,9 @@ class CurationRecords:
     def noted(self) -> dict[SkillKey, RecordedSkill]:
         """Every skill that was there at the last look. Raises on rows that make no sense."""
         rows = self._connection.execute("SELECT * FROM curated").fetchall()
-        return {(row["place"], row["skill"]): _noted(row) for row in rows}
+        return {
+            (row["place"], row["skill"]): msgspec.convert(dict(row), RecordedSkill) for row in rows
+        }
 
     def note(self, all_of_it: dict[SkillKey, RecordedSkill], at: datetime, uses: int) -> None:
         """Put a whole look in place of the one before."""
@@ -246,8 +248,3 @@ class CurationRecords:
         except ValueError:
             return None
         return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _noted(row: sqlite3.Row) -> RecordedSkill:
-    values = {name: row[name] for name in RecordedSkill.__struct_fields__}
-    return msgspec.convert(values, RecordedSkill)
