@@ -9,13 +9,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from repairing import COUNT, MENDED, SKILL, make_skill
 from traces_of_skills import call, session
 
-from tacit.base import trust
+from tacit.base import database, trust
 from tacit.base.job import Job
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
@@ -25,7 +26,7 @@ from tacit.learn.background.staging import Staging
 from tacit.learn.background.task import Ran, Task
 from tacit.learn.background.toolset import StagedSkills
 from tacit.learn.improve import probation, repair_broker, repair_job, verification
-from tacit.learn.improve.repairs import Repairs, opened
+from tacit.learn.improve.repairs import Repairs
 from tacit.traces.store import Store
 
 # Where the process is killed: the owner of a function, its name, and whether before or after it.
@@ -82,7 +83,7 @@ def state(folder: Path) -> dict[str, Any]:
     gate = Gate([project_place()])
     versions = list(gate.site().history.log("check-notes"))
     gate.look("check-notes")
-    with opened() as connection:
+    with closing(database.connect()) as connection:
         attempts = Repairs(connection).of("check-notes", project_place().root)
     staging = Path(os.environ["HOME"], ".local/share/tacit/staging")
     return {

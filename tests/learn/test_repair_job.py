@@ -1,6 +1,7 @@
 """Repair from end to end: a skill fails in chat, is mended, checked, and watched."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 import repairing
 from repairing import COUNT, chat, do, due, failed_steps, fails, make_skill, mends, server, works
 
+from tacit.base import database
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
 from tacit.learn import notices
 from tacit.learn.improve.repair_triggers import DueRepair
-from tacit.learn.improve.repairs import Repairs, opened
+from tacit.learn.improve.repairs import Repairs
 from tacit.learn.improve.verification import find_sandbox
 from tacit.testing import ModelServer, ToolUse, Turns, reply
 
@@ -79,7 +81,7 @@ def test_it_fails_is_repaired_and_works(folder: Path, reach: Reach) -> None:
     said = asked.messages[-1].text
     assert "scripts/check.sh" in said
     assert "- Bash" in said or "Bash, " in said, "the table of other names"
-    with opened() as connection:
+    with closing(database.connect()) as connection:
         (attempt,) = Repairs(connection).of("check-notes", project_place().root)
     assert attempt.outcome == "repaired"
     assert "scripts/count.sh parses" in attempt.note
@@ -143,7 +145,7 @@ def test_a_repair_that_makes_it_worse_is_rolled_back(folder: Path, reach: Reach)
     log = list(Gate([project_place()]).site().history.log("check-notes"))
     assert [version.record.actor for version in log] == ["improver", "improver", "user"]
     assert log[0].record.undoes == repaired.changes[0]
-    with opened() as connection:
+    with closing(database.connect()) as connection:
         (attempt,) = Repairs(connection).of("check-notes", project_place().root)
     assert attempt.outcome == "rolled back"
     assert "p = " in attempt.note

@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tacit.base.display import plain
 from tacit.base.secret_formats import (
     ASSIGNED_VALUE,
     AWS_SECRET,
@@ -82,6 +83,11 @@ def find(text: str) -> list[Secret]:
         counted = start
         found.append(Secret(rule, line, start, end))
     return found
+
+
+def clean(text: str) -> str:
+    """`text` without secrets and without what steers a terminal."""
+    return redact(plain(text)).text
 
 
 def redact(text: str, values: dict[str, str] | None = None) -> Redacted:

@@ -26,9 +26,9 @@ from tacit.learn.curate.curation import curate
 from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curator import BY_MODEL, accept_consolidation, consolidate
 from tacit.learn.curate.library_survey import clusters, survey
-from tacit.learn.use_records import open_use_tables
 from tacit.skills.library import Library as Skills
 from tacit.testing import ModelServer, ToolUse, reply
+from tacit.traces.skill_uses import open_use_tables
 
 CLOUDS = ("aws", "gcp", "azure", "linode", "hetzner")
 OTHERS = {

@@ -264,10 +264,10 @@ def test_lost_uses_are_found_again_and_put_nothing_away(library) -> None:
     assert library.states()["left"] == "stale"
     library.use("left")  # in our own chat, whose session nobody stored
     for damage in (
-        "DELETE FROM uses; DELETE FROM host_uses",
-        "DROP TABLE host_uses; DROP TABLE uses",
+        "DELETE FROM uses",
+        "DROP TABLE uses",
         "UPDATE curated SET since = 'yesterday'",
-        "UPDATE host_uses SET at = 'no time' WHERE turn = 0",
+        "UPDATE uses SET at = 'no time' WHERE turn = 0",
         "DROP TABLE curated; DROP TABLE recorded",
     ):
         use_there(library, "used", weeks=1)

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -302,23 +301,5 @@ class Repairs:
         return None
 
 
-def opened() -> "closing[sqlite3.Connection]":
-    """tacit.db, to make `Repairs` of."""
-    return closing(database.connect())
-
-
 def _attempt(row: sqlite3.Row) -> Attempt:
-    return Attempt(
-        id=row["id"],
-        skill=row["skill"],
-        root=row["root"],
-        session=row["session"],
-        turn=row["turn"],
-        digest=row["digest"],
-        marks=tuple(row["marks"].split()),
-        at=datetime.fromtimestamp(row["at"], UTC),
-        outcome=row["outcome"],
-        change=row["change"],
-        tried=row["tried"],
-        note=row["note"],
-    )
+    return msgspec.convert(dict(row) | {"marks": row["marks"].split()}, Attempt, strict=False)

@@ -15,11 +15,12 @@ from tacit.agent.off_limits import is_secret_file, is_secret_path
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
 from tacit.base.paths import is_inside
+from tacit.base.secrets import clean
 from tacit.changes.change import SKILL_FILE
 from tacit.changes.containment import Escape, Folder
 from tacit.learn.background.task import TaskContext
 from tacit.learn.background.toolset import StagedSkills
-from tacit.learn.excerpts import clean, cut
+from tacit.learn.digest import cut
 
 _MOST_BYTES = 2_000_000
 _MOST_NAMES = 300

@@ -9,7 +9,7 @@ from tacit.base import doctor
 from tacit.base.display import counted, plain
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig
-from tacit.learn import use_checks
+from tacit.learn import use_records
 from tacit.skills.library_checks import LIBRARY_CHECKS
 from tacit.ui.cli import output
 from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
@@ -40,7 +40,7 @@ def check_changes() -> list[Finding]:
 
 CHECKS: tuple[Check, ...] = (
     # Before the database as a whole, which is put aside only if this does not mend it.
-    *use_checks.CHECKS,
+    *use_records.CHECKS,
     *doctor.BASE_CHECKS,
     *LIBRARY_CHECKS,
     check_changes,
