@@ -24,6 +24,7 @@ from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curation_scope import CurationScope
 from tacit.learn.skill_runs import runs_of
 from tacit.traces.store import Store
+from tacit.traces.trace import OWN_HOST
 
 _SAME_SECONDS = 5.0
 """A use and the activation in its session are written one after the other."""
@@ -112,10 +113,10 @@ def _find_own(store: Store) -> None:
         if (use := _use(row)) is not None:
             known.setdefault((use.session, use.skill), []).append(use.at)
     sessions = connection.execute(
-        "SELECT session FROM sessions WHERE host = ?", (use_records.OWN_HOST,)
+        "SELECT session FROM sessions WHERE host = ?", (OWN_HOST,)
     ).fetchall()
     for session in sessions:
-        trace = store.trace(f"{use_records.OWN_HOST}:{session['session']}")
+        trace = store.trace(f"{OWN_HOST}:{session['session']}")
         for run in runs_of(trace):
             at = run.at or trace.head.ended
             if run.read or at is None or _is_among(at, known.get((trace.session, run.skill), [])):

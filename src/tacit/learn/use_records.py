@@ -23,10 +23,7 @@ from tacit.learn.skill_runs import By, SkillRun, SkillVersions, VersionOf, runs_
 from tacit.traces.observations import paths_of
 from tacit.traces.store import Store
 from tacit.traces.tool_calls import skill_of_support_file
-from tacit.traces.trace import Trace
-
-OWN_HOST = "tacit"
-"""The host that our own chat is."""
+from tacit.traces.trace import OWN_HOST, Trace
 
 USE_STEPS = (
     """

@@ -25,7 +25,7 @@ from tacit.traces.assembler import Reading
 from tacit.traces.host import Host, Source
 from tacit.traces.redaction import Redact
 from tacit.traces.session_rows import SessionRows, Written, name_of, sum_counts, turn_of
-from tacit.traces.trace import Head, Trace, Turn
+from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -383,7 +383,7 @@ def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgot
     if not names:
         return Forgotten()
     before = _bytes_used(store)
-    own = [name for name in names if name.startswith("tacit:")]
+    own = [name for name in names if name.startswith(f"{OWN_HOST}:")]
     removed = store.remove(names, by_user=by_user)
     if by_user:
         for name in own:

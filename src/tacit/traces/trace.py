@@ -1,4 +1,4 @@
-"""The Trace: what one agent session did, whatever the host. Frozen structs, no behaviour but views.
+"""The Trace: what one agent session did, whatever the host. Frozen structs with properties.
 
 Owns the shape. How a host's records become a Trace is `assembler.py`'s; what can be concluded from
 one (corrections, commands, files touched, skills written) is `observations.py`'s.
@@ -11,6 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 Kind = Literal["read", "write", "edit", "shell", "search", "web", "ask", "skill", "other"]
+
+OWN_HOST = "tacit"
+"""The name that Tacit's own sessions have among the hosts."""
 
 REFUSED = "the user refused this call"
 """The reason of a failure that was the user's own decision."""
