@@ -3,13 +3,9 @@
 One file a root in the cache folder, written whole and swapped in, so any number of processes may
 read and write it. It is only ever a shortcut; reading the skills themselves is
 `index_builder.py`'s. A warm load costs a stat a skill and a stat a category, and `tacit list`
-waits for it, so nothing heavy is imported: plain values in Python's marshal format, behind a
-checksum and the interpreter's version. A file that fails either is built again. The values stand
-in columns, and those that a list of skills does not need stay packed until somebody asks for whole
-rows.
-
-Time stamps do not show an edit within the same tick of the clock as our look. So a file that
-changed less than two seconds before we looked is read again the next time.
+waits for it, so nothing heavy is imported and the file is a `marshal_cache`. The values stand in
+columns, and those that a list of skills does not need stay packed until somebody asks for whole
+rows. A file that changed less than two seconds before we looked is read again the next time.
 """
 
 import marshal
@@ -18,11 +14,10 @@ import sys
 import time
 from binascii import crc32
 
+from tacit.base.marshal_cache import TAG, Stamp, read_cache, stamp, write_cache
+
 FORMAT = 2
-_TAG = sys.implementation.cache_tag
-_MAGIC = f"tacit-index {FORMAT} {_TAG}\n".encode()
-_RACY_NS = 2_000_000_000
-_NEVER = (0, 0, 0, 0)
+_HEAD = f"tacit-index {FORMAT} {TAG}\n".encode()
 
 # The fields of a row.
 FOLDER, FILE, NAME, DESCRIPTION, SOURCE, FLAGS, PATHS, REAL = range(8)
@@ -36,7 +31,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-Stamp = tuple[int, int, int, int]
 Row = tuple["Any", ...]
 
 
@@ -163,21 +157,19 @@ def load(root: str, cache: str) -> Snapshot:
 def index_file(root: str, cache: str) -> str:
     """The index file of `root`. Two roots that share a name by chance only rebuild each other's."""
     data = os.fsencode(root)
-    return os.path.join(cache, "index", f"{crc32(data):08x}{crc32(data[::-1]):08x}.{_TAG}.idx")
+    return os.path.join(cache, "index", f"{crc32(data):08x}{crc32(data[::-1]):08x}.{TAG}.idx")
 
 
 def save(snapshot: Snapshot, path: str) -> None:
     """Write the index; where that fails (a full disk) the next load is slower, no more."""
-    from tacit.base.atomic_files import write_atomic
     from tacit.base.errors import Unwritable
 
     content = (
         snapshot.root, snapshot.columns.content, snapshot.categories, snapshot.twice,
         snapshot.broken,
     )  # fmt: skip
-    payload = marshal.dumps(content)
     try:
-        write_atomic(path, _MAGIC + crc32(payload).to_bytes(4, "big") + payload, durable=False)
+        write_cache(path, _HEAD, content)
     except Unwritable:
         return
 
@@ -187,39 +179,16 @@ def is_sound(path: str) -> bool:
     return _read(path, None) is not None
 
 
-def stamp(status: os.stat_result) -> Stamp:
-    """What must be the same for a file to count as unchanged."""
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-
-
-def trusted_stamp(status: os.stat_result, looked_at: int) -> Stamp:
-    """The stamp to remember: none that matches, if the file changed just before we looked."""
-    if max(status.st_mtime_ns, status.st_ctime_ns) > looked_at - _RACY_NS:
-        return _NEVER
-    return stamp(status)
-
-
 def now() -> int:
     return time.time_ns()
 
 
 def _read(path: str, root: str | None) -> Snapshot | None:
+    known = read_cache(path, _HEAD)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
-    start = len(_MAGIC) + 4
-    if not data.startswith(_MAGIC):
-        return None
-    payload = memoryview(data)[start:]
-    if crc32(payload).to_bytes(4, "big") != data[len(_MAGIC) : start]:
-        return None
-    try:
-        # The checksum held, so these are bytes that this program wrote for this interpreter.
-        of, columns, *others = marshal.loads(payload)  # noqa: S302
+        of, columns, *others = known or ()
         return Snapshot(of, Columns(columns), *others) if root in (None, of) else None
-    except (ValueError, TypeError, EOFError):
+    except (ValueError, TypeError):
         return None
 
 

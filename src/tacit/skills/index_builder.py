@@ -10,6 +10,7 @@ import os
 import re
 from hashlib import blake2b
 
+from tacit.base import marshal_cache
 from tacit.base.display import one_line
 from tacit.skills import index
 from tacit.skills.index import Snapshot
@@ -139,7 +140,7 @@ def build(root: str, known: Snapshot | None = None) -> Snapshot:
             status = os.stat(os.path.join(root, folder))
         except OSError:
             continue
-        categories.append((folder, index.trusted_stamp(status, looked_at)))
+        categories.append((folder, marshal_cache.trusted_stamp(status, looked_at)))
     return Snapshot(root, rows, categories, found.twice, found.broken)
 
 
@@ -178,7 +179,7 @@ def read_row(root: str, folder: str, file: str, real: str, looked_at: int) -> "i
     stamp = (0, 0, 0, 0)
     digest = ""
     try:
-        stamp = index.trusted_stamp(os.stat(path), looked_at)
+        stamp = marshal_cache.trusted_stamp(os.stat(path), looked_at)
         data, size = read_skill_bytes(path)
         digest = blake2b(data, digest_size=8).hexdigest()
         skill = parse_skill(data, name, file=file, size=size)
@@ -211,4 +212,4 @@ def _still_holds(root: str, row: "index.Row", file: str, real: str) -> bool:
         status = os.stat(os.path.join(root, row[index.FOLDER], file))
     except OSError:
         return False
-    return bool(index.stamp(status) == row[index.STAMP])
+    return bool(marshal_cache.stamp(status) == row[index.STAMP])

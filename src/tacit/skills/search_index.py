@@ -13,7 +13,6 @@ twice. Whatever is damaged is thrown away and built again, under a lock. Where n
 written, the index lives in memory.
 """
 
-import marshal
 import os
 import re
 import shutil
@@ -26,8 +25,9 @@ from importlib.metadata import version
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from tacit.base.atomic_files import locked, write_atomic
+from tacit.base.atomic_files import locked
 from tacit.base.errors import Busy, TacitError
+from tacit.base.marshal_cache import Stamp, read_cache, stamp, write_cache
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.skill_file import parse_skill, read_skill_bytes
@@ -126,11 +126,11 @@ FORMAT = 2
 _HEAP = 64_000_000
 _INSIDE = re.compile(r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json")
 _UNSEEN = (-1, -1, -1, -1)
-_MAGIC = f"tacit-search {FORMAT} {version('tantivy')}\n".encode()
+_HEAD = f"tacit-search {FORMAT} {version('tantivy')}\n".encode()
 
 Manifest = dict[str, dict[str, str]]
 """Root -> skill folder below it -> digest of the SKILL.md that was indexed."""
-Checksums = dict[str, tuple[int, index.Stamp]]
+Checksums = dict[str, tuple[int, Stamp]]
 """Name of a file of the index -> checksum of its bytes, and its stamp when that was taken."""
 Progress = Callable[[int, int], None]
 """Called now and then with how many of how many are done."""
@@ -279,9 +279,7 @@ class SearchIndex:
         self.manifest = manifest
         if os.path.isdir(self.folder):
             self._files = _checksums(self.folder, self._files)
-            payload = marshal.dumps((manifest, self._files))
-            data = _MAGIC + crc32(payload).to_bytes(4, "big") + payload
-            write_atomic(self._manifest_file, data, durable=False)
+            write_cache(self._manifest_file, _HEAD, (manifest, self._files))
 
     def _in_memory(self, snapshots: list[Snapshot], progress: Progress | None) -> None:
         self._tantivy, self.manifest, self._files = _open(None), {}, {}
@@ -354,12 +352,12 @@ def _checksums(folder: str, known: Checksums) -> Checksums:
     for name in os.listdir(folder):
         if _INSIDE.fullmatch(name):
             path = os.path.join(folder, name)
-            stamp = index.stamp(os.stat(path))
-            if name in known and known[name][1] == stamp:
+            now = stamp(os.stat(path))
+            if name in known and known[name][1] == now:
                 found[name] = known[name]
                 continue
             with open(path, "rb") as file:
-                found[name] = (crc32(file.read()), stamp)
+                found[name] = (crc32(file.read()), now)
     return found
 
 
@@ -371,17 +369,5 @@ def _are_whole(folder: str, known: Checksums) -> bool:
 
 
 def _read_manifest(path: str) -> tuple[Manifest, Checksums] | None:
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
-    start = len(_MAGIC) + 4
-    checksum = crc32(data[start:]).to_bytes(4, "big")
-    if not data.startswith(_MAGIC) or checksum != data[start - 4 : start]:
-        return None
-    try:
-        manifest, files = marshal.loads(data[start:])  # noqa: S302 - see index.py
-    except (ValueError, TypeError, EOFError):
-        return None
-    return manifest, files
+    known = read_cache(path, _HEAD)
+    return (known[0], known[1]) if isinstance(known, tuple) and len(known) == 2 else None
