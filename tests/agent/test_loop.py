@@ -110,10 +110,10 @@ def test_a_command_that_fails_is_recorded_as_failed(open_session, home) -> None:
     from tacit.agent.stored_session import session_file
     from tacit.traces.assembler import read_trace
     from tacit.traces.host import Source
-    from tacit.traces.hosts.tacit import host
+    from tacit.traces.host_registry import get
 
     path = session_file(session.conversation.session)
-    (call,) = read_trace(host, Source("tacit", path)).calls
+    (call,) = read_trace(get("tacit"), Source("tacit", path)).calls
     assert call.failed
 
 

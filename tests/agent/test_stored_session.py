@@ -18,7 +18,7 @@ from tacit.base.errors import Busy, NotFound
 from tacit.testing import ModelServer, ToolUse, Turns, reply
 from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
-from tacit.traces.hosts.tacit import host
+from tacit.traces.host_registry import get
 
 SCRIPT = [
     reply(
@@ -102,7 +102,9 @@ def test_the_trace_of_a_cut_session_tells_nothing_twice(recorded: Path) -> None:
     conversation = resume(recorded.stem)
     conversation.add_user("two")
     conversation.close()
-    prompts = [turn.prompt for turn in read_trace(host, Source("tacit", str(recorded))).turns]
+    prompts = [
+        turn.prompt for turn in read_trace(get("tacit"), Source("tacit", str(recorded))).turns
+    ]
     assert prompts == ["to staging", "two"]
 
 

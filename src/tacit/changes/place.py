@@ -14,7 +14,7 @@ from tacit.skills.skill import Origin, Skill
 Scope = Literal["project", "user", "extra", "bundled", "scheduled"]
 PlaceKind = Literal["skills", "facts"]
 
-SHARED = os.path.join(".agents", "skills")
+SHARED = paths.SHARED_SKILLS
 """Where skills lie in a project and in a home, for every agent."""
 
 

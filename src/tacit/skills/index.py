@@ -185,8 +185,10 @@ def now() -> int:
 
 def _read(path: str, root: str | None) -> Snapshot | None:
     known = read_cache(path, _HEAD)
+    if known is None:
+        return None
     try:
-        of, columns, *others = known or ()
+        of, columns, *others = known
         return Snapshot(of, Columns(columns), *others) if root in (None, of) else None
     except (ValueError, TypeError):
         return None

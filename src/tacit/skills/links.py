@@ -17,10 +17,7 @@ from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import Unwritable
 from tacit.skills.library import Entry, Library
 from tacit.traces.connector import missing_folders
-from tacit.traces.host_folders import HOST_FOLDERS, SHARED_FOLDERS
-
-LINKED_HOSTS = ("claude-code",)
-"""The hosts that do not read `.agents/skills` and follow links."""
+from tacit.traces.host_folders import SHARED_FOLDERS, host_folders
 
 
 class Link(msgspec.Struct, frozen=True, order=True):
@@ -43,9 +40,14 @@ class Linked(msgspec.Struct, frozen=True):
     """Where something of the user's has the name."""
 
 
+def linked_hosts() -> list[str]:
+    """The hosts that do not read `.agents/skills` and follow links."""
+    return [place.host for place in host_folders() if place.linked]
+
+
 def link_into(host: str, cwd: str | None = None) -> Linked:
     """Link every learned skill into the host's folders; twice is the same as once."""
-    if host not in LINKED_HOSTS:
+    if host not in linked_hosts():
         return Linked()
     with _lock():
         known = set(_load())
@@ -108,7 +110,7 @@ def _pass_on(folders: list[str], links: set[Link]) -> set[Link]:
 
 def _wanted(host: str, cwd: str) -> Iterator[tuple[str, Entry]]:
     """Each learned skill in a shared folder, and the host's folder beside it."""
-    place = next(place for place in HOST_FOLDERS if place.host == host)
+    place = next(place for place in host_folders() if place.host == host)
     user = place.user_folders(paths.user_home())[0]
     for entry in Library(cwd).entries:
         if (

@@ -12,8 +12,8 @@ from tacit.base.event_bus import bus
 from tacit.changes import git_exclude
 from tacit.changes.change import Applied
 from tacit.changes.place import SHARED
-from tacit.skills.links import LINKED_HOSTS, Linked, link_into, unlink_from
-from tacit.traces.connection import CONNECTORS
+from tacit.skills.links import Linked, link_into, linked_hosts, unlink_from
+from tacit.traces.connection import connectors
 
 
 def link(host: str, cwd: str | None = None) -> Linked:
@@ -35,7 +35,7 @@ def unlink(host: str) -> tuple[str, ...]:
 
 
 def listen() -> None:
-    """From now on, links follow each change that lands in this process. Twice is once."""
+    """From now on, links follow each change that lands in this process. May be repeated."""
     bus.subscribe_once(Applied, _follow)
 
 
@@ -44,8 +44,8 @@ def _follow(applied: Applied) -> None:
     above = applied.place.removesuffix(os.sep + SHARED)
     if above == applied.place:  # not a folder of ours
         return
-    for host in LINKED_HOSTS:
-        if CONNECTORS[host].calls():
+    for host in linked_hosts():
+        if (connector := connectors().get(host)) and connector.calls():
             link(host, above)
 
 

@@ -13,8 +13,9 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Source
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source
+from tacit.traces.host_folders import UserPath
 from tacit.traces.trace import REFUSED, Usage
 
 # Bookkeeping that says nothing about what was done.
@@ -61,10 +62,24 @@ class _Line(msgspec.Struct, gc=False):
 class ClaudeCode(JsonlHost):
     name = "claude-code"
     title = "Claude Code"
-    hooks = Hooks(("Stop",), ("SessionEnd",))
-    folder = ".claude/projects"
+    aliases = ("claude",)
+    precedence = 1
+    home = UserPath(".claude", "CLAUDE_CONFIG_DIR")
+    programs = ("claude",)
+    hooks = Hooks(("Stop",), ("SessionEnd",), shared=True)
+    signs = Signs(
+        variable="CLAUDE_CODE_SESSION_ID",
+        session="CLAUDE_CODE_SESSION_ID",
+        transcript=r"/projects/[^/]+/[^/]+\.jsonl",
+    )
+    skills = SkillFolders((".claude/skills",), ("skills",), shared="linked")
+    secrets = (".credentials.json", ".claude.json", UserPath(".claude.json"))
+    folder = "projects"
     files = r"[^/]+/(?:[^/]+|[^/]+/subagents/agent-[^/]+)\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(self, "settings.json")
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "sessionId" in line and "provenance" not in line and "projectHash" not in line
@@ -165,11 +180,4 @@ class ClaudeCode(JsonlHost):
             )
 
 
-host = ClaudeCode()
-
-
-CONNECTOR = JsonHooks(
-    Agent("claude-code", "Claude Code", ("claude",), ".claude", "CLAUDE_CONFIG_DIR"),
-    "settings.json",
-    ("Stop", "SessionEnd"),
-)
+HOSTS = (ClaudeCode(),)

@@ -15,8 +15,9 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host_folders import UserPath
 from tacit.traces.trace import Usage
 
 _QUIET = ("world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message")
@@ -33,10 +34,28 @@ class _Line(msgspec.Struct, gc=False):
 class Codex(JsonlHost):
     name = "codex"
     title = "Codex"
+    precedence = 2
+    home = UserPath(".codex", "CODEX_HOME")
+    programs = ("codex",)
     hooks = Hooks(("Stop",), ("SessionEnd",))
-    folder = ".codex/sessions"
+    signs = Signs(
+        variable="CODEX_MANAGED_BY_NPM",
+        transcript=r"/sessions/\d{4}/\d\d/\d\d/rollout-[^/]+\.jsonl(\.zst)?",
+    )
+    skills = SkillFolders((".codex/skills",), ("skills",))
+    secrets = ("auth.json",)
+    folder = "sessions"
     files = r"(?:.+/)?rollout-[^/]*\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(
+            self,
+            "hooks.json",
+            todo="Start codex once, type /hooks and trust the two hooks: until then Codex skips"
+            " them.",
+            seconds=3,  # it cuts SessionEnd down to this, and warns at every start of more
+        )
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)
@@ -157,13 +176,4 @@ def _usage(total: dict[str, Any]) -> Usage:
     )
 
 
-host = Codex()
-
-
-CONNECTOR = JsonHooks(
-    Agent("codex", "Codex", ("codex",), ".codex", "CODEX_HOME"),
-    "hooks.json",
-    ("Stop", "SessionEnd"),
-    seconds=3,  # it cuts SessionEnd down to this, and prints a warning at every start for more
-    todo="Start codex once, type /hooks and trust the two hooks: until then Codex skips them.",
-)
+HOSTS = (Codex(),)

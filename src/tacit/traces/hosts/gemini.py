@@ -16,8 +16,9 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Source
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source
+from tacit.traces.host_folders import UserPath
 from tacit.traces.trace import Usage
 
 # "Output: … \nExit Code: 1\n…": the labels that may follow the output itself.
@@ -99,10 +100,24 @@ class _Line(msgspec.Struct, gc=False):
 class Gemini(JsonlHost):
     name = "gemini"
     title = "Gemini CLI"
+    aliases = ("gemini-cli",)
+    precedence = 3
+    home = UserPath(".gemini")
+    programs = ("gemini",)
     hooks = Hooks(("AfterAgent",), ("SessionEnd",))
-    folder = ".gemini/tmp"
+    signs = Signs(
+        variable="GEMINI_SESSION_ID",
+        session="GEMINI_SESSION_ID",
+        transcript=r"/tmp/[^/]+/chats/session-[^/]+\.jsonl?",  # noqa: S108
+    )
+    skills = SkillFolders((".gemini/skills",), ("skills",))
+    secrets = ("oauth_creds.json",)
+    folder = "tmp"
     files = r"[^/]+/chats/session-[^/]*\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(self, "settings.json", milliseconds=True)
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "projectHash" in line and "sessionId" in line
@@ -192,12 +207,4 @@ def _project(folder: str) -> str:
     return ""
 
 
-host = Gemini()
-
-
-CONNECTOR = JsonHooks(
-    Agent("gemini", "Gemini CLI", ("gemini",), ".gemini"),
-    "settings.json",
-    ("AfterAgent", "SessionEnd"),
-    milliseconds=True,
-)
+HOSTS = (Gemini(),)

@@ -4,11 +4,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tacit.base.paths import user_home
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.host import MAX_LINE, Hooks, Source, mend, open_regular
-from tacit.traces.host_folders import HostFolders, moved_folder
+from tacit.traces.host import MAX_LINE, Host, SkillFolders, Source, read_document
+from tacit.traces.host_folders import UserPath
 from tacit.traces.trace import Usage
 
 _QUIET = (
@@ -17,12 +16,13 @@ _QUIET = (
 )  # fmt: skip
 
 
-class OpenHands:
+class OpenHands(Host):
     name = "openhands"
     title = "OpenHands"
     tested = False
-    hooks = Hooks()
-    place = HostFolders("openhands", "OpenHands", (".openhands/skills",), (".openhands/skills",))
+    precedence = 60
+    home = UserPath(".openhands")
+    skills = SkillFolders((".openhands/skills",), ("skills",))
 
     def homes(self) -> list[str]:
         home = os.path.dirname(self._root())
@@ -60,7 +60,7 @@ class OpenHands:
             yield
 
     def _root(self) -> str:
-        return moved_folder(".openhands/conversations", user_home())
+        return self.home.below("conversations").resolve()
 
     def _below(self, root: str) -> Iterator[Source]:
         try:
@@ -140,21 +140,10 @@ def _events(folder: str) -> list[str]:
 
 def _document(path: str, into: Assembler) -> dict[str, Any]:
     try:
-        with open_regular(path) as file:
-            data = file.read(MAX_LINE + 1)
+        return values.mapping(read_document(path, MAX_LINE, into.passed, dict))
     except OSError:
         into.passed("unreadable")
         return {}
-    if len(data) > MAX_LINE:
-        into.passed("too-long")
-        return {}
-    decoded = values.decoded_json(data)
-    if decoded is None:
-        decoded = mend(data)
-    if not isinstance(decoded, dict):
-        into.passed("not-json")
-        return {}
-    return decoded
 
 
 def _usage(part: dict[str, Any]) -> Usage:
@@ -169,4 +158,4 @@ def _usage(part: dict[str, Any]) -> Usage:
     )
 
 
-host = OpenHands()
+HOSTS = (OpenHands(),)

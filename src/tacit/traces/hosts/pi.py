@@ -12,8 +12,9 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, OwnFile
-from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.connector import Connector, OwnFile
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
 from tacit.traces.trace import Usage
 
@@ -39,10 +40,27 @@ class _Line(msgspec.Struct, gc=False):
 class Pi(JsonlHost):
     name = "pi"
     title = "pi"
+    precedence = 7
+    home = UserPath(".pi/agent", "PI_CODING_AGENT_DIR")
+    programs = ("pi",)
     hooks = Hooks(("agent_end",), ("session_shutdown",))
-    folder = ".pi/agent/sessions"
+    signs = Signs(transcript=r"/sessions/--[^/]*--/[^/]+\.jsonl")
+    skills = SkillFolders((".pi/skills",), ("skills",))
+    secrets = ("auth.json",)
+    folder = "sessions"
     files = r"[^/]+/[^/]+\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return OwnFile(
+            self,
+            "extensions/tacit.ts",
+            lambda hook: shim("pi/tacit.ts", hook.words),
+            lambda text: shim_calls(text, self.name, self.hooks.events),
+        )
+
+    def session_of(self, transcript: str) -> str:
+        return super().session_of(transcript).rpartition("_")[2]  # a time stands before it
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session" and "cwd" in line and "id" in line
@@ -115,15 +133,4 @@ class Pi(JsonlHost):
             )
 
 
-host = Pi()
-
-
-EVENTS = ("agent_end", "session_shutdown")
-
-CONNECTOR = OwnFile(
-    Agent("pi", "pi", ("pi",), ".pi/agent", "PI_CODING_AGENT_DIR"),
-    "extensions/tacit.ts",
-    EVENTS,
-    lambda hook: shim("pi/tacit.ts", hook.words),
-    lambda text: shim_calls(text, "pi", EVENTS),
-)
+HOSTS = (Pi(),)

@@ -13,8 +13,9 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host_folders import UserPath
 from tacit.traces.hosts import gemini
 
 _TOKENS = (
@@ -43,10 +44,24 @@ class _Line(msgspec.Struct, gc=False):
 class Qwen(JsonlHost):
     name = "qwen"
     title = "Qwen Code"
+    aliases = ("qwen-code",)
+    precedence = 4
+    home = UserPath(".qwen")
+    programs = ("qwen",)
     hooks = Hooks(("Stop",), ("SessionEnd",))
-    folder = ".qwen/projects"
+    signs = Signs(
+        variable="QWEN_CODE_SESSION_ID",
+        session="QWEN_CODE_SESSION_ID",
+        transcript=r"/projects/[^/]+/chats/[^/]+\.jsonl",
+    )
+    skills = SkillFolders((".qwen/skills",), ("skills",))
+    secrets = ("oauth_creds.json",)
+    folder = "projects"
     files = r"[^/]+/chats/[^/]+\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(self, "settings.json", milliseconds=True)
 
     def recognises(self, line: dict[str, Any]) -> bool:
         message = line.get("message")
@@ -110,12 +125,4 @@ class Qwen(JsonlHost):
             into.compacted(values.text(values.mapping(payload.get("info")).get("summary")), at)
 
 
-host = Qwen()
-
-
-CONNECTOR = JsonHooks(
-    Agent("qwen", "Qwen Code", ("qwen",), ".qwen"),
-    "settings.json",
-    ("Stop", "SessionEnd"),
-    milliseconds=True,
-)
+HOSTS = (Qwen(),)

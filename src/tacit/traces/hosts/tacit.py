@@ -18,9 +18,8 @@ from tacit.base.errors import Busy, Unwritable
 from tacit.base.paths import folders
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.host import Hooks, JsonlHost
-from tacit.traces.host_folders import SHARED_FOLDERS, HostFolders
-from tacit.traces.trace import Usage
+from tacit.traces.host import JsonlHost
+from tacit.traces.trace import OWN_HOST, Usage
 
 FORMAT = 1
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -48,18 +47,14 @@ class _Line(msgspec.Struct, gc=False):
 
 
 class Tacit(JsonlHost):
-    name = "tacit"
+    name = OWN_HOST
     title = "Tacit"
-    hooks = Hooks()
+    precedence = 9
     files = r"[^/]+\.jsonl"
     form = _Line
 
-    @property
-    def place(self) -> HostFolders | None:
-        return SHARED_FOLDERS
-
     def homes(self) -> list[str]:
-        return [self._root()] if os.path.isdir(self._root()) else []
+        return [sessions_folder()] if os.path.isdir(sessions_folder()) else []
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session" and "session" in line and "format" in line
@@ -97,7 +92,11 @@ class Tacit(JsonlHost):
             into.passed("unknown-record")
 
     def _root(self) -> str:
-        return os.path.join(folders().data, "sessions")
+        return sessions_folder()
+
+
+def sessions_folder() -> str:
+    return os.path.join(folders().data, "sessions")
 
 
 # What the agent keeps for resuming; no events.
@@ -120,7 +119,7 @@ class SessionWriter:
     def __init__(self, session: str, *, folder: str = "", **about: str) -> None:
         if not _SAFE.fullmatch(session):
             raise ValueError(f"{session!r} cannot name a file")
-        folder = folder or host._root()
+        folder = folder or sessions_folder()
         self.path = os.path.join(folder, f"{session}.jsonl")
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -220,4 +219,4 @@ class SessionWriter:
             return file.read(1) == b"\n"
 
 
-host = Tacit()
+HOSTS = (Tacit(),)
