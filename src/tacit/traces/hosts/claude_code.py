@@ -16,7 +16,7 @@ from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source
 from tacit.traces.host_folders import UserPath
-from tacit.traces.trace import REFUSED, Usage
+from tacit.traces.trace import REFUSED
 
 # Bookkeeping that says nothing about what was done.
 _QUIET = (
@@ -39,6 +39,9 @@ _BUILT_IN = frozenset({
 _COMMAND = re.compile(r"<command-name>/?([^<]{1,200})</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_TOKENS = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+)  # fmt: skip
 _REFUSED = "The user doesn't want to"
 
 
@@ -169,15 +172,7 @@ class ClaudeCode(JsonlHost):
                     at,
                 )
         if usage := values.mapping(message.get("usage")):
-            into.used(
-                Usage(
-                    values.count(usage.get("input_tokens")),
-                    values.count(usage.get("output_tokens")),
-                    values.count(usage.get("cache_read_input_tokens")),
-                    values.count(usage.get("cache_creation_input_tokens")),
-                ),
-                values.string(message.get("id")),
-            )
+            into.used(values.usage(usage, *_TOKENS), values.string(message.get("id")))
 
 
 HOSTS = (ClaudeCode(),)

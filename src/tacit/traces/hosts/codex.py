@@ -18,10 +18,13 @@ from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
 from tacit.traces.host_folders import UserPath
-from tacit.traces.trace import Usage
 
 _QUIET = ("world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+_TOKENS = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens",
+    "reasoning_output_tokens",
+)  # fmt: skip
 _ENVELOPE = re.compile(r"\A(?P<head>(?:[A-Z][^\n]{0,200}\n){1,12}?)Output:\n", re.DOTALL)
 
 
@@ -94,7 +97,7 @@ class Codex(JsonlHost):
         if kind == "token_count":
             total = values.mapping(values.mapping(payload.get("info")).get("total_token_usage"))
             if total:
-                into.used_in_all(_usage(total))
+                into.used_in_all(values.usage(total, *_TOKENS, cached_in_input=True))
         elif kind == "user_message":
             self._prompt(values.text(payload.get("message")), at, into)
         elif kind == "item_completed":
@@ -163,17 +166,6 @@ def _output(output: Any) -> tuple[str, bool]:
         code = values.exit_code(envelope["head"])
         return result[envelope.end() :], code not in (None, 0)
     return result, False
-
-
-def _usage(total: dict[str, Any]) -> Usage:
-    cached = values.count(total.get("cached_input_tokens"))
-    return Usage(
-        max(0, values.count(total.get("input_tokens")) - cached),
-        values.count(total.get("output_tokens")),
-        cached,
-        values.count(total.get("cache_write_input_tokens")),
-        values.count(total.get("reasoning_output_tokens")),
-    )
 
 
 HOSTS = (Codex(),)

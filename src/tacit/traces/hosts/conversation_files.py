@@ -24,7 +24,6 @@ from tacit.traces.host import (
     read_document,
     stated_outcome,
 )
-from tacit.traces.trace import Usage
 
 MAX_DOCUMENT = 64 * 1024 * 1024
 """One JSON document has to be read whole; JSONL has no such limit."""
@@ -315,13 +314,8 @@ class SweAgent(Host):
             model=values.string(config.get("model_name")),
         )
         if stats:
-            into.used_in_all(
-                Usage(
-                    values.count(stats.get("tokens_sent")),
-                    values.count(stats.get("tokens_received")),
-                    cost=values.amount(stats.get("instance_cost")),
-                )
-            )
+            cost = stats.get("instance_cost")
+            into.used_in_all(values.usage(stats, "tokens_sent", "tokens_received", cost=cost))
 
     def _steps(self, run: dict[str, Any], into: Assembler) -> Iterator[None]:
         into.prompt(_first_task(run))

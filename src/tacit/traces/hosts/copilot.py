@@ -24,6 +24,9 @@ _QUIET = (
     "hook.", "mcp.", "pending_messages.", "permission.", "sampling.", "session.", "subagent.",
     "system.", "tool.", "user_input.",
 )  # fmt: skip
+_TOKENS = (
+    "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens",
+)  # fmt: skip
 _ENDING = re.compile(r"\n?<(?:shellId: [^>]*|exited) (?:completed )?with exit code -?\d+>\s*\Z")
 
 
@@ -135,16 +138,7 @@ class Copilot(JsonlHost):
             into.used(Usage(output=values.count(data.get("outputTokens"))), key)
 
     def _usage(self, usage: dict[str, Any], into: Assembler) -> None:
-        into.used(
-            Usage(
-                values.count(usage.get("inputTokens")),
-                values.count(usage.get("outputTokens")),
-                values.count(usage.get("cacheReadTokens")),
-                values.count(usage.get("cacheWriteTokens")),
-                values.count(usage.get("reasoningTokens")),
-            ),
-            values.string(usage.get("apiCallId")),
-        )
+        into.used(values.usage(usage, *_TOKENS), values.string(usage.get("apiCallId")))
 
     def _result(self, data: dict[str, Any], at: Any, into: Assembler) -> None:
         code = values.mapping(data.get("shellExecution")).get("exitCode")

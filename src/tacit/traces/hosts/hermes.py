@@ -20,9 +20,11 @@ from tacit.traces.host import Hooks, SkillFolders, stated_outcome
 from tacit.traces.host_folders import UserPath
 from tacit.traces.settings_json import Unfit
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of
-from tacit.traces.trace import Usage
 
 _SUMMARY = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
+_TOKENS = (
+    "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
+)  # fmt: skip
 _FIRST = 3  # a compaction leaves this many rows at the beginning as they are
 
 
@@ -86,16 +88,7 @@ class Hermes(SqliteHost):
         into.at(values.when(row.get("started_at")))
         known = row.get("cost_status") not in (None, "unknown")
         cost = row.get("actual_cost_usd") or (row.get("estimated_cost_usd") if known else None)
-        into.used_in_all(
-            Usage(
-                values.count(row.get("input_tokens")),
-                values.count(row.get("output_tokens")),
-                values.count(row.get("cache_read_tokens")),
-                values.count(row.get("cache_write_tokens")),
-                values.count(row.get("reasoning_tokens")),
-                values.amount(cost),
-            )
-        )
+        into.used_in_all(values.usage(row, *_TOKENS, cost=cost))
 
     def _message(self, row: sqlite3.Row, into: Assembler) -> None:
         at, content = values.when(row["timestamp"]), values.string(row["content"])

@@ -14,7 +14,6 @@ from tacit.traces.host import Hooks, SkillFolders
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost
-from tacit.traces.trace import Usage
 
 _QUIET = (
     "step-start", "step-finish", "snapshot", "patch", "reasoning", "file", "agent", "retry",
@@ -87,19 +86,10 @@ class Opencode(SqliteHost):
             into.passed("too-long" if row["said"] is None else "bad-record")
         if message.get("role") == "assistant":
             tokens = values.mapping(message.get("tokens"))
-            cache = values.mapping(tokens.get("cache"))
             into.about(model=values.string(message.get("modelID")))
-            into.used(
-                Usage(
-                    values.count(tokens.get("input")),
-                    values.count(tokens.get("output")),
-                    values.count(cache.get("read")),
-                    values.count(cache.get("write")),
-                    values.count(tokens.get("reasoning")),
-                    values.amount(message.get("cost")),
-                ),
-                row["message"],
-            )
+            tokens |= values.mapping(tokens.get("cache"))
+            names = ("input", "output", "read", "write", "reasoning")
+            into.used(values.usage(tokens, *names, cost=message.get("cost")), row["message"])
         return message
 
     def _part(self, row: sqlite3.Row, message: dict[str, Any], into: Assembler) -> None:

@@ -15,6 +15,11 @@ _QUIET = (
     "CondensationRequest", "LLMCompletionLogEvent", "ConversationErrorEvent",
 )  # fmt: skip
 
+_TOKENS = (
+    "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens",
+    "reasoning_tokens",
+)  # fmt: skip
+
 
 class OpenHands(Host):
     name = "openhands"
@@ -148,14 +153,7 @@ def _document(path: str, into: Assembler) -> dict[str, Any]:
 
 def _usage(part: dict[str, Any]) -> Usage:
     tokens = values.mapping(part.get("accumulated_token_usage"))
-    return Usage(
-        values.count(tokens.get("prompt_tokens")),
-        values.count(tokens.get("completion_tokens")),
-        values.count(tokens.get("cache_read_tokens")),
-        values.count(tokens.get("cache_write_tokens")),
-        values.count(tokens.get("reasoning_tokens")),
-        values.amount(part.get("accumulated_cost")),
-    )
+    return values.usage(tokens, *_TOKENS, cost=part.get("accumulated_cost"))
 
 
 HOSTS = (OpenHands(),)

@@ -16,7 +16,6 @@ from tacit.traces.connector import Connector, OwnFile
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
-from tacit.traces.trace import Usage
 
 _QUIET = (
     "thinking_level_change", "custom", "custom_message", "label", "leaf", "active_tools_change",
@@ -121,16 +120,9 @@ class Pi(JsonlHost):
                 name = values.string(block.get("name"))
                 into.called(values.string(block.get("id")), name, block.get("arguments"), at)
         if usage := values.mapping(message.get("usage")):
-            into.used(
-                Usage(
-                    values.count(usage.get("input")),
-                    values.count(usage.get("output")),
-                    values.count(usage.get("cacheRead")),
-                    values.count(usage.get("cacheWrite")),
-                    values.count(usage.get("reasoning")),
-                    values.amount(values.mapping(usage.get("cost")).get("total")),
-                )
-            )
+            names = ("input", "output", "cacheRead", "cacheWrite", "reasoning")
+            cost = values.mapping(usage.get("cost")).get("total")
+            into.used(values.usage(usage, *names, cost=cost))
 
 
 HOSTS = (Pi(),)

@@ -19,7 +19,7 @@ from tacit.traces.host_folders import UserPath
 from tacit.traces.hosts import gemini
 
 _TOKENS = (
-    "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount",
+    "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "", "thoughtsTokenCount",
 )  # fmt: skip
 
 
@@ -90,7 +90,8 @@ class Qwen(JsonlHost):
                 name = values.string(call.get("name"))
                 into.called(values.string(call.get("id")), name, call.get("args"), at)
             if tokens := values.mapping(line.usageMetadata):
-                into.used(gemini.usage_of_parts(tokens, _TOKENS), values.string(line.uuid))
+                used = values.usage(tokens, *_TOKENS, cached_in_input=True)
+                into.used(used, values.string(line.uuid))
         elif line.type == "tool_result":
             self._result(line, said, at, into)
         elif line.type == "system":

@@ -81,7 +81,8 @@ class Tacit(JsonlHost):
                 duration=values.amount(line.duration),
             )
         elif kind == "usage":
-            into.used(_usage(values.mapping(line.usage)), call_id)
+            told = values.mapping(line.usage)
+            into.used(values.usage(told, *_COUNTS, cost=told.get("cost")), call_id)
         elif kind == "skill":
             into.activated(name, at)
         elif kind == "compaction":
@@ -101,12 +102,8 @@ def sessions_folder() -> str:
 
 # What the agent keeps for resuming; no events.
 NOTES = ("instructions", "message", "return", "ended", "known", "compacted", "looked", "model")
+_COUNTS = Usage.__struct_fields__[:-1]
 _FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
-
-
-def _usage(told: dict[str, Any]) -> Usage:
-    counts = {name: values.count(told.get(name)) for name in Usage.__struct_fields__[:-1]}
-    return Usage(**counts, cost=values.amount(told.get("cost")))
 
 
 class SessionWriter:
