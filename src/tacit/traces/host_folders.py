@@ -10,7 +10,6 @@ import os
 import sys
 from binascii import crc32
 
-from tacit import __version__
 from tacit.base import paths
 from tacit.base.marshal_cache import TAG, read_cache, stamp, trusted_stamp, write_cache
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from tacit.base.marshal_cache import Stamp
 
-_HEAD = f"tacit-hosts {__version__} {TAG}\n".encode()
+_HEAD = f"tacit-hosts 1 {TAG}\n".encode()
 
 
 class UserPath:

@@ -19,10 +19,10 @@ import msgspec
 from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.base.errors import Usage as WrongUse
-from tacit.base.paths import folders
 from tacit.traces import redaction, session_rows
 from tacit.traces.assembler import Reading
 from tacit.traces.host import Host, Source
+from tacit.traces.hosts.tacit import session_path
 from tacit.traces.redaction import Redact
 from tacit.traces.session_rows import SessionRows, Written, name_of, sum_counts, turn_of
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
@@ -396,7 +396,7 @@ def _delete_own_file(session: str) -> None:
     """Delete Tacit's own record of a session. The name came from a file: it must stay a name."""
     if session and os.path.basename(session) == session:
         try:
-            os.unlink(os.path.join(folders().data, "sessions", f"{session}.jsonl"))
+            os.unlink(session_path(session))
         except FileNotFoundError:
             pass
 

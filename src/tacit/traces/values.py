@@ -114,10 +114,10 @@ def usage(
 
     `cached_in_input` says that the host counts cached tokens among its input; `Usage` does not.
     """
-    sent, *others = [count(tokens.get(name)) for name in names]
+    counts = [count(tokens.get(name)) for name in names]
     if cached_in_input:
-        sent = max(0, sent - others[1])
-    return Usage(sent, *others, cost=amount(cost))
+        counts[0] = max(0, counts[0] - counts[2])
+    return Usage(**dict(zip(Usage.__struct_fields__, counts, strict=False)), cost=amount(cost))
 
 
 def when(value: Any) -> datetime | None:

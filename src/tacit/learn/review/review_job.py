@@ -39,6 +39,7 @@ from tacit.learn.review.learned_skill import SkillOrigin
 from tacit.learn.review.review_broker import ReviewBroker, ReviewFacts, ReviewService, known_facts
 from tacit.skills.library import Library
 from tacit.traces import host_registry
+from tacit.traces.hosts.tacit import session_ids, session_path
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST, Trace
 
@@ -377,11 +378,10 @@ def _without_model(store: Store, stored: Stored, done: Reviewed) -> JobResult:
 def _find(store: Store, name: str) -> Stored:
     """The session, as it stands now: one of our own chat may have gone on since it was stored."""
     host, _, session = name.partition(":")
-    if host == OWN_HOST:
+    if host == OWN_HOST and session in session_ids():
         reader = host_registry.get(OWN_HOST)
-        for source in reader.find():
-            if source.path.endswith(f"/{session}.jsonl"):
-                store.take_in(reader, source)
+        for source in reader.inside(session_path(session)):
+            store.take_in(reader, source)
     if not name:
         raise NotFound("the job names no session", "see: tacit jobs")
     return store.find(name)

@@ -1,12 +1,17 @@
 """Tacit's own sessions: `sessions/<session>.jsonl` in the data folder, one event a line.
 
 Owns the format, which docs/traces.md describes, on both sides: reading, and `SessionWriter`, which
-the agent writes with.
+the agent writes with. Events are for readers; beside them stand lines for resuming. What belongs
+together is written at once with such a line last, so whatever follows the last of them was cut off
+by a kill. Turning lines into the provider's messages is the agent's.
 """
 
 import fcntl
+import json
 import os
 import re
+import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from tacit.base.errors import Busy, Unwritable
+from tacit.base.errors import Busy, NotFound, Unwritable
 from tacit.base.paths import folders
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
@@ -89,21 +94,95 @@ class Tacit(JsonlHost):
             into.compacted(text, at)
         elif kind == "subagent":
             into.delegated(name, text, values.string(line.session), at)
-        elif kind not in NOTES:
+        elif kind not in RESUME_LINES:
             into.passed("unknown-record")
 
     def _root(self) -> str:
         return sessions_folder()
 
 
+# What the agent keeps for resuming; no events.
+RESUME_LINES = (
+    "instructions", "message", "return", "ended", "known", "compacted", "looked", "model",
+)  # fmt: skip
+_COUNTS = Usage.__struct_fields__[:-1]
+_FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
+
+
 def sessions_folder() -> str:
     return os.path.join(folders().data, "sessions")
 
 
-# What the agent keeps for resuming; no events.
-NOTES = ("instructions", "message", "return", "ended", "known", "compacted", "looked", "model")
-_COUNTS = Usage.__struct_fields__[:-1]
-_FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
+def session_path(session: str) -> str:
+    """The file of the session with this id, whether it exists or not."""
+    return os.path.join(sessions_folder(), f"{session}.jsonl")
+
+
+def session_ids() -> list[str]:
+    """The ids of all sessions, newest first."""
+    try:
+        names = os.listdir(sessions_folder())
+    except OSError:
+        return []
+    found = (name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl"))
+    return sorted(found, reverse=True)
+
+
+def find_session(start: str) -> str:
+    """The id of the session whose id begins with `start`. Raises `NotFound`."""
+    found = [session for session in session_ids() if session.startswith(start)]
+    if len(found) != 1:
+        many = f"{len(found)} sessions begin" if found else "no session begins"
+        raise NotFound(f"{many} with '{start}'", "see them: tacit sessions")
+    return found[0]
+
+
+def latest_session(project: str) -> str:
+    """The id of the last session in `project` where something was said. Raises `NotFound`."""
+    for session in session_ids():
+        lines = read_lines(session_path(session))
+        if next(lines, ({}, 0))[0].get("project") == project and any(
+            line.get("type") == "message" for line, _ in lines
+        ):
+            return session
+    raise NotFound(f"there is no earlier session in {project}", "start one: tacit chat")
+
+
+def new_session_id() -> str:
+    """An id that sorts by time."""
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(4)
+
+
+def read_lines(path: str, *unwanted: str) -> Iterator[tuple[dict[str, Any], int]]:
+    """Each whole line of a session's file, and where it ends; `unwanted` types are not decoded."""
+    marks = [f'"type":"{kind}"'.encode() for kind in unwanted]
+    end = 0
+    with open(path, "rb") as file:
+        for text in file:
+            end += len(text)
+            if not text.endswith(b"\n") or any(mark in text[:200] for mark in marks):
+                continue
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict):
+                yield line, end
+
+
+def read_whole(path: str) -> tuple[list[dict[str, Any]], int]:
+    """The lines up to and with the last one for resuming, and where that one ends."""
+    found = list(read_lines(path))
+    while found and found[-1][0].get("type") not in (*RESUME_LINES, "session"):
+        found.pop()
+    return [line for line, _ in found], found[-1][1] if found else 0
+
+
+def drop_cut_off(path: str) -> None:
+    """Take away what a kill left at the end. Only for whoever holds the session."""
+    _, end = read_whole(path)
+    if end < os.path.getsize(path):
+        os.truncate(path, end)
 
 
 class SessionWriter:
