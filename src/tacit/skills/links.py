@@ -13,10 +13,9 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from tacit.base import paths
-from tacit.base.atomic_files import locked, write_atomic
+from tacit.base.atomic_files import locked, missing_folders, write_atomic
 from tacit.base.errors import Unwritable
 from tacit.skills.library import Entry, Library
-from tacit.traces.connector import missing_folders
 from tacit.traces.host_folders import SHARED_FOLDERS, host_folders
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import missing_folders, write_atomic
 from tacit.base.errors import BadConfig, NotFound, Refused, TacitError, Unwritable
 from tacit.traces import values
 from tacit.traces.host import Host
@@ -116,15 +116,6 @@ def drop_backup(path: str, text: str | None) -> bool:
         return True
     _unlink(backup)
     return False
-
-
-def missing_folders(folder: str) -> tuple[str, ...]:
-    """What has to be made so that `folder` exists, outermost first."""
-    found = []
-    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
-        found.append(folder)
-        folder = os.path.dirname(folder)
-    return tuple(reversed(found))
 
 
 def _unlink(path: str) -> None:

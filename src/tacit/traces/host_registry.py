@@ -85,14 +85,18 @@ def recognise(path: str) -> list[Source]:
 
 def folders_of_hosts() -> tuple[list[HostFolders], list[str]]:
     """The folders of every tested host, and the files and folders that decide which there are."""
+    return _folders_of_hosts(tuple(map(str, sys.path)))
+
+
+@cache
+def _folders_of_hosts(where: tuple[str, ...]) -> tuple[list[HostFolders], list[str]]:
+    """The same, where packages are looked for in the folders `where`."""
     found = list(each())
     modules = [sys.modules[type(host).__module__] for host in found]
-    decide = [__file__, *hosts.__path__, *filter(_holds_packages, sys.path)]
+    decide = [__file__, *hosts.__path__, *filter(_holds_packages, where)]
     decide += [file for module in modules if (file := getattr(module, "__file__", None))]
-    folders = [
-        host.folders() for host in found if host.tested and (host.skills.user or host.secrets)
-    ]
-    return folders, list(dict.fromkeys(decide))
+    known = [host for host in found if host.tested and (host.skills.user or host.secrets)]
+    return [host.folders() for host in known], list(dict.fromkeys(decide))
 
 
 def _holds_packages(folder: str) -> bool:

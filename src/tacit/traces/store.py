@@ -23,8 +23,8 @@ from tacit.traces import redaction, session_rows
 from tacit.traces.assembler import Reading
 from tacit.traces.host import Host, Source
 from tacit.traces.hosts.tacit import session_path
-from tacit.traces.redaction import Redact
-from tacit.traces.session_rows import SessionRows, Written, name_of, sum_counts, turn_of
+from tacit.traces.redaction import Redact, sum_counts
+from tacit.traces.session_rows import SessionRows, Written, turn_of
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
 
 
@@ -42,7 +42,7 @@ class Stored(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        return f"{self.head.host}:{self.head.session}"
+        return self.head.id
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ class Store:
         if self._shelf.is_forgotten(reading.head):
             for _ in turns:  # to the end: then the bookmark is known
                 pass
-            return self._shelf.marked(reading, None, Written("forgotten", name_of(reading.head)))
+            return self._shelf.marked(reading, None, Written("forgotten", reading.head.id))
         session, new = self._shelf.session(reading.head)
         before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
         self._connection.execute("SAVEPOINT before")
@@ -262,7 +262,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        path = self._connection.execute("PRAGMA database_list").fetchone()[2]
+        path = database.path_of(self._connection)
         with database.explain_errors(path), database.transaction(self._connection):
             yield
 
@@ -279,7 +279,7 @@ class Store:
             row["calls"],
             row["failures"],
             tuple(dict.fromkeys(name for skills, _ in of_turns for name in skills)),
-            sum_counts(taken for _, taken in of_turns),
+            sum_counts(*(taken for _, taken in of_turns)),
         )
 
 
@@ -404,7 +404,7 @@ def _delete_own_file(session: str) -> None:
 def _scrub(store: Store) -> bool:
     """Leave no byte of what was deleted; whether the log could not be emptied yet."""
     connection = store.connection
-    path = connection.execute("PRAGMA database_list").fetchone()[2]
+    path = database.path_of(connection)
     with database.explain_errors(path):
         connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
         connection.execute("VACUUM")
@@ -418,5 +418,5 @@ def _scrub(store: Store) -> bool:
 
 def _bytes_used(store: Store) -> int:
     """Bytes that the database takes, its log included."""
-    path = store.connection.execute("PRAGMA database_list").fetchone()[2]
+    path = database.path_of(store.connection)
     return sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))

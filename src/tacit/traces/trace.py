@@ -171,6 +171,11 @@ class Head(msgspec.Struct, frozen=True):
     skipped: dict[str, int] = {}
     """What was passed over, by reason (see `REASONS`)."""
 
+    @property
+    def id(self) -> str:
+        """What names the session in the store and in commands."""
+        return f"{self.host}:{self.session}"
+
 
 class Trace(msgspec.Struct, frozen=True):
     """One whole session."""
@@ -181,7 +186,7 @@ class Trace(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         """Host and session, which name a session everywhere."""
-        return f"{self.head.host}:{self.head.session}"
+        return self.head.id
 
     @property
     def host(self) -> str:
