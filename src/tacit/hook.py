@@ -79,8 +79,8 @@ def head(arguments: list[str], size: int) -> bytes:
         cwd = ""
     # By their variables agents mark the programs that they run. No value but of a session's id.
     signs = " ".join(
-        f"{name}={value[:100] if name.endswith('_SESSION_ID') else ''}"
-        for name, value in os.environ.items()
+        f"{name}={os.environ[name][:100]}" if name.endswith("_SESSION_ID") else f"{name}="
+        for name in os.environ
     )
     lines = [
         "tacit-event 1",
