@@ -1,15 +1,19 @@
 """The eight real agents as data: where each comes from, and how it runs headless on loopback.
 
 `host_programs.py` fetches and runs one. Every value here was found by running the version that is
-named. In commands, files and variables, `${url}` is the model server, `${home}` the agent's home,
-`${project}` the folder it works in, `${prompt}` what the user says.
+named; what Tacit itself knows of an agent stands in its host. In commands, files and variables,
+`${url}` is the model server, `${home}` the agent's home, `${project}` the folder it works in,
+`${prompt}` what the user says.
 """
 
 from typing import Any, Literal
 
 import msgspec
 
+from tacit.base.paths import SHARED_SKILLS
 from tacit.testing.script import ToolUse
+from tacit.traces.connection import find_connector
+from tacit.traces.host import Host
 
 _OPENAI = "${url}/v1"
 
@@ -26,15 +30,14 @@ class ToolShape(msgspec.Struct, frozen=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent. Paths are relative to its home, skill folders in the project to the project."""
+    """One agent. Paths are relative to its home."""
 
     name: str
-    title: str
+    """What `tacit connect` knows it by."""
     registry: Literal["npm", "pypi"]
     package: str
     version: str
     """The version that all this was tried with, and that is installed unless told otherwise."""
-    program: str
     command: tuple[str, ...]
     resume: tuple[str, ...]
     """The command that goes on with the last session in the project."""
@@ -42,20 +45,34 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}
     transcripts: tuple[str, ...]
     """Patterns of the files in which it keeps its sessions."""
-    project_skills: str = ""
-    """The folder in a project in which it looks for skills; empty where it looks in none."""
-    home_skills: str = ".agents/skills"
     shell: ToolShape
     read: ToolShape
+
+    @property
+    def host(self) -> Host:
+        """All else that is known of it."""
+        return find_connector(self.name).host
+
+    @property
+    def title(self) -> str:
+        return self.host.title
+
+    @property
+    def program(self) -> str:
+        return self.host.programs[0]
+
+    @property
+    def home_skills(self) -> str:
+        """The folder in which it looks for the user's skills without being told of it."""
+        own = self.host.folders().user[0].path
+        return SHARED_SKILLS if self.host.skills.shared == "read" else own
 
 
 CLAUDE_CODE = Agent(
     name="claude-code",
-    title="Claude Code",
     registry="npm",
     package="@anthropic-ai/claude-code",
     version="2.1.325",
-    program="claude",
     command=(
         *("-p", "${prompt}", "--model", "claude-sonnet-4-5", "--allowedTools", "Bash Read"),
         *("--output-format", "json", "--max-turns", "30"),
@@ -73,19 +90,15 @@ CLAUDE_CODE = Agent(
         "DISABLE_AUTOUPDATER": "1",
     },
     transcripts=(".claude/projects/*/*.jsonl",),
-    project_skills=".claude/skills",
-    home_skills=".claude/skills",
     shell=ToolShape("Bash", "command", {"description": "Run a command"}),
     read=ToolShape("Read", "file_path"),
 )
 
 CODEX = Agent(
     name="codex",
-    title="Codex",
     registry="npm",
     package="@openai/codex",
     version="0.166.0",
-    program="codex",
     command=(
         *("exec", "--json", "--skip-git-repo-check"),
         *("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"),
@@ -120,7 +133,6 @@ plugin_discovery_prefetch = false
 """,
     },
     transcripts=(".codex/sessions/*/*/*/rollout-*.jsonl",),
-    project_skills=".agents/skills",
     shell=ToolShape("exec_command", "cmd"),
     # It has no tool for reading: it uses the shell, as its instructions tell it to.
     read=ToolShape("exec_command", "cmd"),
@@ -128,11 +140,9 @@ plugin_discovery_prefetch = false
 
 GEMINI_CLI = Agent(
     name="gemini-cli",
-    title="Gemini CLI",
     registry="npm",
     package="@google/gemini-cli",
     version="0.61.0",
-    program="gemini",
     command=(
         *("-p", "${prompt}", "-m", "gemini-2.5-flash", "--yolo", "--skip-trust"),
         *("-o", "stream-json"),
@@ -153,18 +163,15 @@ GEMINI_CLI = Agent(
 """,
     },
     transcripts=(".gemini/tmp/*/chats/session-*.jsonl",),
-    project_skills=".agents/skills",
     shell=ToolShape("run_shell_command", "command", {"description": "Run a command"}),
     read=ToolShape("read_file", "file_path"),
 )
 
 QWEN_CODE = Agent(
     name="qwen-code",
-    title="Qwen Code",
     registry="npm",
     package="@qwen-code/qwen-code",
     version="0.24.4",
-    program="qwen",
     command=(
         *("-p", "${prompt}", "--auth-type", "openai", "--approval-mode", "yolo"),
         *("-o", "stream-json", "--chat-recording"),
@@ -188,7 +195,6 @@ QWEN_CODE = Agent(
 """,
     },
     transcripts=(".qwen/projects/*/chats/*.jsonl",),
-    project_skills=".agents/skills",
     shell=ToolShape(
         "run_shell_command", "command", {"description": "Run a command", "is_background": False}
     ),
@@ -197,11 +203,9 @@ QWEN_CODE = Agent(
 
 COPILOT_CLI = Agent(
     name="copilot-cli",
-    title="Copilot CLI",
     registry="npm",
     package="@github/copilot",
     version="1.0.102",
-    program="copilot",
     command=(
         *("-p", "${prompt}", "--allow-all-tools", "--allow-all-paths"),
         *("--output-format", "json"),
@@ -218,18 +222,15 @@ COPILOT_CLI = Agent(
         "COPILOT_MODEL": "mock-model",
     },
     transcripts=(".copilot/session-state/*/events.jsonl",),
-    project_skills=".agents/skills",
     shell=ToolShape("bash", "command", {"description": "Run a command"}),
     read=ToolShape("view", "path"),
 )
 
 OPENCODE = Agent(
     name="opencode",
-    title="opencode",
     registry="npm",
     package="opencode-ai",
     version="1.18.33",
-    program="opencode",
     command=("run", "--format", "json", "--auto", "-m", "mock/mock-model", "${prompt}"),
     resume=(
         *("run", "--continue", "--format", "json", "--auto", "-m", "mock/mock-model"),
@@ -257,18 +258,15 @@ OPENCODE = Agent(
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
     },
     transcripts=(".local/share/opencode/opencode.db",),
-    project_skills=".agents/skills",
     shell=ToolShape("bash", "command", {"description": "Run a command"}),
     read=ToolShape("read", "filePath"),
 )
 
 PI = Agent(
     name="pi",
-    title="pi",
     registry="npm",
     package="@earendil-works/pi-coding-agent",
     version="0.87.1",
-    program="pi",
     # Without --approve it passes over a project's skills and extensions.
     command=(
         *("--approve", "-p", "--mode", "json", "--provider", "mock", "--model", "mock-model"),
@@ -294,18 +292,15 @@ PI = Agent(
 """,
     },
     transcripts=(".pi/agent/sessions/*/*.jsonl",),
-    project_skills=".agents/skills",
     shell=ToolShape("bash", "command"),
     read=ToolShape("read", "path"),
 )
 
 HERMES = Agent(
     name="hermes",
-    title="Hermes",
     registry="pypi",
     package="hermes-agent",
     version="0.19.0",
-    program="hermes",
     command=(
         *(
             "chat",
@@ -333,7 +328,6 @@ model:
 """,
     },
     transcripts=(".hermes/state.db",),
-    home_skills=".hermes/skills",
     shell=ToolShape("terminal", "command"),
     read=ToolShape("read_file", "path"),
 )

@@ -20,7 +20,6 @@ from host_checks import Verdict
 from host_programs import Installed, Place, environment
 from host_sessions import BIN, Conversation, converse, data_of, furnish, tacit
 from tacit.testing import ModelServer, Request, Rules, ToolUse, Turns, marked, toolless
-from tacit.traces.connection import find_connector
 
 MARKER = "MOVE-THE-HERD"
 PROMPT = (
@@ -72,7 +71,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 def learn(agent: Agent, installed: Installed, base: Path, timeout: float) -> Learned:
     """Have a real agent hold the sessions, in a home of its own."""
     home = base / agent.name / "learning"
-    host = find_connector(agent.name).agent.host
+    host = agent.host.name
     # None twice: some agents end a session that goes round in circles.
     many = [agent.shell.use(f"sh tally.sh {when}") for when in WHENS]
     failing = [agent.shell.use("sh tally.sh"), *many]

@@ -122,7 +122,7 @@ class TacitFailed(TacitError):
 
 def hold(agent: Agent, installed: Installed, base: Path, timeout: float) -> Session:
     """Alone, connected, with a skill, disconnected; one program at a time."""
-    host = find_connector(agent.name).agent.host
+    host = agent.host.name
     alone_home, home = base / agent.name / "alone", base / agent.name / "joined"
     with _serve(agent, alone_home) as quiet, _serve(agent, home) as server:
         paths = (*installed.path, BIN)
@@ -277,9 +277,9 @@ def _left(agent: Agent, place: Place) -> list[str]:
 
 def _file(agent: Agent, place: Place) -> Path:
     """The file that connecting edits: the connector's, in the home of the agent."""
-    connector = find_connector(agent.name).agent
-    name = os.path.relpath(find_connector(agent.name).file(), connector.folder())
-    return place.home / connector.home / name
+    home = agent.host.settings_home or agent.host.home
+    file = find_connector(agent.name).file()
+    return place.home / home.path / os.path.relpath(file, home.resolve())
 
 
 def data_of(place: Place) -> Path:

@@ -23,6 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 MEMORY = {
     "tacit.changes.stage": {"_mask": None},
+    "tacit.traces.host_folders": {"_read": {}},
     "tacit.traces.tool_calls": {"_seen": {}},
     "tacit.work.engine": {"_active": set()},
     "tacit.work.reactions": {"_chats": set(), "_next_ask": 0.0, "_stays": False},

@@ -14,19 +14,12 @@ KEEP = 1 << 20
 """Bytes of a payload that are kept. The fields that count come first, so the rest can go."""
 READING = 1.0
 """Seconds to wait for more of a payload; three times as long for all of it."""
+SIGNS = 1 << 15
+"""Characters for the names of variables."""
 STARTING = 30.0
 """Seconds for which a mark says that somebody else is starting the worker."""
 NICE = 10
 """How far the worker stands back for the agent, which the user is waiting for."""
-
-# Variables by which agents mark the programs that they run: who called, and often which session.
-SIGNS = (
-    "CLAUDE_CODE_SESSION_ID",
-    "GEMINI_SESSION_ID",
-    "QWEN_CODE_SESSION_ID",
-    "COPILOT_CLI",
-    "CODEX_MANAGED_BY_NPM",
-)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -84,7 +77,11 @@ def head(arguments: list[str], size: int) -> bytes:
         cwd = os.getcwd()
     except OSError:  # the folder is gone
         cwd = ""
-    signs = " ".join(f"{name}={os.environ[name][:100]}" for name in SIGNS if name in os.environ)
+    # By their variables agents mark the programs that they run. No value but of a session's id.
+    signs = " ".join(
+        f"{name}={os.environ[name][:100]}" if name.endswith("_SESSION_ID") else f"{name}="
+        for name in os.environ
+    )
     lines = [
         "tacit-event 1",
         f"host {host[:100]}",
@@ -93,7 +90,7 @@ def head(arguments: list[str], size: int) -> bytes:
         f"time {time.time():.6f}",
         f"pid {os.getpid()}",
         f"size {size}",
-        f"signs {signs}",
+        f"signs {signs[:SIGNS]}",
     ]
     clean = (line.replace("\\", "\\\\").replace("\n", "\\n") for line in lines)
     return os.fsencode("\n".join(clean) + "\n\n")

@@ -113,13 +113,13 @@ def test_a_command_that_fails_is_recorded_as_failed(open_session, home) -> None:
         told = say(session, "go")
     assert of(agent_events.Return, told)[0].failed
     assert "[exit code 3]" in server.requests[1].tool_results[0].text
-    from tacit.agent.stored_session import session_file
     from tacit.traces.assembler import read_trace
     from tacit.traces.host import Source
-    from tacit.traces.hosts.tacit import host
+    from tacit.traces.host_registry import get
+    from tacit.traces.hosts.tacit import session_path
 
-    path = session_file(session.conversation.session)
-    (call,) = read_trace(host, Source("tacit", path)).calls
+    path = session_path(session.conversation.session)
+    (call,) = read_trace(get("tacit"), Source("tacit", path)).calls
     assert call.failed
 
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.agent import sandbox
-from tacit.agent.off_limits import CommandRules, guarded, hidden, is_secret_file
+from tacit.agent.off_limits import CommandRules, guarded, hidden, is_secret_file, is_secret_path
 from tacit.agent.sandbox import NoSandbox, Seatbelt, command_environment, run_sandboxed
 from tacit.base.errors import Refused
+from tacit.base.paths import is_inside
 
 
 @pytest.fixture
@@ -126,3 +127,42 @@ def test_sockets_are_read_only_on_linux() -> None:
 
     assert isinstance(_sockets(), list)
     assert sys.platform != "linux" or all(path.startswith("/") for path in _sockets())
+
+
+@pytest.mark.parametrize(
+    ("variable", "file"),
+    [
+        ("CODEX_HOME", "auth.json"),
+        ("CLAUDE_CONFIG_DIR", ".credentials.json"),
+        ("CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("COPILOT_HOME", "config.json"),
+        ("HERMES_HOME", ".env"),
+        ("PI_CODING_AGENT_DIR", "auth.json"),
+        ("XDG_DATA_HOME", "opencode/auth.json"),
+        ("XDG_CONFIG_HOME", "github-copilot/hosts.json"),
+    ],
+)
+def test_keys_of_an_agent_are_hidden_where_its_home_was_moved(
+    variable: str, file: str, home: Path, rules: CommandRules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable that moves an agent's home does not move its keys out of the mask."""
+    path = home / "elsewhere" / file
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    assert not any(is_inside(str(path), place) for place in hidden(rules))
+    monkeypatch.setenv(variable, str(home / "elsewhere"))
+    assert any(is_inside(str(path), place) for place in hidden(rules))
+    assert is_secret_path(str(path), str(home))
+
+
+def test_keys_of_every_agent_are_hidden_where_they_lie(home: Path, rules: CommandRules) -> None:
+    """The files that hold the agents' keys, by the agents' own records."""
+    for name in (
+        ".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json",
+        ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".copilot/config.json",
+        ".hermes/.env", ".pi/agent/auth.json", ".config/github-copilot",
+    ):  # fmt: skip
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).touch()
+        assert str(home / name) in hidden(rules), name
+        assert is_secret_path(str(home / name), str(home))

@@ -278,16 +278,16 @@ def test_without_approval_nothing_is_proposed(open_session, skills: Path) -> Non
 
 def test_earlier_sessions_are_found(open_session, project: Path) -> None:
     """A session that was taken in is found by its words; other projects' only when asked for."""
-    from tacit.agent.stored_session import session_file
     from tacit.traces.host import Source
-    from tacit.traces.hosts.tacit import host
+    from tacit.traces.host_registry import get
+    from tacit.traces.hosts.tacit import session_path
     from tacit.traces.store import Store
 
     with ModelServer(["The pelican build needs clang 19."]) as server:
         session = open_session(server)
         say(session, "how is pelican built?")
     store = Store.open()
-    store.take_in(host, Source("tacit", session_file(session.conversation.session)))
+    store.take_in(get("tacit"), Source("tacit", session_path(session.conversation.session)))
     store.close()
     use = ToolUse("search_sessions", {"query": "pelican clang"})
     returned, _ = run(open_session, use, ToolUse("search_sessions", {"query": "walrus"}))

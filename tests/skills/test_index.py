@@ -345,7 +345,7 @@ class TestDamage:
         later()
         load(str(root), cache)
         file = index.index_file(str(root), cache)
-        monkeypatch.setattr(index, "_MAGIC", b"tacit-index 1 cpython-399\n")
+        monkeypatch.setattr(index, "_HEAD", b"tacit-index 1 cpython-399\n")
         assert not index.is_sound(file)
         assert names(root, cache) == ["one", "three", "two"]
         assert index.is_sound(file)

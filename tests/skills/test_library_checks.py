@@ -25,10 +25,11 @@ def test_all_is_well(library: Library) -> None:
 
 
 def test_looking_changes_nothing(home: Path, user_skills: Path) -> None:
-    """No folder and no index is made by a check."""
+    """No folder of the user's and no index is made by a check, at most the hosts' own cache."""
     for check in LIBRARY_CHECKS:
         check()
-    assert sorted(p.name for p in home.iterdir()) == [".agents", "work"]
+    assert {p.name for p in home.iterdir()} - {".cache"} == {".agents", "work"}
+    assert not [path for path in home.glob(".cache/**/*") if path.suffix == ".idx"]
 
 
 def test_a_damaged_index(library: Library, user_skills: Path) -> None:

@@ -1,12 +1,10 @@
 """Finding the right skill."""
 
-import marshal
 import os
 import random
 import shutil
 import subprocess
 import sys
-from binascii import crc32
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
+from tacit.base.marshal_cache import stamp, write_cache
 from tacit.skills import search_index
 from tacit.skills.library import Library
 from tacit.skills.search_index import SearchIndex
@@ -235,7 +234,7 @@ class TestChanges:
             def killed(*_: object, **__: object) -> None:
                 raise KeyboardInterrupt
 
-            patch.setattr(search_index.index, "write_checked", killed)
+            patch.setattr(search_index, "write_cache", killed)
             with pytest.raises(KeyboardInterrupt):
                 names("git")
         assert names("zebras") == ["zebra-one"]
@@ -293,12 +292,9 @@ class TestDamage:
         swap(file, bytes([good[0] ^ 0x55]) + good[1:])
         manifest, files = search_index._read_manifest(str(search_folder() / "manifest"))  # type: ignore[misc]
         files = search_index._checksums(str(search_folder()), files) | {
-            file.name: (files[file.name][0], search_index.index.stamp(file.stat()))
+            file.name: (files[file.name][0], stamp(file.stat()))
         }
-        payload = marshal.dumps((manifest, files))
-        (search_folder() / "manifest").write_bytes(
-            search_index._MAGIC + crc32(payload).to_bytes(4, "big") + payload
-        )
+        write_cache(str(search_folder() / "manifest"), search_index._HEAD, (manifest, files))
         assert not index.is_sound()
         index.discard()
         assert names("merge conflict")[0] == "git-rebase"

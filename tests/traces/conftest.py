@@ -13,7 +13,7 @@ import trace_samples
 
 @pytest.fixture
 def agents(home: Path) -> Path:
-    """The user's home with what all eight agents left there."""
-    for folder, *_ in trace_samples.REAL.values():
-        shutil.copytree(trace_samples.FOLDER / folder / "home", home, dirs_exist_ok=True)
+    """The user's home with what all tested agents left there."""
+    for sample in trace_samples.REAL.values():
+        shutil.copytree(trace_samples.FOLDER / sample.folder / "home", home, dirs_exist_ok=True)
     return home

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tacit.base.errors import BadConfig, Refused, Usage
 from tacit.traces import connection
-from tacit.traces.connection import CONNECTORS, find_connector
+from tacit.traces.connection import connectors, find_connector
 from tacit.traces.connector import (
     BACKUP,
     Connector,
@@ -28,6 +28,7 @@ from tacit.traces.settings_json import parse_jsonc
 
 HOOK = Hook(("/opt/tacit/bin/tacit-hook",))
 MOVED = Hook(("/home/me/my venv/bin/python", "/home/me/my venv/bin/tacit-hook"))
+CONNECTORS = connectors()
 HOSTS = list(CONNECTORS)
 JSON_HOSTS = ["claude-code", "codex", "gemini", "qwen"]
 
@@ -108,7 +109,7 @@ def test_commands_name_program_host_and_event(connector: Connector) -> None:
     """Each call runs the program by its full path, and says who calls and why."""
     connect(connector, MOVED)
     for event, command in connector.calls().items():
-        assert shlex.split(command) == [*MOVED.words, connector.agent.host, event]
+        assert shlex.split(command) == [*MOVED.words, connector.host.name, event]
         assert is_ours(command)
 
 
@@ -139,9 +140,10 @@ def test_variables_that_move_an_agent_are_honoured(
     connector: Connector, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file follows the agent's own variable."""
-    if not connector.agent.variable:
+    moves = (connector.host.settings_home or connector.host.home).moves
+    if not moves:
         return
-    monkeypatch.setenv(connector.agent.variable, str(home / "elsewhere"))
+    monkeypatch.setenv(moves[0], str(home / "elsewhere"))
     assert connector.file().startswith(str(home / "elsewhere") + os.sep)
 
 
@@ -380,7 +382,7 @@ def test_trouble_with_a_command_is_named(tmp_path: Path) -> None:
 
 def test_unknown_agents_get_a_suggestion() -> None:
     """A wrong name is told with the nearest, and short names are understood."""
-    assert find_connector("claude").agent.host == "claude-code"
+    assert find_connector("claude").host.name == "claude-code"
     with pytest.raises(Usage) as caught:
         find_connector("codx")
     assert caught.value.hint == "did you mean codex?"

@@ -7,27 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trace_samples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit import hook
-from tacit.traces import hook_events
-from tacit.traces.hook_events import ANY_HOST, Event, calling_host
+from tacit.traces import hook_events, host_registry
+from tacit.traces.hook_events import ANY_HOST, Callers, Event
 
-PAYLOADS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "connect" / "payloads.jsonl").read_text().splitlines()
-]
-SESSIONS = {
-    "claude-code": ("b4a27079-b3f0-4aac-a79c-04d4f81b280f", ".claude/projects/-home-dev-demo/"),
-    "codex": ("01a1ddf2-64a3-74f1-92ab-0ebd1877ed24", ".codex/sessions/2026/11/15/rollout-"),
-    "gemini": ("5f585c4a-5fdd-464b-8d63-547f3f9967eb", ".gemini/tmp/demo/chats/session-"),
-    "qwen": ("6f6c9154-463b-48ac-998d-269ea877bea2", ".qwen/projects/-home-dev-demo/chats/"),
-    "copilot": ("891b20a2-8e73-42de-ac68-1cfa9dbad896", ".copilot/session-state/891b20a2"),
-    "hermes": ("20261115_064952_e1d894", ""),
-    "opencode": ("ses_e220bf150ffecaDkA5G8MGvsSE", ""),
-    "pi": ("01a1ddf2-d0b0-77d1-b9e6-8efee60932b5", ".pi/agent/sessions/--home-dev-demo--/2026"),
-}
+PLUGGED = [host.name for host in host_registry.each() if host.signs.variable]
+"""The agents that one plugin folder serves, and that are told apart by signs."""
 
 
 @pytest.fixture
@@ -36,8 +25,9 @@ def data(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TACIT_HOME", str(home / "tacit"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "run"))
     (home / "run").mkdir(mode=0o700)
-    for sign in hook.SIGNS:
-        monkeypatch.delenv(sign, raising=False)
+    for host in host_registry.each():
+        if host.signs.variable:
+            monkeypatch.delenv(host.signs.variable, raising=False)
     return home / "tacit" / "data"
 
 
@@ -56,34 +46,31 @@ def made(session: str, at: float, kind: Any = "turn-ended", **more: Any) -> Even
     return Event(session=session, time=at, kind=kind, **fields)
 
 
-@pytest.mark.parametrize("host", SESSIONS)
+@pytest.mark.parametrize("host", trace_samples.REAL)
 def test_real_payloads_are_understood(data: Path, host: str) -> None:
     """Of each agent's real payloads: session, transcript, folder, and what ended."""
-    for row in PAYLOADS:
-        if row["host"] == host:
-            spool(data, host, row["event"], sent(row))
+    sample = trace_samples.REAL[host]
+    for row in sample.hook_calls():
+        spool(data, host, row["event"], sent(row))
     found = hook_events.pending()
-    session, place = SESSIONS[host]
-    assert {event.session for event in found} == {session}
+    assert {event.session for event in found} == {sample.session}
     assert {event.host for event in found} == {host}
     assert {event.cwd for event in found} == {"/home/dev/demo"}
-    assert any(f"/home/dev/{place}" in event.transcript for event in found) == bool(place)
-    kinds = [event.kind for event in found if event.kind != "other"]
-    both = ["turn-ended", "session-ended"] * 2
-    assert kinds == (["turn-ended"] * 2 if host in ("qwen", "opencode") else both)
+    place = {f"/home/dev/{sample.file}"} if sample.file.endswith(".jsonl") else set()
+    assert {event.transcript for event in found if event.transcript} == place
+    assert tuple(event.kind for event in found if event.kind != "other") == sample.ended
 
 
-@pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "qwen", "copilot"])
+@pytest.mark.parametrize("host", PLUGGED)
 def test_the_plugin_tells_agents_apart(
     data: Path, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One hooks file serves five agents: which one called is seen from what it sent."""
-    for row in PAYLOADS:
-        if row["host"] == host:
-            with monkeypatch.context() as patch:
-                for name in set(row["env"]) & set(hook.SIGNS):
-                    patch.setenv(name, "1")
-                spool(data, ANY_HOST, row["event"], sent(row))
+    for row in trace_samples.REAL[host].hook_calls():
+        with monkeypatch.context() as patch:
+            for name in row["env"]:
+                patch.setenv(name, "1")
+            spool(data, ANY_HOST, row["event"], sent(row))
     assert {event.host for event in hook_events.pending()} == {host}
 
 
@@ -92,7 +79,7 @@ def test_a_session_seen_by_two_roads_counts_once(
 ) -> None:
     """Copilot runs its own hook and that of Claude Code: one session, and it is Copilot's."""
     monkeypatch.setenv("COPILOT_CLI", "1")
-    copilot = [row for row in PAYLOADS if row["host"] == "copilot"]
+    copilot = trace_samples.REAL["copilot"].hook_calls()
     for row in copilot:
         spool(data, "copilot", row["event"], sent(row))
         snake = {
@@ -292,11 +279,33 @@ def test_the_mark_of_a_start_is_taken_away(data: Path) -> None:
 
 def test_a_stated_host_is_believed() -> None:
     """Only hooks that others run too are looked at twice."""
-    assert (
-        calling_host("hermes", {"sessionId": "x"}, "/a/session-state/x/events.jsonl", {})
-        == "hermes"
-    )
-    assert (
-        calling_host("claude-code", {}, "/odd/place.jsonl", {"COPILOT_CLI": "1"}) == "claude-code"
-    )
-    assert calling_host("claude-code", {"session_id": "x"}, "", {}) == "claude-code"
+    asked = Callers().calling_host
+    copilots = "/a/session-state/x/events.jsonl"
+    assert asked("hermes", {"sessionId": "x"}, copilots, {}) == "hermes"
+    assert asked("nobody", {"sessionId": "x"}, copilots, {}) == "nobody"
+    assert asked("claude-code", {}, "/odd/place.jsonl", {"COPILOT_CLI": "1"}) == "claude-code"
+    assert asked("claude-code", {"session_id": "x"}, "", {}) == "claude-code"
+    both = {"CLAUDE_CODE_SESSION_ID": "y", "COPILOT_CLI": ""}
+    assert asked(ANY_HOST, {"session_id": "x"}, "", both) == "copilot"
+    assert asked(ANY_HOST, {"session_id": "y"}, "", both) == "claude-code"
+
+
+def test_no_value_of_a_variable_is_kept_but_of_a_session(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hook knows no agent: it writes the names of variables, and ids of sessions."""
+    monkeypatch.setenv("SOME_API_KEY", "hidden-value")
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "abc")
+    head = hook.head(["claude-code", "Stop"], 0)
+    assert b"hidden-value" not in head
+    assert b" SOME_API_KEY= " in head + b" "
+    assert b"CLAUDE_CODE_SESSION_ID=abc" in head
+
+
+def test_events_of_older_versions_are_read(data: Path) -> None:
+    """They held a few signs with their values, and nothing else of the environment."""
+    head = b"tacit-event 1\nhost plugin\nevent Stop\ncwd /x\ntime 5.0\npid 1\nsize 0\nsigns "
+    hook.deliver(hook.spools(str(data))[0], head + b"GEMINI_SESSION_ID=xyz\n\n")
+    hook.deliver(hook.spools(str(data))[0], head + b"COPILOT_CLI=1\n\n" + b'{"session_id": "s"}')
+    found = sorted((event.host, event.session) for event in hook_events.pending())
+    assert found == [("copilot", "s"), ("gemini", "xyz")]

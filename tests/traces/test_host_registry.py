@@ -1,5 +1,6 @@
 """Which hosts there are, and how another package adds one."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,11 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from tacit import hook
+from tacit.agent.off_limits import is_secret_path
 from tacit.base.errors import NotFound
+from tacit.skills.scopes import skill_roots
 from tacit.testing.host_contract import CHECKS, Expected, HostCase
-from tacit.traces import host_registry
+from tacit.traces import connection, hook_events, host_registry, hosts
 from tacit.traces.assembler import read_trace
+from tacit.traces.connector import Hook
+from tacit.work.host_links import linked_hosts
 
+BUILT_IN = (
+    "claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "pi", "hermes", "tacit",
+    "openhands", "swe-agent", "cursor", "sharegpt", "openai",
+)  # fmt: skip
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "host-package"
 
 
@@ -83,7 +93,7 @@ def test_a_package_that_is_broken_stops_nobody(
     with pytest.raises(NotFound, match="broken-host"):
         host_registry.get("broken")
     assert len(host_registry.problems()) == 1
-    assert {host.name for host in host_registry.each()} == set(host_registry.BUILT_IN)
+    assert [host.name for host in host_registry.each()] == list(BUILT_IN)
 
 
 def test_a_package_cannot_take_the_name_of_a_built_in_host(
@@ -111,9 +121,84 @@ def test_a_path_that_is_not_there_is_not_found(tmp_path: Path) -> None:
         host_registry.recognise(str(tmp_path / "none"))
 
 
-def test_every_built_in_name_is_its_hosts_name() -> None:
-    """The table of names agrees with the hosts."""
-    assert [host.name for host in host_registry.each()] == list(host_registry.BUILT_IN)
+def test_the_folder_of_hosts_is_the_list() -> None:
+    """Every module in hosts/ gives its hosts; the particular are asked before the general."""
+    assert [host.name for host in host_registry.each()] == list(BUILT_IN)
+    assert host_registry.names() == list(BUILT_IN)
+    modules = {type(host).__module__.rpartition(".")[2] for host in host_registry.each()}
+    files = {path.stem for path in Path(hosts.__path__[0]).glob("*.py")}
+    assert modules == files - {"__init__"}
+
+
+def test_a_host_of_another_package_brings_its_skills_and_keys(
+    example: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folders are read like all others, learned skills are linked there, keys are masked."""
+    (home / ".git").mkdir()
+    for folder in (home / "work/.example/skills", home / "moved/skills"):
+        folder.mkdir(parents=True)
+    monkeypatch.setenv("EXAMPLE_HOME", str(home / "moved"))
+    (home / "work/.git").mkdir()
+    found = [root.path for root in skill_roots(str(home / "work")) if root.host == "example"]
+    assert found == [str(home / "work/.example/skills"), str(home / "moved/skills")]
+    assert linked_hosts() == ["claude-code", "example"]
+    for file in (".example/token", "moved/token"):
+        assert is_secret_path(str(home / file), str(home))
+    assert not is_secret_path(str(home / ".example/other"), str(home))
+
+
+def test_a_host_of_another_package_can_be_connected(example: Path, home: Path) -> None:
+    """By its name and by what people call it; its file comes back to the byte."""
+    connector = connection.find_connector("ex")
+    assert connector is not None
+    assert connector.host.name == "example"
+    assert "example" in {status.host for status in connection.statuses()}
+    file = home / ".example" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{"mine": 1}')
+    (plan,) = connection.plan_connecting([connector], Hook(("/x/tacit-hook",)))
+    connection.connect(plan)
+    assert connector.calls() == {"AnswerDone": "/x/tacit-hook example AnswerDone"}
+    (plan,) = connection.plan_disconnecting([connector])
+    connection.disconnect(plan)
+    assert file.read_text() == '{"mine": 1}'
+
+
+def test_a_host_of_another_package_is_known_by_its_signs(
+    example: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the plugin's hook does not say who called, its variables and its transcripts do."""
+    monkeypatch.setenv("TACIT_HOME", str(home / "tacit"))
+    monkeypatch.setenv("EXAMPLE_CLI", "1")
+    monkeypatch.setenv("EXAMPLE_SESSION_ID", "e1")
+    hook.record(str(home / "tacit/data"), hook.head([hook_events.ANY_HOST, "answer-done"], 0), b"")
+    (event,) = hook_events.pending()
+    assert (event.host, event.session, event.kind) == ("example", "e1", "turn-ended")
+    asked = hook_events.Callers().calling_host
+    assert asked("plugin", {}, "/elsewhere/sessions/example-1.jsonl", {}) == "example"
+
+
+def test_the_list_follows_installed_packages(example: Path, home: Path) -> None:
+    """`tacit list` shows the skills of a host as long as its package is installed."""
+    folder = home / ".example/skills/greet"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: greet\ndescription: Says hello.\n---\n")
+    assert "greet" in listed(example)
+    assert "greet" in listed(example)
+    shutil.rmtree(next(example.glob("*.dist-info")))
+    assert "greet" not in listed(example)
+
+
+def listed(folder: Path) -> str:
+    """What `tacit list` prints where packages are found in `folder` too."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tacit", "list"],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
 def test_the_table_of_places_costs_nothing_to_import() -> None:

@@ -59,13 +59,17 @@ def test_a_folder_is_sorted_out_by_form(agents: Path) -> None:
     assert sorted(source.host for source in found) == sorted(trace_samples.REAL)
 
 
-def test_each_of_the_eight_has_skill_folders_and_hooks() -> None:
-    """Every agent names its skill folders, from the one table, and the events to hook."""
+def test_each_tested_agent_is_known_whole() -> None:
+    """Every agent names its skill folders, its keys, the events to hook, and how to connect it."""
     for name in trace_samples.REAL:
         host = host_registry.get(name)
         assert host.tested
-        assert host.place in host_folders.HOST_FOLDERS
         assert host.hooks.turn
+        assert host.connector()
+        (folders,) = [row for row in host_folders.host_folders() if row.host == name]
+        assert folders.user
+        assert folders.secrets
+        assert folders.row() == host.folders().row()
 
 
 def read(host: str, folder: Path, *records: Any, name: str = "s.jsonl") -> Trace:

@@ -2,19 +2,24 @@
 
 Beside the events of the trace stand the messages exactly as they went to the provider: resuming
 sends the same bytes again, and the provider's cache holds. Messages are only ever added; the one
-exception is a compaction, which starts over from a summary. Reading the file back line by line is
-`stored_session.py`'s.
+exception is a compaction, which starts over from a summary. The file and its lines are
+`traces/hosts/tacit.py`'s.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.agent import agent_events, stored_session
+from tacit.agent import agent_events
 from tacit.agent.activation import Active
 from tacit.agent.agent_events import AnswerCounts
-from tacit.agent.stored_session import dump, dump_part, load, load_part, session_file
 from tacit.agent.tool import Result
 from tacit.base.errors import NotFound
-from tacit.traces.hosts.tacit import SessionWriter
+from tacit.traces.hosts.tacit import (
+    SessionWriter,
+    drop_cut_off,
+    find_session,
+    new_session_id,
+    read_whole,
+)
 from tacit.traces.trace import Usage
 
 if TYPE_CHECKING:
@@ -52,7 +57,7 @@ class Conversation:
         known: "Iterable[str]" = (),
     ) -> "Conversation":
         """A conversation with a file of its own."""
-        session = stored_session.new_session_id()
+        session = new_session_id()
         writer = SessionWriter(session, project=project, model=model, branch=branch)
         made = cls(instructions, writer, session)
         made.known = set(known)
@@ -107,7 +112,7 @@ class Conversation:
         returned = ToolReturnPart(
             tool_name=part.tool_name, content=result.text, tool_call_id=part.tool_call_id
         )
-        note: dict[str, Any] = {"type": "return", "part": dump_part(returned)}
+        note: dict[str, Any] = {"type": "return", "part": _dump_part(returned)}
         with self._writer.together():
             self._writer.returned(
                 part.tool_call_id, result.text, failed=result.failed, error=error, seconds=seconds
@@ -174,7 +179,7 @@ class Conversation:
         """Begin anew with `messages`, which carry the summary."""
         with self._writer.together():
             self._writer.compacted(summary)
-            self._writer.note({"type": "compacted", "messages": [dump(m) for m in messages]})
+            self._writer.note({"type": "compacted", "messages": [_dump(m) for m in messages]})
         self.messages[:] = messages
 
     def is_unanswered(self) -> bool:
@@ -209,7 +214,7 @@ class Conversation:
 
     def _keep(self, message: "ModelMessage", more: dict[str, Any] | None = None) -> None:
         self.messages.append(message)
-        self._writer.note({"type": "message", "message": dump(message)} | (more or {}))
+        self._writer.note({"type": "message", "message": _dump(message)} | (more or {}))
 
     def _read_back(self, line: dict[str, Any]) -> None:
         kind = line["type"]
@@ -217,7 +222,7 @@ class Conversation:
             self.known.update(line["names"])
         elif kind == "message":
             self.flush_returns()
-            message = load(line["message"])
+            message = _load(line["message"])
             self.messages.append(message)
             self.known.update(line.get("known", ()))
             if message.kind == "request":
@@ -228,7 +233,7 @@ class Conversation:
                 ids = [p.tool_call_id for p in message.parts if p.part_kind == "tool-call"]
                 self._user_calls += sum(call_id.startswith(_CALL_ID) for call_id in ids)
         elif kind == "return":
-            self._returns.append(load_part(line["part"]))
+            self._returns.append(_load_part(line["part"]))
             if active := line.get("active"):
                 self.active[active["name"]] = Active(**active)
             self.counts.changed(line.get("changed", ""), line.get("at"))
@@ -236,7 +241,7 @@ class Conversation:
             self.counts.looked(skills=bool(line["skills"]), facts=bool(line["facts"]))
         elif kind == "compacted":
             self._returns.clear()
-            self.messages[:] = [load(message) for message in line["messages"]]
+            self.messages[:] = [_load(message) for message in line["messages"]]
 
 
 def resume(session: str) -> Conversation:
@@ -244,11 +249,10 @@ def resume(session: str) -> Conversation:
 
     `session` is the beginning of its id. Raises `NotFound`, and `Busy` while it is open elsewhere.
     """
-    path = session_file(session)
-    session = path.rpartition("/")[2].removesuffix(".jsonl")
+    session = find_session(session)
     writer = SessionWriter(session)
-    stored_session.drop_cut_off(path)
-    lines = stored_session.read_whole(path)
+    drop_cut_off(writer.path)
+    lines, _ = read_whole(writer.path)
     instructions = next((line["text"] for line in lines if line["type"] == "instructions"), None)
     if instructions is None:
         writer.close()
@@ -265,3 +269,29 @@ def _as_dict(part: "ToolCallPart") -> dict[str, Any]:
         return part.args_as_dict()
     except Exception:  # what the model wrote is no JSON
         return {"unreadable": str(part.args)}
+
+
+def _dump(message: "ModelMessage") -> Any:
+    """A message as plain data."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    return ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
+
+
+def _load(data: Any) -> "ModelMessage":
+    """A message from plain data."""
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    return ModelMessagesTypeAdapter.validate_python([data])[0]
+
+
+def _dump_part(part: Any) -> Any:
+    """A part of a request as plain data."""
+    from pydantic_ai.messages import ModelRequest
+
+    return _dump(ModelRequest(parts=[part]))["parts"][0]
+
+
+def _load_part(data: Any) -> Any:
+    """A part of a request from plain data."""
+    return _load({"kind": "request", "parts": [data]}).parts[0]

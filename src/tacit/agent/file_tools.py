@@ -22,7 +22,7 @@ from tacit.base.atomic_files import write_atomic
 from tacit.base.paths import is_inside
 from tacit.skills.catalogue import matches_glob
 from tacit.skills.fact import MEMORY_FOLDER
-from tacit.traces.host_folders import HOST_FOLDERS
+from tacit.traces.host_folders import host_folders
 
 _PASSED_OVER = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache"}
 _MOST_BYTES = 20_000_000
@@ -187,7 +187,7 @@ def writable(path: str, context: Context) -> str:
     if not context.options.show_secrets and is_secret_path(real, paths.user_home()):
         raise Failed(f"{path} may hold secrets and is masked")
     below = f"/{os.path.relpath(real, context.project).casefold()}/"
-    if any(f"/{folder}/" in below for place in HOST_FOLDERS for folder in place.project):
+    if any(f"/{folder}/" in below for place in host_folders() for folder in place.project):
         raise Failed(f"{path} lies in a skill folder; use manage_skill")
     if f"/{MEMORY_FOLDER}/" in below:
         raise Failed(f"{path} lies in the folder of facts; use remember")

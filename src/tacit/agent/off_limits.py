@@ -17,9 +17,10 @@ import msgspec
 from tacit.base import paths
 from tacit.base.paths import is_inside
 from tacit.skills.fact import MEMORY_FOLDER
-from tacit.traces.host_folders import HOST_FOLDERS
+from tacit.traces.host_folders import host_folders
 
-# Below a home: what neither a tool nor a command has any business reading.
+# Below a home: what neither a tool nor a command has any business reading; the agents' own files
+# of keys come on top.
 SECRET_PLACES = (
     ".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/hub", ".kube",
     ".docker", ".netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials",
@@ -27,9 +28,7 @@ SECRET_PLACES = (
     ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".thunderbird",
     ".cargo/credentials", ".cargo/credentials.toml", ".terraform.d",
     ".config/rclone", ".vault-token",
-    ".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json",
-    ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".copilot/config.json",
-    ".hermes/.env", ".pi/agent/auth.json", ".config/github-copilot", "Library/Keychains",
+    "Library/Keychains",
     "Library/Cookies", "Library/Application Support/Google", ".bash_history", ".zsh_history",
     ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
 )  # fmt: skip
@@ -59,14 +58,25 @@ def is_secret_file(name: str) -> bool:
 def is_secret_path(path: str, home: str) -> bool:
     """Whether `path` is such a file, or lies in a folder of secrets; links are followed."""
     real = os.path.realpath(path)
-    if any(is_inside(real, place) for place in _places(home)):
+    if any(is_inside(real, place) for place in _real_secrets(home, _moved())):
         return True
     return is_secret_file(real) or is_secret_file(path)
 
 
+def _secrets_of(home: str) -> tuple[str, ...]:
+    """What is secret for the user whose home is `home`, also where a variable moved it."""
+    own = [path for host in host_folders() for path in host.secret_files(home)]
+    return (*(os.path.join(home, place) for place in SECRET_PLACES), *own)
+
+
+def _moved() -> tuple[str, ...]:
+    """What the variables say that `_secrets_of` hangs on."""
+    return tuple(file.moved() for host in host_folders() for file in host.secrets)
+
+
 @lru_cache(maxsize=16)
-def _places(home: str) -> tuple[str, ...]:
-    return tuple(os.path.realpath(os.path.join(home, place)) for place in SECRET_PLACES)
+def _real_secrets(home: str, moved: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(os.path.realpath(place) for place in _secrets_of(home))
 
 
 # What would run outside later if it were written inside.
@@ -110,7 +120,7 @@ def guarded(rules: CommandRules) -> list[str]:
     names = [f".git/{name}" for name in _GIT] + list(_OTHERS)
     wanted = [os.path.join(rules.project, name) for name in names]
     for base in dict.fromkeys((rules.project, *rules.below)):
-        wanted += [os.path.join(base, folder) for place in HOST_FOLDERS for folder in place.project]
+        wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
     real = dict.fromkeys(os.path.realpath(path) for path in wanted)
     open_to = {os.path.realpath(path) for path in rules.writable}
     return [path for path in real if is_inside(path, rules.project) and path not in open_to]
@@ -135,7 +145,7 @@ def pinned(path: str, project: str) -> list[str]:
 def hidden(rules: CommandRules) -> list[str]:
     """Paths that a command must not see, by their real place; only what exists."""
     own = paths.folders()
-    wanted = [os.path.join(home, place) for home in _homes() for place in SECRET_PLACES]
+    wanted = [path for home in _homes() for path in _secrets_of(home)]
     wanted += [own.data, own.config, own.cache, *_SYSTEM, *_sockets(), *rules.hide]
     if not rules.show_secrets:
         wanted += _secrets_in(rules.project)

@@ -101,3 +101,12 @@ def locked(path: str, *, seconds: float = 30.0, what: str = "") -> Iterator[None
         yield
     finally:
         lock.release()
+
+
+def missing_folders(folder: str) -> tuple[str, ...]:
+    """What has to be made so that `folder` exists, outermost first."""
+    found = []
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return tuple(reversed(found))

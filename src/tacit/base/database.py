@@ -75,7 +75,7 @@ def migrate(connection: sqlite3.Connection, layer: str, steps: Sequence[str]) ->
     applies a step, the other waits and then finds it done. A step may hold several statements,
     but no BEGIN or COMMIT. Raises `Newer` when the database knows more steps than are given.
     """
-    with explain_errors(_path_of(connection)):
+    with explain_errors(path_of(connection)):
         if _applied(connection, layer, missing_table=True) == len(steps):
             return  # the usual case: no write lock is taken
         while True:
@@ -84,7 +84,7 @@ def migrate(connection: sqlite3.Connection, layer: str, steps: Sequence[str]) ->
                 done = _applied(connection, layer)
                 if done > len(steps):
                     raise Newer(
-                        f"{_path_of(connection)} was written by a newer tacit: its {layer} tables"
+                        f"{path_of(connection)} was written by a newer tacit: its {layer} tables"
                         f" are at step {done}, this tacit knows {len(steps)}",
                         "upgrade: pip install --upgrade tacit",
                     )
@@ -200,5 +200,5 @@ def _statements(step: str) -> Iterator[str]:
         raise ValueError(f"a migration step ends in the middle of a statement: {statement[-80:]}")
 
 
-def _path_of(connection: sqlite3.Connection) -> str:
+def path_of(connection: sqlite3.Connection) -> str:
     return connection.execute("PRAGMA database_list").fetchone()[2] or "the database in memory"

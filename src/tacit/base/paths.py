@@ -10,6 +10,9 @@ import sys
 # A folder that holds one of these is the root of a project.
 PROJECT_MARKS = (".git", ".hg", ".jj", ".tacit")
 
+SHARED_SKILLS = ".agents/skills"
+"""The skill folder that most agents share: in a project, and in the user's home."""
+
 # The variables that are not settings of a section.
 RESERVED = ("TACIT_HOME", "TACIT_DATABASE_URL", "TACIT_WORKER", "TACIT_DEBUG")
 

@@ -10,12 +10,11 @@ from tacit.base import paths
 from tacit.skills.fact import MEMORY_FOLDER
 from tacit.skills.library import scheduled_folder
 from tacit.skills.skill import Origin, Skill
-from tacit.traces.host_folders import SHARED_FOLDERS
 
 PlaceScope = Literal["project", "user", "extra", "bundled", "scheduled"]
 PlaceKind = Literal["skills", "facts"]
 
-SHARED = SHARED_FOLDERS.project[0]
+SHARED = paths.SHARED_SKILLS
 """Where skills lie in a project and in a home, for every agent."""
 _FOLDERS: dict[PlaceKind, str] = {"skills": SHARED, "facts": MEMORY_FOLDER}
 

@@ -22,7 +22,7 @@ from tacit.changes.place import Place
 from tacit.skills.skill_file import MAX_SKILL_READ, SKILL_FILE_NAMES, skill_digest
 from tacit.traces.skill_uses import By, Use
 from tacit.traces.tool_calls import skills_loaded
-from tacit.traces.trace import REFUSED, Activation, Kind, ToolCall, Trace, Turn
+from tacit.traces.trace import OWN_HOST, REFUSED, Activation, Kind, ToolCall, Trace, Turn
 
 
 class SkillVersions:
@@ -265,7 +265,7 @@ class _Walk:
         self._last = found.name
 
     def _digest(self, name: str, at: datetime | None, call: ToolCall | None) -> str:
-        if call is not None and self._trace.host == "tacit" and call.kind == "skill":
+        if call is not None and self._trace.host == OWN_HOST and call.kind == "skill":
             if said := _LOADED_VERSION.search(call.result[-200:]):
                 return said.group(1)
             before = self._active.get(name)  # "active already and has not changed"

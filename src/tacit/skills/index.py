@@ -3,13 +3,9 @@
 One file a root in the cache folder, written whole and swapped in, so any number of processes may
 read and write it. It is only ever a shortcut; reading the skills themselves is
 `index_builder.py`'s. A warm load costs a stat a skill and a stat a category, and `tacit list`
-waits for it, so nothing heavy is imported: plain values in Python's marshal format, behind a
-checksum and the interpreter's version. A file that fails either is built again. The values stand
-in columns, and those that a list of skills does not need stay packed until somebody asks for whole
-rows.
-
-Time stamps do not show an edit within the same tick of the clock as our look. So a file that
-changed less than two seconds before we looked is read again the next time.
+waits for it, so nothing heavy is imported and the file is a `marshal_cache`. The values stand in
+columns, and those that a list of skills does not need stay packed until somebody asks for whole
+rows. A file that changed less than two seconds before we looked is read again the next time.
 """
 
 import marshal
@@ -18,11 +14,10 @@ import sys
 import time
 from binascii import crc32
 
+from tacit.base.marshal_cache import TAG, Stamp, read_cache, stamp, write_cache
+
 FORMAT = 2
-_TAG = sys.implementation.cache_tag
-_MAGIC = f"tacit-index {FORMAT} {_TAG}\n".encode()
-_RACY_NS = 2_000_000_000
-_NEVER = (0, 0, 0, 0)
+_HEAD = f"tacit-index {FORMAT} {TAG}\n".encode()
 
 # The fields of a row.
 FOLDER, FILE, NAME, DESCRIPTION, SOURCE, FLAGS, PATHS, REAL = range(8)
@@ -36,7 +31,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-Stamp = tuple[int, int, int, int]
 Row = tuple["Any", ...]
 
 
@@ -163,7 +157,7 @@ def load(root: str, cache: str) -> Snapshot:
 def index_file(root: str, cache: str) -> str:
     """The index file of `root`. Two roots that share a name by chance only rebuild each other's."""
     data = os.fsencode(root)
-    return os.path.join(cache, "index", f"{crc32(data):08x}{crc32(data[::-1]):08x}.{_TAG}.idx")
+    return os.path.join(cache, "index", f"{crc32(data):08x}{crc32(data[::-1]):08x}.{TAG}.idx")
 
 
 def save(snapshot: Snapshot, path: str) -> None:
@@ -175,7 +169,7 @@ def save(snapshot: Snapshot, path: str) -> None:
         snapshot.broken,
     )  # fmt: skip
     try:
-        write_checked(path, _MAGIC, content)
+        write_cache(path, _HEAD, content)
     except Unwritable:
         return
 
@@ -185,52 +179,16 @@ def is_sound(path: str) -> bool:
     return _read(path, None) is not None
 
 
-def stamp(status: os.stat_result) -> Stamp:
-    """What must be the same for a file to count as unchanged."""
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-
-
-def trusted_stamp(status: os.stat_result, started_ns: int) -> Stamp:
-    """The stamp to remember: none that matches, if the file changed just before we looked."""
-    if max(status.st_mtime_ns, status.st_ctime_ns) > started_ns - _RACY_NS:
-        return _NEVER
-    return stamp(status)
-
-
 def now() -> int:
     return time.time_ns()
 
 
-def write_checked(path: str, magic: bytes, value: "Any") -> None:
-    """Write plain values behind `magic` and a checksum. Raises `Unwritable`."""
-    from tacit.base.atomic_files import write_atomic
-
-    payload = marshal.dumps(value)
-    write_atomic(path, magic + crc32(payload).to_bytes(4, "big") + payload, durable=False)
-
-
-def read_checked(path: str, magic: bytes) -> "Any":
-    """What `write_checked` wrote there; None where there is nothing, or anything else."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
-    start = len(magic) + 4
-    payload = memoryview(data)[start:]
-    checksum = crc32(payload).to_bytes(4, "big")
-    if not data.startswith(magic) or checksum != data[len(magic) : start]:
-        return None
-    try:
-        # The checksum held, so these are bytes that this program wrote for this interpreter.
-        return marshal.loads(payload)  # noqa: S302
-    except (ValueError, TypeError, EOFError):
-        return None
-
-
 def _read(path: str, root: str | None) -> Snapshot | None:
+    known = read_cache(path, _HEAD)
+    if known is None:
+        return None
     try:
-        of, columns, *others = read_checked(path, _MAGIC)
+        of, columns, *others = known
         return Snapshot(of, Columns(columns), *others) if root in (None, of) else None
     except (ValueError, TypeError):
         return None

@@ -9,6 +9,7 @@ so a loop ends and a second way to the same skill is noticed.
 import os
 import re
 
+from tacit.base import marshal_cache
 from tacit.base.display import one_line
 from tacit.base.paths import is_inside
 from tacit.skills import index
@@ -135,7 +136,7 @@ def build(root: str, known: Snapshot | None = None) -> Snapshot:
             status = os.stat(os.path.join(root, folder))
         except OSError:
             continue
-        categories.append((folder, index.trusted_stamp(status, started_ns)))
+        categories.append((folder, marshal_cache.trusted_stamp(status, started_ns)))
     return Snapshot(root, rows, categories, found.repeated, found.broken)
 
 
@@ -174,7 +175,7 @@ def read_row(root: str, folder: str, file: str, real: str, started_ns: int) -> "
     stamp = (0, 0, 0, 0)
     digest = ""
     try:
-        stamp = index.trusted_stamp(os.stat(path), started_ns)
+        stamp = marshal_cache.trusted_stamp(os.stat(path), started_ns)
         data, size = read_skill_bytes(path)
         digest = skill_digest(data)
         skill = parse_skill(data, name, file=file, size=size)
@@ -207,4 +208,4 @@ def _still_holds(root: str, row: "index.Row", file: str, real: str) -> bool:
         status = os.stat(os.path.join(root, row[index.FOLDER], file))
     except OSError:
         return False
-    return bool(index.stamp(status) == row[index.STAMP])
+    return bool(marshal_cache.stamp(status) == row[index.STAMP])

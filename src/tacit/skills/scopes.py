@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from tacit.base import paths, trust
 from tacit.skills.index import FOLDER, REAL, Row, Snapshot
-from tacit.traces.host_folders import HOST_FOLDERS, SHARED_FOLDERS
+from tacit.traces.host_folders import SHARED_FOLDERS, host_folders
 
 TYPE_CHECKING = False
 
@@ -48,7 +48,7 @@ def skill_roots(cwd: str, *, hosts: bool = True, extra: tuple[str, ...] = ()) ->
     the folders of the other agents.
     """
     home = paths.user_home()
-    places = HOST_FOLDERS if hosts else (SHARED_FOLDERS,)
+    places = host_folders() if hosts else (SHARED_FOLDERS,)
     found: list[Root] = []
     project = paths.project_root(cwd)
     if not paths.is_home(project):

@@ -27,6 +27,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from tacit.base.atomic_files import locked
 from tacit.base.errors import Busy, TacitError
+from tacit.base.marshal_cache import Stamp, read_cache, stamp, write_cache
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.skill_file import parse_skill, read_skill_bytes
@@ -125,11 +126,11 @@ FORMAT = 2
 _HEAP = 64_000_000
 _INSIDE = re.compile(r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json")
 _UNSEEN = (-1, -1, -1, -1)
-_MAGIC = f"tacit-search {FORMAT} {version('tantivy')}\n".encode()
+_HEAD = f"tacit-search {FORMAT} {version('tantivy')}\n".encode()
 
 Manifest = dict[str, dict[str, str]]
 """Root -> skill folder below it -> digest of the SKILL.md that was indexed."""
-Checksums = dict[str, tuple[int, index.Stamp]]
+Checksums = dict[str, tuple[int, Stamp]]
 """Name of a file of the index -> checksum of its bytes, and its stamp when that was taken."""
 Progress = Callable[[int, int], None]
 """Called now and then with how many of how many are done."""
@@ -278,7 +279,7 @@ class SearchIndex:
         self.manifest = manifest
         if os.path.isdir(self.folder):
             self._files = _checksums(self.folder, self._files)
-            index.write_checked(self._manifest_file, _MAGIC, (manifest, self._files))
+            write_cache(self._manifest_file, _HEAD, (manifest, self._files))
 
     def _in_memory(self, snapshots: list[Snapshot], progress: Progress | None) -> None:
         self._tantivy, self.manifest, self._files = _open(None), {}, {}
@@ -351,12 +352,12 @@ def _checksums(folder: str, known: Checksums) -> Checksums:
     for name in os.listdir(folder):
         if _INSIDE.fullmatch(name):
             path = os.path.join(folder, name)
-            stamp = index.stamp(os.stat(path))
-            if name in known and known[name][1] == stamp:
+            now = stamp(os.stat(path))
+            if name in known and known[name][1] == now:
                 found[name] = known[name]
                 continue
             with open(path, "rb") as file:
-                found[name] = (crc32(file.read()), stamp)
+                found[name] = (crc32(file.read()), now)
     return found
 
 
@@ -368,5 +369,5 @@ def _are_whole(folder: str, known: Checksums) -> bool:
 
 
 def _read_manifest(path: str) -> tuple[Manifest, Checksums] | None:
-    read: tuple[Manifest, Checksums] | None = index.read_checked(path, _MAGIC)
-    return read
+    known = read_cache(path, _HEAD)
+    return (known[0], known[1]) if isinstance(known, tuple) and len(known) == 2 else None

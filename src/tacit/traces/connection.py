@@ -22,17 +22,18 @@ import msgspec
 from tacit.base import paths
 from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import TacitError, Usage
-from tacit.traces import hook_events
+from tacit.traces import hook_events, host_registry
 from tacit.traces.connector import (
-    Agent,
     Connector,
     FileChange,
     Hook,
     drop_backup,
+    is_installed,
+    program_of,
     trouble_with,
     write_change,
 )
-from tacit.traces.hosts import claude_code, codex, copilot, gemini, hermes, opencode, pi, qwen
+from tacit.traces.host import Host
 from tacit.traces.settings_json import Splice, apply_splices, inverse_splices
 
 
@@ -121,7 +122,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def host(self) -> str:
-        return self.connector.agent.host
+        return self.connector.host.name
 
 
 def plan_connecting(connectors: Iterable[Connector], hook: Hook) -> list[Plan]:
@@ -142,7 +143,7 @@ def plan_disconnecting(connectors: Iterable[Connector]) -> list[Plan]:
     for connector in connectors:
         try:
             change = connector.disconnecting()
-            record = known.get(connector.agent.host)
+            record = known.get(connector.host.name)
             if change is not None and record is not None and record.path == change.path:
                 change = _restoring_bytes(change, record)
             plans.append(Plan(connector, change))
@@ -152,7 +153,7 @@ def plan_disconnecting(connectors: Iterable[Connector]) -> list[Plan]:
 
 
 def connect(plan: Plan) -> None:
-    """Write what the plan says, and remember it. Doing it twice is refused, not repeated."""
+    """Write what the plan says, and remember it. Raises `Refused` if the file changed since."""
     assert plan.change is not None
     with _locked():
         folders = write_change(plan.change)
@@ -190,33 +191,21 @@ def _locked() -> AbstractContextManager[None]:
     )
 
 
-CONNECTORS: dict[str, Connector] = {
-    connector.agent.host: connector
-    for connector in (
-        claude_code.CONNECTOR,
-        codex.CONNECTOR,
-        gemini.CONNECTOR,
-        qwen.CONNECTOR,
-        copilot.CONNECTOR,
-        opencode.CONNECTOR,
-        pi.CONNECTOR,
-        hermes.CONNECTOR,
-    )
-}
-_ALIASES = {
-    "claude": "claude-code", "gemini-cli": "gemini", "qwen-code": "qwen", "copilot-cli": "copilot"
-}  # fmt: skip
+def connectors() -> dict[str, Connector]:
+    """How each agent is connected, by host, of all that can be."""
+    found = ((host.name, host.connector()) for host in host_registry.each())
+    return {name: connector for name, connector in found if connector is not None}
 
 
 def find_connector(name: str) -> Connector:
     """The connector that a person means by `name`."""
-    known = name.lower()
-    found = CONNECTORS.get(_ALIASES.get(known, known))
-    if found is None:
-        near = difflib.get_close_matches(known, [*CONNECTORS, *_ALIASES], 1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(CONNECTORS)}"
+    known = connectors()
+    words = {word: found for found in known.values() for word in found.host.aliases} | known
+    if name.lower() not in words:
+        near = difflib.get_close_matches(name.lower(), [*known, *words], 1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
         raise Usage(f"there is no agent '{name}' that Tacit can connect", hint)
-    return found
+    return words[name.lower()]
 
 
 _VERSION = re.compile(r"v?(\d+\.\d+(?:\.\d+)?[\w.+-]*)")
@@ -248,7 +237,7 @@ def statuses() -> list[ConnectionStatus]:
     seen = _session_counts()
     return [
         _status(connector, heard.get(host), None if seen is None else seen.get(host, 0))
-        for host, connector in CONNECTORS.items()
+        for host, connector in connectors().items()
     ]
 
 
@@ -267,13 +256,13 @@ def _session_counts() -> dict[str, int] | None:
 
 
 def _status(connector: Connector, heard: float | None, sessions: int | None) -> ConnectionStatus:
-    agent = connector.agent
+    host = connector.host
     calls = connector.calls()
     return ConnectionStatus(
-        host=agent.host,
-        title=agent.title,
-        installed=agent.is_installed(),
-        version=version_of(agent),
+        host=host.name,
+        title=host.title,
+        installed=is_installed(host),
+        version=version_of(host),
         connected=bool(calls),
         trouble=_trouble(connector, dict(calls)),
         heard=heard,
@@ -297,9 +286,9 @@ def _trouble(connector: Connector, calls: dict[str, str]) -> str:
     return f"not called at {' and '.join(missing)}" if missing else ""
 
 
-def version_of(agent: Agent) -> str:
+def version_of(host: Host) -> str:
     """The version by the files around its program: package.json, or a name in the path."""
-    program = agent.program()
+    program = program_of(host)
     if not program:
         return ""
     folder = os.path.realpath(program)

@@ -1,6 +1,6 @@
 """How an agent is told to call the hook: the duties of a connector, and the two common kinds.
 
-`JsonHooks` edits a JSON file with `hooks.<Event>`, as Claude Code began it:
+`HookedFile` edits a settings file with `hooks.<Event>`, in JSON as Claude Code began it:
 {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "…", "timeout": 5}]}]}}
 `OwnFile` gives one file of ours to an agent that loads every file of a folder. Either plans a
 `FileChange` to one file of the user's, which is shown as a diff and written with a backup, or not
@@ -15,17 +15,18 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
-from tacit.base import paths
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import missing_folders, write_atomic
 from tacit.base.errors import BadConfig, NotFound, Refused, TacitError, Unwritable
+from tacit.traces import values
+from tacit.traces.host import Host
 from tacit.traces.settings_json import (
-    BadJson,
+    Malformed,
     Splice,
-    WrongShape,
+    Unfit,
     add_to_jsonc,
     apply_splices,
     parse_jsonc,
@@ -117,15 +118,6 @@ def drop_backup(path: str, text: str | None) -> bool:
     return False
 
 
-def missing_folders(folder: str) -> tuple[str, ...]:
-    """What has to be made so that `folder` exists, outermost first."""
-    found = []
-    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
-        found.append(folder)
-        folder = os.path.dirname(folder)
-    return tuple(reversed(found))
-
-
 def _unlink(path: str) -> None:
     try:
         os.unlink(path)
@@ -141,36 +133,25 @@ HOOK_SECONDS = 5
 """How long an agent lets the hook run. It takes hundredths; three seconds is its own limit."""
 
 
-class Agent(msgspec.Struct, frozen=True):
-    """An agent as it is found on a machine."""
+def settings_folder(host: Host) -> str:
+    """The folder of the host's settings, whether it exists or not."""
+    return (host.settings_home or host.home).resolve()
 
-    host: str
-    title: str
-    programs: tuple[str, ...]
-    home: str
-    """Its folder below the user's home."""
-    variable: str = ""
-    """The variable that moves that folder."""
 
-    def folder(self) -> str:
-        moved = os.environ.get(self.variable, "").strip() if self.variable else ""
-        if moved:
-            return os.path.abspath(os.path.expanduser(moved))
-        return os.path.join(paths.user_home(), self.home)
+def program_of(host: Host) -> str:
+    """The path of the host's program, or nothing."""
+    return next((found for name in host.programs if (found := shutil.which(name))), "")
 
-    def program(self) -> str:
-        """The path of its program, or nothing."""
-        return next((found for name in self.programs if (found := shutil.which(name))), "")
 
-    def is_installed(self) -> bool:
-        """Whether its program is on the PATH, or its folder is there and not by our doing."""
-        if self.program():
-            return True
-        from tacit.traces import connection
+def is_installed(host: Host) -> bool:
+    """Whether its program is on the PATH, or its folder is there and not by our doing."""
+    if program_of(host):
+        return True
+    from tacit.traces import connection
 
-        folder = self.folder()
-        made = (path for record in connection.load_records().values() for path in record.folders)
-        return os.path.isdir(folder) and os.path.realpath(folder) not in made
+    folder = settings_folder(host)
+    made = (path for record in connection.load_records().values() for path in record.folders)
+    return os.path.isdir(folder) and os.path.realpath(folder) not in made
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -184,10 +165,10 @@ class Hook(msgspec.Struct, frozen=True):
 
 
 class Connector(Protocol):
-    """Connects one agent. Planning reads files and changes none; writing is `change.py`."""
+    """Connects one agent. Planning reads files and changes none; writing is `write_change`."""
 
     @property
-    def agent(self) -> Agent: ...
+    def host(self) -> Host: ...
 
     @property
     def todo(self) -> str:
@@ -266,153 +247,183 @@ def find_hook() -> Hook:
     )
 
 
-JsonPath = tuple[str | int, ...]
+SettingsPath = tuple[str | int, ...]
 
 
-class JsonHooks(msgspec.Struct, frozen=True):
-    """A connector for one such agent; see `Connector` for its duties."""
+class SettingsFormat(NamedTuple):
+    """How settings of one format are read and edited; see `settings_json.py` for the duties."""
 
-    agent: Agent
+    name: str
+    parse: Callable[[str], Any]
+    """Raises `Malformed`."""
+    add: Callable[[str, dict[str, Any]], tuple[Splice, ...]]
+    """Raises `Unfit`."""
+    remove: Callable[[str, SettingsPath], str]
+    """Raises `Unfit`."""
+
+
+class HookedFile(msgspec.Struct, frozen=True):
+    """A connector for an agent with `hooks.<Event>` in its settings; see `Connector`.
+
+    A subclass names the format and says what an entry looks like there.
+    """
+
+    host: Host
     name: str
     """The file in the agent's folder."""
-    hooked: tuple[str, ...]
-    milliseconds: bool = False
-    """Whether the agent takes a timeout in milliseconds, not in seconds."""
+    todo: str = ""
     seconds: int = HOOK_SECONDS
     """How long the agent lets the hook run."""
-    todo: str = ""
+
+    form: ClassVar[SettingsFormat]
+    grouped: ClassVar[bool] = False
+    """Whether an event holds groups, with the hooks in a list of each."""
+
+    def entry(self, command: str) -> dict[str, Any]:
+        """What stands in the list of an event."""
+        raise NotImplementedError
+
+    def besides(self, clean: str) -> dict[str, Any]:
+        """What is to be added to the text `clean` beside the hooks."""
+        return {}
+
+    def unfit(self, error: Unfit, addition: dict[str, Any]) -> BadConfig:
+        """Says why `addition` cannot be added."""
+        return BadConfig(
+            f"cannot add hooks to {self.file()}: {error}",
+            "mend that part of the file and try again",
+        )
 
     def file(self) -> str:
-        return os.path.join(self.agent.folder(), self.name)
+        return os.path.join(settings_folder(self.host), self.name)
 
     def events(self) -> tuple[str, ...]:
-        return self.hooked
+        return self.host.hooks.events
 
     def connecting(self, hook: Hook) -> FileChange | None:
         path = self.file()
         before = read_settings(path)
-        wanted = self._entries(hook)
-        value = self._parse(before or "")
-        ours = list(_our_hooks(value))
-        if self._is_right(value, ours, wanted):
+        ours = list(self._ours(self._parse(before or "")))
+        wanted = {event: hook.command(self.host.name, event) for event in self.events()}
+        if sorted((str(at[1]), command) for at, command in ours) == sorted(wanted.items()):
             return None
-        clean = self._without_ours(before or "") if ours else before or ""
+        addition = {"hooks": {event: [self.entry(call)] for event, call in wanted.items()}}
         try:
-            splices = add_to_jsonc(clean, {"hooks": wanted})
-        except WrongShape as error:
-            raise BadConfig(
-                f"cannot add hooks to {path}: {error}", "mend that part of the file and try again"
-            ) from error
-        after = apply_splices(clean, splices)
-        return FileChange(path, before, after, splices, pristine=not ours)
+            clean = self.without_ours(before or "") if ours else before or ""
+            addition |= self.besides(clean)
+            splices = self.form.add(clean, addition)
+        except Unfit as error:
+            raise self.unfit(error, addition) from error
+        return FileChange(path, before, apply_splices(clean, splices), splices, pristine=not ours)
 
     def disconnecting(self) -> FileChange | None:
         path = self.file()
         before = read_settings(path)
-        if before is None or not list(_our_hooks(self._parse(before))):
+        if before is None or not list(self._ours(self._parse(before))):
             return None
-        after = self._without_ours(before)
-        return FileChange(path, before, after, pristine=False)
+        try:
+            return FileChange(path, before, self.without_ours(before), pristine=False)
+        except Unfit as error:
+            raise BadConfig(
+                f"{path} cannot be edited safely: {error}",
+                "take the entries with tacit-hook out by hand",
+            ) from error
 
     def calls(self) -> dict[str, str]:
         try:
             value = self._parse(read_settings(self.file()) or "")
         except TacitError:
             return {}
-        return {str(path[1]): command for path, command in _our_hooks(value)}
+        return {str(path[1]): command for path, command in self._ours(value)}
 
-    def _entries(self, hook: Hook) -> dict[str, Any]:
-        timeout = self.seconds * 1000 if self.milliseconds else self.seconds
-        return {
-            event: [
-                {
-                    "hooks": [
-                        {
-                            "type": "command",
-                            "command": hook.command(self.agent.host, event),
-                            "timeout": timeout,
-                        }
-                    ]
-                }
-            ]
-            for event in self.hooked
-        }
+    def without_ours(self, text: str) -> str:
+        """Take every call of ours out, and what it leaves empty, except what was empty before."""
+        while found := next(self._ours(value := self.form.parse(text)), None):
+            text = self.form.remove(text, self.widened(value, found[0]))
+        return text
 
-    def _is_right(
-        self, value: Any, ours: list[tuple[JsonPath, str]], wanted: dict[str, Any]
-    ) -> bool:
-        """Whether there is exactly one call of ours for each event, and it is the right one."""
-        found = sorted((str(path[1]), _at(value, path)["command"]) for path, _ in ours)
-        right = sorted((event, group[0]["hooks"][0]["command"]) for event, group in wanted.items())
-        return found == right
+    def widened(self, value: Any, path: SettingsPath) -> SettingsPath:
+        """`path`, or what is around it as long as nothing else is in there."""
+        if len(path) == 5 and len(_at(value, path[:4])) == 1:
+            path = path[:3]  # the whole group
+        while len(path) in (2, 3) and len(_at(value, path[:-1])) == 1:
+            if self.was_empty(path[:-1]):
+                break
+            path = path[:-1]
+        return path
+
+    def was_empty(self, path: SettingsPath) -> bool:
+        """Whether the user had an empty list or object there, as far as can be told."""
+        return False
 
     def _parse(self, text: str) -> Any:
         try:
-            return parse_jsonc(text)
-        except BadJson as error:
+            return self.form.parse(text)
+        except Malformed as error:
             raise BadConfig(
-                f"{self.file()} is not valid JSON, {error}",
-                f"nothing was changed; mend it, then: tacit connect {self.agent.host}",
+                f"{self.file()} is not valid {self.form.name}, {error}",
+                f"nothing was changed; mend it, then: tacit connect {self.host.name}",
             ) from error
 
-    def _without_ours(self, text: str) -> str:
-        """Take every call of ours out, and what it leaves empty, except what was empty before."""
-        while found := next(_our_hooks(value := parse_jsonc(text)), None):
-            path = found[0]  # hooks, event, number of the group, hooks, number of the hook
-            if len(_at(value, path[:4])) == 1:
-                path = path[:3]
-                for outer in (path[:2], path[:1]):
-                    if len(_at(value, outer)) > 1 or self._was_empty(outer):
-                        break
-                    path = outer
-            text = remove_from_jsonc(text, path)
-        return text
-
-    def _was_empty(self, path: JsonPath) -> bool:
-        """Whether the user had an empty list or object there, as the backup says."""
-        try:
-            return _at(parse_jsonc(read_settings(self.file() + BACKUP) or ""), path) in ([], {})
-        except (TacitError, BadJson, LookupError, TypeError):
-            return False
+    def _ours(self, value: Any) -> Iterator[tuple[SettingsPath, str]]:
+        """The paths of our hooks in a settings file, and their commands."""
+        for event, items in values.mapping(values.mapping(value).get("hooks")).items():
+            for i, item in enumerate(values.items(items)):
+                hooks: dict[SettingsPath, Any] = {("hooks", event, i): item}
+                if self.grouped:
+                    inner = enumerate(values.items(values.mapping(item).get("hooks")))
+                    hooks = {("hooks", event, i, "hooks", j): hook for j, hook in inner}
+                for path, hook in hooks.items():
+                    if is_ours(command := values.mapping(hook).get("command")):
+                        yield path, str(command)
 
 
-def _at(value: Any, path: JsonPath) -> Any:
+def _at(value: Any, path: SettingsPath) -> Any:
     for key in path:
         value = value[key]
     return value
 
 
-def _our_hooks(value: Any) -> Iterator[tuple[JsonPath, str]]:
-    """The paths of our hooks in a settings file, and their commands."""
-    events = value.get("hooks") if isinstance(value, dict) else None
-    for event, groups in events.items() if isinstance(events, dict) else ():
-        for i, group in enumerate(groups if isinstance(groups, list) else ()):
-            hooks = group.get("hooks") if isinstance(group, dict) else None
-            for j, hook in enumerate(hooks if isinstance(hooks, list) else ()):
-                if isinstance(hook, dict) and is_ours(hook.get("command")):
-                    yield ("hooks", event, i, "hooks", j), hook["command"]
+class JsonHooks(HookedFile, frozen=True):
+    """Hooks in a JSON file, with comments or without, as several agents took over the form."""
+
+    milliseconds: bool = False
+    """Whether the agent takes a timeout in milliseconds, not in seconds."""
+
+    form = SettingsFormat("JSON", parse_jsonc, add_to_jsonc, remove_from_jsonc)
+    grouped = True
+
+    def entry(self, command: str) -> dict[str, Any]:
+        timeout = self.seconds * 1000 if self.milliseconds else self.seconds
+        return {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+
+    def was_empty(self, path: SettingsPath) -> bool:
+        """By the backup."""
+        try:
+            return _at(parse_jsonc(read_settings(self.file() + BACKUP) or ""), path) in ([], {})
+        except (TacitError, Malformed, LookupError, TypeError):
+            return False
 
 
 OWN_MARK = "tacit-hook"
 
 
 class OwnFile(msgspec.Struct, frozen=True):
-    """A connector for one such agent; see `Connector` for its duties."""
+    """A connector for an agent that loads every file of a folder; see `Connector`."""
 
-    agent: Agent
+    host: Host
     name: str
     """The file in the agent's folder."""
-    hooked: tuple[str, ...]
     content: Callable[[Hook], str]
     read_calls: Callable[[str], Mapping[str, str]]
     """The commands in a text that `content` wrote, by event."""
     todo: str = ""
 
     def file(self) -> str:
-        return os.path.join(self.agent.folder(), self.name)
+        return os.path.join(settings_folder(self.host), self.name)
 
     def events(self) -> tuple[str, ...]:
-        return self.hooked
+        return self.host.hooks.events
 
     def connecting(self, hook: Hook) -> FileChange | None:
         path, after = self.file(), self.content(hook)

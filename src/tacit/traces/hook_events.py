@@ -14,56 +14,79 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
 
 from tacit import hook
 from tacit.base import paths
+from tacit.traces.host import Host
 
 ANY_HOST = "plugin"
 """The host that the plugin's hooks name, as one file serves all."""
 
-# The shape of a transcript's path, also where a variable moved the agent's home.
-_TRANSCRIPTS = (
-    ("copilot", re.compile(r"/session-state/[^/]+/events\.jsonl$")),
-    ("codex", re.compile(r"/sessions/\d{4}/\d\d/\d\d/rollout-[^/]+\.jsonl(\.zst)?$")),
-    ("gemini", re.compile(r"/tmp/[^/]+/chats/session-[^/]+\.jsonl?$")),  # noqa: S108
-    ("qwen", re.compile(r"/projects/[^/]+/chats/[^/]+\.jsonl$")),
-    ("pi", re.compile(r"/sessions/--[^/]*--/[^/]+\.jsonl$")),
-    ("claude-code", re.compile(r"/projects/[^/]+/[^/]+\.jsonl$")),
-)
-_SIGNS = (
-    ("copilot", "COPILOT_CLI"),
-    ("qwen", "QWEN_CODE_SESSION_ID"),
-    ("gemini", "GEMINI_SESSION_ID"),
-    ("claude-code", "CLAUDE_CODE_SESSION_ID"),
-    ("codex", "CODEX_MANAGED_BY_NPM"),
-)
-# Hosts whose hooks others run too.
-_SHARED_HOOKS = ("", ANY_HOST, "claude-code")
-
-
-def calling_host(
-    stated: str, payload: Mapping[str, Any], transcript: str, signs: Mapping[str, str]
-) -> str:
-    """The host that called, where the hook itself says `stated`."""
-    if stated not in _SHARED_HOOKS:
-        return stated
-    for host, shape in _TRANSCRIPTS:
-        if shape.search(transcript):
-            return host
-    if transcript:
-        return stated
-    if "sessionId" in payload and "session_id" not in payload:
-        return "copilot"
-    session = payload.get("session_id")
-    named = [host for host, sign in _SIGNS if session is not None and signs.get(sign) == session]
-    present = [host for host, sign in _SIGNS if sign in signs]
-    return next(iter([*named, *present]), stated)
-
-
 EventKind = Literal["turn-ended", "session-ended", "other"]
+
+
+class Callers:
+    """The hosts that may have called; they are loaded when the first event asks for them."""
+
+    @cached_property
+    def hosts(self) -> dict[str, Host]:
+        """By name. One whose hooks others run too is asked last."""
+        from tacit.traces import host_registry
+
+        hosts = sorted(host_registry.each(), key=lambda host: (host.hooks.shared, -host.precedence))
+        return {host.name: host for host in hosts}
+
+    def calling_host(
+        self, stated: str, payload: Mapping[str, Any], transcript: str, signs: Mapping[str, str]
+    ) -> str:
+        """The host that called, where the hook itself says `stated`."""
+        if stated not in ("", ANY_HOST, *(h.name for h in self.hosts.values() if h.hooks.shared)):
+            return stated
+        known = [(host.name, host.signs) for host in self.hosts.values()]
+        for name, sign in known:
+            if sign.transcript and re.search(f"{sign.transcript}$", transcript):
+                return name
+        if transcript:
+            return stated
+        session = payload.get("session_id")
+        if session is None:
+            found = [name for name, sign in known if sign.key and sign.key in payload]
+        else:
+            found = [name for name, sign in known if signs.get(sign.session) == session]
+        found += [name for name, sign in known if sign.variable and sign.variable in signs]
+        return next(iter(found), stated)
+
+    def session(
+        self, host: str, payload: dict[str, Any], transcript: str, signs: Mapping[str, str]
+    ) -> str:
+        """The session's id: as it was sent, else as the transcript or the environment names it."""
+        known = self.hosts.get(host, Host())
+        sent = _text(payload, "session_id", "sessionId", "sessionID")
+        if not sent and transcript:
+            sent = known.session_of(transcript)
+        sent = sent or signs.get(known.signs.session, "")
+        return sent if _SESSION.fullmatch(sent) else ""
+
+    def kind(self, host: str, name: str) -> EventKind:
+        """What the event `name` says has ended, by the words of `host` or of any other."""
+        word = _word(name)
+        own = [self.hosts[host]] if host in self.hosts else []
+        for known in (*own, *self.hosts.values()):
+            if word in map(_word, known.hooks.turn):
+                return "turn-ended"
+            if word in map(_word, known.hooks.session):
+                return "session-ended"
+        return "other"
+
+
+def _word(name: str) -> str:
+    """An event's name without case and separators, which the plugin's hooks spell in one way."""
+    return re.sub(r"[^a-z]", "", name.lower())
+
 
 QUIET = 120.0
 """Seconds without an event after which a session counts as over."""
@@ -72,18 +95,6 @@ _STALE = 60.0
 _KEPT = 20
 """How many unusable files are kept for a look."""
 
-# What each agent calls the two moments, without case and separators.
-_KINDS: dict[str, EventKind] = {
-    "stop": "turn-ended",  # Claude Code, Codex, Qwen Code
-    "afteragent": "turn-ended",  # Gemini CLI
-    "agentstop": "turn-ended",  # Copilot CLI
-    "onsessionend": "turn-ended",  # Hermes, after each turn in spite of its name
-    "agentend": "turn-ended",  # pi
-    "sessionidle": "turn-ended",  # opencode
-    "sessionend": "session-ended",
-    "onsessionfinalize": "session-ended",  # Hermes
-    "sessionshutdown": "session-ended",  # pi
-}
 _SESSION = re.compile(r"[^\s/\\\x00-\x1f]{1,200}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -121,12 +132,13 @@ class QuietSession(msgspec.Struct, frozen=True, kw_only=True):
 
 def pending() -> list[Event]:
     """Every event that is not done, oldest first. Changes nothing."""
-    found = (_read(path) for path in _files())
+    callers = Callers()
+    found = (_read(path, callers) for path in _files())
     return sorted((e for e in found if e is not None), key=lambda event: (event.time, event.path))
 
 
 def remove(event: Event) -> None:
-    """Take `event` out of the spool, and remember that its host was heard. Twice is once."""
+    """Take `event` out of the spool, and remember that its host was heard. May be repeated."""
     _note_heard(event.host, event.time)
     try:
         os.unlink(event.path)
@@ -173,13 +185,13 @@ def sweep(now: float | None = None) -> int:
     The newest few that cannot be read are kept in `unusable/` beside the others.
     """
     now = time.time() if now is None else now
-    aside = 0
+    aside, callers = 0, Callers()
     for spool in _spools():
         for name in sorted(os.listdir(spool)):
             path = os.path.join(spool, name)
             if name.startswith(".") and name.endswith(".tmp"):
                 _adopt(path, now)
-            elif name.endswith(".event") and _read(path) is None:
+            elif name.endswith(".event") and _read(path, callers) is None:
                 aside += _put_aside(spool, name)
         _remove_old(os.path.join(spool, "unusable"))
     return aside
@@ -212,7 +224,7 @@ def _files() -> Iterator[str]:
                 yield os.path.join(spool, name)
 
 
-def _read(path: str) -> Event | None:
+def _read(path: str, callers: Callers) -> Event | None:
     """The event in the file, or None where there is none that could be used."""
     try:
         with open(path, "rb") as file:
@@ -226,16 +238,15 @@ def _read(path: str) -> Event | None:
     payload = _payload(raw)
     transcript = _text(payload, "transcript_path", "transcriptPath", "session_file", "sessionFile")
     signs = dict(sign.split("=", 1) for sign in fields.get("signs", "").split(" ") if "=" in sign)
-    host = calling_host(fields.get("host", ""), payload, transcript, signs)
-    session = _identity(host, payload, transcript, signs)
+    host = callers.calling_host(fields.get("host", ""), payload, transcript, signs)
+    session = callers.session(host, payload, transcript, signs)
     if not session:
         return None
     name = fields.get("event") or _text(payload, "hook_event_name", "hookEventName", "type")
-    word = re.sub(r"[^a-z]", "", name.lower())
     return Event(
         path=path,
         host=host,
-        kind=_KINDS.get(word, "other"),
+        kind=callers.kind(host, name),
         name=name,
         session=session,
         transcript=transcript,
@@ -269,22 +280,6 @@ def _text(payload: dict[str, Any], *names: str) -> str:
         if isinstance(value, str) and value and "\0" not in value:
             return value
     return ""
-
-
-def _identity(host: str, payload: dict[str, Any], transcript: str, signs: dict[str, str]) -> str:
-    """The session's id: as it was sent, else as the transcript or the environment names it."""
-    sent = _text(payload, "session_id", "sessionId", "sessionID")
-    if not sent and transcript:
-        stem = os.path.basename(transcript).rpartition(".")[0]
-        sent = stem.rpartition("_")[2] if host == "pi" else stem
-    if not sent:
-        variable = {
-            "claude-code": "CLAUDE_CODE_SESSION_ID",
-            "gemini": "GEMINI_SESSION_ID",
-            "qwen": "QWEN_CODE_SESSION_ID",
-        }.get(host, "")
-        sent = signs.get(variable, "")
-    return sent if _SESSION.fullmatch(sent) else ""
 
 
 def _when(text: str, path: str) -> float:

@@ -1,7 +1,8 @@
-"""What a host is to Tacit: the Protocol, and the base of hosts that write JSONL files.
+"""What a host is to Tacit: all that is known of one, and the base of hosts that write JSONL files.
 
-A host knows where its sessions lie and what its records mean; it tells an `Assembler`. Going on
-from where one stopped, and storing, are the same for all and not done here.
+A host knows where its sessions lie and what its records mean; it tells an `Assembler`. It also
+knows its hooks, skill folders and files of keys, and how it is connected. Going on from where one
+stopped, and storing, are the same for all and not done here.
 
 Owns the bytes of JSONL too, in constant memory: chunks, overlong lines, bytes that are not UTF-8, a
 last line that is not finished; and what a tool's result says of itself where a host has no field
@@ -14,25 +15,16 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from json import JSONDecodeError, loads
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    BinaryIO,
-    ClassVar,
-    NamedTuple,
-    Protocol,
-    TypeVar,
-    runtime_checkable,
-)
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from tacit.base.paths import user_home
-from tacit.traces import host_folders, values
+from tacit.traces import values
+from tacit.traces.host_folders import HostFolders, UserPath
 
 if TYPE_CHECKING:
     from tacit.traces.assembler import Assembler
-    from tacit.traces.host_folders import HostFolders
+    from tacit.traces.connector import Connector
 
 
 MAX_LINE = 16 * 1024 * 1024
@@ -123,6 +115,25 @@ def mend(line: bytes) -> Any:
         return None
 
 
+def read_document(path: str, limit: int, passed: Passed, kind: type = object) -> Any:
+    """The one JSON document, of type `kind`, in the file at `path`, or None. Raises `OSError`."""
+    with open_regular(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        passed("too-long")
+        return None
+    decoded = values.decoded_json(data)
+    found = mend(data) if decoded is None else decoded
+    if isinstance(found, kind):
+        return found
+    passed("not-json")
+    return None
+
+
+def ignore(reason: str) -> None:
+    """Count nothing: what is passed over while only looking at what a file is."""
+
+
 def _clean(value: Any) -> Any:
     """`value` with lone surrogates replaced: no database and no terminal takes them."""
     if isinstance(value, str):
@@ -176,11 +187,43 @@ class Hooks(NamedTuple):
 
     turn: tuple[str, ...] = ()
     session: tuple[str, ...] = ()
+    shared: bool = False
+    """Whether other agents run its hooks too: the name in them does not tell then who called."""
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return (*self.turn, *self.session)
 
 
-@runtime_checkable
-class Host(Protocol):
-    """An agent program whose sessions can be read.
+class Signs(NamedTuple):
+    """By what a hook's call is known to be this host's, where the hook itself does not tell."""
+
+    variable: str = ""
+    """A variable that it sets for the programs it runs."""
+    session: str = ""
+    """The variable that holds the session's id; its name must end in _SESSION_ID."""
+    transcript: str = ""
+    """A pattern for the end of its transcripts' paths, also where a variable moved its home."""
+    key: str = ""
+    """A key of its payloads that others spell differently."""
+
+
+class SkillFolders(NamedTuple):
+    """Where a host looks for skills."""
+
+    project: tuple[str, ...] = ()
+    """Below a project."""
+    user: tuple[str, ...] = ()
+    """Below `home`."""
+    home: UserPath | None = None
+    """The host's home, unless said otherwise."""
+    shared: Literal["read", "linked", "set"] = "read"
+    """How skills in `.agents/skills` reach it: it reads that folder, needs links in its own, or is
+    told of the folder in its settings when it is connected."""
+
+
+class Host:
+    """An agent program: all that Tacit knows of it. One that leaves a fact out has none of it.
 
     Nothing here may write to the host's files. `find` and `inside` pass over what they cannot
     read. `read` may raise `OSError` or `sqlite3.Error` when the source cannot be opened; what
@@ -190,57 +233,83 @@ class Host(Protocol):
     name: str
     """A short word that names it in commands and in the store."""
     title: str
-    tested: bool
+    aliases: tuple[str, ...] = ()
+    """Other words that people use for it."""
+    tested: bool = True
     """Whether it was checked against what the real program wrote, not against documents alone."""
-    place: "HostFolders | None"
-    """Its skill folders."""
-    hooks: Hooks
+    precedence: int = 50
+    """Who is asked first whether a file is theirs, and whose skills win: low numbers first."""
+    home: UserPath = UserPath()
+    """Its folder."""
+    settings_home: UserPath | None = None
+    """The folder of its settings, if that is another."""
+    programs: tuple[str, ...] = ()
+    """What it is called on the PATH."""
+    hooks: Hooks = Hooks()
+    signs: Signs = Signs()
+    skills: SkillFolders = SkillFolders()
+    secrets: tuple[str | UserPath, ...] = ()
+    """Files of keys: below its home, or with a place of their own."""
+
+    def connector(self) -> "Connector | None":
+        """How it is told to call the hook; None where it cannot be."""
+        return None
+
+    def session_of(self, transcript: str) -> str:
+        """The session's id by the name of its file."""
+        return os.path.basename(transcript).rpartition(".")[0]
+
+    def folders(self) -> HostFolders:
+        """Its skill folders and files of keys, without the rest of it."""
+        home = self.skills.home or self.home
+        return HostFolders(
+            self.name,
+            self.title,
+            self.skills.project,
+            tuple(home.below(folder) for folder in self.skills.user),
+            secrets=tuple(
+                self.home.below(file) if isinstance(file, str) else file for file in self.secrets
+            ),
+            linked=self.skills.shared == "linked",
+        )
 
     def homes(self) -> list[str]:
         """The folders that exist where this host is installed or was used; none: not here."""
-        ...
+        return []
 
     def find(self) -> Iterator[Source]:
         """Every session of this user."""
-        ...
+        return iter(())
 
     def inside(self, path: str) -> Iterator[Source]:
         """The sessions in the file or folder `path`, if this host wrote it."""
-        ...
+        raise NotImplementedError
 
     def stamp(self, source: Source) -> str:
         """A text that changes when the session does; cheap, and empty when it is gone."""
-        ...
+        return file_stamp(source.path)
 
     def fingerprint(self, source: Source, position: int) -> str:
         """A text that stays while what lies before `position` is the same; empty: never go on."""
-        ...
+        return ""
 
     def read(self, source: Source, start: int, into: "Assembler") -> Iterator[None]:
         """Tell `into` what happened from `start` on; yield after each record."""
-        ...
+        raise NotImplementedError
 
 
-class JsonlHost:
+class JsonlHost(Host):
     """A host that writes one JSONL file a session and only ever appends to it.
 
     A subclass names the folder and the form of a line, and says in `tell` what a line means.
     """
 
-    name: str
-    title: str
-    tested = True
-    hooks = Hooks()
     folder: ClassVar[str]
-    """Where the sessions lie, below the user's home."""
+    """Where the sessions lie, below `home`."""
     files: ClassVar[str]
     """A pattern for the paths below `folder`, with `/` between names."""
     form: ClassVar[type[msgspec.Struct]]
     """A struct of the fields that matter, all of type Any: a future type never raises."""
-
-    @property
-    def place(self) -> "HostFolders | None":
-        return next((place for place in host_folders.HOST_FOLDERS if place.host == self.name), None)
 
     def tell(self, line: Any, into: "Assembler") -> None:
         """Tell `into` what one decoded line says."""
@@ -268,9 +337,6 @@ class JsonlHost:
         elif (first := first_object(path)) is not None and self._own(first):
             yield from self._sources([path])
 
-    def stamp(self, source: Source) -> str:
-        return file_stamp(source.path)
-
     def fingerprint(self, source: Source, position: int) -> str:
         return file_fingerprint(source.path, position)
 
@@ -285,7 +351,7 @@ class JsonlHost:
             yield
 
     def _root(self) -> str:
-        return host_folders.moved_folder(self.folder, user_home())
+        return self.home.below(self.folder).resolve()
 
     def _matching(self, root: str) -> Iterator[Source]:
         wanted = re.compile(self.files)
@@ -328,7 +394,7 @@ def first_object(path: str) -> dict[str, Any] | None:
     """The first line of the file at `path` that is a JSON object, among its first few."""
     try:
         with open_regular(path) as file:
-            for number, (_, line, _) in enumerate(split_lines(file, 0, _ignore)):
+            for number, (_, line, _) in enumerate(split_lines(file, 0, ignore)):
                 value = mend(line)
                 if isinstance(value, dict):
                     return value
@@ -367,7 +433,3 @@ def file_fingerprint(path: str, position: int) -> str:
 
 def _relative(path: str, root: str) -> str:
     return path[len(root) :].lstrip(os.sep).replace(os.sep, "/")
-
-
-def _ignore(reason: str) -> None:
-    """Nothing is counted while looking at what a file is."""

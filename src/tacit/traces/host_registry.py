@@ -1,74 +1,60 @@
 """Which hosts there are: the built-in ones, and those that other packages bring.
 
-A package adds a host by an entry point in the group `tacit.hosts` that names a `Host`, or
-something without parameters that makes one. One that does not load is reported, not fatal.
+A built-in host is a module in `hosts/` with its record in `HOSTS`; the folder is the list. A
+package adds a host by an entry point in the group `tacit.hosts` that names a `Host`, or something
+without parameters that makes one. One that does not load is reported, not fatal.
 """
 
 import os
+import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
 from tacit.base.errors import NotFound
+from tacit.traces import hosts
 from tacit.traces.host import Host, Source
+from tacit.traces.host_folders import HostFolders
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "tacit.hosts"
-
-# In the order in which they are asked whether a file is theirs: the particular before the general.
-BUILT_IN = {
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "gemini": "gemini",
-    "qwen": "qwen",
-    "copilot": "copilot",
-    "opencode": "opencode",
-    "pi": "pi",
-    "hermes": "hermes",
-    "tacit": "tacit",
-    "openhands": "openhands",
-    "swe-agent": "conversation_files:SWE_AGENT",
-    "cursor": "cursor",
-    "sharegpt": "conversation_files:SHAREGPT",
-    "openai": "conversation_files:OPENAI_MESSAGES",
-}
 
 
 def names() -> list[str]:
     """The names of all hosts, the built-in ones first."""
-    return [*BUILT_IN, *(name for name in _others() if name not in BUILT_IN)]
+    known = _built_in()
+    return [*known, *(name for name in _others() if name not in known)]
 
 
 def get(name: str) -> Host:
     """The host called `name`. Raises `NotFound`, also when its package does not load."""
-    if name in BUILT_IN:
-        module, _, record = BUILT_IN[name].partition(":")
-        host: Host = getattr(import_module(f"tacit.traces.hosts.{module}"), record or "host")
-        return host
+    module = name.replace("-", "_")
+    found = _hosts_of(module) if module in _modules() else ()
+    for host in found:
+        if host.name == name:
+            return host
+    if name in (known := _built_in()):
+        return known[name]
     entry = _others().get(name)
     if entry is None:
         raise NotFound(f"there is no host '{name}'", f"known: {', '.join(names())}")
-    try:
-        found = entry.load()
-        made = found() if isinstance(found, type) or not isinstance(found, Host) else found
-    except Exception as error:  # a boundary: it is somebody else's package
-        raise NotFound(
-            f"the host '{name}' of {_package(entry)} does not load: {error}",
-            f"mend or remove that package: pip uninstall {_package(entry)}",
-        ) from error
-    if not isinstance(made, Host):
-        raise NotFound(
-            f"the entry point '{name}' of {_package(entry)} does not give a host",
-            "it must have what tacit.traces.host.Host lists",
-        )
-    return made
+    return _load(entry)
 
 
 def each() -> Iterator[Host]:
-    """Every host that loads."""
-    for name in names():
-        try:
-            yield get(name)
-        except NotFound:
-            continue
+    """Every host that loads, by precedence; of equals, the built-in ones first."""
+    found = list(_built_in().values())
+    for name, entry in _others().items():
+        if name not in _built_in():
+            try:
+                found.append(_load(entry))
+            except NotFound:
+                continue
+    yield from sorted(found, key=lambda host: host.precedence)
 
 
 def problems() -> list[str]:
@@ -97,11 +83,54 @@ def recognise(path: str) -> list[Source]:
     return [source for sources in found.values() for source in sources]
 
 
+def folders_of_hosts() -> tuple[list[HostFolders], list[str]]:
+    """The folders of every tested host, and the files and folders that decide which there are."""
+    return _folders_of_hosts(tuple(map(str, sys.path)))
+
+
+@cache
+def _folders_of_hosts(where: tuple[str, ...]) -> tuple[list[HostFolders], list[str]]:
+    """The same, where packages are looked for in the folders `where`."""
+    found = list(each())
+    modules = [sys.modules[type(host).__module__] for host in found]
+    decide = [__file__, *hosts.__path__, *filter(_holds_packages, where)]
+    decide += [file for module in modules if (file := getattr(module, "__file__", None))]
+    known = [host for host in found if host.tested and (host.skills.user or host.secrets)]
+    return [host.folders() for host in known], list(dict.fromkeys(decide))
+
+
+def _holds_packages(folder: str) -> bool:
+    """Whether packages are, or may come to be, installed in a folder of `sys.path`."""
+    if os.path.basename(folder) in ("site-packages", "dist-packages"):
+        return True
+    try:
+        return any(name.endswith((".dist-info", ".egg-info")) for name in os.listdir(folder))
+    except OSError:
+        return os.path.isfile(folder)  # an archive
+
+
 def _taken_by(found: dict[str, list[Source]], source: Source) -> str | None:
     for name, sources in found.items():
         if any(source.path == other.path for other in sources):
             return name
     return None
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    return tuple(module.name for module in iter_modules(hosts.__path__))
+
+
+@cache
+def _built_in() -> dict[str, Host]:
+    """The built-in hosts by name, in the order of their precedence."""
+    found = [host for module in _modules() for host in _hosts_of(module)]
+    return {host.name: host for host in sorted(found, key=lambda host: host.precedence)}
+
+
+def _hosts_of(module: str) -> tuple[Host, ...]:
+    found: tuple[Host, ...] = import_module(f"{hosts.__name__}.{module}").HOSTS
+    return found
 
 
 def _others() -> dict[str, "EntryPoint"]:
@@ -110,10 +139,20 @@ def _others() -> dict[str, "EntryPoint"]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def _package(entry: "EntryPoint") -> str:
-    return entry.dist.name if entry.dist is not None else entry.value
-
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+def _load(entry: "EntryPoint") -> Host:
+    """The host that an entry point names. Raises `NotFound` that says what is wrong with it."""
+    package = entry.dist.name if entry.dist is not None else entry.value
+    try:
+        found = entry.load()
+        made = found if isinstance(found, Host) else found()
+    except Exception as error:  # a boundary: it is somebody else's package
+        raise NotFound(
+            f"the host '{entry.name}' of {package} does not load: {error}",
+            f"mend or remove that package: pip uninstall {package}",
+        ) from error
+    if not isinstance(made, Host):
+        raise NotFound(
+            f"the entry point '{entry.name}' of {package} does not give a host",
+            "it must be a tacit.traces.host.Host",
+        )
+    return made

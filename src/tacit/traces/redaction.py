@@ -49,7 +49,7 @@ class Known:
         made, counts = self._redact(text)
         self._note()
         made, more = self._strike(made)
-        return made, _sum(counts, more) if more else counts
+        return made, sum_counts(counts, more) if more else counts
 
     def redacted_turn(self, turn: Turn) -> tuple[Turn, dict[str, int]]:
         """`turn` without secrets, whatever the order in which it tells and repeats them."""
@@ -59,7 +59,7 @@ class Known:
             return made, counts
         self.told_by = turn.number
         made, more = self.struck(made)
-        return made, _sum(counts, more)
+        return made, sum_counts(counts, more)
 
     def learn(self, turns: Iterable[Turn]) -> None:
         """Know the values of turns that were stored before."""
@@ -104,8 +104,13 @@ def _is_odd(value: str) -> bool:
     return (digit and (small or large)) or (small and large and sign)
 
 
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {rule: one.get(rule, 0) + other.get(rule, 0) for rule in (*one, *other)}
+def sum_counts(*counts: Mapping[str, int]) -> dict[str, int]:
+    """The sum of several counts, by rule."""
+    found: dict[str, int] = {}
+    for part in counts:
+        for rule, times in part.items():
+            found[rule] = found.get(rule, 0) + times
+    return found
 
 
 def redacted(

@@ -11,7 +11,6 @@ a query becomes a phrase of characters. All else is matched by words and by thei
 import re
 import sqlite3
 import time
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
@@ -19,7 +18,7 @@ import msgspec
 
 from tacit.traces.assembler import Bookmark, Reading
 from tacit.traces.host import Source
-from tacit.traces.redaction import Known, Rules, redacted
+from tacit.traces.redaction import Known, Rules, redacted, sum_counts
 from tacit.traces.trace import Compaction, Head, Subagent, Text, ToolCall, Turn
 
 MIGRATIONS = (
@@ -288,7 +287,7 @@ class SessionRows:
         self._connection.execute("PRAGMA secure_delete = ON")
         for row, turn, counts in struck:
             self.drop_turns(session, row["number"], row["number"])
-            self._insert(session, turn, sum_counts([msgspec.json.decode(row["redacted"]), counts]))
+            self._insert(session, turn, sum_counts(msgspec.json.decode(row["redacted"]), counts))
         self._connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
         self._connection.execute(f"PRAGMA secure_delete = {int(before)}")
 
@@ -321,8 +320,8 @@ class SessionRows:
         turns = self._connection.execute(
             "SELECT turns FROM sessions WHERE id = ?", (session,)
         ).fetchone()["turns"]
-        taken_out = sum_counts([counts, *(taken for _, taken in self.of_turns(session))])
-        return Written("new" if new else "grown", name_of(head), turns, taken_out)
+        taken_out = sum_counts(counts, *(taken for _, taken in self.of_turns(session)))
+        return Written("new" if new else "grown", head.id, turns, taken_out)
 
     def bookmark(self, source: Source) -> Bookmark | None:
         row = self._connection.execute(
@@ -384,19 +383,6 @@ class SessionRows:
 
 def turn_of(body: bytes) -> Turn:
     return msgspec.json.decode(body, type=Turn)
-
-
-def name_of(head: Head) -> str:
-    return f"{head.host}:{head.session}"
-
-
-def sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    """The sum of several counts."""
-    found: dict[str, int] = {}
-    for part in counts:
-        for rule, times in part.items():
-            found[rule] = found.get(rule, 0) + times
-    return found
 
 
 def _json_text(value: object) -> str:

@@ -46,7 +46,15 @@ _STRING = re.compile(r'"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"')
 _ATOM = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 
 
-class BadJson(Exception):
+class Malformed(Exception):
+    """A settings file is not in its format: what is wrong, and in which line."""
+
+
+class Unfit(Exception):
+    """A settings file is valid, but cannot be edited safely: which part of it, and why."""
+
+
+class BadJson(Malformed):
     """The text is not JSON, not even with comments: what was found, and where."""
 
     def __init__(self, reason: str, text: str, at: int) -> None:
@@ -225,7 +233,7 @@ def salvage_members(text: str) -> dict[str, Any]:
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
-class WrongShape(Exception):
+class WrongShape(Unfit):
     """A part of the file is not what the addition needs: which part, and what it is."""
 
     def __init__(self, path: tuple[str, ...], found: str, wanted: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from tacit.traces.settings_json import Splice, apply_splices
+from tacit.traces.settings_json import Malformed, Splice, Unfit, apply_splices
 
 MARK = "# tacit-hook"
 """Stands behind entries of ours that do not name the program themselves."""
@@ -20,12 +20,8 @@ MARK = "# tacit-hook"
 _NULLS = ("", "~", "null", "Null", "NULL")
 
 
-class TooOdd(Exception):
-    """The file is valid, but not written in a way that can be edited safely."""
-
-
-class Malformed(Exception):
-    """The file is not YAML: what is wrong, and in which line."""
+class TooOdd(Unfit):
+    """The file is not written in a way that can be edited safely."""
 
 
 def parse(text: str) -> Any:

@@ -16,13 +16,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
-from tacit.base.paths import user_home
-from tacit.traces import host_folders
-from tacit.traces.host import Hooks, Source, plain_files
+from tacit.traces.host import Host, Source, ignore, plain_files
 
 if TYPE_CHECKING:
     from tacit.traces.assembler import Assembler
-    from tacit.traces.host_folders import HostFolders
 
 
 WAIT_SECONDS = 1.0
@@ -94,23 +91,15 @@ def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
     return {row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
 
 
-class SqliteHost:
+class SqliteHost(Host):
     """A subclass names the file and the query for its sessions, and reads one from a connection."""
 
-    name: str
-    title: str
-    tested = True
-    hooks = Hooks()
     file: ClassVar[str]
-    """Where the database lies, below the user's home."""
+    """Where the database lies, below `home`."""
     listing: ClassVar[str]
     """A query for the id and the time of change, in seconds, of every session, by time."""
     version: ClassVar[str]
     """A query for texts that change when the session `?` does."""
-
-    @property
-    def place(self) -> "HostFolders | None":
-        return next((place for place in host_folders.HOST_FOLDERS if place.host == self.name), None)
 
     def rows(
         self, connection: sqlite3.Connection, session: str, into: "Assembler"
@@ -138,14 +127,11 @@ class SqliteHost:
 
     def stamp(self, source: Source) -> str:
         try:
-            with open_foreign(source.path, _ignore) as connection:
+            with open_foreign(source.path, ignore) as connection:
                 found = connection.execute(self.version, {"session": source.key}).fetchone()
                 return "" if found is None else ":".join(str(value) for value in found)
         except (OSError, sqlite3.Error):
             return ""
-
-    def fingerprint(self, source: Source, position: int) -> str:
-        return ""
 
     def read(self, source: Source, start: int, into: "Assembler") -> Iterator[None]:
         with open_foreign(source.path, into.passed) as connection:
@@ -155,11 +141,11 @@ class SqliteHost:
                 into.passed("host-error")
 
     def _file(self) -> str:
-        return host_folders.moved_folder(self.file, user_home())
+        return self.home.below(self.file).resolve()
 
     def _listed(self, path: str) -> Iterator[Source]:
         try:
-            with open_foreign(path, _ignore) as connection:
+            with open_foreign(path, ignore) as connection:
                 found = connection.execute(self.listing).fetchall()
         except (OSError, sqlite3.Error):
             return
@@ -175,7 +161,3 @@ def _is_sqlite(path: str) -> bool:
             return file.read(16) == b"SQLite format 3\0"
     except OSError:
         return False
-
-
-def _ignore(reason: str) -> None:
-    """Nothing is counted while looking for sessions."""

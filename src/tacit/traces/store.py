@@ -19,13 +19,13 @@ import msgspec
 from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.base.errors import Usage as WrongUse
-from tacit.base.paths import folders
 from tacit.traces import redaction, session_rows
 from tacit.traces.assembler import Reading
 from tacit.traces.host import Host, Source
-from tacit.traces.redaction import Redact
-from tacit.traces.session_rows import SessionRows, Written, name_of, sum_counts, turn_of
-from tacit.traces.trace import Head, Trace, Turn
+from tacit.traces.hosts.tacit import session_path
+from tacit.traces.redaction import Redact, sum_counts
+from tacit.traces.session_rows import SessionRows, Written, turn_of
+from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Stored(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        return f"{self.head.host}:{self.head.session}"
+        return self.head.id
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ class Store:
         if self._shelf.is_forgotten(reading.head):
             for _ in turns:  # to the end: then the bookmark is known
                 pass
-            return self._shelf.marked(reading, None, Written("forgotten", name_of(reading.head)))
+            return self._shelf.marked(reading, None, Written("forgotten", reading.head.id))
         session, new = self._shelf.session(reading.head)
         before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
         self._connection.execute("SAVEPOINT before")
@@ -271,7 +271,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        path = self._connection.execute("PRAGMA database_list").fetchone()[2]
+        path = database.path_of(self._connection)
         with database.explain_errors(path), database.transaction(self._connection):
             yield
 
@@ -288,7 +288,7 @@ class Store:
             row["calls"],
             row["failures"],
             tuple(dict.fromkeys(name for skills, _ in of_turns for name in skills)),
-            sum_counts(taken for _, taken in of_turns),
+            sum_counts(*(taken for _, taken in of_turns)),
         )
 
 
@@ -392,7 +392,7 @@ def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgot
     if not names:
         return Forgotten()
     before = _bytes_used(store)
-    own = [name for name in names if name.startswith("tacit:")]
+    own = [name for name in names if name.startswith(f"{OWN_HOST}:")]
     removed = store.remove(names, by_user=by_user)
     if by_user:
         for name in own:
@@ -405,7 +405,7 @@ def _delete_own_file(session: str) -> None:
     """Delete Tacit's own record of a session. The name came from a file: it must stay a name."""
     if session and os.path.basename(session) == session:
         try:
-            os.unlink(os.path.join(folders().data, "sessions", f"{session}.jsonl"))
+            os.unlink(session_path(session))
         except FileNotFoundError:
             pass
 
@@ -413,7 +413,7 @@ def _delete_own_file(session: str) -> None:
 def _scrub(store: Store) -> bool:
     """Leave no byte of what was deleted; whether the log could not be emptied yet."""
     connection = store.connection
-    path = connection.execute("PRAGMA database_list").fetchone()[2]
+    path = database.path_of(connection)
     with database.explain_errors(path):
         connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
         connection.execute("VACUUM")
@@ -427,5 +427,5 @@ def _scrub(store: Store) -> bool:
 
 def _bytes_used(store: Store) -> int:
     """Bytes that the database takes, its log included."""
-    path = store.connection.execute("PRAGMA database_list").fetchone()[2]
+    path = database.path_of(store.connection)
     return sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))

@@ -1,4 +1,4 @@
-"""The Trace: what one agent session did, whatever the host. Frozen structs, no behaviour but views.
+"""The Trace: what one agent session did, whatever the host. Frozen structs with properties.
 
 Owns the shape. How a host's records become a Trace is `assembler.py`'s; what can be concluded from
 one (corrections, commands, files touched, skills written) is `observations.py`'s.
@@ -11,6 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 Kind = Literal["read", "write", "edit", "shell", "search", "web", "ask", "skill", "other"]
+
+OWN_HOST = "tacit"
+"""The name that Tacit's own sessions have among the hosts."""
 
 REFUSED = "the user refused this call"
 """The reason of a failure that was the user's own decision."""
@@ -168,6 +171,11 @@ class Head(msgspec.Struct, frozen=True):
     skipped: dict[str, int] = {}
     """What was passed over, by reason (see `REASONS`)."""
 
+    @property
+    def id(self) -> str:
+        """What names the session in the store and in commands."""
+        return f"{self.host}:{self.session}"
+
 
 class Trace(msgspec.Struct, frozen=True):
     """One whole session."""
@@ -178,7 +186,7 @@ class Trace(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         """Host and session, which name a session everywhere."""
-        return f"{self.head.host}:{self.head.session}"
+        return self.head.id
 
     @property
     def host(self) -> str:

@@ -1,12 +1,13 @@
 """Values whose type nobody promised. Nothing here raises, whatever it is given."""
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
 import msgspec
+
+from tacit.traces.trace import Usage
 
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: with)?(?: exit)?[ _]?code|exit status)[:= ]+(-?\d{1,9})", re.IGNORECASE
@@ -106,6 +107,19 @@ def amount(value: Any) -> float | None:
     return float(value) if 0 <= value < 1e12 else None
 
 
+def usage(
+    tokens: dict[str, Any], *names: str, cost: Any = None, cached_in_input: bool = False
+) -> Usage:
+    """The counts in `tokens`, by the names that they have there, in the order of `Usage`.
+
+    `cached_in_input` says that the host counts cached tokens among its input; `Usage` does not.
+    """
+    counts = [count(tokens.get(name)) for name in names]
+    if cached_in_input:
+        counts[0] = max(0, counts[0] - counts[2])
+    return Usage(**dict(zip(Usage.__struct_fields__, counts, strict=False)), cost=amount(cost))
+
+
 def when(value: Any) -> datetime | None:
     """A moment, from ISO text, seconds or milliseconds; None when it is none of these."""
     try:
@@ -135,8 +149,3 @@ def why(result: str, code: int | None = None) -> str:
         if line and not _EXIT.search(line) and not line.startswith("<"):
             return line[:300]
     return f"exit code {code}" if code else "failed"
-
-
-def joined(parts: Iterable[str]) -> str:
-    """The parts that hold something, a blank line between them."""
-    return "\n\n".join(part for part in parts if part)

@@ -14,19 +14,15 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from tacit.base import paths
-from tacit.base.atomic_files import locked, write_atomic
+from tacit.base.atomic_files import locked, missing_folders, write_atomic
 from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
 from tacit.changes import git_exclude
 from tacit.changes.change import Applied
 from tacit.changes.place import SHARED
 from tacit.skills.library import Entry, Library
-from tacit.traces.connection import CONNECTORS
-from tacit.traces.connector import missing_folders
-from tacit.traces.host_folders import HOST_FOLDERS, SHARED_FOLDERS
-
-LINKED_HOSTS = ("claude-code",)
-"""The hosts that do not read `.agents/skills` and follow links."""
+from tacit.traces.connection import connectors
+from tacit.traces.host_folders import SHARED_FOLDERS, host_folders
 
 
 class Link(msgspec.Struct, frozen=True, order=True):
@@ -68,7 +64,7 @@ def unlink(host: str) -> tuple[str, ...]:
 
 
 def listen() -> None:
-    """From now on, links follow each change that lands in this process. Once is enough."""
+    """From now on, links follow each change that lands in this process. May be repeated."""
     bus.subscribe_once(Applied, _follow)
 
 
@@ -77,8 +73,8 @@ def _follow(applied: Applied) -> None:
     above = applied.place.removesuffix(os.sep + SHARED)
     if above == applied.place:  # not a folder of ours
         return
-    for host in LINKED_HOSTS:
-        if CONNECTORS[host].calls():
+    for host in linked_hosts():
+        if (connector := connectors().get(host)) and connector.calls():
             link(host, above)
 
 
@@ -95,9 +91,14 @@ def _is_users(path: str) -> bool:
     return paths.is_home(above)
 
 
+def linked_hosts() -> list[str]:
+    """The hosts that do not read `.agents/skills` and follow links."""
+    return [place.host for place in host_folders() if place.linked]
+
+
 def link_into(host: str, cwd: str | None = None) -> Linked:
     """Link every learned skill into the host's folders, whatever git sees of it."""
-    if host not in LINKED_HOSTS:
+    if host not in linked_hosts():
         return Linked()
     with _lock():
         known = set(_load())
@@ -160,7 +161,7 @@ def _hand_over_folders(folders: list[str], links: set[Link]) -> set[Link]:
 
 def _wanted(host: str, cwd: str) -> Iterator[tuple[str, Entry]]:
     """Each learned skill in a shared folder, and the host's folder beside it."""
-    place = next(place for place in HOST_FOLDERS if place.host == host)
+    place = next(place for place in host_folders() if place.host == host)
     user = place.user_folders(paths.user_home())[0]
     for entry in Library(cwd).entries:
         if (

@@ -19,6 +19,7 @@ from tacit.base.errors import TacitError
 from tacit.base.event_bus import bus
 from tacit.base.settings import load_settings
 from tacit.changes.place import SHARED
+from tacit.traces.trace import OWN_HOST
 from tacit.work import job_queue
 from tacit.work.intake import SessionStored
 from tacit.work.presence import log
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from tacit.learn.ledger import Decision
     from tacit.traces.store import Store
 
-HOST = "tacit"
-"""Our own agent, among the hosts."""
 _ASK = 60.0
 """Seconds between two looks at whether the library is to be looked after."""
 _STAY = 1800.0
@@ -142,7 +141,7 @@ def _answered(answered: Answered) -> None:
     decision = decide_in_chat(answered, _settings(answered.project))
     if decision.look:
         part = str(answered.requests)
-        key, payload = review_request(f"{HOST}:{answered.session}", decision, part)
+        key, payload = review_request(f"{OWN_HOST}:{answered.session}", decision, part)
         job_queue.request(REVIEW_KIND, key, payload)
         bus.publish(ReviewBegun(answered.session, skills=decision.skills, facts=decision.facts))
     _report(answered.session, "Stop")
@@ -154,7 +153,7 @@ def _report(session: str, event: str) -> None:
         return
     data = paths.folders().data
     payload = msgspec.json.encode({"session_id": session, "hook_event_name": event})
-    if hook.record(data, hook.head([HOST, event], len(payload)), payload):
+    if hook.record(data, hook.head([OWN_HOST, event], len(payload)), payload):
         job_queue.wake()
 
 

@@ -24,6 +24,7 @@ from tacit.base.job import Job, JobResult, cancelled
 from tacit.base.settings import LearnSettings, load_settings
 from tacit.traces import host_registry
 from tacit.traces.store import Store
+from tacit.traces.trace import OWN_HOST
 from tacit.work import delivery, job_queue, jobs_db, schedule_runs, schedule_store
 from tacit.work.due_times import Once
 from tacit.work.intake import SessionStored, find_source
@@ -35,8 +36,6 @@ from tacit.work.schedule_store import Requester, Schedule, login
 
 AGAIN = (30.0, 120.0, 600.0)
 """Seconds before the next try, after a failure on the way to the model."""
-HOST = "tacit"
-"""Our own sessions, as the store knows them."""
 HAND = "by hand, process "
 """Before the id of the process that runs it, while it does."""
 _HELD = 60.0
@@ -184,11 +183,11 @@ def _run_session(
 def _store(session: str) -> None:
     """Take the session in like any other that is over, so that what failed in it is repaired."""
     try:
-        source = find_source(HOST, session) if session else None
+        source = find_source(OWN_HOST, session) if session else None
         if source is None:
             return
         with Store.open() as store:
-            written = store.take_in(host_registry.get(HOST), source)
+            written = store.take_in(host_registry.get(OWN_HOST), source)
         if written.id:
             bus.publish(SessionStored(written.id, written.status, ended=True))
     except TacitError as error:  # the run is what counts here

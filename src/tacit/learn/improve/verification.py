@@ -30,7 +30,7 @@ from tacit.learn.background import child_process
 from tacit.learn.background.confinement import hidden_paths
 from tacit.skills import frontmatter
 from tacit.traces.tool_calls import TOOL_NAMES
-from tacit.traces.trace import Trace
+from tacit.traces.trace import OWN_HOST, Trace
 
 COMMAND_SECONDS = 20.0
 MOST_COMMANDS = 3
@@ -164,7 +164,6 @@ def find_sandbox() -> Sandbox | None:
         return None
 
 
-OWN_HOST = "tacit"
 _NAMES = frozenset(name for tool in TOOL_NAMES for name in (tool.ours, *tool.names))
 # A tool is named in code marks, or with the word after it. Plain words such as `edit` or `list`
 # are too often just that.

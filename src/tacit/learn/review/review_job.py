@@ -39,7 +39,7 @@ from tacit.learn.review.learned_skill import SkillOrigin
 from tacit.learn.review.review_broker import ReviewBroker, ReviewFacts, ReviewService, known_facts
 from tacit.skills.library import Library
 from tacit.traces.store import Store, Stored
-from tacit.traces.trace import Trace
+from tacit.traces.trace import OWN_HOST, Trace
 
 OutcomeWord = Literal["created", "edited", "proposed", "applied", "nothing", "refused", "failed"]
 _LIMITS = ("turns", "seconds", "tokens", "money")
@@ -317,8 +317,6 @@ def _places(place: Place, project: str) -> list[Place]:
     return list({p.real: p for p in every}.values())
 
 
-OWN_HOST = "tacit"
-"""Our own chat, among the hosts: its sessions are read while they go on."""
 _RELATED = 30
 """Sessions of the same project that are counted over for what recurs."""
 _TRIES = 3

@@ -29,12 +29,10 @@ from tacit.learn.ledger import (
 )
 from tacit.traces.observations import skills_written
 from tacit.traces.store import Store, Stored
-from tacit.traces.trace import Head
+from tacit.traces.trace import OWN_HOST, Head
 
 REVIEW_KIND = "review"
 """The kind of job that a look is."""
-OWN_HOST = "tacit"
-"""Our own chat, among the hosts."""
 
 
 def decide_after_session(store: Store, session: str, settings: Settings) -> Decision:

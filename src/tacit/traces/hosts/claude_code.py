@@ -13,9 +13,10 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Source
-from tacit.traces.trace import REFUSED, Usage
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source
+from tacit.traces.host_folders import UserPath
+from tacit.traces.trace import REFUSED
 
 # Bookkeeping that says nothing about what was done.
 _QUIET = (
@@ -38,6 +39,9 @@ _BUILT_IN = frozenset({
 _COMMAND = re.compile(r"<command-name>/?([^<]{1,200})</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_TOKENS = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+)  # fmt: skip
 _REFUSED = "The user doesn't want to"
 
 
@@ -61,10 +65,24 @@ class _Line(msgspec.Struct, gc=False):
 class ClaudeCode(JsonlHost):
     name = "claude-code"
     title = "Claude Code"
-    hooks = Hooks(("Stop",), ("SessionEnd",))
-    folder = ".claude/projects"
+    aliases = ("claude",)
+    precedence = 1
+    home = UserPath(".claude", "CLAUDE_CONFIG_DIR")
+    programs = ("claude",)
+    hooks = Hooks(("Stop",), ("SessionEnd",), shared=True)
+    signs = Signs(
+        variable="CLAUDE_CODE_SESSION_ID",
+        session="CLAUDE_CODE_SESSION_ID",
+        transcript=r"/projects/[^/]+/[^/]+\.jsonl",
+    )
+    skills = SkillFolders((".claude/skills",), ("skills",), shared="linked")
+    secrets = (".credentials.json", ".claude.json", UserPath(".claude.json"))
+    folder = "projects"
     files = r"[^/]+/(?:[^/]+|[^/]+/subagents/agent-[^/]+)\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(self, "settings.json")
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "sessionId" in line and "provenance" not in line and "projectHash" not in line
@@ -154,22 +172,7 @@ class ClaudeCode(JsonlHost):
                     at,
                 )
         if usage := values.mapping(message.get("usage")):
-            into.used(
-                Usage(
-                    values.count(usage.get("input_tokens")),
-                    values.count(usage.get("output_tokens")),
-                    values.count(usage.get("cache_read_input_tokens")),
-                    values.count(usage.get("cache_creation_input_tokens")),
-                ),
-                values.string(message.get("id")),
-            )
+            into.used(values.usage(usage, *_TOKENS), values.string(message.get("id")))
 
 
-host = ClaudeCode()
-
-
-CONNECTOR = JsonHooks(
-    Agent("claude-code", "Claude Code", ("claude",), ".claude", "CLAUDE_CONFIG_DIR"),
-    "settings.json",
-    ("Stop", "SessionEnd"),
-)
+HOSTS = (ClaudeCode(),)

@@ -15,12 +15,16 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost
-from tacit.traces.trace import Usage
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host_folders import UserPath
 
 _QUIET = ("world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+_TOKENS = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens",
+    "reasoning_output_tokens",
+)  # fmt: skip
 _ENVELOPE = re.compile(r"\A(?P<head>(?:[A-Z][^\n]{0,200}\n){1,12}?)Output:\n", re.DOTALL)
 
 
@@ -33,10 +37,28 @@ class _Line(msgspec.Struct, gc=False):
 class Codex(JsonlHost):
     name = "codex"
     title = "Codex"
+    precedence = 2
+    home = UserPath(".codex", "CODEX_HOME")
+    programs = ("codex",)
     hooks = Hooks(("Stop",), ("SessionEnd",))
-    folder = ".codex/sessions"
+    signs = Signs(
+        variable="CODEX_MANAGED_BY_NPM",
+        transcript=r"/sessions/\d{4}/\d\d/\d\d/rollout-[^/]+\.jsonl(\.zst)?",
+    )
+    skills = SkillFolders((".codex/skills",), ("skills",))
+    secrets = ("auth.json",)
+    folder = "sessions"
     files = r"(?:.+/)?rollout-[^/]*\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(
+            self,
+            "hooks.json",
+            todo="Start codex once, type /hooks and trust the two hooks: until then Codex skips"
+            " them.",
+            seconds=3,  # it cuts SessionEnd down to this, and warns at every start of more
+        )
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)
@@ -75,7 +97,7 @@ class Codex(JsonlHost):
         if kind == "token_count":
             total = values.mapping(values.mapping(payload.get("info")).get("total_token_usage"))
             if total:
-                into.used_in_all(_usage(total))
+                into.used_in_all(values.usage(total, *_TOKENS, cached_in_input=True))
         elif kind == "user_message":
             self._prompt(values.text(payload.get("message")), at, into)
         elif kind == "item_completed":
@@ -146,24 +168,4 @@ def _output(output: Any) -> tuple[str, bool]:
     return result, False
 
 
-def _usage(total: dict[str, Any]) -> Usage:
-    cached = values.count(total.get("cached_input_tokens"))
-    return Usage(
-        max(0, values.count(total.get("input_tokens")) - cached),
-        values.count(total.get("output_tokens")),
-        cached,
-        values.count(total.get("cache_write_input_tokens")),
-        values.count(total.get("reasoning_output_tokens")),
-    )
-
-
-host = Codex()
-
-
-CONNECTOR = JsonHooks(
-    Agent("codex", "Codex", ("codex",), ".codex", "CODEX_HOME"),
-    "hooks.json",
-    ("Stop", "SessionEnd"),
-    seconds=3,  # it cuts SessionEnd down to this, and prints a warning at every start for more
-    todo="Start codex once, type /hooks and trust the two hooks: until then Codex skips them.",
-)
+HOSTS = (Codex(),)

@@ -16,17 +16,14 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.host import (
-    Hooks,
+    Host,
     Source,
     decode_lines,
-    file_stamp,
-    mend,
-    open_regular,
+    ignore,
     plain_files,
+    read_document,
     stated_outcome,
 )
-from tacit.traces.host_folders import HostFolders
-from tacit.traces.trace import Usage
 
 MAX_DOCUMENT = 64 * 1024 * 1024
 """One JSON document has to be read whole; JSONL has no such limit."""
@@ -50,17 +47,12 @@ class _Conversation(msgspec.Struct, gc=False):
     created_at: Any = None
 
 
-class Conversations:
+class Conversations(Host):
     """A host whose sessions are conversations in JSON or JSONL files, several in one if need be.
 
     A subclass says what a conversation is, and what a message in it means.
     """
 
-    name: str
-    title: str
-    tested = True
-    hooks = Hooks()
-    place: HostFolders | None = None
     endings: tuple[str, ...] = (".json", ".jsonl")
 
     def messages(self, value: _Conversation) -> list[Any] | None:
@@ -69,12 +61,6 @@ class Conversations:
 
     def tell(self, message: dict[str, Any], into: Assembler) -> None:
         raise NotImplementedError
-
-    def homes(self) -> list[str]:
-        return []
-
-    def find(self) -> Iterator[Source]:
-        return iter(())
 
     def inside(self, path: str) -> Iterator[Source]:
         if os.path.isdir(path):
@@ -85,12 +71,6 @@ class Conversations:
         modified = os.path.getmtime(path) if os.path.exists(path) else 0.0
         for key in self._keys(path):
             yield Source(self.name, path, key, 0, modified)
-
-    def stamp(self, source: Source) -> str:
-        return file_stamp(source.path)
-
-    def fingerprint(self, source: Source, position: int) -> str:
-        return ""  # a file of conversations is small or finished: it is read anew
 
     def read(self, source: Source, start: int, into: Assembler) -> Iterator[None]:
         for number, message in enumerate(self._chosen(source, into)):
@@ -118,7 +98,7 @@ class Conversations:
             return
         loose = False
         try:
-            for position, line in decode_lines(path, 0, _Conversation, _ignore):
+            for position, line in decode_lines(path, 0, _Conversation, ignore):
                 if self.messages(line):
                     yield f"at{position}"
                 elif line.role is not None and self._loose(line):
@@ -154,19 +134,15 @@ class Conversations:
 
     def _document(self, path: str) -> Any:
         try:
-            with open_regular(path) as file:
-                data = file.read(MAX_DOCUMENT + 1)
+            return read_document(path, MAX_DOCUMENT, ignore)
         except OSError:
             return None
-        if len(data) > MAX_DOCUMENT:
-            return None
-        decoded = values.decoded_json(data)
-        return mend(data) if decoded is None else decoded
 
 
 class Chat(Conversations):
     name = "openai"
     title = "OpenAI-style messages"
+    precedence = 91
 
     def messages(self, value: _Conversation) -> list[Any] | None:
         found = value.messages
@@ -242,13 +218,6 @@ def _as_conversation(value: Any) -> _Conversation | None:
         return None
 
 
-def _ignore(reason: str) -> None:
-    """Nothing is counted while looking at what a file is."""
-
-
-OPENAI_MESSAGES = Chat()
-
-
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 _RESPONSE = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -257,6 +226,7 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 class ShareGPT(Conversations):
     name = "sharegpt"
     title = "ShareGPT"
+    precedence = 90
 
     def messages(self, value: _Conversation) -> list[Any] | None:
         for found in (value.conversations, value.conversation):
@@ -302,9 +272,6 @@ def _next_id(into: Assembler, what: str) -> str:
     return f"#{into.state[what]}"
 
 
-SHAREGPT = ShareGPT()
-
-
 # The tools of SWE-agent that are not shell commands, though they are written like them.
 _TOOLS = frozenset({
     "open", "goto", "scroll_up", "scroll_down", "create", "edit", "insert", "str_replace_editor",
@@ -314,18 +281,11 @@ _FENCED = re.compile(r"```(?:bash|sh|mswea_bash_command)?\n(.*?)\n?```", re.DOTA
 _ENDINGS = (".traj", ".traj.json")
 
 
-class SweAgent:
+class SweAgent(Host):
     name = "swe-agent"
     title = "SWE-agent"
     tested = False
-    hooks = Hooks()
-    place: HostFolders | None = None
-
-    def homes(self) -> list[str]:
-        return []
-
-    def find(self) -> Iterator[Source]:
-        return iter(())
+    precedence = 70
 
     def inside(self, path: str) -> Iterator[Source]:
         found = plain_files(path) if os.path.isdir(path) else iter((path,))
@@ -333,22 +293,9 @@ class SweAgent:
             if file.endswith(_ENDINGS) and os.path.isfile(file):
                 yield Source(self.name, file, "", os.path.getsize(file), os.path.getmtime(file))
 
-    def stamp(self, source: Source) -> str:
-        return file_stamp(source.path)
-
-    def fingerprint(self, source: Source, position: int) -> str:
-        return ""
-
     def read(self, source: Source, start: int, into: Assembler) -> Iterator[None]:
-        with open_regular(source.path) as file:
-            data = file.read(MAX_DOCUMENT + 1)
-        if len(data) > MAX_DOCUMENT:
-            into.passed("too-long")
-            return
-        decoded = values.decoded_json(data)
-        run = values.mapping(mend(data) if decoded is None else decoded)
+        run = read_document(source.path, MAX_DOCUMENT, into.passed, dict)
         if not run:
-            into.passed("not-json")
             return
         name = os.path.basename(source.path)
         into.about(session=name.removesuffix(".json").removesuffix(".traj"))
@@ -367,13 +314,8 @@ class SweAgent:
             model=values.string(config.get("model_name")),
         )
         if stats:
-            into.used_in_all(
-                Usage(
-                    values.count(stats.get("tokens_sent")),
-                    values.count(stats.get("tokens_received")),
-                    cost=values.amount(stats.get("instance_cost")),
-                )
-            )
+            cost = stats.get("instance_cost")
+            into.used_in_all(values.usage(stats, "tokens_sent", "tokens_received", cost=cost))
 
     def _steps(self, run: dict[str, Any], into: Assembler) -> Iterator[None]:
         into.prompt(_first_task(run))
@@ -423,4 +365,4 @@ def _first_task(run: dict[str, Any]) -> str:
     return ""
 
 
-SWE_AGENT = SweAgent()
+HOSTS = (SweAgent(), ShareGPT(), Chat())

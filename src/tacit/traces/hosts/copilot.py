@@ -13,8 +13,9 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import HOOK_SECONDS, Agent, Hook, OwnFile, is_ours
-from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.connector import HOOK_SECONDS, Connector, Hook, OwnFile, is_ours
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host_folders import UserPath
 from tacit.traces.settings_json import BadJson, parse_jsonc
 from tacit.traces.trace import Usage
 
@@ -22,6 +23,9 @@ _QUIET = (
     "abort", "assistant.", "commands.", "elicitation.", "exit_plan_mode.", "external_tool.",
     "hook.", "mcp.", "pending_messages.", "permission.", "sampling.", "session.", "subagent.",
     "system.", "tool.", "user_input.",
+)  # fmt: skip
+_TOKENS = (
+    "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens",
 )  # fmt: skip
 _ENDING = re.compile(r"\n?<(?:shellId: [^>]*|exited) (?:completed )?with exit code -?\d+>\s*\Z")
 
@@ -35,10 +39,50 @@ class _Line(msgspec.Struct, gc=False):
 class Copilot(JsonlHost):
     name = "copilot"
     title = "Copilot CLI"
+    aliases = ("copilot-cli",)
+    precedence = 5
+    home = UserPath(".copilot", "COPILOT_HOME")
+    programs = ("copilot",)
     hooks = Hooks(("agentStop",), ("sessionEnd",))
-    folder = ".copilot/session-state"
+    signs = Signs(
+        variable="COPILOT_CLI",
+        transcript=r"/session-state/[^/]+/events\.jsonl",
+        key="sessionId",
+    )
+    skills = SkillFolders((".github/skills",), ("skills",))
+    secrets = (
+        "config.json",
+        UserPath(".config/github-copilot", "XDG_CONFIG_HOME/github-copilot"),
+    )
+    folder = "session-state"
     files = r"(?:[^/]+/events|[^/]+)\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return OwnFile(self, "hooks/tacit.json", self._hooks_file, self._hooks_in)
+
+    def _hooks_file(self, hook: Hook) -> str:
+        hooks = {
+            event: [
+                {
+                    "type": "command",
+                    "bash": hook.command(self.name, event),
+                    "timeoutSec": HOOK_SECONDS,
+                }
+            ]
+            for event in self.hooks.events
+        }
+        return json.dumps({"version": 1, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
+
+    def _hooks_in(self, text: str) -> dict[str, str]:
+        try:
+            hooks = parse_jsonc(text)["hooks"]
+            found = {
+                event: hooks[event][0]["bash"] for event in self.hooks.events if event in hooks
+            }
+        except (BadJson, LookupError, TypeError):
+            return {}
+        return {event: command for event, command in found.items() if is_ours(command)}
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session.start" and "sessionId" in values.mapping(
@@ -94,16 +138,7 @@ class Copilot(JsonlHost):
             into.used(Usage(output=values.count(data.get("outputTokens"))), key)
 
     def _usage(self, usage: dict[str, Any], into: Assembler) -> None:
-        into.used(
-            Usage(
-                values.count(usage.get("inputTokens")),
-                values.count(usage.get("outputTokens")),
-                values.count(usage.get("cacheReadTokens")),
-                values.count(usage.get("cacheWriteTokens")),
-                values.count(usage.get("reasoningTokens")),
-            ),
-            values.string(usage.get("apiCallId")),
-        )
+        into.used(values.usage(usage, *_TOKENS), values.string(usage.get("apiCallId")))
 
     def _result(self, data: dict[str, Any], at: Any, into: Assembler) -> None:
         code = values.mapping(data.get("shellExecution")).get("exitCode")
@@ -118,35 +153,4 @@ class Copilot(JsonlHost):
         )
 
 
-host = Copilot()
-
-
-EVENTS = ("agentStop", "sessionEnd")
-
-
-def _content(hook: Hook) -> str:
-    hooks = {
-        event: [
-            {"type": "command", "bash": hook.command("copilot", event), "timeoutSec": HOOK_SECONDS}
-        ]
-        for event in EVENTS
-    }
-    return json.dumps({"version": 1, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _calls(text: str) -> dict[str, str]:
-    try:
-        hooks = parse_jsonc(text)["hooks"]
-        found = {event: hooks[event][0]["bash"] for event in EVENTS if event in hooks}
-    except (BadJson, LookupError, TypeError):
-        return {}
-    return {event: command for event, command in found.items() if is_ours(command)}
-
-
-CONNECTOR = OwnFile(
-    Agent("copilot", "Copilot CLI", ("copilot",), ".copilot", "COPILOT_HOME"),
-    "hooks/tacit.json",
-    EVENTS,
-    _content,
-    _calls,
-)
+HOSTS = (Copilot(),)

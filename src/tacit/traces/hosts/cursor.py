@@ -11,8 +11,8 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.host import JsonlHost, Source
-from tacit.traces.host_folders import HostFolders
+from tacit.traces.host import JsonlHost, SkillFolders, Source
+from tacit.traces.host_folders import UserPath
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
@@ -27,13 +27,12 @@ class Cursor(JsonlHost):
     name = "cursor"
     title = "Cursor"
     tested = False
-    folder = ".cursor/projects"
+    precedence = 80
+    home = UserPath(".cursor")
+    skills = SkillFolders((".cursor/skills",), ("skills",))
+    folder = "projects"
     files = r"[^/]+/agent-transcripts/(?:.+/)?[^/]+\.jsonl"
     form = _Line
-
-    @property
-    def place(self) -> HostFolders | None:
-        return HostFolders("cursor", "Cursor", (".cursor/skills",), (".cursor/skills",))
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "role" in line and "content" in values.mapping(line.get("message"))
@@ -75,4 +74,4 @@ class Cursor(JsonlHost):
             into.said(values.text(block) if isinstance(block, str) else values.text([block]), at)
 
 
-host = Cursor()
+HOSTS = (Cursor(),)

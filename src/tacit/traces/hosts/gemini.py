@@ -16,9 +16,9 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Source
-from tacit.traces.trace import Usage
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source
+from tacit.traces.host_folders import UserPath
 
 # "Output: … \nExit Code: 1\n…": the labels that may follow the output itself.
 _OUTPUT = re.compile(
@@ -72,13 +72,7 @@ def response_outcome(response: dict[str, Any]) -> tuple[str, bool]:
     return envelope["out"], bool(error) or (code is not None and code.group(1) != "0")
 
 
-def usage_of_parts(tokens: dict[str, Any], names: tuple[str, str, str, str]) -> Usage:
-    """Tokens under their four names: prompt (with the cached ones), answer, cached, thoughts."""
-    prompt, answer, cached, thoughts = (values.count(tokens.get(name)) for name in names)
-    return Usage(max(0, prompt - cached), answer, cached, 0, thoughts)
-
-
-_TOKENS = ("input", "output", "cached", "thoughts")
+_TOKENS = ("input", "output", "cached", "", "thoughts")
 _CONTEXT = ("<session_context>", "<hook_context>", "This is the Gemini CLI. We are setting up")
 
 
@@ -99,10 +93,24 @@ class _Line(msgspec.Struct, gc=False):
 class Gemini(JsonlHost):
     name = "gemini"
     title = "Gemini CLI"
+    aliases = ("gemini-cli",)
+    precedence = 3
+    home = UserPath(".gemini")
+    programs = ("gemini",)
     hooks = Hooks(("AfterAgent",), ("SessionEnd",))
-    folder = ".gemini/tmp"
+    signs = Signs(
+        variable="GEMINI_SESSION_ID",
+        session="GEMINI_SESSION_ID",
+        transcript=r"/tmp/[^/]+/chats/session-[^/]+\.jsonl?",  # noqa: S108
+    )
+    skills = SkillFolders((".gemini/skills",), ("skills",))
+    secrets = ("oauth_creds.json",)
+    folder = "tmp"
     files = r"[^/]+/chats/session-[^/]*\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(self, "settings.json", milliseconds=True)
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "projectHash" in line and "sessionId" in line
@@ -149,7 +157,7 @@ class Gemini(JsonlHost):
             for call in values.items(line.toolCalls):
                 self._call(values.mapping(call), at, into)
             if tokens := values.mapping(line.tokens):
-                into.used(usage_of_parts(tokens, _TOKENS), message)
+                into.used(values.usage(tokens, *_TOKENS, cached_in_input=True), message)
         elif line.type not in ("info", "error", "warning"):
             into.passed("unknown-record")
 
@@ -192,12 +200,4 @@ def _project(folder: str) -> str:
     return ""
 
 
-host = Gemini()
-
-
-CONNECTOR = JsonHooks(
-    Agent("gemini", "Gemini CLI", ("gemini",), ".gemini"),
-    "settings.json",
-    ("AfterAgent", "SessionEnd"),
-    milliseconds=True,
-)
+HOSTS = (Gemini(),)

@@ -7,32 +7,37 @@ Connected by `hooks` in its `config.yaml`, and by the shared skills folder among
 reads: Hermes reads skills only in its own folder and in `skills.external_dirs`.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
-from tacit.base.errors import BadConfig, TacitError
+from tacit.base.errors import BadConfig
+from tacit.base.paths import SHARED_SKILLS
 from tacit.traces import settings_yaml, values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import HOOK_SECONDS, Agent, FileChange, Hook, is_ours, read_settings
-from tacit.traces.host import Hooks, stated_outcome
-from tacit.traces.settings_json import apply_splices
-from tacit.traces.settings_yaml import Malformed, TooOdd
+from tacit.traces.connector import Connector, HookedFile, SettingsFormat
+from tacit.traces.host import Hooks, SkillFolders, stated_outcome
+from tacit.traces.host_folders import UserPath
+from tacit.traces.settings_json import Unfit
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of
-from tacit.traces.trace import Usage
 
 _SUMMARY = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
+_TOKENS = (
+    "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
+)  # fmt: skip
 _FIRST = 3  # a compaction leaves this many rows at the beginning as they are
 
 
 class Hermes(SqliteHost):
     name = "hermes"
     title = "Hermes"
-    hooks = Hooks(("on_session_end",), ("on_session_finalize",))
-    file = ".hermes/state.db"
+    precedence = 8
+    home = UserPath(".hermes", "HERMES_HOME")
+    programs = ("hermes",)
+    hooks = Hooks(("on_session_end",), ("on_session_finalize",))  # the first after each turn
+    skills = SkillFolders((), ("skills",), shared="set")
+    secrets = (".env",)
+    file = "state.db"
     listing = """
       SELECT s.id, coalesce((SELECT max(timestamp) FROM messages WHERE session_id = s.id),
         s.started_at) AS changed FROM sessions s ORDER BY changed
@@ -41,6 +46,14 @@ class Hermes(SqliteHost):
       SELECT count(*), max(id), sum(active), (SELECT output_tokens FROM sessions
         WHERE id = :session) FROM messages WHERE session_id = :session
     """
+
+    def connector(self) -> Connector:
+        return HermesSettings(
+            self,
+            "config.yaml",
+            todo="Start hermes once in a terminal and allow the two hooks when it asks; runs "
+            "without a terminal need --accept-hooks.",
+        )
 
     def rows(self, connection: sqlite3.Connection, session: str, into: Assembler) -> Iterator[None]:
         found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
@@ -75,16 +88,7 @@ class Hermes(SqliteHost):
         into.at(values.when(row.get("started_at")))
         known = row.get("cost_status") not in (None, "unknown")
         cost = row.get("actual_cost_usd") or (row.get("estimated_cost_usd") if known else None)
-        into.used_in_all(
-            Usage(
-                values.count(row.get("input_tokens")),
-                values.count(row.get("output_tokens")),
-                values.count(row.get("cache_read_tokens")),
-                values.count(row.get("cache_write_tokens")),
-                values.count(row.get("reasoning_tokens")),
-                values.amount(cost),
-            )
-        )
+        into.used_in_all(values.usage(row, *_TOKENS, cost=cost))
 
     def _message(self, row: sqlite3.Row, into: Assembler) -> None:
         at, content = values.when(row["timestamp"]), values.string(row["content"])
@@ -148,122 +152,42 @@ def _calls(row: sqlite3.Row) -> list[dict[str, Any]]:
     return [call for call in decoded if isinstance(call, dict)]
 
 
-host = Hermes()
+class HermesSettings(HookedFile, frozen=True):
+    """Its hooks, and the shared skills folder among those that it reads."""
 
+    form = SettingsFormat("YAML", settings_yaml.parse, settings_yaml.add, settings_yaml.remove)
 
-SHARED_SKILLS = "~/.agents/skills"
-EVENTS = ("on_session_end", "on_session_finalize")
-YamlPath = tuple[str | int, ...]
+    def entry(self, command: str) -> dict[str, Any]:
+        return {"command": command, "timeout": self.seconds}
 
-
-class HermesConnector(msgspec.Struct, frozen=True):
-    """See `Connector` for its duties."""
-
-    agent: Agent = Agent("hermes", "Hermes", ("hermes",), ".hermes", "HERMES_HOME")
-    todo: str = (
-        "Start hermes once in a terminal and allow the two hooks when it asks; runs without a "
-        "terminal need --accept-hooks."
-    )
-
-    def file(self) -> str:
-        return os.path.join(self.agent.folder(), "config.yaml")
-
-    def events(self) -> tuple[str, ...]:
-        return EVENTS
-
-    def connecting(self, hook: Hook) -> FileChange | None:
-        path = self.file()
-        before = read_settings(path)
-        value = self._parse(before or "")
-        ours = dict(_our_hooks(value))
-        wanted = {event: hook.command("hermes", event) for event in EVENTS}
-        addition: dict[str, Any] = {
-            "hooks": {e: [{"command": c, "timeout": HOOK_SECONDS}] for e, c in wanted.items()}
-        }
-        if sorted((path[1], command) for path, command in ours.items()) == sorted(wanted.items()):
-            return None
-        try:
-            clean = _without_ours(before or "") if ours else before or ""
-            if SHARED_SKILLS not in _skills(self._parse(clean)):
-                addition["skills"] = {"external_dirs": [SHARED_SKILLS]}
-            splices = settings_yaml.add(clean, addition)
-        except TooOdd as error:
-            by_hand = settings_yaml.lines(addition).rstrip().replace("\n", "\n  ")
-            raise BadConfig(
-                f"{path} cannot be edited safely: {error}",
-                f"nothing was changed; add these lines by hand:\n  {by_hand}",
-            ) from error
-        return FileChange(path, before, apply_splices(clean, splices), splices, pristine=not ours)
-
-    def disconnecting(self) -> FileChange | None:
-        before = read_settings(self.file())
-        if before is None or not list(_our_hooks(self._parse(before))):
-            return None
-        try:
-            after = _without_ours(before)
-        except TooOdd as error:
-            raise BadConfig(
-                f"{self.file()} cannot be edited safely: {error}",
-                "take the entries with tacit-hook out by hand",
-            ) from error
-        return FileChange(self.file(), before, after, pristine=False)
-
-    def calls(self) -> dict[str, str]:
-        try:
-            found = _our_hooks(self._parse(read_settings(self.file()) or ""))
-        except TacitError:
+    def besides(self, clean: str) -> dict[str, Any]:
+        if _SHARED in _skill_folders(self.form.parse(clean)):
             return {}
-        return {str(path[1]): command for path, command in found}
+        return {"skills": {"external_dirs": [_SHARED]}}
 
-    def _parse(self, text: str) -> Any:
-        try:
-            return settings_yaml.parse(text)
-        except Malformed as error:
-            raise BadConfig(
-                f"{self.file()} is not valid YAML, {error}",
-                "nothing was changed; mend it, then: tacit connect hermes",
-            ) from error
+    def unfit(self, error: Unfit, addition: dict[str, Any]) -> BadConfig:
+        by_hand = settings_yaml.lines(addition).rstrip().replace("\n", "\n  ")
+        return BadConfig(
+            f"{self.file()} cannot be edited safely: {error}",
+            f"nothing was changed; add these lines by hand:\n  {by_hand}",
+        )
 
-
-def _our_hooks(value: Any) -> list[tuple[YamlPath, str]]:
-    """The paths of our hooks, and their commands."""
-    found: list[tuple[YamlPath, str]] = []
-    events = value.get("hooks") if isinstance(value, dict) else None
-    for event, items in events.items() if isinstance(events, dict) else ():
-        for i, item in enumerate(items if isinstance(items, list) else ()):
-            if isinstance(item, dict) and is_ours(item.get("command")):
-                found.append((("hooks", event, i), item["command"]))
-    return found
+    def without_ours(self, text: str) -> str:
+        text = super().without_ours(text)
+        value = self.form.parse(text)
+        for i, folder in enumerate(_skill_folders(value)):
+            path = ("skills", "external_dirs", i)
+            if folder == _SHARED and settings_yaml.MARK in settings_yaml.source(text, path):
+                return self.form.remove(text, self.widened(value, path))
+        return text
 
 
-def _skills(value: Any) -> list[Any]:
-    skills = value.get("skills") if isinstance(value, dict) else None
-    folders = skills.get("external_dirs") if isinstance(skills, dict) else None
-    return folders if isinstance(folders, list) else []
+_SHARED = f"~/{SHARED_SKILLS}"
 
 
-def _without_ours(text: str) -> str:
-    """Take our entries out, and the keys that they leave without a value."""
-    while ours := _our_hooks(settings_yaml.parse(text)):
-        text = settings_yaml.remove(text, _widened(settings_yaml.parse(text), ours[0][0]))
-    value = settings_yaml.parse(text)
-    for i, folder in enumerate(_skills(value)):
-        path: YamlPath = ("skills", "external_dirs", i)
-        if folder == SHARED_SKILLS and settings_yaml.MARK in settings_yaml.source(text, path):
-            return settings_yaml.remove(text, _widened(value, path))
-    return text
+def _skill_folders(value: Any) -> list[Any]:
+    skills = values.mapping(values.mapping(value).get("skills"))
+    return values.items(skills.get("external_dirs"))
 
 
-def _widened(value: Any, path: YamlPath) -> YamlPath:
-    """`path`, or what is around it as long as nothing else is in there."""
-    while len(path) > 1:
-        holder = value
-        for key in path[:-1]:
-            holder = holder[key]
-        if len(holder) > 1:
-            break
-        path = path[:-1]
-    return path
-
-
-CONNECTOR = HermesConnector()
+HOSTS = (Hermes(),)

@@ -9,11 +9,11 @@ from typing import Any
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, OwnFile
-from tacit.traces.host import Hooks
+from tacit.traces.connector import Connector, OwnFile
+from tacit.traces.host import Hooks, SkillFolders
+from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost
-from tacit.traces.trace import Usage
 
 _QUIET = (
     "step-start", "step-finish", "snapshot", "patch", "reasoning", "file", "agent", "retry",
@@ -30,14 +30,33 @@ _ROWS = f"""
 class Opencode(SqliteHost):
     name = "opencode"
     title = "opencode"
+    precedence = 6
+    home = UserPath(".local/share/opencode", "XDG_DATA_HOME/opencode")
+    settings_home = UserPath(".config/opencode", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME/opencode")
+    programs = ("opencode",)
     hooks = Hooks(("session.idle",), ())
-    file = ".local/share/opencode/opencode.db"
+    # OPENCODE_CONFIG_DIR adds a folder of settings and does not move the user's skills.
+    skills = SkillFolders(
+        (".opencode/skills", ".opencode/skill"),
+        ("skills", "skill"),
+        UserPath(".config/opencode", "XDG_CONFIG_HOME/opencode"),
+    )
+    secrets = ("auth.json",)
+    file = "opencode.db"
     listing = "SELECT id, time_updated / 1000.0 FROM session ORDER BY time_updated"
     version = """
       SELECT time_updated, (SELECT count(*) FROM message WHERE session_id = :session),
         (SELECT max(time_updated) FROM part WHERE session_id = :session)
       FROM session WHERE id = :session
     """
+
+    def connector(self) -> Connector:
+        return OwnFile(
+            self,
+            "plugins/tacit.js",
+            lambda hook: shim("opencode/tacit.js", hook.words),
+            lambda text: shim_calls(text, self.name, self.hooks.events),
+        )
 
     def rows(self, connection: sqlite3.Connection, session: str, into: Assembler) -> Iterator[None]:
         found = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
@@ -67,19 +86,10 @@ class Opencode(SqliteHost):
             into.passed("too-long" if row["said"] is None else "bad-record")
         if message.get("role") == "assistant":
             tokens = values.mapping(message.get("tokens"))
-            cache = values.mapping(tokens.get("cache"))
             into.about(model=values.string(message.get("modelID")))
-            into.used(
-                Usage(
-                    values.count(tokens.get("input")),
-                    values.count(tokens.get("output")),
-                    values.count(cache.get("read")),
-                    values.count(cache.get("write")),
-                    values.count(tokens.get("reasoning")),
-                    values.amount(message.get("cost")),
-                ),
-                row["message"],
-            )
+            tokens |= values.mapping(tokens.get("cache"))
+            names = ("input", "output", "read", "write", "reasoning")
+            into.used(values.usage(tokens, *names, cost=message.get("cost")), row["message"])
         return message
 
     def _part(self, row: sqlite3.Row, message: dict[str, Any], into: Assembler) -> None:
@@ -135,30 +145,4 @@ class Opencode(SqliteHost):
         )
 
 
-host = Opencode()
-
-
-EVENTS = ("session.idle",)
-
-
-class _OpencodeAgent(Agent, frozen=True):
-    """Its folder hangs on the folder for all settings, or on a variable of its own."""
-
-    def folder(self) -> str:
-        import os
-
-        base = os.environ.get("XDG_CONFIG_HOME", "").strip()
-        if base and not os.environ.get(self.variable):
-            return os.path.join(base, "opencode")
-        return super().folder()
-
-
-CONNECTOR = OwnFile(
-    _OpencodeAgent(
-        "opencode", "opencode", ("opencode",), ".config/opencode", "OPENCODE_CONFIG_DIR"
-    ),
-    "plugins/tacit.js",
-    EVENTS,
-    lambda hook: shim("opencode/tacit.js", hook.words),
-    lambda text: shim_calls(text, "opencode", EVENTS),
-)
+HOSTS = (Opencode(),)

@@ -4,11 +4,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tacit.base.paths import user_home
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.host import MAX_LINE, Hooks, Source, mend, open_regular
-from tacit.traces.host_folders import HostFolders, moved_folder
+from tacit.traces.host import MAX_LINE, Host, SkillFolders, Source, read_document
+from tacit.traces.host_folders import UserPath
 from tacit.traces.trace import Usage
 
 _QUIET = (
@@ -16,13 +15,19 @@ _QUIET = (
     "CondensationRequest", "LLMCompletionLogEvent", "ConversationErrorEvent",
 )  # fmt: skip
 
+_TOKENS = (
+    "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens",
+    "reasoning_tokens",
+)  # fmt: skip
 
-class OpenHands:
+
+class OpenHands(Host):
     name = "openhands"
     title = "OpenHands"
     tested = False
-    hooks = Hooks()
-    place = HostFolders("openhands", "OpenHands", (".openhands/skills",), (".openhands/skills",))
+    precedence = 60
+    home = UserPath(".openhands")
+    skills = SkillFolders((".openhands/skills",), ("skills",))
 
     def homes(self) -> list[str]:
         home = os.path.dirname(self._root())
@@ -60,7 +65,7 @@ class OpenHands:
             yield
 
     def _root(self) -> str:
-        return moved_folder(".openhands/conversations", user_home())
+        return self.home.below("conversations").resolve()
 
     def _below(self, root: str) -> Iterator[Source]:
         try:
@@ -140,33 +145,15 @@ def _events(folder: str) -> list[str]:
 
 def _document(path: str, into: Assembler) -> dict[str, Any]:
     try:
-        with open_regular(path) as file:
-            data = file.read(MAX_LINE + 1)
+        return values.mapping(read_document(path, MAX_LINE, into.passed, dict))
     except OSError:
         into.passed("unreadable")
         return {}
-    if len(data) > MAX_LINE:
-        into.passed("too-long")
-        return {}
-    decoded = values.decoded_json(data)
-    if decoded is None:
-        decoded = mend(data)
-    if not isinstance(decoded, dict):
-        into.passed("not-json")
-        return {}
-    return decoded
 
 
 def _usage(part: dict[str, Any]) -> Usage:
     tokens = values.mapping(part.get("accumulated_token_usage"))
-    return Usage(
-        values.count(tokens.get("prompt_tokens")),
-        values.count(tokens.get("completion_tokens")),
-        values.count(tokens.get("cache_read_tokens")),
-        values.count(tokens.get("cache_write_tokens")),
-        values.count(tokens.get("reasoning_tokens")),
-        values.amount(part.get("accumulated_cost")),
-    )
+    return values.usage(tokens, *_TOKENS, cost=part.get("accumulated_cost"))
 
 
-host = OpenHands()
+HOSTS = (OpenHands(),)

@@ -12,10 +12,10 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, OwnFile
-from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.connector import Connector, OwnFile
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
-from tacit.traces.trace import Usage
 
 _QUIET = (
     "thinking_level_change", "custom", "custom_message", "label", "leaf", "active_tools_change",
@@ -39,10 +39,27 @@ class _Line(msgspec.Struct, gc=False):
 class Pi(JsonlHost):
     name = "pi"
     title = "pi"
+    precedence = 7
+    home = UserPath(".pi/agent", "PI_CODING_AGENT_DIR")
+    programs = ("pi",)
     hooks = Hooks(("agent_end",), ("session_shutdown",))
-    folder = ".pi/agent/sessions"
+    signs = Signs(transcript=r"/sessions/--[^/]*--/[^/]+\.jsonl")
+    skills = SkillFolders((".pi/skills",), ("skills",))
+    secrets = ("auth.json",)
+    folder = "sessions"
     files = r"[^/]+/[^/]+\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return OwnFile(
+            self,
+            "extensions/tacit.ts",
+            lambda hook: shim("pi/tacit.ts", hook.words),
+            lambda text: shim_calls(text, self.name, self.hooks.events),
+        )
+
+    def session_of(self, transcript: str) -> str:
+        return super().session_of(transcript).rpartition("_")[2]  # a time stands before it
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session" and "cwd" in line and "id" in line
@@ -103,27 +120,9 @@ class Pi(JsonlHost):
                 name = values.string(block.get("name"))
                 into.called(values.string(block.get("id")), name, block.get("arguments"), at)
         if usage := values.mapping(message.get("usage")):
-            into.used(
-                Usage(
-                    values.count(usage.get("input")),
-                    values.count(usage.get("output")),
-                    values.count(usage.get("cacheRead")),
-                    values.count(usage.get("cacheWrite")),
-                    values.count(usage.get("reasoning")),
-                    values.amount(values.mapping(usage.get("cost")).get("total")),
-                )
-            )
+            names = ("input", "output", "cacheRead", "cacheWrite", "reasoning")
+            cost = values.mapping(usage.get("cost")).get("total")
+            into.used(values.usage(usage, *names, cost=cost))
 
 
-host = Pi()
-
-
-EVENTS = ("agent_end", "session_shutdown")
-
-CONNECTOR = OwnFile(
-    Agent("pi", "pi", ("pi",), ".pi/agent", "PI_CODING_AGENT_DIR"),
-    "extensions/tacit.ts",
-    EVENTS,
-    lambda hook: shim("pi/tacit.ts", hook.words),
-    lambda text: shim_calls(text, "pi", EVENTS),
-)
+HOSTS = (Pi(),)

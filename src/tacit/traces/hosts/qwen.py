@@ -13,12 +13,13 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Agent, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost
+from tacit.traces.connector import Connector, JsonHooks
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host_folders import UserPath
 from tacit.traces.hosts import gemini
 
 _TOKENS = (
-    "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount",
+    "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "", "thoughtsTokenCount",
 )  # fmt: skip
 
 
@@ -43,10 +44,24 @@ class _Line(msgspec.Struct, gc=False):
 class Qwen(JsonlHost):
     name = "qwen"
     title = "Qwen Code"
+    aliases = ("qwen-code",)
+    precedence = 4
+    home = UserPath(".qwen")
+    programs = ("qwen",)
     hooks = Hooks(("Stop",), ("SessionEnd",))
-    folder = ".qwen/projects"
+    signs = Signs(
+        variable="QWEN_CODE_SESSION_ID",
+        session="QWEN_CODE_SESSION_ID",
+        transcript=r"/projects/[^/]+/chats/[^/]+\.jsonl",
+    )
+    skills = SkillFolders((".qwen/skills",), ("skills",))
+    secrets = ("oauth_creds.json",)
+    folder = "projects"
     files = r"[^/]+/chats/[^/]+\.jsonl"
     form = _Line
+
+    def connector(self) -> Connector:
+        return JsonHooks(self, "settings.json", milliseconds=True)
 
     def recognises(self, line: dict[str, Any]) -> bool:
         message = line.get("message")
@@ -75,7 +90,8 @@ class Qwen(JsonlHost):
                 name = values.string(call.get("name"))
                 into.called(values.string(call.get("id")), name, call.get("args"), at)
             if tokens := values.mapping(line.usageMetadata):
-                into.used(gemini.usage_of_parts(tokens, _TOKENS), values.string(line.uuid))
+                used = values.usage(tokens, *_TOKENS, cached_in_input=True)
+                into.used(used, values.string(line.uuid))
         elif line.type == "tool_result":
             self._result(line, said, at, into)
         elif line.type == "system":
@@ -110,12 +126,4 @@ class Qwen(JsonlHost):
             into.compacted(values.text(values.mapping(payload.get("info")).get("summary")), at)
 
 
-host = Qwen()
-
-
-CONNECTOR = JsonHooks(
-    Agent("qwen", "Qwen Code", ("qwen",), ".qwen"),
-    "settings.json",
-    ("Stop", "SessionEnd"),
-    milliseconds=True,
-)
+HOSTS = (Qwen(),)

@@ -1,12 +1,17 @@
 """Tacit's own sessions: `sessions/<session>.jsonl` in the data folder, one event a line.
 
 Owns the format, which docs/traces.md describes, on both sides: reading, and `SessionWriter`, which
-the agent writes with.
+the agent writes with. Events are for readers; beside them stand lines for resuming. What belongs
+together is written at once with such a line last, so whatever follows the last of them was cut off
+by a kill. Turning lines into the provider's messages is the agent's.
 """
 
 import fcntl
+import json
 import os
 import re
+import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,13 +19,12 @@ from typing import Any
 
 import msgspec
 
-from tacit.base.errors import Busy, Unwritable
+from tacit.base.errors import Busy, NotFound, Unwritable
 from tacit.base.paths import folders
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.host import Hooks, JsonlHost
-from tacit.traces.host_folders import SHARED_FOLDERS, HostFolders
-from tacit.traces.trace import Usage
+from tacit.traces.host import JsonlHost
+from tacit.traces.trace import OWN_HOST, Usage
 
 FORMAT = 1
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -48,18 +52,14 @@ class _Line(msgspec.Struct, gc=False):
 
 
 class Tacit(JsonlHost):
-    name = "tacit"
+    name = OWN_HOST
     title = "Tacit"
-    hooks = Hooks()
+    precedence = 9
     files = r"[^/]+\.jsonl"
     form = _Line
 
-    @property
-    def place(self) -> HostFolders | None:
-        return SHARED_FOLDERS
-
     def homes(self) -> list[str]:
-        return [self._root()] if os.path.isdir(self._root()) else []
+        return [sessions_folder()] if os.path.isdir(sessions_folder()) else []
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session" and "session" in line and "format" in line
@@ -86,28 +86,103 @@ class Tacit(JsonlHost):
                 duration=values.amount(line.duration),
             )
         elif kind == "usage":
-            into.used(_usage(values.mapping(line.usage)), call_id)
+            told = values.mapping(line.usage)
+            into.used(values.usage(told, *_COUNTS, cost=told.get("cost")), call_id)
         elif kind == "skill":
             into.activated(name, at)
         elif kind == "compaction":
             into.compacted(text, at)
         elif kind == "subagent":
             into.delegated(name, text, values.string(line.session), at)
-        elif kind not in NOTES:
+        elif kind not in RESUME_LINES:
             into.passed("unknown-record")
 
     def _root(self) -> str:
-        return os.path.join(folders().data, "sessions")
+        return sessions_folder()
 
 
 # What the agent keeps for resuming; no events.
-NOTES = ("instructions", "message", "return", "ended", "known", "compacted", "looked", "model")
+RESUME_LINES = (
+    "instructions", "message", "return", "ended", "known", "compacted", "looked", "model",
+)  # fmt: skip
+_COUNTS = Usage.__struct_fields__[:-1]
 _FACTS = ("session", "version", "model", "project", "branch", "title", "parent")
 
 
-def _usage(told: dict[str, Any]) -> Usage:
-    counts = {name: values.count(told.get(name)) for name in Usage.__struct_fields__[:-1]}
-    return Usage(**counts, cost=values.amount(told.get("cost")))
+def sessions_folder() -> str:
+    return os.path.join(folders().data, "sessions")
+
+
+def session_path(session: str) -> str:
+    """The file of the session with this id, whether it exists or not."""
+    return os.path.join(sessions_folder(), f"{session}.jsonl")
+
+
+def session_ids() -> list[str]:
+    """The ids of all sessions, newest first."""
+    try:
+        names = os.listdir(sessions_folder())
+    except OSError:
+        return []
+    found = (name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl"))
+    return sorted(found, reverse=True)
+
+
+def find_session(start: str) -> str:
+    """The id of the session whose id begins with `start`. Raises `NotFound`."""
+    found = [session for session in session_ids() if session.startswith(start)]
+    if len(found) != 1:
+        many = f"{len(found)} sessions begin" if found else "no session begins"
+        raise NotFound(f"{many} with '{start}'", "see them: tacit sessions")
+    return found[0]
+
+
+def latest_session(project: str) -> str:
+    """The id of the last session in `project` where something was said. Raises `NotFound`."""
+    for session in session_ids():
+        lines = read_lines(session_path(session))
+        if next(lines, ({}, 0))[0].get("project") == project and any(
+            line.get("type") == "message" for line, _ in lines
+        ):
+            return session
+    raise NotFound(f"there is no earlier session in {project}", "start one: tacit chat")
+
+
+def new_session_id() -> str:
+    """An id that sorts by time."""
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(4)
+
+
+def read_lines(path: str, *unwanted: str) -> Iterator[tuple[dict[str, Any], int]]:
+    """Each whole line of a session's file, and where it ends; `unwanted` types are not decoded."""
+    marks = [f'"type":"{kind}"'.encode() for kind in unwanted]
+    end = 0
+    with open(path, "rb") as file:
+        for text in file:
+            end += len(text)
+            if not text.endswith(b"\n") or any(mark in text[:200] for mark in marks):
+                continue
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict):
+                yield line, end
+
+
+def read_whole(path: str) -> tuple[list[dict[str, Any]], int]:
+    """The lines up to and with the last one for resuming, and where that one ends."""
+    found = list(read_lines(path))
+    while found and found[-1][0].get("type") not in (*RESUME_LINES, "session"):
+        found.pop()
+    return [line for line, _ in found], found[-1][1] if found else 0
+
+
+def drop_cut_off(path: str) -> None:
+    """Take away what a kill left at the end. Only for whoever holds the session."""
+    _, end = read_whole(path)
+    if end < os.path.getsize(path):
+        os.truncate(path, end)
 
 
 class SessionWriter:
@@ -120,7 +195,7 @@ class SessionWriter:
     def __init__(self, session: str, *, folder: str = "", **about: str) -> None:
         if not _SAFE.fullmatch(session):
             raise ValueError(f"{session!r} cannot name a file")
-        folder = folder or host._root()
+        folder = folder or sessions_folder()
         self.path = os.path.join(folder, f"{session}.jsonl")
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -220,4 +295,4 @@ class SessionWriter:
             return file.read(1) == b"\n"
 
 
-host = Tacit()
+HOSTS = (Tacit(),)

@@ -344,6 +344,6 @@ class Chat:
 
 def full_session_id(start: str) -> str:
     """The whole id of the session that `start` begins. Raises `NotFound`."""
-    from tacit.agent.stored_session import session_file
+    from tacit.traces.hosts.tacit import find_session
 
-    return os.path.basename(session_file(start)).removesuffix(".jsonl")
+    return find_session(start)

@@ -1,19 +1,19 @@
 """Earlier sessions as people remember them: when, about what, and what was said.
 
-Reads Tacit's session files line by line, without the provider's library, so that a list of
-sessions costs nothing. Resuming itself is the agent's.
+Messages as they were sent are passed over unread, so that a list of sessions costs little. Reading
+the file is `traces/hosts/tacit.py`'s, resuming the agent's.
 """
 
-import json
-import os
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
 
-from tacit.base import paths
 from tacit.base.display import one_line
+from tacit.traces import values
+from tacit.traces.hosts.tacit import read_lines, session_ids, session_path
 
 _MOST_LINES = 200_000
 
@@ -39,23 +39,16 @@ class PastSession(msgspec.Struct, frozen=True):
 
 def past_sessions(project: str = "", most: int = 20) -> list[PastSession]:
     """The latest sessions with something said in them, newest first; of one project, or of all."""
-    folder = _sessions_folder()
-    names = sorted((n for n in _names_in(folder) if n.endswith(".jsonl")), reverse=True)
-    found: list[PastSession] = []
-    for name in names:
-        if len(found) == most:
-            break
-        past = _read_head(os.path.join(folder, name))
-        if past is not None and past.prompts and project in ("", past.project):
-            found.append(past)
-    return found
+    heads = (_read_head(session) for session in session_ids())
+    found = (head for head in heads if head.prompts and project in ("", head.project))
+    return list(islice(found, most))
 
 
 def spoken_in(session: str) -> list[Spoken]:
     """What was said and done in a session, in order."""
     found: list[Spoken] = []
     names: dict[str, str] = {}
-    for line in _lines(os.path.join(_sessions_folder(), f"{session}.jsonl")):
+    for line in _lines(session):
         kind, text = line.get("type"), line.get("text")
         if kind == "prompt" and isinstance(text, str):
             found.append(Spoken("you", text))
@@ -87,50 +80,21 @@ def _call_text(line: dict[str, Any]) -> str:
     return one_line(f"{line.get('name')} {about}")
 
 
-def _read_head(path: str) -> PastSession | None:
+def _read_head(session: str) -> PastSession:
     title, prompts, project, at = "", 0, "", None
-    for line in _lines(path):
+    for line in _lines(session):
         if line.get("type") == "session":
-            project, at = str(line.get("project", "")), _moment(line.get("at"))
+            project, at = str(line.get("project", "")), values.when(line.get("at"))
         elif line.get("type") == "prompt":
             prompts += 1
             title = title or one_line(str(line.get("text", "")))
-    name = os.path.basename(path).removesuffix(".jsonl")
-    return PastSession(name, project, at, title, prompts)
+    return PastSession(session, project, at, title, prompts)
 
 
-def _lines(path: str) -> Iterator[dict[str, Any]]:
-    """The lines that people care about; messages as sent are passed over unread."""
+def _lines(session: str) -> Iterator[dict[str, Any]]:
+    """The lines that people care about."""
     try:
-        with open(path, "rb") as file:
-            for number, data in enumerate(file):
-                if number > _MOST_LINES:
-                    return
-                if b'"type":"message"' in data[:200] or b'"type":"return"' in data[:200]:
-                    continue
-                try:
-                    line = json.loads(data)
-                except ValueError:
-                    continue  # cut off by a kill
-                if isinstance(line, dict):
-                    yield line
+        for line, _ in islice(read_lines(session_path(session), "message", "return"), _MOST_LINES):
+            yield line
     except OSError:
         return
-
-
-def _moment(at: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(at))
-    except ValueError:
-        return None
-
-
-def _sessions_folder() -> str:
-    return os.path.join(paths.folders().data, "sessions")
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

@@ -29,7 +29,7 @@ def write_plan(plan: Plan) -> None:
     """The change as a diff, with added and removed lines in colour."""
     assert plan.change is not None
     path = paths.with_tilde(plan.change.path)
-    click.secho(f"{plan.connector.agent.title}: {path}", bold=True)
+    click.secho(f"{plan.connector.host.title}: {path}", bold=True)
     for line in plan.change.diff(path).split("\n"):
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         click.echo("  " + click.style(plain(line), fg=colour))
@@ -58,9 +58,9 @@ def write_plan_errors(plans: list[Plan]) -> int:
 
 def agent_row(plan: Plan, done: str, **more: Any) -> dict[str, Any]:
     """One agent, for JSON."""
-    agent, error = plan.connector.agent, plan.error
+    agent, error = plan.connector.host, plan.error
     return {
-        "host": agent.host,
+        "host": agent.name,
         "title": agent.title,
         "file": plan.connector.file(),
         "state": "failed" if error else done,
@@ -109,7 +109,7 @@ def connect_command(
             if plan.change is not None:
                 write_plan(plan)
             elif plan.error is None:
-                click.echo(f"{plan.connector.agent.title} is connected already.")
+                click.echo(f"{plan.connector.host.title} is connected already.")
     if changed and not dry_run:
         if not confirm_write("Write this?", yes, as_json):
             click.echo("Nothing was written.")
@@ -133,17 +133,18 @@ def _connect_plans(hosts: tuple[str, ...]) -> "list[Plan]":
 
 def _chosen_agents(hosts: tuple[str, ...]) -> "list[Connector]":
     """The named agents, or those that are on this machine."""
-    from tacit.traces.connection import CONNECTORS, find_connector
+    from tacit.traces.connection import connectors, find_connector
+    from tacit.traces.connector import is_installed
 
     if hosts:
         return list(
-            {find_connector(name).agent.host: find_connector(name) for name in hosts}.values()
+            {find_connector(name).host.name: find_connector(name) for name in hosts}.values()
         )
-    found = [one for one in CONNECTORS.values() if one.agent.is_installed()]
+    found = [one for one in connectors().values() if is_installed(one.host)]
     if not found:
         raise NotFound(
             "no agent was found: neither a program on your PATH nor a folder in your home",
-            f"name one of {', '.join(CONNECTORS)}",
+            f"name one of {', '.join(connectors())}",
         )
     return found
 
@@ -162,7 +163,7 @@ def _connect_agent(plan: "Plan") -> "Plan":
 
 def _connected_row(plan: "Plan", dry_run: bool) -> dict[str, Any]:
     """What was done for an agent; links are made here, also for one that was connected before."""
-    from tacit.traces.connector import BACKUP
+    from tacit.traces.connector import BACKUP, is_installed
 
     linked: dict[str, Any] = {"made": [], "removed": [], "in_the_way": []}
     if plan.error is None and not dry_run:
@@ -174,7 +175,7 @@ def _connected_row(plan: "Plan", dry_run: bool) -> dict[str, Any]:
     return agent_row(
         plan,
         done,
-        installed=plan.connector.agent.is_installed(),
+        installed=is_installed(plan.connector.host),
         backup=backup if os.path.exists(backup) else "",
         links=linked,
         todo=plan.connector.todo,
@@ -206,7 +207,7 @@ def _write_connected(plans: "list[Plan]", rows: list[dict[str, Any]]) -> None:
 def _report_status(hosts: tuple[str, ...], fix: bool, as_json: bool) -> int:
     from tacit.traces.connection import find_connector, statuses
 
-    wanted = {find_connector(name).agent.host for name in hosts}
+    wanted = {find_connector(name).host.name for name in hosts}
     mended = _reconnect_broken(wanted) if fix else []
     found = [status for status in statuses() if not wanted or status.host in wanted]
     if as_json:
@@ -291,10 +292,10 @@ def disconnect_command(hosts: tuple[str, ...], yes: bool, dry_run: bool, as_json
     A file that nobody changed since is restored to the byte. Otherwise exactly the entries that
     call tacit-hook are taken out, and everything else stays. Links to skills are removed too.
     """
-    from tacit.traces.connection import CONNECTORS, find_connector, plan_disconnecting
+    from tacit.traces.connection import connectors, find_connector, plan_disconnecting
     from tacit.traces.connector import BACKUP
 
-    chosen = [find_connector(name) for name in hosts] or list(CONNECTORS.values())
+    chosen = [find_connector(name) for name in hosts] or list(connectors().values())
     plans = plan_disconnecting(chosen)
     if not hosts:  # a broken file matters only if it is meant
         plans = [plan for plan in plans if plan.change is not None]

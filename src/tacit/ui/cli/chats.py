@@ -84,8 +84,8 @@ def _session_to_resume(again: bool, session: str) -> str:
     if session:
         return full_session_id(session)
     if again:
-        from tacit.agent.stored_session import latest_session
         from tacit.base.paths import project_root
+        from tacit.traces.hosts.tacit import latest_session
 
         return latest_session(project_root(os.getcwd()))
     return ""

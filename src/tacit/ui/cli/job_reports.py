@@ -20,6 +20,7 @@ from tacit.changes.inbox import Inbox
 from tacit.learn.improve.repair_triggers import session_folder as settings_folder
 from tacit.learn.ledger import Ledger, RecordedDecision, Review
 from tacit.traces.store import Store, Stored
+from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output
 from tacit.ui.cli.user_shell import complete_session
 from tacit.work import jobs, jobs_db
@@ -227,7 +228,7 @@ def _write_unreviewed(stored: Stored, decisions: list[RecordedDecision]) -> None
 def _short_session(stored: Stored) -> str:
     """Enough of the id to name it. Our own begin with the date, so there all of it."""
     session = stored.head.session
-    return session if stored.head.host == "tacit" else session[:12]
+    return session if stored.head.host == OWN_HOST else session[:12]
 
 
 def _write_review(review: Review) -> None:
@@ -377,7 +378,7 @@ def cost_report(learn: LearnSettings, days: int, *, now: datetime | None = None)
 def _chat_spending(since: datetime) -> Spent:
     """The user's own conversations, by what their sessions say; `requests` counts conversations."""
     with Store.open() as store:
-        usages = [s.head.usage for s in store.sessions(host="tacit", since=since, limit=100_000)]
+        usages = [s.head.usage for s in store.sessions(host=OWN_HOST, since=since, limit=100_000)]
     return Spent(
         requests=len(usages),
         unpriced=sum(usage.cost is None for usage in usages),

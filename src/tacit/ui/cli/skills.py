@@ -24,7 +24,7 @@ from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
 from tacit.skills.skill_file import read_skill
 from tacit.skills.skill_lint import lint
-from tacit.traces.host_folders import HOST_FOLDERS
+from tacit.traces.host_folders import host_folders
 from tacit.traces.skill_uses import recently_used, record_view
 from tacit.ui.cli import fast, output
 from tacit.ui.cli.user_shell import complete_skill
@@ -56,7 +56,7 @@ class SkillListing(msgspec.Struct, frozen=True):
 )
 @click.option(
     "--host",
-    type=click.Choice([p.host for p in HOST_FOLDERS]),
+    type=click.Choice([place.host for place in host_folders()]),
     help="Only the folder of this agent.",
 )
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")

@@ -29,6 +29,7 @@ from tacit.learn.improve.repair_broker import Repaired
 from tacit.learn.improve.repair_triggers import FailedUse, find_failed_use, why_not_counted
 from tacit.skills.library import Library
 from tacit.traces.store import Store
+from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.output import share_bar, sparkline
 from tacit.work import host_links
@@ -57,7 +58,7 @@ def improve_command(skill: str, session: str, as_json: bool) -> int:
     settings = load_settings().settings
     name = Library(settings=settings).get(skill).name
     store = click.get_current_context().with_resource(Store.open())
-    take_in(store, sources("tacit"))
+    take_in(store, sources(OWN_HOST))
     case = find_failed_use(store, store.find(session).id, skill, settings) if session else None
     case = case or _last_failed(store, name, settings)
     if case.never:

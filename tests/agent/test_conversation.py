@@ -13,12 +13,12 @@ import pytest
 from talking import say, write_skill
 
 from tacit.agent.conversation import Conversation, resume
-from tacit.agent.stored_session import latest_session, session_file
 from tacit.base.errors import Busy, NotFound
 from tacit.testing import ModelServer, ToolUse, Turns, reply
 from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
-from tacit.traces.hosts.tacit import host
+from tacit.traces.host_registry import get
+from tacit.traces.hosts.tacit import latest_session, session_path
 
 SCRIPT = [
     reply(
@@ -65,7 +65,7 @@ def recorded(open_session, home: Path) -> Path:
         session = open_session(server, yes=True)
         say(session, "/deploy to staging", "two", "three")
         session.close()
-    return Path(session_file(session.conversation.session))
+    return Path(session_path(session.conversation.session))
 
 
 def test_cut_anywhere_a_session_resumes(recorded: Path) -> None:
@@ -102,7 +102,9 @@ def test_the_trace_of_a_cut_session_tells_nothing_twice(recorded: Path) -> None:
     conversation = resume(recorded.stem)
     conversation.add_user("two")
     conversation.close()
-    prompts = [turn.prompt for turn in read_trace(host, Source("tacit", str(recorded))).turns]
+    prompts = [
+        turn.prompt for turn in read_trace(get("tacit"), Source("tacit", str(recorded))).turns
+    ]
     assert prompts == ["to staging", "two"]
 
 
@@ -145,7 +147,7 @@ from tacit.agent.agent_session import Session
 from tacit.base import settings
 
 async def main():
-    session = Session(settings.load().settings, yes=True)
+    session = Session(settings.load_settings().settings, yes=True)
     print("ready", flush=True)
     for message in ("/deploy to staging", "two", "three"):
         async for event in session.say(message):
