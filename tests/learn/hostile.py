@@ -34,7 +34,7 @@ def plain(context: TaskContext) -> tuple[Tool, ...]:
     """Writing on the desk, and something that the parent does."""
 
     async def put(call: Put, _: Context) -> Result:
-        context.desk.write(call.skill, call.path, call.content.encode())
+        context.staged.write(call.skill, call.path, call.content.encode())
         return Result(f"wrote as {acting()}")
 
     async def outside(call: Nothing, _: Context) -> Result:

@@ -150,7 +150,7 @@ def test_the_gate_has_the_last_word(repaired: Any) -> None:
 
     assert repaired(work).outcome == "refused"
     assert said[0] is not None
-    assert "refused (" in said[0]
+    assert "an attempt to steer a later agent" in said[0]
 
 
 def test_what_a_tool_told_is_not_learned(repaired: Any) -> None:
@@ -279,7 +279,7 @@ def test_commands_are_served_on_the_staged_copy(repaired: Any) -> None:
         told.append(broker.serve(run, {"command": "sh $SKILL_DIR/scripts/count.sh notes.txt"}))
         told.append(broker.serve(run, {"command": "echo x > $SKILL_DIR/SKILL.md; exit 3"}))
         told.append(desk.read("check-notes"))
-        with pytest.raises(Exception, match="nothing here does"):
+        with pytest.raises(Exception, match="nothing here is called"):
             broker.serve("publish", {})
 
     repaired(work)

@@ -45,14 +45,14 @@ def test_a_copy_goes_in_and_its_edit_lands(gate: Gate) -> None:
     staging = Staging.open("job:1")
     copied = staging.copy_in(gate, "notes")
     assert staging.copy_in(gate, "notes") is copied
-    assert staging.changed() == []
+    assert staging.work().edited == ()
     desk = StagedSkills(staging.path)
     desk.write("notes", "SKILL.md", HEAD + b"\nMore.\n")
-    (edited,) = staging.changed()
+    (edited,) = staging.work().edited
     assert (edited.skill, edited.base, edited.is_new) == ("notes", copied.base, False)
     assert edited.old["scripts/run.sh"].kind == edited.new["scripts/run.sh"].kind == "program"
     change = edited.change("job:1", "user", "because", evidence=["t1"])
-    assert isinstance(change.operations[0], Rewrite)
+    assert isinstance(change.operations[0], Edit)
     first = gate.propose(change)
     again = gate.propose(edited.change("job:1", "user", "because"))
     assert first.applied
@@ -67,7 +67,7 @@ def test_a_person_s_edit_meanwhile_is_kept(gate: Gate) -> None:
     StagedSkills(staging.path).write("notes", "SKILL.md", HEAD + b"\nThe machine's.\n")
     path = Path(user_place().root) / "notes" / "SKILL.md"
     path.write_bytes(HEAD.replace(b"Takes notes.", b"Takes my notes."))
-    (edited,) = staging.changed()
+    (edited,) = staging.work().edited
     assert gate.propose(edited.change("job-2", "user", "x")).applied
     assert b"my notes" in path.read_bytes()
     assert b"The machine's." in path.read_bytes()
@@ -81,7 +81,7 @@ def test_a_new_skill_comes_out_as_new(gate: Gate) -> None:
     desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n", executable=True)
     desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n")
     os.mkdir(os.path.join(desk.path, "empty"))
-    (edited,) = staging.changed()
+    (edited,) = staging.work().edited
     assert (edited.name, edited.is_new, edited.root) == ("fresh", True, "")
     change = edited.change("job-3", "user", "x", root=user_place().root)
     assert change.operations == (
@@ -114,8 +114,8 @@ def test_links_are_left_where_they_are(gate: Gate, home: Path) -> None:
     os.link(secret, desk / "other" / "SKILL.md")
     os.mkfifo(desk / "other" / "pipe")
     (desk / "linked").symlink_to(home)
-    assert staging.changed() == []
-    assert {found.name for found in staging.spoilt()} == {"notes", "other", "linked", "hard"}
+    assert staging.work().edited == ()
+    assert {found.name for found in staging.work().spoilt} == {"notes", "other", "linked", "hard"}
 
 
 def test_a_second_try_begins_anew(gate: Gate) -> None:

@@ -12,9 +12,9 @@ from datetime import date
 import msgspec
 
 from tacit.base.display import one_line, plain
-from tacit.changes.change import Actor, Create, Verdict, acting_as, make_change
-from tacit.changes.gate import Gate
+from tacit.changes.change import Create, Verdict, acting_as, make_change
 from tacit.changes.place import Place, project_place, user_place
+from tacit.learn.background.background_gate import background_gate
 from tacit.learn.findings import FailedForm, Finding, count_findings
 from tacit.learn.ledger import Ledger
 from tacit.skills.skill import suggest_name
@@ -138,7 +138,6 @@ def _quoted(text: str) -> str:
 
 
 COUNTING = "counting"
-_ASKS: tuple[Actor, ...] = ("distiller",)
 MOST_DRAFTS = 10
 """Drafts that one run proposes; a person is to look at each."""
 
@@ -173,7 +172,7 @@ def propose_draft(made: Draft) -> Verdict:
     """Put a draft before the user: it waits in the inbox, whatever the other settings say."""
     place = _place(made.project)
     places = list({p.real: p for p in (place, user_place())}.values())
-    gate = Gate(places, always_ask=_ASKS)
+    gate = background_gate("distiller", places)
     with acting_as("distiller"):
         change = make_change(
             made.name,

@@ -62,6 +62,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     digest: str = ""
     """Of the bytes of its SKILL.md."""
 
+    @property
+    def relative_folder(self) -> str:
+        """Its folder below its skills folder, which is how the gate knows it."""
+        return os.path.relpath(self.folder, self.root)
+
 
 class Library:
     """The skills of a working directory: the project's, the user's, and those that Tacit ships."""

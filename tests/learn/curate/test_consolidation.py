@@ -21,7 +21,6 @@ from tacit.changes.gate import undo_group
 from tacit.learn.background import child_process
 from tacit.learn.background.task import Ran, Task, TaskContext
 from tacit.learn.background.toolset import StagedSkills, consolidation_tools
-from tacit.learn.curate import curator
 from tacit.learn.curate.curation import curate
 from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curator import BY_MODEL, accept_consolidation, consolidate
@@ -112,7 +111,7 @@ class Agent:
         self.script: list[ToolUse | str] = []
         self.heard: list[str] = []
         self.asked = 0
-        monkeypatch.setattr(curator.child_process, "run", self.run)
+        monkeypatch.setattr(child_process, "run", self.run)
 
     def run(self, task: Task, broker: child_process.Broker, settings: Settings) -> Ran:
         self.asked += 1
@@ -245,7 +244,7 @@ def test_a_refusal_goes_back_to_the_model(clouds: Library, agent: Agent) -> None
     bad["content"] += "\nUse the key ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a\n"
     agent.script = [ToolUse("write_file", bad), second, third, "done", first, "done now"]
     (report,) = consolidate(clouds.world(), chosen(clouds))
-    assert "cannot be done as it stands" in agent.heard[3]
+    assert "this looks like a secret" in agent.heard[3]
     assert [j.outcome for j in report.joined] == ["done"]
     assert "ghp_" not in (clouds.root / "deploy-web-service" / "SKILL.md").read_text()
     assert len(clouds.archived()) == 5
@@ -294,10 +293,10 @@ def test_without_a_model_it_is_asked_again(
     def nobody(*given: Any) -> Ran:
         return Ran(reason="refused", error="no model for work in the background")
 
-    monkeypatch.setattr(curator.child_process, "run", nobody)
+    monkeypatch.setattr(child_process, "run", nobody)
     (report,) = consolidate(clouds.world(), chosen(clouds))
     assert (report.later, "no model" in report.notes[0]) == (True, True)
-    monkeypatch.setattr(curator.child_process, "run", agent.run)
+    monkeypatch.setattr(child_process, "run", agent.run)
     agent.script = ["They differ."]
     (report,) = consolidate(clouds.world(), chosen(clouds))
     assert (report.later, agent.asked) == (False, 1)

@@ -14,7 +14,6 @@ from datetime import datetime
 import msgspec
 
 from tacit.changes.change import (
-    Actor,
     Archive,
     Change,
     Create,
@@ -32,7 +31,9 @@ from tacit.changes.containment import Escape
 from tacit.changes.gate import Gate, group_members
 from tacit.changes.neighbours import LibraryNeighbours, Neighbour, Neighbours
 from tacit.changes.undo import already_undone
-from tacit.learn.curate.curation import JoinedSkills, curation_change_id
+from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.staging import change_id
+from tacit.learn.curate.curation import JoinedSkills
 from tacit.learn.curate.curation_scope import CurationScope, copied_scope
 from tacit.learn.curate.library_survey import PlaceLibrary
 from tacit.skills.skill import Skill
@@ -115,7 +116,7 @@ def _change(
     why: str,
 ) -> Change:
     return Change(
-        id=curation_change_id(plan.id, number, skill),
+        id=change_id(plan.id, skill, number=number),
         skill=skill,
         operations=(operation,),
         actor="curator",
@@ -185,17 +186,17 @@ class ConsolidationResult(msgspec.Struct, frozen=True, kw_only=True):
     """Skills that still speak of an old name, which goes on meaning the umbrella."""
 
 
-def rehearse_consolidation(world: CurationScope, plan: Consolidation) -> ConsolidationResult:
+def rehearse_consolidation(scope: CurationScope, plan: Consolidation) -> ConsolidationResult:
     """What `join` would make of the plan: the same, on a copy that is thrown away."""
-    with copied_scope(world) as copy:
+    with copied_scope(scope) as copy:
         made = carry_out(copy, plan, consolidation_gate(copy, plan.place))
     joined = tuple(msgspec.structs.replace(j, outcome="would") for j in made.joined)
     return msgspec.structs.replace(made, joined=joined)
 
 
-def carry_out(world: CurationScope, plan: Consolidation, gate: Gate) -> ConsolidationResult:
+def carry_out(scope: CurationScope, plan: Consolidation, gate: Gate) -> ConsolidationResult:
     """Make every change of the plan, or none. The same plan twice is the same as once."""
-    place = next((p for p, real in world.pairs if real.id == plan.place), None)
+    place = next((p for p, real in scope.pairs if real.id == plan.place), None)
     if place is None:
         return _refused(plan, "its skills folder is not there any more")
     root = place.root
@@ -205,7 +206,7 @@ def carry_out(world: CurationScope, plan: Consolidation, gate: Gate) -> Consolid
             if not verdict.applied:
                 _take_back(gate, plan)
                 return _refused(plan, _said(change, verdict))
-        rewritten, aliases = _rename(world, plan, gate, root)
+        rewritten, aliases = _rename(scope, plan, gate, root)
     return ConsolidationResult(
         joined=tuple(
             _joined(plan, umbrella, root, _naming(rewritten, umbrella))
@@ -215,37 +216,36 @@ def carry_out(world: CurationScope, plan: Consolidation, gate: Gate) -> Consolid
     )
 
 
-def consolidation_gate(world: CurationScope, place: str, *, agreed: bool = False) -> Gate:
+def consolidation_gate(scope: CurationScope, place: str, *, agreed: bool = False) -> Gate:
     """The gate for a consolidation in `place` that may land: `agreed`, because the user said yes to
     it, which goes on record; else because the settings let it."""
-    project = next((real.project for _, real in world.pairs if real.id == place), "")
+    project = next((real.project for _, real in scope.pairs if real.id == place), "")
     neighbours: Neighbours = LibraryNeighbours(project or os.path.expanduser("~"))
-    if world.copy_of:
-        neighbours = _OfCopy(world, neighbours)
-    asked: tuple[Actor, ...] = ("curator",)
-    return Gate(
-        world.places,
+    if scope.copy_of:
+        neighbours = _OfCopy(scope, neighbours)
+    return background_gate(
+        "curator",
+        scope.places,
+        agreed=agreed,
         neighbours=neighbours,
-        approver=lambda case, asks: "yes" if agreed else "later",
-        always_ask=asked if agreed else (),
-        data=world.data,
-        clock=world.clock,
+        data=scope.data,
+        clock=scope.clock,
     )
 
 
 class _OfCopy:
     """The skills of a copy, and around them those that were not copied."""
 
-    def __init__(self, world: CurationScope, real: Neighbours) -> None:
-        self._world = world
+    def __init__(self, scope: CurationScope, real: Neighbours) -> None:
+        self._world = scope
         self._real = real
-        self._copied = {os.path.realpath(place.root) for place in world.copy_of}
+        self._copied = {os.path.realpath(place.root) for place in scope.copy_of}
 
     def find(self, name: str, root: str = "") -> Neighbour | None:
         library = PlaceLibrary(self._world.places, self._world.cache)
         entry = library.find(name) if "/" not in name else None
         if entry is not None and root in ("", entry.root):
-            folder = os.path.relpath(entry.folder, entry.root)
+            folder = entry.relative_folder
             return Neighbour(entry.name, entry.root, folder, entry.origin)
         found = self._real.find(name)
         outside = found is not None and os.path.realpath(found.root) not in self._copied
@@ -268,12 +268,12 @@ class _OfCopy:
 
 
 def _rename(
-    world: CurationScope, plan: Consolidation, gate: Gate, root: str
+    scope: CurationScope, plan: Consolidation, gate: Gate, root: str
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Let other learned skills speak of the umbrellas; who does, and who keeps the old names."""
     names = {old.rpartition("/")[2]: new.rpartition("/")[2] for old, new in plan.absorbed.items()}
     place = gate.site(root).place
-    library = PlaceLibrary([place], world.cache)
+    library = PlaceLibrary([place], scope.cache)
     listed = reference_candidates(Search(library), names)
     done: dict[str, tuple[str, ...]] = {}
     aliases: list[str] = []

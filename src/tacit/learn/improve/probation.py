@@ -25,8 +25,12 @@ from tacit.changes.history import Version
 from tacit.changes.place import places_here
 from tacit.changes.skill_state import SkillState
 from tacit.learn import announcements, notices, use_records
-from tacit.learn.background import staging
-from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.background_gate import (
+    apply_to_own_skill,
+    background_gate,
+    reading_gate,
+)
+from tacit.learn.background.staging import change_id, operations_between
 from tacit.learn.improve.repairs import Repairs, outside_cause
 from tacit.learn.notices import Notice
 from tacit.learn.skill_runs import digest_of, runs_of
@@ -125,7 +129,7 @@ def current_probation(
     connection: sqlite3.Connection, root: str, skill: str, settings: Settings
 ) -> Probation | None:
     """How the repair of `skill` does that is on probation; None when none is."""
-    gate = Gate(places_here(root))
+    gate = reading_gate(places_here(root))
     head = gate.site(root).history.head(skill)
     if head is None or not _is_repair(head) or _verdict(connection, head.record.change):
         return None  # the usual case, and it costs no look at the disk
@@ -169,7 +173,7 @@ def settle_probation(
     Raises `Damaged` where the version that would be given up is not in the history: then nothing
     is taken back.
     """
-    gate = background_gate(places_here(root), settings)
+    gate = background_gate("improver", places_here(root), settings)
     with acting_as("improver"):
         standing = gate.look(skill, root)
         head = standing.head
@@ -221,16 +225,14 @@ def _propose_back(
     settings: Settings,
 ) -> ProbationEnd:
     """Of the user's own skill nothing is taken back unasked, unless repairs are applied unasked."""
-    from tacit.learn.background.background_gate import apply_to_own_skill
-
     history = gate.site(watched.root).history
     assert standing.head is not None
     before = history.files(history.version(standing.head.parent))
     reason = f"take the repair back; {watched.numbers}"
     change = Change(
-        id=_back_id(watched.change),
+        id=change_id(f"probation-{watched.change}", watched.change),
         skill=watched.skill,
-        operations=staging.operations_between(standing.contents.files, before),
+        operations=operations_between(standing.contents.files, before),
         actor="improver",
         reason=reason,
         root=watched.root,
@@ -340,9 +342,3 @@ def _announce(skill: str, root: str, change: str, why: str) -> None:
 
 def _said(verdict: Verdict, reason: str) -> str:
     return f"{reason}; {verdict.explain()}"
-
-
-def _back_id(change: str) -> str:
-    from tacit.learn.background.staging import change_id
-
-    return change_id(f"probation-{change}", change)

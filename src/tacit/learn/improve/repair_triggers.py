@@ -13,9 +13,9 @@ import msgspec
 from tacit.base import paths
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import Settings
-from tacit.changes.gate import Gate
 from tacit.changes.place import places_here
 from tacit.learn import use_records
+from tacit.learn.background.background_gate import reading_gate
 from tacit.learn.improve import probation
 from tacit.learn.improve.repairs import Failure, Repairs, counted_failures, outside_cause
 from tacit.learn.skill_runs import SkillRun, runs_of
@@ -51,7 +51,7 @@ class FailedUse(msgspec.Struct, frozen=True):
     @property
     def skill(self) -> str:
         """Its folder below its skills folder, which is how the gate knows it."""
-        return skill_folder(self.entry)
+        return self.entry.relative_folder
 
 
 def due_repairs(store: Store, session: str, settings: Settings) -> tuple[DueRepair, ...]:
@@ -129,11 +129,6 @@ def session_folder(project: str) -> str:
     return project if project and os.path.isdir(project) else paths.user_home()
 
 
-def skill_folder(entry: Entry) -> str:
-    """A skill's folder below its skills folder."""
-    return os.path.relpath(entry.folder, entry.root)
-
-
 def _judged(store: Store, case: FailedUse, settings: Settings) -> FailedUse:
     if why := _why_never(case.entry):
         return msgspec.structs.replace(case, why_not=why, never=True)
@@ -165,7 +160,8 @@ def _why_not(store: Store, case: FailedUse, settings: Settings) -> str:
 
 def _is_pinned(entry: Entry) -> bool:
     try:
-        return Gate(places_here(entry.root)).site(entry.root).history.is_pinned(skill_folder(entry))
+        gate = reading_gate(places_here(entry.root))
+        return gate.site(entry.root).history.is_pinned(entry.relative_folder)
     except TacitError:
         return False
 
@@ -180,7 +176,7 @@ def _verdicts(store: Store, trace: Trace, settings: Settings) -> list[DueRepair]
             continue
         try:
             watched = probation.current_probation(
-                store.connection, entry.root, skill_folder(entry), settings
+                store.connection, entry.root, entry.relative_folder, settings
             )
         except TacitError:  # a place that cannot be read is the doctor's business
             continue

@@ -7,15 +7,13 @@ drafts are made by counting.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Literal
 
 import msgspec
 
-from tacit.agent.budget import Limits
-from tacit.base import paths, trust
-from tacit.base.clock import until_tomorrow
+from tacit.base import paths
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.job import Job, JobResult, cancelled, step
@@ -24,11 +22,19 @@ from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Preview, acting_as
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
-from tacit.changes.place import Place, fact_places, places_here, project_place, user_place
+from tacit.changes.place import Place, fact_places
 from tacit.learn.background import child_process
-from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.background_gate import background_gate, places_for
+from tacit.learn.background.broker import (
+    Assignment,
+    StagedBroker,
+    describe_end,
+    limits_from,
+    retry_after,
+    run_agent,
+)
 from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import Ran
 from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
@@ -36,14 +42,13 @@ from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.prompts import prompt
 from tacit.learn.provenance.witness import Witness, sources
 from tacit.learn.review.learned_skill import SkillOrigin
-from tacit.learn.review.review_broker import ReviewBroker, ReviewFacts, ReviewService, known_facts
+from tacit.learn.review.review_broker import ReviewFacts, ReviewJudge, ReviewService, known_facts
 from tacit.skills.library import Library
 from tacit.traces import host_registry
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
 
 OutcomeWord = Literal["created", "edited", "proposed", "applied", "nothing", "refused", "failed"]
-_LIMITS = ("turns", "seconds", "tokens", "money")
 _MOST = 600
 
 
@@ -60,24 +65,20 @@ class ReviewOutcome(msgspec.Struct, frozen=True):
 def review_outcome(
     ran: Ran, landed: Iterable[LandedChange], refused: Iterable[str] = ()
 ) -> ReviewOutcome:
-    """What came of it: changes first, then refusals, then why there was nothing."""
+    """What a review led to: changes first, then refusals, then why there was nothing."""
     landed = list(landed)
     kept = [one for one in landed if not one.verdict.refused]
     told = [*refused, *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused)]
-    how = _how(ran)
+    how = describe_end(ran)
     if kept:
         changes = tuple(one.verdict.change for one in kept)
         parts = [_phrase(one) for one in kept]
         parts += [f"refused: {text}" for text in told]
         return ReviewOutcome(_word(kept), _joined([*parts, how]), changes)
-    if ran.day == "rest":
-        return ReviewOutcome(
-            "failed", _joined([how, "nothing was changed"]), again=until_tomorrow()
-        )
-    if ran.reason == "budget":
-        return ReviewOutcome("failed", ran.error, again=3600.0)
-    if ran.reason in ("error", "killed"):
-        return ReviewOutcome("failed", _joined([how, *told, "nothing was changed"]), again=600.0)
+    if ran.reason == "budget" and not ran.day:
+        return ReviewOutcome("failed", ran.error, again=retry_after(ran))
+    if again := retry_after(ran):
+        return ReviewOutcome("failed", _joined([how, *told, "nothing was changed"]), again=again)
     if told:
         return ReviewOutcome("refused", _joined([*told, how]))
     if how:
@@ -102,16 +103,6 @@ def _phrase(one: LandedChange) -> str:
         return f"{done[0] if one.is_new else done[1]} {name}"
     why = f" ({one.verdict.refusal.reason})" if one.verdict.refusal else ""
     return f"{name} waits in the inbox{why}"
-
-
-def _how(ran: Ran) -> str:
-    """How it ended, where that was not by itself."""
-    if ran.reason == "done":
-        return ""
-    if ran.reason in _LIMITS and not ran.day:
-        requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
-        return f"the limit on {ran.reason} was reached after {requests}"
-    return ran.error or f"it ended by: {ran.reason}"
 
 
 def _nothing(text: str) -> str:
@@ -214,18 +205,15 @@ class _Work:
         self.findings = findings
         self.project = trace.project if os.path.isdir(trace.project or "") else ""
         self.witness = Witness(sources(trace))
-        self.place = new_skill_place(self.project)
-        self.gate: Gate = background_gate(
-            _places(self.place, self.project),
-            settings,
-            neighbours=LibraryNeighbours(self.project or None),
-            scanner=self.witness,
-        )
         self.fact_places = fact_places(self.project or paths.user_home())
-        self.fact_gate: Gate = background_gate(
-            self.fact_places,
-            settings,
-            facts=True,
+        self.gate = self._gate(places_for(self.project))
+        self.fact_gate = self._gate(self.fact_places)
+
+    def _gate(self, places: Sequence[Place]) -> Gate:
+        return background_gate(
+            "reviewer",
+            places,
+            self.settings,
             neighbours=LibraryNeighbours(self.project or None),
             scanner=self.witness,
         )
@@ -238,50 +226,42 @@ class _Work:
         try:
             name = child_process.choose_background_model(self.settings.agent).name
         except TacitError as error:
-            told = f"{error.message}; {error.hint}"
-            return Conversed(Ran(reason="refused", error=told))
-        staging = Staging.open(self.wanted.job)
-        try:
-            origin = SkillOrigin(self.trace.id, name, date.today())
-            facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
-            broker = self._broker(staging, origin, facts)
-            ran = child_process.run(self._task(staging), broker, self.settings)
-        finally:
-            staging.discard()
+            return Conversed(Ran(reason="refused", error=error.explain()))
+        origin = SkillOrigin(self.trace.id, name, date.today())
+        facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
+        ran, broker = run_agent(
+            self._assignment(), self.settings, lambda staging: self._broker(staging, origin, facts)
+        )
         # What was ready when the reviewer was last done is whole, however it ended after that.
         if not broker.finished_once:
             return Conversed(ran)
         refused = tuple(found.explain() for found in broker.refused)
         return Conversed(ran, broker.ready, facts.changes, refused)
 
-    def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> ReviewBroker:
-        library = Library(self.project or self.place.root, self.settings)
-        serving = ReviewService(self.gate, staging, library, pages(self.trace), self.place.root)
+    def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
+        root = self.gate.site().place.root  # where a new skill goes
+        library = Library(self.project or root, self.settings)
+        services = ReviewService(self.gate, staging, library, pages(self.trace), root).services()
         if self.wanted.facts:
-            serving.add("remember", facts.remember)
-        return ReviewBroker(
-            self.gate, staging, serving, self.witness, origin,
-            root=self.place.root, job=self.wanted.job,
-        )  # fmt: skip
+            services["remember"] = facts.remember
+        judge = ReviewJudge(self.gate, self.witness, origin, root, self.wanted.job)
+        return StagedBroker(staging, judge, services)
 
-    def _task(self, staging: Staging) -> Task:
+    def _assignment(self) -> Assignment:
         wanted, learn = self.wanted, self.settings.learn
         turns = learn.chat_turns if wanted.moment == "chat" else learn.turns
-        limits = Limits(
-            turns, learn.seconds, learn.tokens, learn.money, self.settings.agent.retries
-        )
-        return Task(
+        message = review_message(digest(self.trace, findings=self.findings), wanted)
+        return Assignment(
             job=wanted.job,
             kind="review",
             actor="reviewer",
             session=self.trace.id,
             project=self.project,
-            staging=staging.path,
             instructions=review_instructions(wanted, turns, self.project),
-            message=review_message(digest(self.trace, findings=self.findings), wanted),
+            message=lambda staging: message,
             toolset=TOOLSET,
             data={"skills": wanted.skills, "facts": wanted.facts},
-            limits=limits,
+            limits=limits_from(learn, self.settings, turns=turns),
         )
 
 
@@ -304,18 +284,6 @@ def review_message(told: Digest, wanted: WantedReview) -> str:
         "The chat goes on; review it so far" if wanted.moment == "chat" else "Review this session"
     )
     return f"{when}, for {what}.\n\n{told.text}"
-
-
-def new_skill_place(project: str) -> Place:
-    """Where a new skill goes: the project, where the user trusts it, else with the user."""
-    if project and trust.is_trusted(project):
-        return project_place(project)
-    return user_place()
-
-
-def _places(place: Place, project: str) -> list[Place]:
-    every = [place, user_place(), *places_here(project or None)]
-    return list({p.real: p for p in every}.values())
 
 
 OWN_HOST = "tacit"
