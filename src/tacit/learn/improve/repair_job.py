@@ -44,7 +44,7 @@ def repair(store: Store, use: FailedUse, settings: Settings, job: str) -> Repair
     repairs = Repairs(store.connection)
     with acting_as("improver"):
         # What stood there before is not held against the repair, wherever it came from.
-        witness.knows([bytes_of(gate.look(use.skill, use.entry.root).contents.files)])
+        witness.allow(bytes_of(gate.look(use.skill, use.entry.root).contents.files))
         if (done := _done_before(gate, repairs, use, job, settings)) is not None:
             clear_staging(job)
             return done

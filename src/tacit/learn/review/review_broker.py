@@ -61,7 +61,7 @@ class ReviewFacts:
             raise Failed(
                 f"{MOST_FACTS} facts are enough for one session; keep the ones that matter"
             )
-        if why := self._witness.heard(f"{says}\n{detail}"):
+        if why := self._witness.why_not_from_user(f"{says}\n{detail}"):
             raise Failed(why)
         marks = {"sessions": self._origin.session, "learned-by": self._origin.model}
         note = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=marks)  # type: ignore[arg-type]
@@ -237,7 +237,7 @@ class ReviewJudge:
     def _refusal(self, edited: EditedSkill, change: Change) -> Refusal | None:
         if edited.is_new and (why := unfit_name(edited.skill)):
             return Refusal("policy", "name", why, "name it for the class of work")
-        self._witness.knows([bytes_of(edited.old)])
+        self._witness.allow(bytes_of(edited.old))
         return self._gate.preview(change).refusal
 
 
