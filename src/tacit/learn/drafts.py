@@ -13,8 +13,7 @@ import msgspec
 
 from tacit.base.display import one_line, plain
 from tacit.changes.change import Create, Verdict, acting_as, make_change
-from tacit.changes.place import Place, project_place, user_place
-from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.findings import FailedForm, Finding, count_findings
 from tacit.learn.ledger import Ledger
 from tacit.skills.skill import suggest_name
@@ -170,23 +169,17 @@ def draft_sessions(
 
 def propose_draft(made: Draft) -> Verdict:
     """Put a draft before the user: it waits in the inbox, whatever the other settings say."""
-    place = _place(made.project)
-    places = list({p.real: p for p in (place, user_place())}.values())
-    gate = background_gate("distiller", places)
+    project = made.project if os.path.isdir(made.project or "") else ""
+    gate = background_gate("distiller", places_for(project))
     with acting_as("distiller"):
         change = make_change(
             made.name,
             Create({"SKILL.md": made.text.encode()}),
             reason=made.reason,
             evidence=made.evidence,
-            root=place.root,
+            root=gate.site().place.root,
         )
         return gate.propose(change)
-
-
-def _place(project: str) -> Place:
-    """The project's own skills, where the project is still there; else the user's."""
-    return project_place(project) if project and os.path.isdir(project) else user_place()
 
 
 def _note(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft]) -> None:
