@@ -260,6 +260,9 @@ def test_what_the_model_may_not_do_is_told_to_it(clouds: Library, agent: Agent) 
         ToolUse("copy_file", {"skill": "deploy-aws", "path": "/etc/passwd", "to": "deploy-gcp"}),
         ToolUse("edit_file", {"skill": "deploy-gcp", "old": "Run", "new": "Start"}),
         ToolUse("join", {"umbrella": "deploy-aws", "absorbs": ["deploy-azure"], "why": "same"}),
+        ToolUse(
+            "join", {"umbrella": "fix-1234", "absorbs": ["deploy-gcp", "deploy-linode"], "why": ""}
+        ),
         *["done"] * 5,
     ]
     before = clouds.everything()
@@ -269,7 +272,8 @@ def test_what_the_model_may_not_do_is_told_to_it(clouds: Library, agent: Agent) 
     assert "cannot be taken in and take in" in agent.heard[2]
     assert "x.md" in agent.heard[3]
     assert "there is no file '/etc/passwd'" in agent.heard[4]
-    assert "changed, but no umbrella: deploy-gcp" in agent.heard[7]
+    assert "not a class of work" in agent.heard[7]
+    assert "changed, but no umbrella: deploy-gcp" in agent.heard[8]
     assert report.joined == ()
     assert "was refused" in report.notes[0]
     assert clouds.everything() == before

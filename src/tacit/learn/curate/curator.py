@@ -39,6 +39,7 @@ from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import curation_due
 from tacit.learn.curate.library_survey import Cluster, SurveyedSkill, clusters, survey
 from tacit.learn.prompts import prompt
+from tacit.learn.review.learned_skill import unfit_name
 from tacit.learn.use_checks import ensure_use_tables
 from tacit.traces.store import Store
 
@@ -108,6 +109,8 @@ class _ConsolidationWork:
             raise Failed(f"is joined already: {', '.join(twice)}")
         if len(taken_in) < (1 if umbrella in self._names else 2):
             raise Failed("an umbrella takes in at least one other skill, a new one at least two")
+        if umbrella not in self._names and (why_unfit := unfit_name(umbrella)):
+            raise Failed(f"{why_unfit}; name it for the class of work that it is about")
         self._joins[umbrella] = (taken_in, " ".join(why.split())[:500])
         return f"'{umbrella}' will take in {', '.join(taken_in)}. Its text is checked at the end."
 
