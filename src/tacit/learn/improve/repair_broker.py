@@ -154,8 +154,6 @@ class Repaired(msgspec.Struct, frozen=True):
     """What could not be verified."""
     diff: str = ""
     ran: Ran | None = None
-    later: bool = False
-    """Whether it is worth another try: there was no model, or no money."""
 
 
 class RepairWork:
@@ -264,7 +262,7 @@ class RepairWork:
                 ran,
             )
         if ran.reason in ("refused", "budget", "error"):
-            return Repaired("put off", name, ran.error, ran=ran, later=ran.reason != "refused")
+            return Repaired("put off", name, ran.error, ran=ran)
         if against := "; ".join(found.refusal.reason for found in refused):
             why = f"what the improver made was turned down: {one_line(against)[:300]}"
             return Repaired("refused", name, why, diff=self._diff, ran=ran)

@@ -16,7 +16,7 @@ from tacit.changes.change import Change, Edit, Verdict, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.place import places_here
 from tacit.learn.background.background_gate import apply_to_own_skill, background_gate
-from tacit.learn.background.broker import Assignment, limits_from, run_agent
+from tacit.learn.background.broker import Assignment, limits_from, retry_after, run_agent
 from tacit.learn.background.staging import Staging, change_id, clear_staging, earlier_verdict
 from tacit.learn.improve import probation
 from tacit.learn.improve.repair_broker import Repaired, RepairWork, announce_repair, brief
@@ -160,9 +160,8 @@ def _remember(repairs: Repairs, job: str, result: Repaired) -> None:
     )
 
 
-RETRY_SECONDS = 3600.0
-"""Seconds until a repair is tried again for which there was no money, or no answer."""
 MOST_TRIES = 5
+"""How often a repair is begun for which there was no money, or no answer."""
 
 
 class WantedRepair(msgspec.Struct, frozen=True):
@@ -200,7 +199,9 @@ def _repair(store: Store, wanted: WantedRepair, job: Job) -> JobResult:
     if use.why_not and known is None:  # once begun, the job itself is what was looked at lately
         return JobResult("nothing", use.why_not)
     done = repair(store, use, settings, job.id)
-    later = RETRY_SECONDS if done.later and job.attempt < MOST_TRIES else 0.0
+    later = 0.0
+    if done.outcome == "put off" and done.ran is not None and job.attempt < MOST_TRIES:
+        later = retry_after(done.ran)
     return JobResult(done.outcome, done.reason, (done.change,) if done.change else (), later)
 
 
