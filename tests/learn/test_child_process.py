@@ -1,4 +1,4 @@
-"""The closed room: what its child can do, and what is left whatever the child does."""
+"""The child process: what its child can do, and what is left whatever the child does."""
 
 import json
 import os

@@ -16,7 +16,7 @@ class TacitError(Exception):
         self.hint = hint
 
     def explain(self) -> str:
-        """The message with its hint, as one sentence for a model or a log."""
+        """The message and what to do about it, on one line."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
     @property

@@ -12,6 +12,7 @@ from datetime import date
 import msgspec
 
 from tacit.base.display import one_line, plain
+from tacit.base.paths import existing_folder
 from tacit.changes.change import Create, Verdict, acting_as, make_change
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.findings import FailedForm, Finding, count_findings
@@ -169,8 +170,7 @@ def draft_sessions(
 
 def propose_draft(made: Draft) -> Verdict:
     """Put a draft before the user: it waits in the inbox, whatever the other settings say."""
-    project = made.project if os.path.isdir(made.project or "") else ""
-    gate = background_gate("distiller", places_for(project))
+    gate = background_gate("distiller", places_for(existing_folder(made.project)))
     with acting_as("distiller"):
         change = make_change(
             made.name,

@@ -182,7 +182,7 @@ def test_reading_stays_in_the_project(
 
 
 def test_a_name_of_today_is_refused(project: Path, session: Trace, serve: Any) -> None:
-    """A skill is not named for a ticket; put on the desk all the same, it does not land."""
+    """A skill is not named for a ticket; put on the staged all the same, it does not land."""
     done, (said,) = tries(serve, session, write("pr-1234/SKILL.md"))
     assert "not a class of work" in said
     assert done.outcome == "nothing"

@@ -47,7 +47,7 @@ def recorded(trace: Trace) -> tuple[str, str]:
         opened.close()
 
 
-def test_a_skill_is_learned_in_the_closed_room(project: Path, session: Trace, serve: Any) -> None:
+def test_a_skill_is_learned_in_the_child_process(project: Path, session: Trace, serve: Any) -> None:
     """Through the real child: the skill stands there, valid, marked, in the history, and told."""
     (project / "VERSION").write_text("2.0.0\n")
     looks = reply(

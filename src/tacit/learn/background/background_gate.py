@@ -35,6 +35,7 @@ FIRST_ACCEPTED = 3
 """Learned skills that a user looks at before they are asked whether to go on unasked."""
 GO_ON = "tacit config set learn.approval auto"
 KEEP_ASKING = "tacit config set learn.approval ask"
+_DRAFTS_ASK: frozenset[Actor] = frozenset({"distiller"})
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -78,7 +79,7 @@ def background_gate(
         places,
         neighbours=neighbours,
         approver=(lambda effect, asks: "yes") if agreed else None,
-        always_ask=BACKGROUND if asks else ("distiller",),
+        always_ask=BACKGROUND if asks else _DRAFTS_ASK,
         scanner=scanner,
         data=data or None,
         clock=clock,

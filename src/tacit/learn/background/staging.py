@@ -374,7 +374,7 @@ LandedKind = Literal["skill", "fact"]
 
 
 class LandedChange(msgspec.Struct, frozen=True):
-    """One change, and what became of it."""
+    """One change, and the gate's verdict on it."""
 
     skill: str
     is_new: bool
@@ -394,7 +394,7 @@ def land_changes(
 
 
 def earlier_verdict(gate: Gate, change: str, skill: str) -> Verdict | None:
-    """What became of the change with this id; None where it was never put before the gate.
+    """The verdict on the change with this id; None where it was never put before the gate.
 
     One that was put into the inbox counts as proposed, whatever was answered since.
     """

@@ -35,7 +35,7 @@ from tacit.learn.background.background_gate import background_gate
 from tacit.learn.background.staging import change_id
 from tacit.learn.curate.curation import JoinedSkills
 from tacit.learn.curate.curation_scope import CurationScope, copied_scope
-from tacit.learn.curate.library_survey import PlaceLibrary
+from tacit.learn.curate.library_survey import place_library
 from tacit.skills.skill import Skill
 from tacit.skills.skill_file import read_skill
 from tacit.skills.skill_search import Search
@@ -81,7 +81,7 @@ class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes_of(plan: Consolidation, root: str) -> list[Change]:
-    """The changes that make the umbrellas and put away what they take in, in their order."""
+    """The changes that make the umbrellas and archive what they take in, in their order."""
     found: list[Change] = []
     for umbrella in plan.umbrellas:
         if umbrella.is_new:
@@ -177,7 +177,7 @@ def _patterns(name: str) -> "list[re.Pattern[str]]":
 
 
 class ConsolidationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a consolidation."""
+    """The result of a consolidation."""
 
     joined: tuple[JoinedSkills, ...]
     refused: tuple[str, ...] = ()
@@ -195,7 +195,7 @@ def rehearse_consolidation(scope: CurationScope, plan: Consolidation) -> Consoli
 
 
 def carry_out(scope: CurationScope, plan: Consolidation, gate: Gate) -> ConsolidationResult:
-    """Make every change of the plan, or none. The same plan twice is the same as once."""
+    """Make every change of the plan, or none. Idempotent."""
     place = next((p for p, real in scope.pairs if real.id == plan.place), None)
     if place is None:
         return _refused(plan, "its skills folder is not there any more")
@@ -205,7 +205,7 @@ def carry_out(scope: CurationScope, plan: Consolidation, gate: Gate) -> Consolid
             verdict = gate.propose(change)
             if not verdict.applied:
                 _take_back(gate, plan)
-                return _refused(plan, _said(change, verdict))
+                return _refused(plan, _why_refused(change, verdict))
         rewritten, aliases = _rename(scope, plan, gate, root)
     return ConsolidationResult(
         joined=tuple(
@@ -242,7 +242,7 @@ class _OfCopy:
         self._copied = {os.path.realpath(place.root) for place in scope.copy_of}
 
     def find(self, name: str, root: str = "") -> Neighbour | None:
-        library = PlaceLibrary(self._world.places, self._world.cache)
+        library = place_library(self._world.places, self._world.cache)
         entry = library.find(name) if "/" not in name else None
         if entry is not None and root in ("", entry.root):
             folder = entry.relative_folder
@@ -258,7 +258,7 @@ class _OfCopy:
             if other.folder is not None
             and os.path.realpath(other.folder.parent) not in self._copied
         ]
-        library = PlaceLibrary(self._world.places, self._world.cache)
+        library = place_library(self._world.places, self._world.cache)
         text = f"{skill.name} {skill.description}\n{skill.body[:4000]}"
         listed = Search(library).scores(text, 8)
         return [*(read_skill(entry.folder) for _, entry in listed), *outside]
@@ -273,7 +273,7 @@ def _rename(
     """Let other learned skills speak of the umbrellas; who does, and who keeps the old names."""
     names = {old.rpartition("/")[2]: new.rpartition("/")[2] for old, new in plan.absorbed.items()}
     place = gate.site(root).place
-    library = PlaceLibrary([place], scope.cache)
+    library = place_library([place], scope.cache)
     listed = reference_candidates(Search(library), names)
     done: dict[str, tuple[str, ...]] = {}
     aliases: list[str] = []
@@ -283,19 +283,19 @@ def _rename(
         if skill in taking:
             continue
         try:
-            standing = gate.look(skill, root)
+            now = gate.look(skill, root)
         except Escape:
             continue
-        if not standing.is_live or standing.head is None:
+        if not now.is_live or now.head is None:
             continue
-        changed, met = renamed_references(standing.contents.files, names)
+        changed, met = renamed_references(now.contents.files, names)
         if not changed:
             if _was_renamed(gate, plan, root, skill):
                 done[skill] = tuple(names)
             continue
-        files = standing.contents.files
+        files = now.contents.files
         whole = {**bytes_of({p: f for p, f in files.items() if f.kind != "link"}), **changed}
-        change = reference_change(plan, root, number, skill, whole, standing.head.id)
+        change = reference_change(plan, root, number, skill, whole, now.head.id)
         change = _keeping_programs(change, executable_paths(files))
         if gate.propose(change).applied:
             done[skill] = met
@@ -324,13 +324,13 @@ def _take_back(gate: Gate, plan: Consolidation) -> None:
             continue
         verdict = gate.undo(change, actor="curator", root=site.place.root)
         if not verdict.applied and versions[-1].record.kind == "create":
-            # Deleting is not the curator's to do; what it made and nobody needs is put away.
+            # Deleting is not the curator's to do; what it made and nobody needs is archived.
             skill = versions[-1].record.skill
             archive = make_change(skill, Archive(), reason="not needed", root=site.place.root)
             gate.propose(archive)
 
 
-def _said(change: Change, verdict: Verdict) -> str:
+def _why_refused(change: Change, verdict: Verdict) -> str:
     refusal = verdict.refusal or Refusal("apply", verdict.outcome, verdict.outcome)
     hint = f" ({refusal.hint})" if refusal.hint else ""
     return f"{change.skill}: {refusal.reason}{hint}"

@@ -76,7 +76,7 @@ class JoinedSkills(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CurationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one run."""
+    """The report of one run."""
 
     id: str
     at: datetime
@@ -238,7 +238,7 @@ def curate(scope: CurationScope, settings: Settings, *, by: str = "user") -> Cur
         notes = ensure_use_tables(scope, store)
         records = CurationRecords(store.connection)
         for left in records.curations("begun"):
-            if left.by == "model":  # a consolidation; see consolidating.py
+            if left.by == "model":  # a consolidation, which `curator` finishes
                 continue
             _carry_out(
                 scope, settings, store, records, msgspec.json.decode(left.plan, type=CurationPlan)

@@ -13,7 +13,6 @@ from datetime import datetime
 
 import msgspec
 
-from tacit.agent.skill_uses import Use
 from tacit.base import database
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import TacitError
@@ -165,16 +164,11 @@ def curation_status(scope: CurationScope, settings: Settings) -> CurationStatus:
         passed = (now - looked).total_seconds() / _SECONDS_A_DAY if looked else 0.0
         histories = {place.root: History(place, scope.data) for place in scope.places}
         all_uses = use_records.uses_of(store.connection)
-        by_name: dict[str, list[Use]] = {}
-        for use in all_uses:
-            by_name.setdefault(use.skill, []).append(use)
         rows = []
         for found in survey(scope, store.connection):
             known = noted.get(found.key)
             what = activity_of(found, known, now, histories[found.place.root])
             new = next_age(rules, known.age if known else None, what, passed)
-            names = dict.fromkeys((found.name, found.skill.rpartition("/")[2]))
-            own = [use for name in names for use in by_name.get(name, ())]
             rows.append(
                 SkillRow(
                     skill=found.skill,
@@ -184,7 +178,7 @@ def curation_status(scope: CurationScope, settings: Settings) -> CurationStatus:
                     idle=round(new.idle, 2),
                     uses=found.uses,
                     last_use=found.last_use,
-                    weeks=tuple(weekly_uses(own, now, WEEKS)),
+                    weeks=tuple(weekly_uses(found.used, now, WEEKS)),
                 )
             )
         runs = [_report(run.report) for run in records.curations("done", most=10)]

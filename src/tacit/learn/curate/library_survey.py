@@ -10,7 +10,7 @@ import hashlib
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -49,10 +49,17 @@ class SurveyedSkill(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     head: str
     """The last version in its history, or empty."""
-    uses: int
-    last_use: datetime | None
+    used: tuple[Use, ...]
     written: datetime
     """When its SKILL.md was last written, by the disk."""
+
+    @property
+    def uses(self) -> int:
+        return len(self.used)
+
+    @property
+    def last_use(self) -> datetime | None:
+        return max((use.at for use in self.used), default=None)
 
     @property
     def skill(self) -> str:
@@ -76,7 +83,6 @@ def _in(
     place_id = real.id
 
     def found(row: index.Row, skill: str, *, archived: bool) -> SurveyedSkill:
-        own = _uses_of_skill(by_name, row[index.NAME], skill)
         return SurveyedSkill(
             place=place,
             key=(place_id, skill),
@@ -86,8 +92,7 @@ def _in(
             kept=_kept(scope, real, row, skill, pinned),
             digest=row[index.DIGEST],
             head=heads.get(skill_ref(skill), ""),
-            uses=len(own),
-            last_use=max((use.at for use in own), default=None),
+            used=tuple(_uses_of_skill(by_name, row[index.NAME], skill)),
             written=_written(place, row, archived=archived),
         )
 
@@ -198,25 +203,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """Names these skills in these versions: looked at once, they need not be again."""
 
 
-class PlaceLibrary(Library):
+def place_library(places: Sequence[Place], cache: str) -> Library:
     """The skills of some places and no others."""
-
-    def __init__(self, places: Iterable[Place], cache: str) -> None:
-        self.places = tuple(places)
-        self.cwd = self.places[0].root if self.places else os.sep
-        self.settings = Settings()
-        self.cache = cache
-        self.refresh()
-
-    def refresh(self) -> None:
-        self.roots = [
-            Root(place.root, place.scope, "agents", project=place.project)
-            for place in self.places
-            if os.path.isdir(place.root)
-        ]
-        self.snapshots = [(root, index.load(root.path, self.cache)) for root in self.roots]
-        for made in ("entries", "_meanings"):
-            self.__dict__.pop(made, None)
+    roots = [Root(place.root, place.scope, "agents", project=place.project) for place in places]
+    return Library(places[0].root if places else os.sep, Settings(), roots=roots, cache=cache)
 
 
 def clusters(scope: CurationScope, found: Iterable[SurveyedSkill]) -> list[Cluster]:
@@ -256,7 +246,7 @@ def _likeness(
     place: Place, own: dict[str, SurveyedSkill], cache: str
 ) -> dict[tuple[str, str], float]:
     """How alike each two are, where they are."""
-    library = PlaceLibrary([place], cache)
+    library = place_library([place], cache)
     search = Search(library)
     entries = {entry.relative_folder: entry for entry in library.entries}
     telling = {skill: _words(entries[skill]) for skill in own if skill in entries}

@@ -4,13 +4,13 @@ Repeated after a kill, a repair finds what it did: the change has an id made of 
 lands once. What calls for a repair is in `repair_triggers`.
 """
 
-import os
 from typing import Any
 
 import msgspec
 
 from tacit.base.errors import NotFound
 from tacit.base.job import Job, JobResult, cancelled
+from tacit.base.paths import existing_folder
 from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Edit, Verdict, acting_as, bytes_of
 from tacit.changes.gate import Gate
@@ -97,7 +97,7 @@ def _assignment(
         kind=IMPROVE_KIND,
         actor="improver",
         session=use.run.session,
-        project=use.run.project if os.path.isdir(use.run.project) else "",
+        project=existing_folder(use.run.project),
         instructions=prompt("improver"),
         message=message,
         toolset=_TOOLSET,
@@ -176,7 +176,7 @@ class WantedRepair(msgspec.Struct, frozen=True):
 
 
 def run_improve(job: Job) -> JobResult:
-    """Do the job. The same job done twice is the same as once."""
+    """Do the job. Idempotent, by the job's id."""
     wanted = _wanted(job.payload)
     with Store.open() as store:
         return _judge(store, wanted) if wanted.probation else _repair(store, wanted, job)

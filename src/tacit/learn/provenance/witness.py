@@ -58,7 +58,7 @@ def sources(*traces: Trace) -> Sources:
     """The two sides of some sessions."""
     done: list[Said] = []
     printed: list[Said] = []
-    room = _MOST_PRINTED
+    left = _MOST_PRINTED
     for trace in traces:
         for turn in trace.turns:
             if turn.prompt:
@@ -71,9 +71,9 @@ def sources(*traces: Trace) -> Sources:
                 done.append(Said(name, "\n".join(_given(step, printed))))
                 if step.kind == "ask":  # the answer is the user's
                     done.append(Said(name, _bounded(step.result)))
-                elif step.kind != "skill" and step.result.strip() and room > 0:
+                elif step.kind != "skill" and step.result.strip() and left > 0:
                     printed.append(Said(name, _bounded(step.result)))
-                    room -= len(printed[-1].text)
+                    left -= len(printed[-1].text)
     return Sources(tuple(done), tuple(printed))
 
 

@@ -6,7 +6,6 @@ outcome is told from what the gate did, not from what the model says. Where ther
 drafts are made by counting.
 """
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Literal
@@ -68,19 +67,24 @@ def review_outcome(
     """What a review led to: changes first, then refusals, then why there was nothing."""
     landed = list(landed)
     kept = [one for one in landed if not one.verdict.refused]
-    told = [*refused, *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused)]
+    refusals = [
+        *refused,
+        *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused),
+    ]
     how = describe_end(ran)
     if kept:
         changes = tuple(one.verdict.change for one in kept)
         parts = [_phrase(one) for one in kept]
-        parts += [f"refused: {text}" for text in told]
+        parts += [f"refused: {text}" for text in refusals]
         return ReviewOutcome(_word(kept), _joined([*parts, how]), changes)
     if ran.reason == "budget" and not ran.day:
         return ReviewOutcome("failed", ran.error, again=retry_after(ran))
     if again := retry_after(ran):
-        return ReviewOutcome("failed", _joined([how, *told, "nothing was changed"]), again=again)
-    if told:
-        return ReviewOutcome("refused", _joined([*told, how]))
+        return ReviewOutcome(
+            "failed", _joined([how, *refusals, "nothing was changed"]), again=again
+        )
+    if refusals:
+        return ReviewOutcome("refused", _joined([*refusals, how]))
     if how:
         return ReviewOutcome("failed", _joined([how, "nothing was changed"]))
     return ReviewOutcome("nothing", _nothing(ran.text))
@@ -129,7 +133,7 @@ class WantedReview(msgspec.Struct, frozen=True, kw_only=True):
     facts: bool = False
 
 
-class Conversed(msgspec.Struct, frozen=True):
+class ConversationResult(msgspec.Struct, frozen=True):
     """What the conversation gave."""
 
     ran: Ran
@@ -162,16 +166,16 @@ def review(
     """Review `trace`. The same job twice changes nothing twice."""
     with acting_as("reviewer"):
         work = _Work(trace, wanted, settings, findings)
-        talked = _kept("converse", work.converse)
+        result = _stored_step("converse", work.run_conversation)
         if cancelled():
             return Reviewed(
-                ReviewOutcome("failed", "it was cancelled; nothing was changed"), talked.ran
+                ReviewOutcome("failed", "it was cancelled; nothing was changed"), result.ran
             )
-        landed = [*talked.before, *land_changes(work.gate, talked.ready)]
-        if talked.facts:
-            landed += land_changes(work.fact_gate, talked.facts, "fact")
+        landed = [*result.before, *land_changes(work.gate, result.ready)]
+        if result.facts:
+            landed += land_changes(work.fact_gate, result.facts, "fact")
         return Reviewed(
-            review_outcome(talked.ran, landed, talked.refused), talked.ran, tuple(landed)
+            review_outcome(result.ran, landed, result.refused), result.ran, tuple(landed)
         )
 
 
@@ -181,16 +185,16 @@ def rehearse_review(
     """What `review` would do. The conversation is held, and paid for; nothing lands."""
     with acting_as("reviewer"):
         work = _Work(trace, wanted, settings, findings)
-        talked = work.converse()
-        ready = [(change, work.gate.preview(change)) for change in talked.ready]
-        ready += [(change, work.fact_gate.preview(change)) for change in talked.facts]
-        return Rehearsed(review_outcome(talked.ran, (), talked.refused), talked.ran, tuple(ready))
+        result = work.run_conversation()
+        ready = [(change, work.gate.preview(change)) for change in result.ready]
+        ready += [(change, work.fact_gate.preview(change)) for change in result.facts]
+        return Rehearsed(review_outcome(result.ran, (), result.refused), result.ran, tuple(ready))
 
 
-def _kept(name: str, function: Callable[[], Conversed]) -> Conversed:
+def _stored_step(name: str, function: Callable[[], ConversationResult]) -> ConversationResult:
     """A step of the job, whose result is kept as JSON."""
     made = step(name, lambda: msgspec.json.encode(function()).decode())
-    return msgspec.json.decode(made, type=Conversed)
+    return msgspec.json.decode(made, type=ConversationResult)
 
 
 class _Work:
@@ -203,7 +207,7 @@ class _Work:
         self.wanted = wanted
         self.settings = settings
         self.findings = findings
-        self.project = trace.project if os.path.isdir(trace.project or "") else ""
+        self.project = paths.existing_folder(trace.project)
         self.witness = Witness(sources(trace))
         self.fact_places = fact_places(self.project or paths.user_home())
         self.gate = self._gate(places_for(self.project))
@@ -218,15 +222,15 @@ class _Work:
             scanner=self.witness,
         )
 
-    def converse(self) -> Conversed:
+    def run_conversation(self) -> ConversationResult:
         """Have the conversation, unless history or inbox show that this job had it already."""
         job = self.wanted.job
         if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
-            return Conversed(Ran(reason="done"), before=tuple(before))
+            return ConversationResult(Ran(reason="done"), before=tuple(before))
         try:
             name = child_process.choose_background_model(self.settings.agent).name
         except TacitError as error:
-            return Conversed(Ran(reason="refused", error=error.explain()))
+            return ConversationResult(Ran(reason="refused", error=error.explain()))
         origin = SkillOrigin(self.trace.id, name, date.today())
         facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
         ran, broker = run_agent(
@@ -234,9 +238,9 @@ class _Work:
         )
         # What was ready when the reviewer was last done is whole, however it ended after that.
         if not broker.finished_once:
-            return Conversed(ran)
+            return ConversationResult(ran)
         refused = tuple(found.explain() for found in broker.refused)
-        return Conversed(ran, broker.ready, facts.changes, refused)
+        return ConversationResult(ran, broker.ready, facts.changes, refused)
 
     def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
         root = self.gate.site().place.root  # where a new skill goes
@@ -276,14 +280,14 @@ def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> 
     return prompt("reviewer", parts=text.strip(), turns=str(turns))
 
 
-def review_message(told: Digest, wanted: WantedReview) -> str:
+def review_message(summary: Digest, wanted: WantedReview) -> str:
     """What the reviewer is told first: the digest, and what it is to look for."""
     both = wanted.skills and wanted.facts
     what = "skills and facts" if both else "skills" if wanted.skills else "facts"
     when = (
         "The chat goes on; review it so far" if wanted.moment == "chat" else "Review this session"
     )
-    return f"{when}, for {what}.\n\n{told.text}"
+    return f"{when}, for {what}.\n\n{summary.text}"
 
 
 OWN_HOST = "tacit"
@@ -294,7 +298,7 @@ _TRIES = 3
 
 
 def run_review(job: Job) -> JobResult:
-    """Review the session of `job.payload`. Twice is the same as once, by the job's id."""
+    """Review the session of `job.payload`. Idempotent, by the job's id."""
     with Store.open() as store:
         stored = _find(store, str(job.payload.get("session", "")))
         trace = store.trace(stored.id)
@@ -322,7 +326,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
 
 
 def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
-    """Tell the ledger, and hand back what came of it."""
+    """Write the outcome into the ledger, and hand it back."""
     result = done.outcome
     Ledger(store.connection).record(stored, REVIEW, result.word, result.reason, result.changes)
     again = result.again if job.attempt < _TRIES or done.ran.reason == "budget" else 0.0
