@@ -51,6 +51,13 @@ class Judged(msgspec.Struct, frozen=True):
     refused: tuple[RefusedChange, ...] = ()
 
 
+def refuse(skill: str, *reasons: str) -> Judged:
+    """A judge's own reasons against a skill, where it is not the gate that refuses."""
+    return Judged(
+        refused=tuple(RefusedChange(skill, Refusal("standard", "judge", why)) for why in reasons)
+    )
+
+
 Judge: TypeAlias = Callable[[StagedWork, str], Judged]
 """Judges what is staged; the text is what the agent said last. May put changes before the gate."""
 Services: TypeAlias = Mapping[str, Callable[..., str | Result]]

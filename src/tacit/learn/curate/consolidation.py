@@ -18,21 +18,22 @@ from tacit.changes.change import (
     Change,
     Create,
     File,
+    FileOperation,
     MergeInto,
+    Operation,
     Refusal,
     Rewrite,
     Verdict,
     acting_as,
-    bytes_of,
-    executable_paths,
     make_change,
 )
 from tacit.changes.containment import Escape
 from tacit.changes.gate import Gate, group_members
 from tacit.changes.neighbours import LibraryNeighbours, Neighbour, Neighbours
+from tacit.changes.skill_state import SkillState
 from tacit.changes.undo import already_undone
 from tacit.learn.background.background_gate import background_gate
-from tacit.learn.background.staging import change_id
+from tacit.learn.background.staging import change_id, operations_between
 from tacit.learn.curate.curation import JoinedSkills
 from tacit.learn.curate.curation_scope import CurationScope, copied_scope
 from tacit.learn.curate.library_survey import place_library
@@ -86,39 +87,38 @@ def changes_of(plan: Consolidation, root: str) -> list[Change]:
     for umbrella in plan.umbrellas:
         if umbrella.is_new:
             operation = Create(umbrella.files, umbrella.executable, umbrella.absorbs)
-            found.append(_change(plan, root, len(found), umbrella.skill, operation, umbrella.why))
+            found.append(_change(plan, root, len(found), umbrella.skill, umbrella.why, operation))
         elif umbrella.files:
             rewrite = Rewrite(umbrella.files, umbrella.executable)
-            change = _change(plan, root, len(found), umbrella.skill, rewrite, umbrella.why)
+            change = _change(plan, root, len(found), umbrella.skill, umbrella.why, rewrite)
             found.append(msgspec.structs.replace(change, base=umbrella.base))
         for name in umbrella.absorbs:
             merge = MergeInto(umbrella.skill)
             why = f"part of '{umbrella.skill}' now: {umbrella.why}"
-            found.append(_change(plan, root, len(found), name, merge, why))
+            found.append(_change(plan, root, len(found), name, why, merge))
     return found
 
 
 def reference_change(
-    plan: Consolidation, root: str, number: int, skill: str, files: dict[str, bytes], base: str
-) -> Change:
-    """The change that lets another skill speak of the umbrellas by their names."""
-    named = ", ".join(f"'{new}'" for new in dict.fromkeys(plan.absorbed.values()))
-    change = _change(plan, root, 500 + number, skill, Rewrite(files), f"it names {named} now")
-    return msgspec.structs.replace(change, base=base)
-
-
-def _change(
     plan: Consolidation,
     root: str,
     number: int,
-    skill: str,
-    operation: Create | Rewrite | MergeInto,
-    why: str,
+    state: SkillState,
+    operations: tuple[FileOperation, ...],
+) -> Change:
+    """The change that lets another skill speak of the umbrellas by their names."""
+    named = ", ".join(f"'{new}'" for new in dict.fromkeys(plan.absorbed.values()))
+    change = _change(plan, root, 500 + number, state.skill, f"it names {named} now", *operations)
+    return msgspec.structs.replace(change, base=state.head.id if state.head else "")
+
+
+def _change(
+    plan: Consolidation, root: str, number: int, skill: str, why: str, *operations: Operation
 ) -> Change:
     return Change(
         id=change_id(plan.id, skill, number=number),
         skill=skill,
-        operations=(operation,),
+        operations=operations,
         actor="curator",
         reason=why,
         root=root,
@@ -294,20 +294,13 @@ def _rename(
                 done[skill] = tuple(names)
             continue
         files = now.contents.files
-        whole = {**bytes_of({p: f for p, f in files.items() if f.kind != "link"}), **changed}
-        change = reference_change(plan, root, number, skill, whole, now.head.id)
-        change = _keeping_programs(change, executable_paths(files))
+        new = files | {path: File(data, files[path].kind) for path, data in changed.items()}
+        change = reference_change(plan, root, number, now, operations_between(files, new))
         if gate.propose(change).applied:
             done[skill] = met
         else:
             aliases.append(skill)
     return done, tuple(aliases)
-
-
-def _keeping_programs(change: Change, executable: tuple[str, ...]) -> Change:
-    (rewrite,) = change.operations
-    kept = msgspec.structs.replace(rewrite, executable=executable)
-    return msgspec.structs.replace(change, operations=(kept,))
 
 
 def _was_renamed(gate: Gate, plan: Consolidation, root: str, skill: str) -> bool:

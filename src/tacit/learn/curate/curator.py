@@ -12,7 +12,7 @@ from tacit.agent.tool import Failed
 from tacit.base import paths
 from tacit.base.job import Job, JobResult
 from tacit.base.settings import Settings, load_settings
-from tacit.changes.change import SKILL_FILE, Refusal, bytes_of, executable_paths, new_change_id
+from tacit.changes.change import SKILL_FILE, bytes_of, executable_paths, new_change_id
 from tacit.learn.background.background_gate import current_approval, reading_gate
 from tacit.learn.background.broker import (
     Assignment,
@@ -21,6 +21,7 @@ from tacit.learn.background.broker import (
     StagedBroker,
     describe_end,
     limits_from,
+    refuse,
     run_agent,
 )
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging
@@ -122,15 +123,11 @@ class _ConsolidationWork:
         try:
             plan = self._make_plan(work)
         except Failed as failed:
-            return Judged(refused=(self._refused(str(failed)),))
+            return refuse("the plan", str(failed))
         made = rehearse_consolidation(self._scope, plan)
-        if made.refused:
-            return Judged(refused=tuple(self._refused(why) for why in made.refused))
-        self._plan, self._rehearsed = plan, made
-        return Judged()
-
-    def _refused(self, why: str) -> RefusedChange:
-        return RefusedChange("the plan", Refusal("apply", "plan", why))
+        if not made.refused:
+            self._plan, self._rehearsed = plan, made
+        return refuse("the plan", *made.refused)
 
     def answer(self, ran: Ran, refused: tuple[RefusedChange, ...]) -> ClusterAnswer:
         """The plan, where the agent came to its end and all of it can be done; else why none."""

@@ -16,11 +16,11 @@ from tacit.agent import tool_aliases
 from tacit.agent.tool import MOST_TEXT, Failed, Result
 from tacit.base.display import one_line
 from tacit.base.settings import Settings
-from tacit.changes.change import Change, File, Refusal, Verdict
+from tacit.changes.change import Change, File, Verdict
 from tacit.changes.gate import Gate
 from tacit.learn import announcements, notices
 from tacit.learn.background.background_gate import apply_to_own_skill
-from tacit.learn.background.broker import Judged, RefusedChange, StagedBroker, describe_end
+from tacit.learn.background.broker import Judged, RefusedChange, StagedBroker, describe_end, refuse
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, difference_text
 from tacit.learn.background.task import Ran
 from tacit.learn.background.toolset import RUN_COMMAND
@@ -215,7 +215,7 @@ class RepairWork:
             return Judged()
         self._diff = difference_text(edited.old, edited.new)
         if against := self._against(edited):
-            return Judged(refused=tuple(self._refused(why) for why in against))
+            return refuse(self.name, *against)
         run = self.use.run
         reason = " ".join(text.split())[:400] or f"improve {self.use.entry.name}"
         change = edited.change(
@@ -242,9 +242,6 @@ class RepairWork:
             return against
         failing = self._try_again(edited)
         return [failing] if failing else []
-
-    def _refused(self, why: str) -> RefusedChange:
-        return RefusedChange(self.name, Refusal("standard", "not-verified", why))
 
     def result(self, ran: Ran, refused: Iterable[RefusedChange]) -> Repaired:
         """What the repair led to."""
