@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -497,6 +498,48 @@ def test_near_duplicate_is_refused_with_its_name(home: Path, rule: Rule, kit: An
     assert verdict.refusal.alternatives == ("release",)
     other = kit.md("bake", "Heat the oven. Mix flour and water.\n", learned=True)
     assert gate.propose(make_change("bake", Create({"SKILL.md": other}), actor="reviewer")).applied
+
+
+def test_the_same_files_are_scanned_once(make_kit: Callable[..., Any]) -> None:
+    """Previewed, proposed and accepted, a change is scanned once; another text is scanned anew, and
+    so is the same one where the scanner has come to know more."""
+    scanned: list[str] = []
+
+    def count(files: Any, **how: Any) -> Any:
+        scanned.extend(data.decode()[-4:] for data in files.values())
+        return SimpleNamespace(findings=())
+
+    count.generation = 1  # type: ignore[attr-defined]
+    kit = make_kit(scanner=count, always_ask=("reviewer",))
+    change = kit.change(
+        "notes", Create({"SKILL.md": kit.md("notes", "One", learned=True)}), actor="reviewer"
+    )
+    assert kit.gate.preview(change).refusal is None
+    assert kit.gate.propose(change).outcome == "proposed"
+    assert kit.gate.accept(kit.gate.inbox.waiting()[0]).applied
+    assert scanned == ["\nOne"]
+    assert kit.propose("notes", Edit("One", "Two")).applied
+    assert scanned[-1] == "\nTwo"
+    again = kit.change("other", Create({"SKILL.md": kit.md("other", "One")}))
+    for generation in (1, 1, 2):
+        count.generation = generation  # type: ignore[attr-defined]
+        assert kit.gate.preview(again).refusal is None
+    assert scanned[2:] == ["\nOne"] * 2
+
+
+def test_another_actor_or_library_is_judged_anew(home: Path, kit: Any, rule: Rule) -> None:
+    """What passed once does not pass for a machine, nor beside a skill that says the same."""
+    kit.create("tools")
+    program = WriteFile("scripts/a.sh", b"echo\n", executable=True)
+    assert kit.gate.preview(kit.change("tools", program)).refusal is None
+    assert rule(kit.propose("tools", program, actor="improver")) == "executable"
+    gate = Gate([user_place()])
+    text = "Collect the merged work since the last tag and group it by what users will notice.\n"
+    new = kit.change("release-text", Create({"SKILL.md": kit.md("release-text", text)}))
+    assert gate.preview(new).refusal is None
+    old = kit.change("release-notes", Create({"SKILL.md": kit.md("release-notes", text)}))
+    assert gate.propose(old).applied
+    assert rule(gate.propose(new)) == "near-duplicate"
 
 
 def test_reviewer_takes_no_name_in_any_scope(home: Path, rule: Rule, kit: Any) -> None:

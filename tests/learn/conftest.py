@@ -1,4 +1,4 @@
-"""A project, its settings with a scripted model, and tasks for the closed room."""
+"""A project, its settings with a scripted model, and tasks for the child process."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Toolsets for the tests of the room: one that behaves, and ones that do all but that.
+"""Toolsets for the tests of the child process: one that behaves, and ones that do all but that.
 
 They are loaded in the child. What they find out goes into the staging folder, which is all that
 they can write.
@@ -31,10 +31,10 @@ class Nothing(msgspec.Struct, frozen=True):
 
 
 def plain(context: TaskContext) -> tuple[Tool, ...]:
-    """Writing on the desk, and something that the parent does."""
+    """Writing on the staged, and something that the parent does."""
 
     async def put(call: Put, _: Context) -> Result:
-        context.desk.write(call.skill, call.path, call.content.encode())
+        context.staged.write(call.skill, call.path, call.content.encode())
         return Result(f"wrote as {acting()}")
 
     async def outside(call: Nothing, _: Context) -> Result:

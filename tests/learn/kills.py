@@ -1,7 +1,7 @@
 """A repair that is killed at a step and done again, each in a home of its own.
 
 Run as a program with a folder; prints, as JSON, what became of each. The improver's conversation is
-left out (the room's own tests kill that): what it would write is put on its desk.
+left out (the child process's own tests kill that): what it would write is put on its staged.
 """
 
 import json
@@ -49,11 +49,11 @@ BACK: dict[str, tuple[Any, str, str]] = {
 
 def converse(task: Task, broker: Any, settings: Any) -> Ran:
     """What the improver would do, without a model."""
-    desk = StagedSkills(task.staging)
-    desk.write("check-notes", "scripts/count.sh", COUNT.encode())
+    staged = StagedSkills(task.staging)
+    staged.write("check-notes", "scripts/count.sh", COUNT.encode())
     old = "Use the `Bash` tool to run `scripts/check.sh` on the notes."
-    text = desk.read("check-notes").decode().replace(old, MENDED.replace("`run_command`", "it"))
-    desk.write("check-notes", "SKILL.md", text.encode())
+    text = staged.read("check-notes").decode().replace(old, MENDED.replace("`run_command`", "it"))
+    staged.write("check-notes", "SKILL.md", text.encode())
     told = broker.finished("Mended.")
     return Ran(reason="done" if told is None else "turns", text=told or "Mended.")
 

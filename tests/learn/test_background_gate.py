@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit import learn
 from tacit.base.settings import LearnSettings, Settings
 from tacit.changes.change import Actor, Create, Verdict, acting_as, make_change
 from tacit.changes.gate import Gate
@@ -14,6 +15,7 @@ from tacit.learn.background.background_gate import (
     approval_question,
     background_gate,
     current_approval,
+    reading_gate,
 )
 
 BODIES = {
@@ -44,26 +46,38 @@ def propose(gate: Gate, name: str, actor: Actor = "reviewer") -> Verdict:
     ("mode", "outcome"), [("auto", "applied"), ("ask", "proposed"), ("propose-only", "proposed")]
 )
 def test_what_each_setting_does_with_a_learned_skill(mode: str, outcome: str, home: Path) -> None:
-    """Only `auto` lets it land; the other two let it wait, one aloud and one in silence."""
-    verdict = propose(background_gate([user_place()], set_to(mode)), "release-notes")
+    """Only `auto` lets it land; the other two let it wait."""
+    verdict = propose(background_gate("reviewer", [user_place()], set_to(mode)), "release-notes")
     assert verdict.outcome == outcome
     assert (home / ".agents/skills/release-notes").exists() == (outcome == "applied")
     found = current_approval(set_to(mode).learn)
-    assert (found.mode, found.aloud) == (mode, mode != "propose-only")
+    assert found.mode == mode
     assert not found.question
 
 
 def test_drafts_by_counting_wait_even_when_all_else_lands() -> None:
     """`auto` is trust in a reviewer with a model, not in a draft."""
-    gate = background_gate([user_place()], set_to("auto"))
+    gate = background_gate("distiller", [user_place()], set_to("auto"))
     assert propose(gate, "release-notes", "distiller").outcome == "proposed"
+
+
+def test_through_a_gate_for_reading_nothing_lands() -> None:
+    """Whoever proposes something there nevertheless has it wait for a person."""
+    assert propose(reading_gate([user_place()]), "release-notes").outcome == "proposed"
+
+
+def test_gates_are_made_in_one_place() -> None:
+    """No other module that works in the background makes a gate of its own."""
+    folder = Path(learn.__file__).parent
+    makers = [path.name for path in folder.rglob("*.py") if "Gate(" in path.read_text()]
+    assert makers == ["background_gate.py"]
 
 
 def test_three_are_looked_at_then_the_user_is_asked() -> None:
     """Not set: each waits; from the third yes on the question is due, and still each waits."""
     default = Settings()
     for number, name in enumerate(list(BODIES)[:FIRST_ACCEPTED]):
-        gate = background_gate([user_place()], default)
+        gate = background_gate("reviewer", [user_place()], default)
         found = current_approval(default.learn)
         assert (found.mode, found.accepted, found.question) == ("ask", number, False)
         assert propose(gate, name).outcome == "proposed"
@@ -72,7 +86,7 @@ def test_three_are_looked_at_then_the_user_is_asked() -> None:
     found = current_approval(default.learn)
     assert (found.mode, found.accepted, found.question) == ("ask", FIRST_ACCEPTED, True)
     assert GO_ON in approval_question(found.accepted)
-    gate = background_gate([user_place()], default)
+    gate = background_gate("reviewer", [user_place()], default)
     assert propose(gate, "cache-warming").outcome == "proposed"
     assert not current_approval(set_to("ask").learn).question  # answered
     (waiting,) = gate.inbox.waiting()
@@ -87,7 +101,7 @@ def test_only_new_skills_that_were_learned_count() -> None:
     gate = Gate([user_place()], always_ask=("agent", "improver"))
     assert propose(gate, "release-notes", "agent").outcome == "proposed"
     assert gate.accept(gate.inbox.waiting()[0]).applied
-    auto = background_gate([user_place()], set_to("auto"))
+    auto = background_gate("reviewer", [user_place()], set_to("auto"))
     assert propose(auto, "db-migration").applied
     with acting_as("improver"):
         change = make_change("db-migration", Edit("1. Expand", "1. Carefully expand"))

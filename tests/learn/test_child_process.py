@@ -1,4 +1,4 @@
-"""The closed room: what its child can do, and what is left whatever the child does."""
+"""The child process: what its child can do, and what is left whatever the child does."""
 
 import json
 import os
@@ -279,12 +279,12 @@ _PARENT = """
 import sys, json
 from hostile import *
 from tacit.base import settings
-from tacit.learn.background import child_process as room
+from tacit.learn.background import child_process
 from tacit.learn.background.task import Task
 import msgspec
 task = msgspec.json.decode(sys.argv[1], type=Task)
-loaded = settings.load(flags={"agent.model": "openai:x", "agent.base_url": "http://127.0.0.1:9/v1"})
-room.run(task, None, loaded.settings)
+loaded = settings.load_settings(flags={"agent.model": "openai:x", "agent.base_url": "http://127.0.0.1:9/v1"})
+child_process.run(task, None, loaded.settings)
 """
 
 

@@ -10,6 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skills_ref.validator import validate
 
+from tacit.base import trust
+from tacit.changes.gate import Gate
+from tacit.changes.place import user_place
 from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
 from tacit.learn.findings import count_findings
 from tacit.learn.ledger import Ledger
@@ -176,6 +179,19 @@ def test_planted_instructions_do_not_land(home: Path) -> None:
     assert verdict.refusal is not None
     assert (verdict.refusal.step, verdict.refusal.rule) == ("scan", "steering")
     assert not (home / ".agents/skills").exists()
+
+
+def test_a_draft_goes_where_a_learned_skill_would(home: Path) -> None:
+    """Into the project where the user trusts it, else with the user's own skills."""
+    calls = [shell("deploy.sh a", "denied"), shell("deploy.sh a --now")]
+    (found,) = count_findings([session("s1", ("Deploy", calls), project=str(home / "work"))])
+    roots = []
+    for trusted in (False, True):
+        if trusted:
+            trust.add(str(home / "work"))
+        proposal = propose_draft(draft(found))
+        roots.append(Gate([user_place()]).inbox.get(proposal.change).change.root)
+    assert roots == [str(home / ".agents/skills"), str(home / "work/.agents/skills")]
 
 
 def test_a_secret_does_not_land(store: Store) -> None:

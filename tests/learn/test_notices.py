@@ -50,7 +50,9 @@ def learned(gate: Gate, name: str, actor="reviewer") -> Verdict:
 
 
 def auto() -> Gate:
-    return background_gate([user_place()], Settings(learn=LearnSettings(approval="auto")))
+    return background_gate(
+        "reviewer", [user_place()], Settings(learn=LearnSettings(approval="auto"))
+    )
 
 
 def shown() -> str:
@@ -101,7 +103,7 @@ def test_what_the_background_does_has_a_word_for_each() -> None:
 
 def test_a_question_is_told_until_it_is_answered() -> None:
     """A proposal is a question with its answers; once answered it is told nowhere any more."""
-    gate = background_gate([user_place()], Settings())
+    gate = background_gate("reviewer", [user_place()], Settings())
     short = learned(gate, "release-notes").change[-8:]
     (asked,) = (line(notice) for notice in pending("chat"))
     assert asked.startswith("shall I keep release-notes? (seen)")
@@ -119,7 +121,9 @@ def test_propose_only_is_silent_but_counted(home: Path) -> None:
     """Nobody is asked about it: the prompt says nothing, the chat gives a number."""
     (home / ".config/tacit").mkdir(parents=True)
     (home / ".config/tacit/config.toml").write_text('[learn]\napproval = "propose-only"\n')
-    gate = background_gate([user_place()], Settings(learn=LearnSettings(approval="propose-only")))
+    gate = background_gate(
+        "reviewer", [user_place()], Settings(learn=LearnSettings(approval="propose-only"))
+    )
     for name in BODIES:
         learned(gate, name)
     assert shown() == ""
@@ -131,7 +135,7 @@ def test_propose_only_is_silent_but_counted(home: Path) -> None:
 def test_what_the_user_accepted_is_no_news_but_asks_once_to_go_on() -> None:
     """Three times yes brings the one question, on every face, until a setting answers it."""
     for name in BODIES:
-        gate = background_gate([user_place()], Settings())
+        gate = background_gate("reviewer", [user_place()], Settings())
         learned(gate, name)
         assert gate.accept(gate.inbox.waiting()[0]).applied
     assert [notice.kind for notice in pending("chat")] == ["question"]
@@ -195,7 +199,7 @@ def test_many_failures_are_one_line() -> None:
 
 def test_facts_are_told_as_facts() -> None:
     """One is told with its way back, several in one line; they bring no question about skills."""
-    gate = background_gate([user_place("facts")], Settings(), facts=True)
+    gate = background_gate("reviewer", [user_place("facts")], Settings())
     says = {
         "package-manager": "The project uses pnpm; npm breaks the lock file.",
         "editor": "The user writes in vim and wants no trailing spaces.",

@@ -45,14 +45,14 @@ def test_a_copy_goes_in_and_its_edit_lands(gate: Gate) -> None:
     staging = Staging.open("job:1")
     copied = staging.copy_in(gate, "notes")
     assert staging.copy_in(gate, "notes") is copied
-    assert staging.changed() == []
-    desk = StagedSkills(staging.path)
-    desk.write("notes", "SKILL.md", HEAD + b"\nMore.\n")
-    (edited,) = staging.changed()
+    assert staging.work().edited == ()
+    staged = StagedSkills(staging.path)
+    staged.write("notes", "SKILL.md", HEAD + b"\nMore.\n")
+    (edited,) = staging.work().edited
     assert (edited.skill, edited.base, edited.is_new) == ("notes", copied.base, False)
     assert edited.old["scripts/run.sh"].kind == edited.new["scripts/run.sh"].kind == "program"
     change = edited.change("job:1", "user", "because", evidence=["t1"])
-    assert isinstance(change.operations[0], Rewrite)
+    assert isinstance(change.operations[0], Edit)
     first = gate.propose(change)
     again = gate.propose(edited.change("job:1", "user", "because"))
     assert first.applied
@@ -67,7 +67,7 @@ def test_a_person_s_edit_meanwhile_is_kept(gate: Gate) -> None:
     StagedSkills(staging.path).write("notes", "SKILL.md", HEAD + b"\nThe machine's.\n")
     path = Path(user_place().root) / "notes" / "SKILL.md"
     path.write_bytes(HEAD.replace(b"Takes notes.", b"Takes my notes."))
-    (edited,) = staging.changed()
+    (edited,) = staging.work().edited
     assert gate.propose(edited.change("job-2", "user", "x")).applied
     assert b"my notes" in path.read_bytes()
     assert b"The machine's." in path.read_bytes()
@@ -76,12 +76,12 @@ def test_a_person_s_edit_meanwhile_is_kept(gate: Gate) -> None:
 def test_a_new_skill_comes_out_as_new(gate: Gate) -> None:
     """A folder that was not copied in is a skill to create; an empty one is nothing."""
     staging = Staging.open("job-3")
-    desk = StagedSkills(staging.path)
-    desk.write("fresh", "SKILL.md", HEAD)
-    desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n", executable=True)
-    desk.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n")
-    os.mkdir(os.path.join(desk.path, "empty"))
-    (edited,) = staging.changed()
+    staged = StagedSkills(staging.path)
+    staged.write("fresh", "SKILL.md", HEAD)
+    staged.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n", executable=True)
+    staged.write("fresh", "scripts/a.py", b"#!/usr/bin/env python3\n")
+    os.mkdir(os.path.join(staged.path, "empty"))
+    (edited,) = staging.work().edited
     assert (edited.name, edited.is_new, edited.root) == ("fresh", True, "")
     change = edited.change("job-3", "user", "x", root=user_place().root)
     assert change.operations == (
@@ -100,22 +100,22 @@ def test_what_stands_elsewhere_is_not_copied(gate: Gate) -> None:
 
 
 def test_links_are_left_where_they_are(gate: Gate, home: Path) -> None:
-    """A link in a skill is not copied; one that appears on the desk spoils its folder."""
+    """A link in a skill is not copied; one that appears on the staged spoils its folder."""
     secret = home / "secret"
     secret.write_text("secret")
     (Path(user_place().root) / "notes" / "way").symlink_to(secret)
     staging = Staging.open("job-5")
     assert "way" not in staging.copy_in(gate, "notes").files
-    desk = Path(StagedSkills(staging.path).path)
-    assert not (desk / "notes" / "way").exists()
-    (desk / "notes" / "way").symlink_to(secret)
-    os.link(secret, desk / "hard")
-    (desk / "other").mkdir()
-    os.link(secret, desk / "other" / "SKILL.md")
-    os.mkfifo(desk / "other" / "pipe")
-    (desk / "linked").symlink_to(home)
-    assert staging.changed() == []
-    assert {found.name for found in staging.spoilt()} == {"notes", "other", "linked", "hard"}
+    staged = Path(StagedSkills(staging.path).path)
+    assert not (staged / "notes" / "way").exists()
+    (staged / "notes" / "way").symlink_to(secret)
+    os.link(secret, staged / "hard")
+    (staged / "other").mkdir()
+    os.link(secret, staged / "other" / "SKILL.md")
+    os.mkfifo(staged / "other" / "pipe")
+    (staged / "linked").symlink_to(home)
+    assert staging.work().edited == ()
+    assert {found.name for found in staging.work().spoilt} == {"notes", "other", "linked", "hard"}
 
 
 def test_a_second_try_begins_anew(gate: Gate) -> None:
@@ -151,13 +151,13 @@ def test_an_id_is_the_same_each_time() -> None:
 def test_no_name_leads_out(home: Path, job: str, path: str) -> None:
     """Whatever a job or a file is called, it lies in the staging folder or is refused."""
     staging = Staging.open(job.encode("utf-8", "replace").decode())
-    desk = StagedSkills(staging.path)
+    staged = StagedSkills(staging.path)
     for skill in ("demo", path):
         try:
-            desk.write(skill, path, b"x")
+            staged.write(skill, path, b"x")
         except Failed:
             continue
-        assert os.path.lexists(os.path.join(desk.path, skill, path))
+        assert os.path.lexists(os.path.join(staged.path, skill, path))
     above = os.path.dirname(staging.path)
     assert os.path.basename(above) == "staging"
     assert sorted(os.listdir(staging.path)) == ["log", "skills", "tmp"]
@@ -166,25 +166,25 @@ def test_no_name_leads_out(home: Path, job: str, path: str) -> None:
 
 
 def test_the_desk_refuses_ways_out(gate: Gate, home: Path) -> None:
-    """Links planted on the desk are neither read, written nor removed through."""
+    """Links planted on the staged are neither read, written nor removed through."""
     staging = Staging.open("job-9")
     staging.copy_in(gate, "notes")
-    desk = StagedSkills(staging.path)
+    staged = StagedSkills(staging.path)
     (home / "secret").write_text("secret")
-    folder = Path(desk.path) / "notes"
+    folder = Path(staged.path) / "notes"
     (folder / "way").symlink_to(home)
     (folder / "file").symlink_to(home / "secret")
     for act in (
-        lambda: desk.read("notes", "way/secret"),
-        lambda: desk.read("notes", "file"),
-        lambda: desk.write("notes", "way/secret", b"x"),
-        lambda: desk.write("notes", "file", b"x"),
-        lambda: desk.remove("notes", "way/secret"),
-        lambda: desk.remove("notes", "SKILL.md"),
-        lambda: desk.read("../skills/notes"),
-        lambda: desk.write("notes", "big", b"x" * (MOST_BYTES + 1)),
-        lambda: desk.read("nobody"),
-        lambda: desk.read("notes", "none.md"),
+        lambda: staged.read("notes", "way/secret"),
+        lambda: staged.read("notes", "file"),
+        lambda: staged.write("notes", "way/secret", b"x"),
+        lambda: staged.write("notes", "file", b"x"),
+        lambda: staged.remove("notes", "way/secret"),
+        lambda: staged.remove("notes", "SKILL.md"),
+        lambda: staged.read("../skills/notes"),
+        lambda: staged.write("notes", "big", b"x" * (MOST_BYTES + 1)),
+        lambda: staged.read("nobody"),
+        lambda: staged.read("notes", "none.md"),
     ):
         with pytest.raises(Failed):
             act()
@@ -194,12 +194,12 @@ def test_the_desk_refuses_ways_out(gate: Gate, home: Path) -> None:
 def test_a_hard_link_is_not_written_through(gate: Gate, home: Path) -> None:
     """A file with a second name elsewhere is replaced, and the other one keeps its bytes."""
     staging = Staging.open("job-10")
-    desk = StagedSkills(staging.path)
-    desk.write("demo", "SKILL.md", b"one")
-    os.link(Path(desk.path) / "demo" / "SKILL.md", home / "second")
-    desk.write("demo", "SKILL.md", b"two")
+    staged = StagedSkills(staging.path)
+    staged.write("demo", "SKILL.md", b"one")
+    os.link(Path(staged.path) / "demo" / "SKILL.md", home / "second")
+    staged.write("demo", "SKILL.md", b"two")
     assert (home / "second").read_bytes() == b"one"
-    assert desk.read("demo") == b"two"
+    assert staged.read("demo") == b"two"
 
 
 lines = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "ü\n"]), max_size=8).map("".join)

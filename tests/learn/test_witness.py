@@ -136,7 +136,7 @@ def test_what_stood_there_before_is_not_held_against_an_edit() -> None:
     old = skill(ORDER)
     trace = made(["Export.", called("Read", {"file_path": "SKILL.md"}, old["SKILL.md"].decode())])
     witness = Witness(sources(trace))
-    witness.knows([old])
+    witness.allow(old)
     assert witness.findings(skill(f"{ORDER}\n\nExport on Mondays, says the user.")) == []
 
 

@@ -247,7 +247,7 @@ def test_what_was_learned_elsewhere_is_told_seen_and_undone_from_here(
         f"metadata:\n  source: auto-skill\n---\n\n1. {WORDS['backup']}\n"
     )
     settings = Settings(learn=LearnSettings(approval="auto"))
-    gate = background_gate([project_place(str(project))], settings)
+    gate = background_gate("reviewer", [project_place(str(project))], settings)
     with announcements.listening(), acting_as("reviewer"):
         change = make_change("backup", Create({"SKILL.md": text.encode()}), reason="seen twice")
         short = gate.propose(change).change[-8:]

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.learn.review import review_broker, review_job
+from tacit.learn.background import broker, child_process
+from tacit.learn.review import review_job
 from tacit.work import job_queue, worker
 
 FOLDER = Path(sys.argv[1])
@@ -40,8 +41,8 @@ def dying(owner: Any, name: str, before: str, after: str) -> None:
 
 
 def main() -> None:
-    dying(review_job.child_process, "run", "before the conversation", "after the conversation")
-    dying(review_broker.ReviewBroker, "finished", "in the conversation", "at its end")
+    dying(child_process, "run", "before the conversation", "after the conversation")
+    dying(broker.StagedBroker, "finished", "in the conversation", "at its end")
     dying(review_job, "land_changes", "before the landing", "after the landing")
     dying(review_job, "_record", "before it is recorded", "when it is recorded")
     job_queue._EVERY = 0.5

@@ -122,6 +122,11 @@ def config_variables() -> list[str]:
     return sorted(name for name in os.environ if name.startswith("TACIT_") and name not in RESERVED)
 
 
+def existing_folder(path: str | None) -> str:
+    """`path`, where a folder is there; else empty. A session's project may be gone since."""
+    return path if path and os.path.isdir(path) else ""
+
+
 def is_inside(path: str, folder: str) -> bool:
     """Whether `path` is `folder` or lies below it; both real."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -138,11 +138,17 @@ class Question(msgspec.Struct, frozen=True):
     asks: tuple[Refusal, ...]
 
 
+_MOST_SCANNED = 64
+"""Scans that a judge remembers."""
 _GRAVEST: tuple[Decision, ...] = ("refuse", "copy", "propose", "ask", "allow")
 
 
 class Scanner(Protocol):
-    """Looks for secrets, hidden characters, steering and powers in a skill's files."""
+    """Looks for secrets, hidden characters, steering and powers in a skill's files.
+
+    It says the same of the same files, and is asked once. One that may come to another answer has
+    a number `generation`, which changes with it.
+    """
 
     def __call__(
         self, files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
@@ -166,6 +172,7 @@ class Judge:
 
     def __init__(self, neighbours: Neighbours, scanner: Scanner | None = None) -> None:
         self._neighbours = neighbours
+        self._scanned: dict[tuple[str, bool, int], Collection[Finding]] = {}
         self._scanner = scanner
 
     def judge(self, effect: Effect, *, is_copy: bool = False) -> Judgement:
@@ -225,9 +232,16 @@ class Judge:
             from tacit.changes.scan import scan
 
             self._scanner = scan
-        return self._scanner(
-            bytes_of(files), learned=learned, executable=executable_paths(files)
-        ).findings
+        # A change is judged several times on its way: previewed, proposed, again under the lock.
+        # The scan is the dear part and depends on nothing but this; the rest is asked each time.
+        key = (tree_id(files), learned, getattr(self._scanner, "generation", 0))
+        if key not in self._scanned:
+            if len(self._scanned) >= _MOST_SCANNED:
+                self._scanned.clear()
+            runs = executable_paths(files)
+            found = self._scanner(bytes_of(files), learned=learned, executable=runs).findings
+            self._scanned[key] = found
+        return self._scanned[key]
 
 
 def judge_policy(

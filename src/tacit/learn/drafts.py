@@ -12,9 +12,9 @@ from datetime import date
 import msgspec
 
 from tacit.base.display import counted, one_line, plain
-from tacit.changes.change import Actor, Create, Verdict, acting_as, make_change
-from tacit.changes.gate import Gate
-from tacit.changes.place import Place, project_place, user_place
+from tacit.base.paths import existing_folder
+from tacit.changes.change import Create, Verdict, acting_as, make_change
+from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.findings import FailedForm, Finding, count_findings
 from tacit.learn.ledger import Ledger
 from tacit.skills.skill import suggest_name
@@ -136,7 +136,6 @@ def _quoted(text: str) -> str:
 
 
 COUNTING = "counting"
-_ASKS: tuple[Actor, ...] = ("distiller",)
 MOST_DRAFTS = 10
 """Drafts that one run proposes; a person is to look at each."""
 
@@ -169,23 +168,16 @@ def draft_sessions(
 
 def propose_draft(made: Draft) -> Verdict:
     """Put a draft before the user: it waits in the inbox, whatever the other settings say."""
-    place = _place(made.project)
-    places = list({p.real: p for p in (place, user_place())}.values())
-    gate = Gate(places, always_ask=_ASKS)
+    gate = background_gate("distiller", places_for(existing_folder(made.project)))
     with acting_as("distiller"):
         change = make_change(
             made.name,
             Create({"SKILL.md": made.text.encode()}),
             reason=made.reason,
             evidence=made.evidence,
-            root=place.root,
+            root=gate.site().place.root,
         )
         return gate.propose(change)
-
-
-def _place(project: str) -> Place:
-    """The project's own skills, where the project is still there; else the user's."""
-    return project_place(project) if project and os.path.isdir(project) else user_place()
 
 
 def _note(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft]) -> None:

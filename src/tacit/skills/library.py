@@ -9,7 +9,7 @@ archived.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -61,22 +61,38 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     digest: str = ""
     """Of the bytes of its SKILL.md."""
 
+    @property
+    def relative_folder(self) -> str:
+        """Its folder below its skills folder, which is how the gate knows it."""
+        return os.path.relpath(self.folder, self.root)
+
 
 class Library:
     """The skills of a working directory: the project's, the user's, and those that Tacit ships."""
 
     def __init__(
-        self, cwd: str | os.PathLike[str] | None = None, settings: Settings | None = None
+        self,
+        cwd: str | os.PathLike[str] | None = None,
+        settings: Settings | None = None,
+        *,
+        roots: Sequence[Root] | None = None,
+        cache: str = "",
     ) -> None:
+        """`roots`: these skills folders, as far as they are there, and no others."""
         self.cwd = os.path.abspath(os.fspath(cwd) if cwd is not None else os.getcwd())
         self.settings = settings if settings is not None else load_settings(self.cwd).settings
-        self.cache = paths.folders().cache
+        self.cache = cache or paths.folders().cache
+        self._only = roots
         self.refresh()
 
     def refresh(self) -> None:
         """Look at the disk again."""
         chosen = self.settings.skills
-        self.roots: list[Root] = skill_roots(self.cwd, hosts=chosen.hosts, extra=chosen.paths)
+        self.roots: list[Root] = (
+            skill_roots(self.cwd, hosts=chosen.hosts, extra=chosen.paths)
+            if self._only is None
+            else [root for root in self._only if os.path.isdir(root.path)]
+        )
         self.snapshots: list[tuple[Root, Snapshot]] = [
             (root, index.load(root.path, self.cache)) for root in self.roots
         ]

@@ -26,7 +26,7 @@ _PATHS = (
     "file_path", "filePath", "path", "filename", "file", "notebook_path", "target_file",
     "absolute_path", "relative_workspace_path",
 )  # fmt: skip
-_COMMANDS = ("command", "cmd", "script", "code")
+_COMMANDS = ("command", "cmd", "script", "code", "input")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$", re.MULTILINE)
 
 # How people begin when they put something right; tried on the first words of a later prompt.

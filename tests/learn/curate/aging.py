@@ -68,7 +68,7 @@ class Library:
         if changed:
             section = msgspec.structs.replace(settings.curate, **changed)
             settings = msgspec.structs.replace(settings, curate=section)
-        return curate(self.world(), settings)
+        return curate(self.scope(), settings)
 
     def weeks(self, number: int) -> list[CurationReport]:
         """So many weeks, with a curation at the end of each."""
@@ -78,7 +78,7 @@ class Library:
             found.append(self.curate())
         return found
 
-    def world(self, **more):
+    def scope(self, **more):
         return msgspec.structs.replace(default_scope(self.clock), **more)
 
     def states(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ STEPS = (
 
 
 def die_at(number: int) -> Callable[[], int]:
-    """Wrap what writes; the n-th kills before it, or after it for the steps of the book."""
+    """Wrap what writes; the n-th kills before it, or after it for the steps of the records."""
     count = 0
 
     def wrap(function: Any) -> Any:

@@ -35,7 +35,7 @@ def planned(library: Library) -> str:
     join = joins("deploy")
     join[-1].arguments["absorbs"] = sorted(ABSORBED)
     agent.script = [*join, "One umbrella over two skills."]
-    (report,) = consolidate(library.world(), chosen(library, mode="propose"))
+    (report,) = consolidate(library.scope(), chosen(library, mode="propose"))
     return report.id
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     before = library.everything()
     template = folder / "template"
     shutil.copytree(home, template, symlinks=True)
-    died, calls = in_child(lambda: accept_consolidation(library.world(), plan), -1)
+    died, calls = in_child(lambda: accept_consolidation(library.scope(), plan), -1)
     assert not died
     after = library.everything()
     assert library.archived() == ABSORBED
@@ -59,7 +59,7 @@ def main() -> None:
     for number in range(every // 2, calls + 1, every):
         shutil.rmtree(home)
         shutil.copytree(template, home, symlinks=True)
-        died, _ = in_child(lambda: accept_consolidation(library.world(), plan), number)
+        died, _ = in_child(lambda: accept_consolidation(library.scope(), plan), number)
         if not died:
             assert number > calls - 10, number
             break
@@ -73,9 +73,9 @@ def look_at_it(
 ) -> None:
     """After a kill nothing is torn; carried on, it is as without the kill, and can be undone."""
     assert library.live() | library.archived() >= {path.split("/")[0] for path in before}, number
-    consolidate(library.world(), library.settings)  # what was begun is finished by any next run
+    consolidate(library.scope(), library.settings)  # what was begun is finished by any next run
     if not library.archived():
-        assert accept_consolidation(library.world(), plan) is not None, number  # it still waited
+        assert accept_consolidation(library.scope(), plan) is not None, number  # it still waited
     assert library.everything() == after, number
     history = library.gate.site().history
     kinds = [version.record.kind for version in history.log("deploy-web-service")]

@@ -21,7 +21,6 @@ from tacit.changes.gate import undo_group
 from tacit.learn.background import child_process
 from tacit.learn.background.task import Ran, Task, TaskContext
 from tacit.learn.background.toolset import StagedSkills, consolidation_tools
-from tacit.learn.curate import curator
 from tacit.learn.curate.curation import curate
 from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curator import BY_MODEL, accept_consolidation, consolidate
@@ -105,14 +104,14 @@ SCRIPT = [*joins("deploy"), "One umbrella over five skills."]
 class Agent:
     """Plays an agent in this process, with its real tools and its real broker.
 
-    The closed room with a real conversation is in the first test; a child a test would be slow.
+    The child process with a real conversation is in the first test; a child a test would be slow.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.script: list[ToolUse | str] = []
         self.heard: list[str] = []
         self.asked = 0
-        monkeypatch.setattr(curator.child_process, "run", self.run)
+        monkeypatch.setattr(child_process, "run", self.run)
 
     def run(self, task: Task, broker: child_process.Broker, settings: Settings) -> Ran:
         self.asked += 1
@@ -158,7 +157,7 @@ def test_ten_look_alikes_into_two_umbrellas_and_back(clouds: Library) -> None:
     before = clouds.everything()
     script = [reply(*joins("deploy")), reply(*joins("rollback")), "Two umbrellas."]
     with ModelServer(script) as server:
-        (report,) = consolidate(clouds.world(), chosen(clouds, server.url))
+        (report,) = consolidate(clouds.scope(), chosen(clouds, server.url))
         assert "platform deploy --cloud aws" in str(server.requests[0].body)
     assert {(j.umbrella, len(j.absorbed), j.outcome) for j in report.joined} == {
         ("deploy-web-service", 5, "done"),
@@ -190,7 +189,7 @@ def test_by_the_index_only_what_is_alike_is_a_cluster(clouds: Library) -> None:
     """The ten are found, the others are not among them; pinned ones and the user's never are."""
     assert clouds.propose("deploy-aws", Pin()).applied
     with open_use_tables() as connection:
-        found = clusters(clouds.world(), survey(clouds.world(), connection))
+        found = clusters(clouds.scope(), survey(clouds.scope(), connection))
     skills = [skill for cluster in found for skill in cluster.skills]
     wanted = {f"{kind}-{cloud}" for kind in ("deploy", "rollback") for cloud in CLOUDS}
     assert set(skills) == wanted - {"deploy-aws"}
@@ -201,7 +200,7 @@ def test_a_dry_run_asks_the_model_and_changes_nothing(clouds: Library, agent: Ag
     """The same code on a copy: the report is that of the run, the library is untouched."""
     before = clouds.everything()
     agent.script = SCRIPT
-    (report,) = consolidate(clouds.world(), chosen(clouds), dry=True)
+    (report,) = consolidate(clouds.scope(), chosen(clouds), dry=True)
     assert {j.outcome for j in report.joined} == {"would"}
     assert report.joined[0].rewritten == ("release-steps",)
     assert clouds.everything() == before
@@ -214,17 +213,17 @@ def test_a_proposal_waits_for_the_users_word(clouds: Library, agent: Agent) -> N
     before = clouds.everything()
     agent.script = SCRIPT
     settings = chosen(clouds, mode="propose")
-    (report,) = consolidate(clouds.world(), settings)
+    (report,) = consolidate(clouds.scope(), settings)
     assert {j.outcome for j in report.joined} == {"waits for you"}
     assert clouds.everything() == before
     # Looked at once in these versions: the model is not asked again.
-    assert consolidate(clouds.world(), settings) == []
+    assert consolidate(clouds.scope(), settings) == []
     assert agent.asked == 1
-    done = accept_consolidation(clouds.world(), report.id[-8:])
+    done = accept_consolidation(clouds.scope(), report.id[-8:])
     assert done is not None
     assert {j.outcome for j in done.joined} == {"done"}
     assert len(clouds.archived()) == 5
-    assert accept_consolidation(clouds.world(), report.id[-8:]) is None
+    assert accept_consolidation(clouds.scope(), report.id[-8:]) is None
     head = clouds.gate.site().history.head("deploy-aws")
     assert (head.record.actor, head.record.approved_by) == ("curator", "user")
 
@@ -232,7 +231,7 @@ def test_a_proposal_waits_for_the_users_word(clouds: Library, agent: Agent) -> N
 def test_where_learned_changes_are_asked_for_it_waits_too(clouds: Library, agent: Agent) -> None:
     """`auto` lands only where learned changes land unasked."""
     agent.script = SCRIPT
-    (report,) = consolidate(clouds.world(), chosen(clouds, approval="ask"))
+    (report,) = consolidate(clouds.scope(), chosen(clouds, approval="ask"))
     assert {j.outcome for j in report.joined} == {"waits for you"}
     assert len(clouds.archived()) == 0
     assert clouds.gate.inbox.waiting() == []
@@ -244,8 +243,8 @@ def test_a_refusal_goes_back_to_the_model(clouds: Library, agent: Agent) -> None
     bad = dict(first.arguments)
     bad["content"] += "\nUse the key ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a\n"
     agent.script = [ToolUse("write_file", bad), second, third, "done", first, "done now"]
-    (report,) = consolidate(clouds.world(), chosen(clouds))
-    assert "cannot be done as it stands" in agent.heard[3]
+    (report,) = consolidate(clouds.scope(), chosen(clouds))
+    assert "this looks like a secret" in agent.heard[3]
     assert [j.outcome for j in report.joined] == ["done"]
     assert "ghp_" not in (clouds.root / "deploy-web-service" / "SKILL.md").read_text()
     assert len(clouds.archived()) == 5
@@ -261,16 +260,20 @@ def test_what_the_model_may_not_do_is_told_to_it(clouds: Library, agent: Agent) 
         ToolUse("copy_file", {"skill": "deploy-aws", "path": "/etc/passwd", "to": "deploy-gcp"}),
         ToolUse("edit_file", {"skill": "deploy-gcp", "old": "Run", "new": "Start"}),
         ToolUse("join", {"umbrella": "deploy-aws", "absorbs": ["deploy-azure"], "why": "same"}),
+        ToolUse(
+            "join", {"umbrella": "fix-1234", "absorbs": ["deploy-gcp", "deploy-linode"], "why": ""}
+        ),
         *["done"] * 5,
     ]
     before = clouds.everything()
-    (report,) = consolidate(clouds.world(), chosen(clouds))
+    (report,) = consolidate(clouds.scope(), chosen(clouds))
     assert agent.heard[0] == "not among the skills you were given: paint-the-shed"
     assert "a new one at least two" in agent.heard[1]
     assert "cannot be taken in and take in" in agent.heard[2]
     assert "x.md" in agent.heard[3]
     assert "there is no file '/etc/passwd'" in agent.heard[4]
-    assert "changed, but no umbrella: deploy-gcp" in agent.heard[7]
+    assert "not a class of work" in agent.heard[7]
+    assert "changed, but no umbrella: deploy-gcp" in agent.heard[8]
     assert report.joined == ()
     assert "was refused" in report.notes[0]
     assert clouds.everything() == before
@@ -279,11 +282,11 @@ def test_what_the_model_may_not_do_is_told_to_it(clouds: Library, agent: Agent) 
 def test_joining_nothing_is_an_answer(clouds: Library, agent: Agent) -> None:
     """The model may leave them apart; that is noted, and the cluster is not looked at again."""
     agent.script = ["They differ in what counts."]
-    (report,) = consolidate(clouds.world(), chosen(clouds))
+    (report,) = consolidate(clouds.scope(), chosen(clouds))
     assert "nothing to join. They differ" in report.notes[0]
-    assert consolidate(clouds.world(), chosen(clouds)) == []
-    assert len(consolidate(clouds.world(), chosen(clouds, mode="off"), asked=True)) == 1
-    assert consolidate(clouds.world(), chosen(clouds, mode="off")) == []
+    assert consolidate(clouds.scope(), chosen(clouds)) == []
+    assert len(consolidate(clouds.scope(), chosen(clouds, mode="off"), asked=True)) == 1
+    assert consolidate(clouds.scope(), chosen(clouds, mode="off")) == []
 
 
 def test_without_a_model_it_is_asked_again(
@@ -294,20 +297,20 @@ def test_without_a_model_it_is_asked_again(
     def nobody(*given: Any) -> Ran:
         return Ran(reason="refused", error="no model for work in the background")
 
-    monkeypatch.setattr(curator.child_process, "run", nobody)
-    (report,) = consolidate(clouds.world(), chosen(clouds))
+    monkeypatch.setattr(child_process, "run", nobody)
+    (report,) = consolidate(clouds.scope(), chosen(clouds))
     assert (report.later, "no model" in report.notes[0]) == (True, True)
-    monkeypatch.setattr(curator.child_process, "run", agent.run)
+    monkeypatch.setattr(child_process, "run", agent.run)
     agent.script = ["They differ."]
-    (report,) = consolidate(clouds.world(), chosen(clouds))
+    (report,) = consolidate(clouds.scope(), chosen(clouds))
     assert (report.later, agent.asked) == (False, 1)
-    assert consolidate(clouds.world(), chosen(clouds)) == []
+    assert consolidate(clouds.scope(), chosen(clouds)) == []
 
 
 def test_a_run_that_did_not_end_joins_nothing(clouds: Library, agent: Agent) -> None:
     """At a limit, what was half said counts for nothing."""
     agent.script = list(joins("deploy"))
-    (report,) = consolidate(clouds.world(), chosen(clouds))
+    (report,) = consolidate(clouds.scope(), chosen(clouds))
     assert "not finished: the limit on turns" in report.notes[0]
     assert clouds.archived() == set()
 
@@ -334,11 +337,11 @@ def test_a_kill_in_the_middle_is_finished_by_the_next_run(
     settings = chosen(clouds)
     monkeypatch.setattr(type(clouds.gate), "propose", dies)
     with pytest.raises(Killed):
-        consolidate(clouds.world(), settings)
+        consolidate(clouds.scope(), settings)
     monkeypatch.setattr(type(clouds.gate), "propose", propose)
     assert 0 < len(clouds.archived()) < 5
-    curate(clouds.world(), settings)  # the other half of curation passes over it
-    (report, *_) = consolidate(clouds.world(), settings)
+    curate(clouds.scope(), settings)  # the other half of curation passes over it
+    (report, *_) = consolidate(clouds.scope(), settings)
     assert {j.outcome for j in report.joined} == {"done"}
     assert len(clouds.archived()) == 5
     kinds = [v.record.kind for v in clouds.gate.site().history.log("deploy-web-service")]
@@ -354,10 +357,10 @@ def test_one_that_cannot_be_joined_any_more_leaves_no_half(clouds: Library, agen
     """Between proposal and word a skill was pinned: nothing is joined, and it is said why."""
     agent.script = SCRIPT
     settings = chosen(clouds, mode="propose")
-    (report,) = consolidate(clouds.world(), settings)
+    (report,) = consolidate(clouds.scope(), settings)
     assert clouds.propose("deploy-azure", Pin()).applied
     visible = {p: d for p, d in clouds.everything().items() if not p.startswith(".archive")}
-    done = accept_consolidation(clouds.world(), report.id)
+    done = accept_consolidation(clouds.scope(), report.id)
     assert done is not None
     assert {j.outcome for j in done.joined} == {"refused"}
     assert "pinned" in done.joined[0].note
@@ -375,11 +378,11 @@ def test_into_one_that_is_there(clouds: Library, agent: Agent) -> None:
         "done",
     ]
     settings = chosen(clouds, mode="propose")
-    (report,) = consolidate(clouds.world(), settings)
+    (report,) = consolidate(clouds.scope(), settings)
     assert "references/limits.md" in agent.heard[0]
     file = clouds.root / "deploy-aws" / "SKILL.md"
     (file.parent / "references" / "limits.md").write_text("By hand, since.\n")
-    done = accept_consolidation(clouds.world(), report.id)
+    done = accept_consolidation(clouds.scope(), report.id)
     assert done is not None
     assert [j.outcome for j in done.joined] == ["done"], done
     assert "on gcp too" in file.read_text()

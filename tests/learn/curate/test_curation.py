@@ -66,7 +66,7 @@ def test_two_hundred_skills_over_120_days(library) -> None:
         library.use(*due)
         last.update(dict.fromkeys(due, day))
         if day % 7 == 0 or day == 120:
-            curate(library.world(scheduled=scheduled), library.settings)
+            curate(library.scope(scheduled=scheduled), library.settings)
     states = library.states()
     for name in names:
         idle = 120 - last[name]
@@ -111,10 +111,10 @@ def test_pinned_scheduled_and_the_users_own_are_left_alone(library) -> None:
     library.make("pinned", "on-a-clock", "mine-to-go")
     library.make("mine", learned=False)
     assert library.propose("pinned", Pin()).applied
-    world = library.world(scheduled=frozenset({"on-a-clock"}))
+    scope = library.scope(scheduled=frozenset({"on-a-clock"}))
     for _ in range(20):
         library.days(7)
-        report = curate(msgspec.structs.replace(world, clock=library.clock), library.settings)
+        report = curate(msgspec.structs.replace(scope, clock=library.clock), library.settings)
     assert library.archived() == {"mine-to-go"}
     assert report.kept == {"pinned": 1, "scheduled": 1, "yours": 1}
 
@@ -147,7 +147,7 @@ def test_a_dry_run_changes_nothing_and_says_the_same(library) -> None:
     library.days(7)
     before = library.everything()
     rows = dumped()
-    dry = rehearse_curation(library.world(), library.settings)
+    dry = rehearse_curation(library.scope(), library.settings)
     assert library.everything() == before
     assert dumped() == rows
     real = library.curate()
@@ -224,9 +224,9 @@ def test_a_project_counts_when_sessions_were_seen_in_it(library, home: Path) -> 
     store = Store.open()
     store.write(session((used("left"),), project=str(project)))
     store.close()
-    assert [place.root for place in library.world().places] == [str(library.root)]
+    assert [place.root for place in library.scope().places] == [str(library.root)]
     trust.add(str(project))
-    assert len(library.world().places) == 2
+    assert len(library.scope().places) == 2
     assert git_exclude.hide(project_place(str(project)), "left", "")
     report = library.curate()
     assert report.kept == {"shared": 1}
@@ -367,7 +367,7 @@ def test_a_copy_holds_what_could_be_touched_and_no_more(library, home: Path) -> 
     (elsewhere / "SKILL.md").write_bytes((library.root / "learned" / "SKILL.md").read_bytes())
     (library.root / "linked").symlink_to(elsewhere)
     assert library.propose("away", Archive()).applied
-    with copied_scope(library.world()) as copy:
+    with copied_scope(library.scope()) as copy:
         root = Path(copy.places[0].root)
         found = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
         assert found == {

@@ -182,7 +182,7 @@ def test_reading_stays_in_the_project(
 
 
 def test_a_name_of_today_is_refused(project: Path, session: Trace, serve: Any) -> None:
-    """A skill is not named for a ticket; put on the desk all the same, it does not land."""
+    """A skill is not named for a ticket; put on the staged all the same, it does not land."""
     done, (said,) = tries(serve, session, write("pr-1234/SKILL.md"))
     assert "not a class of work" in said
     assert done.outcome == "nothing"
@@ -310,7 +310,7 @@ def test_wrong_calls_are_answered_and_change_nothing(
         ToolUse("remember", {"name": "x", "says": "y", "kind": "user"}),
     )
     assert "stands 3 times" in said[0]
-    assert "does not stand" in said[1]
+    assert "is not in 'package-builds/SKILL.md'" in said[1]
     assert "there is no skill" in said[2]
     assert "is there already" in said[3]
     assert "There is no tool 'run_command'" in said[4]
@@ -322,14 +322,16 @@ def test_wrong_calls_are_answered_and_change_nothing(
 def test_the_parent_serves_nothing_else(project: Path, session: Trace, serve: Any) -> None:
     """What a child asks for that is none of the parent's services is refused there too."""
     from tacit.agent.tool import Failed
+    from tacit.learn.background.broker import Judged, StagedBroker
     from tacit.learn.background.staging import Staging
     from tacit.learn.digest import pages
     from tacit.learn.review.review_broker import ReviewService
     from tacit.skills.library import Library
 
     serve(Replies([]))
-    gate = Gate()
-    serving = ReviewService(gate, Staging.open("j"), Library(), pages(session), str(project / "x"))
+    staging = Staging.open("j")
+    service = ReviewService(Gate(), staging, Library(), pages(session), str(project / "x"))
+    broker = StagedBroker(staging, lambda work, text: Judged(), service.services())
     for name, given in (
         ("run_command", {"command": "id"}),
         ("open_skill", {"name": "../x"}),
@@ -338,4 +340,4 @@ def test_the_parent_serves_nothing_else(project: Path, session: Trace, serve: An
         ("_find", {"name": "x"}),
     ):
         with pytest.raises(Failed):
-            serving.serve(name, given)
+            broker.serve(name, given)

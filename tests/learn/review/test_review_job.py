@@ -20,6 +20,7 @@ from tacit.changes.gate import Gate
 from tacit.learn.background import child_process
 from tacit.learn.background.task import Ran
 from tacit.learn.ledger import REVIEW, Ledger
+from tacit.learn.provenance import witness
 from tacit.learn.review import review_job
 from tacit.learn.review.review_job import review_outcome
 from tacit.learn.use_records import catch_up
@@ -47,7 +48,7 @@ def recorded(trace: Trace) -> tuple[str, str]:
         opened.close()
 
 
-def test_a_skill_is_learned_in_the_closed_room(project: Path, session: Trace, serve: Any) -> None:
+def test_a_skill_is_learned_in_the_child_process(project: Path, session: Trace, serve: Any) -> None:
     """Through the real child: the skill stands there, valid, marked, in the history, and told."""
     (project / "VERSION").write_text("2.0.0\n")
     looks = reply(
@@ -234,6 +235,23 @@ def test_a_learned_skill_is_mended(project: Path, session: Trace, serve: Any, in
     assert (folder / "references/versions.md").read_text().startswith("Never invent")
     assert validate(folder) == []
     assert len(done.changes) == 1
+
+
+def test_a_new_skill_is_scanned_once(
+    project: Path, session: Trace, serve: Any, inside: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the reviewer's end to the landing nothing changes, and nothing is scanned again."""
+    scanned: list[Any] = []
+    real = witness.scan
+
+    def scan(files: Any, **how: Any) -> Any:
+        scanned.append(files)
+        return real(files, **how)
+
+    monkeypatch.setattr(witness, "scan", scan)
+    serve(Turns([NEW, "Kept."]))
+    assert look(session).outcome == "created"
+    assert len(scanned) == 1
 
 
 def test_a_refusal_goes_back_and_is_mended(

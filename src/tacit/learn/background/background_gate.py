@@ -7,9 +7,10 @@
 - not set: as `ask` until the user has accepted three learned skills; then they are asked, once,
   whether to go on without asking. Until they answer, each change still waits.
 
-Facts are small and many: they wait only where `ask` or `propose-only` is set. Repairs of a user's
-own skill wait too, unless `improve.own` is set. What an actor may do at all is the gate's policy,
-and drafts that were made by counting always wait (`drafts`).
+Facts are small and many, and archiving is easily undone: these wait only where `ask` or
+`propose-only` is set. Repairs of a user's own skill wait too, unless `improve.own` is set. Drafts
+that were made by counting always wait. What an actor may do at all is the gate's policy. No other
+module of `learn` makes a gate.
 """
 
 import os
@@ -18,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from tacit.base import paths
+from tacit.base import paths, trust
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.database import DATABASE_FILE
 from tacit.base.settings import LearnSettings, Settings
@@ -26,14 +27,15 @@ from tacit.changes.change import BACKGROUND, Actor, Change, Verdict
 from tacit.changes.gate import Gate
 from tacit.changes.gate_steps import Scanner
 from tacit.changes.inbox import Inbox
-from tacit.changes.neighbours import Neighbours
-from tacit.changes.place import SHARED, Place
+from tacit.changes.neighbours import Neighbours, NoNeighbours
+from tacit.changes.place import SHARED, Place, places_here, project_place, user_place
 
 Mode = Literal["auto", "ask", "propose-only"]
 FIRST_ACCEPTED = 3
 """Learned skills that a user looks at before they are asked whether to go on unasked."""
 GO_ON = "tacit config set learn.approval auto"
 KEEP_ASKING = "tacit config set learn.approval ask"
+_DRAFTS_ASK: frozenset[Actor] = frozenset({"distiller"})
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -44,16 +46,6 @@ class Approval(msgspec.Struct, frozen=True):
     """Learned skills that the user said yes to so far; counted where nothing is set."""
     question: bool = False
     """Whether the user is to be asked if it may go on by itself."""
-
-    @property
-    def asks(self) -> frozenset[Actor]:
-        """Whose changes wait for a person, whatever else the gate says."""
-        return frozenset({"distiller"}) if self.mode == "auto" else BACKGROUND
-
-    @property
-    def aloud(self) -> bool:
-        """Whether what waits is put to the user as a question, rather than only counted."""
-        return self.mode != "propose-only"
 
 
 def current_approval(learn: LearnSettings, *, data: str = "") -> Approval:
@@ -67,28 +59,60 @@ def current_approval(learn: LearnSettings, *, data: str = "") -> Approval:
 
 
 def background_gate(
+    actor: Actor,
     places: Sequence[Place],
-    settings: Settings,
+    settings: Settings | None = None,
     *,
+    agreed: bool | None = None,
     neighbours: Neighbours | None = None,
     scanner: Scanner | None = None,
     data: str = "",
     clock: Clock | None = None,
-    facts: bool = False,
 ) -> Gate:
-    """The gate over `places` for an agent in the background, which asks as the user wants it.
+    """The gate over `places` for an actor in the background, which asks as the user wants it.
 
-    `facts`: for places with facts, which by default land unasked.
+    `agreed`: for a plan that was decided on as a whole, by the user (True, which goes on record) or
+    by the settings (False). No single change is asked about then, and no settings are needed.
     """
-    unasked = facts and not settings.learn.approval
+    asks = agreed if agreed is not None else _asks(actor, places, settings or Settings(), data)
     return Gate(
         places,
         neighbours=neighbours,
-        always_ask=() if unasked else current_approval(settings.learn, data=data).asks,
+        approver=(lambda effect, asks: "yes") if agreed else None,
+        always_ask=BACKGROUND if asks else _DRAFTS_ASK,
         scanner=scanner,
         data=data or None,
         clock=clock,
     )
+
+
+def _asks(actor: Actor, places: Sequence[Place], settings: Settings, data: str) -> bool:
+    if actor == "distiller":
+        return True
+    are_facts = all(place.kind == "facts" for place in places)
+    if are_facts or actor == "curator":  # small or easily undone: they wait where the user said so
+        return settings.learn.approval in ("ask", "propose-only")
+    return current_approval(settings.learn, data=data).mode != "auto"
+
+
+def reading_gate(places: Sequence[Place], *, data: str = "", clock: Clock | None = None) -> Gate:
+    """A gate by which skills and their histories are read; through it nothing lands unasked."""
+    return Gate(
+        places, neighbours=NoNeighbours(), always_ask=BACKGROUND, data=data or None, clock=clock
+    )
+
+
+def new_skill_place(project: str) -> Place:
+    """Where a new skill goes: the project, where the user trusts it, else with the user."""
+    if project and trust.is_trusted(project):
+        return project_place(project)
+    return user_place()
+
+
+def places_for(project: str) -> list[Place]:
+    """The places of a session in `project`, first that of a new skill."""
+    every = [new_skill_place(project), user_place(), *places_here(project or None)]
+    return list({place.real: place for place in every}.values())
 
 
 def approval_question(accepted: int) -> str:

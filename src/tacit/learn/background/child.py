@@ -96,8 +96,7 @@ def _run(start: wire.Start, link: Link) -> wire.Ended:
         with acting_as(start.task.actor):
             return asyncio.run(_converse(start, link))
     except TacitError as error:
-        told = f"{error.message}; {error.hint}" if error.hint else error.message
-        return wire.Ended("refused", error=told)
+        return wire.Ended("refused", error=error.explain())
     except Exception as error:  # the parent must hear of it, whatever it is
         return wire.Ended("error", error=f"{type(error).__name__}: {error}"[:2000])
 
@@ -124,7 +123,7 @@ async def _converse(start: wire.Start, link: Link) -> wire.Ended:
     spent = _Spent(task.limits)
     message: str | None = task.message
     while message is not None:
-        if over := spent.narrow(agent):
+        if over := spent.apply_remaining_limits(agent):
             return wire.Ended(over, agent.conversation.last_text())
         ended = await _respond(agent, message, link, spent)
         if ended.reason != "done":
@@ -134,7 +133,7 @@ async def _converse(start: wire.Start, link: Link) -> wire.Ended:
 
 
 async def _respond(agent: "Agent", message: str, link: Link, spent: "_Spent") -> wire.Ended:
-    """One message to the model and all that comes of it, told to the parent as it happens."""
+    """One message to the model and all that follows; the parent hears of it as it happens."""
     from tacit.agent import agent_events
 
     calls: dict[str, agent_events.Call] = {}
@@ -177,7 +176,7 @@ class _Spent:
         self._tokens += usage.input_tokens + usage.output_tokens
         self._money += usage.cost or 0.0
 
-    def narrow(self, agent: "Agent") -> Any:
+    def apply_remaining_limits(self, agent: "Agent") -> Any:
         """Leave the agent what is left; the name of the limit where nothing is."""
         took = {
             "turns": self.turns,

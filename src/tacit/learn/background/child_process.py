@@ -140,7 +140,7 @@ def child_environment(choice: Choice) -> dict[str, str]:
 
 LONGEST_RUN = 3600.0
 """Seconds that a run may take when its task sets no limit."""
-_LOOK = 1.0
+_POLL_SECONDS = 1.0
 """How often it is looked at whether the child is still there."""
 _MOST_CALLS = 1_000
 _LONGEST_CALL = 65_536
@@ -168,7 +168,7 @@ class Broker(Protocol):
 
 
 def run(task: Task, broker: Broker, settings: Settings) -> Ran:
-    """Have the task done in a closed room, and leave no process behind.
+    """Have the task done in a confined child process, and leave no process behind.
 
     Whatever becomes of the child there is a report; what the broker raises is raised.
     """
@@ -176,7 +176,7 @@ def run(task: Task, broker: Broker, settings: Settings) -> Ran:
     try:
         choice = choose_background_model(settings.agent)
     except TacitError as error:
-        return Ran(reason="refused", error=_told(error))
+        return Ran(reason="refused", error=error.explain())
     held = budget.reserve(settings.learn, task.limits)
     if held.refusal:
         return Ran(reason="budget", error=held.refusal, model=choice.name)
@@ -289,17 +289,17 @@ class _Run:
     def _listen(self, process: "subprocess.Popen[bytes]", channel: wire.Channel) -> Ran:
         while True:
             try:
-                line = channel.line(min(self._until, time.monotonic() + _LOOK))
+                line = channel.line(min(self._until, time.monotonic() + _POLL_SECONDS))
             except EOFError:
-                return self._gone(channel)
+                return self._child_ended(channel)
             if line is not None:
                 said = wire.decode_message(line)
                 if isinstance(said, wire.Called):
                     self._note(said.call, len(line))
-                elif (ran := self._hear(said, channel)) is not None:
+                elif (ran := self._handle(said, channel)) is not None:
                     return ran
             elif _is_over(process.pid):
-                return self._gone(channel)
+                return self._child_ended(channel)
             elif cancelled():
                 return self._ran("killed", "the job was cancelled")
             if time.monotonic() >= self._until:
@@ -312,7 +312,7 @@ class _Run:
             shown = Call(call.name[:200], kept, call.failed, call.result[:MOST_SHOWN])
             self._calls.append(shown)
 
-    def _hear(self, said: wire.Up, channel: wire.Channel) -> Ran | None:
+    def _handle(self, said: wire.Up, channel: wire.Channel) -> Ran | None:
         match said:
             case wire.Locked():
                 self._walls = said.walls
@@ -355,13 +355,13 @@ class _Run:
             return wire.Answer(str(failed), failed=True)
         return wire.Answer(result.text, result.failed, result.diff)
 
-    def _gone(self, channel: wire.Channel) -> Ran:
+    def _child_ended(self, channel: wire.Channel) -> Ran:
         """The child ended without its last word."""
         with contextlib.suppress(EOFError, wire.Garbled):  # what it printed may say why
             channel.line(time.monotonic() + 0.05)
         printed = channel.printed.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1][:500]
-        told = f": {printed}" if printed else ""
-        return self._ran("killed", f"the agent's process ended of a sudden{told}")
+        why = f": {printed}" if printed else ""
+        return self._ran("killed", f"the agent's process ended of a sudden{why}")
 
     def _ran(self, reason: Reason, error: str = "") -> Ran:
         tally = self._tally
@@ -426,10 +426,10 @@ def _by_the_day(ran: Ran, asked: Limits, granted: Limits, learn: LearnSettings) 
     else:
         return ran
     requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
-    told = f"the day's budget cut it off after {requests}: it had {left} of {a_day}"
+    why = f"the day's budget cut it off after {requests}: it had {left} of {a_day}"
     if given < whole:
-        return msgspec.structs.replace(ran, reason="budget", error=told, day="rest")
-    return msgspec.structs.replace(ran, error=f"{told}, and needs more", day="whole")
+        return msgspec.structs.replace(ran, reason="budget", error=why, day="rest")
+    return msgspec.structs.replace(ran, error=f"{why}, and needs more", day="whole")
 
 
 def readable_project(project: str) -> str:
@@ -437,10 +437,9 @@ def readable_project(project: str) -> str:
 
     A session may have begun anywhere; that does not open all that lies there.
     """
-    if not project or not os.path.isdir(project):
-        return ""
     home = os.path.realpath(paths.user_home())
-    return "" if is_inside(home, os.path.realpath(project)) else project
+    holds_home = is_inside(home, os.path.realpath(project))
+    return "" if holds_home else paths.existing_folder(project)
 
 
 def _without_servers(settings: Settings) -> Settings:
@@ -461,7 +460,3 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
     process.wait()
-
-
-def _told(error: TacitError) -> str:
-    return f"{error.message}; {error.hint}" if error.hint else error.message

@@ -113,7 +113,7 @@ def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Walls:
 
 
 def probe_walls() -> Walls:
-    """What holds on this machine, by closing an empty room and looking."""
+    """What holds on this machine, found by confining a process and looking."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-P", "-m", __name__, folder]
         try:

@@ -2,8 +2,8 @@
 
 The parent's side. The child can write anything into this folder, so what is in it proves nothing:
 what a copy was, and of which version, is kept in memory here, and what is read back is read by
-handles and without links, as the gate would read it. A change's id is made of the job and the
-skill, so a landing that is repeated after a kill lands nothing a second time.
+handles and without links, as the gate would read it. A change's id is made of the job and what it
+changes, so a landing that is repeated after a kill lands nothing a second time.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from typing import Literal
 
@@ -34,7 +34,9 @@ from tacit.changes.change import (
     Verdict,
     WriteFile,
     bytes_of,
+    change_time,
     executable_paths,
+    is_change_id,
     new_change_id,
 )
 from tacit.changes.containment import Escape, Folder, read_contents, remove_tree
@@ -137,7 +139,7 @@ class EditedSkill(msgspec.Struct, frozen=True):
     """One skill that came out other than it went in, or that is new."""
 
     name: str
-    """Its name on the desk."""
+    """The name of its staged folder."""
     skill: str
     root: str
     """The skills folder that it is from; empty for a new one."""
@@ -162,12 +164,11 @@ class EditedSkill(msgspec.Struct, frozen=True):
         data: str | None = None,
     ) -> Change:
         """The change that puts it before the gate. `root` is where a new skill goes."""
-        files, runs = bytes_of(self.new), executable_paths(self.new)
-        operation = Create(files, runs) if self.is_new else Rewrite(files, runs)
+        create = Create(bytes_of(self.new), executable_paths(self.new))
         return Change(
             id=change_id(job, self.skill, data=data),
             skill=self.skill,
-            operations=(operation,),
+            operations=(create,) if self.is_new else operations_between(self.old, self.new),
             actor=actor,
             reason=reason,
             evidence=tuple(evidence),
@@ -178,10 +179,18 @@ class EditedSkill(msgspec.Struct, frozen=True):
 
 
 class SpoiltFolder(msgspec.Struct, frozen=True):
-    """A folder on the desk that cannot be taken: it holds a link, a device, or too much."""
+    """A staged folder that cannot be taken: it holds a link, a device, or too much."""
 
     name: str
     refusal: Refusal
+
+
+class StagedWork(msgspec.Struct, frozen=True):
+    """What an agent has made of the staged skills."""
+
+    edited: tuple[EditedSkill, ...] = ()
+    """The skills that are new or other than they were."""
+    spoilt: tuple[SpoiltFolder, ...] = ()
 
 
 class Staging:
@@ -214,10 +223,10 @@ class Staging:
         return cls(job, os.path.join(os.path.realpath(above), name))
 
     def copy_in(self, gate: Gate, skill: str, root: str = "") -> CopiedSkill:
-        """Put a copy of `skill`, as it stands now, on the desk, under the last part of its name.
+        """Stage a copy of `skill` as it is now, under the last part of its name.
 
-        Raises `NotFound` where it does not stand, `Escape` where it cannot be read safely. A skill
-        that is here already stays as it is. Links are left out: no edit can touch them.
+        Raises `NotFound` where there is none, `Escape` where it cannot be read safely. A skill
+        that is staged already stays as it is. Links are left out: no edit can touch them.
         """
         name = skill.rpartition("/")[2]
         site = gate.site(root)
@@ -228,52 +237,46 @@ class Staging:
                 f"'{name}' of {known.root} is being changed; '{skill}' of {root} cannot be as well",
                 "one after the other",
             )
-        standing = gate.look(skill, root)
-        if not standing.is_live or standing.head is None:
+        now = gate.look(skill, root)
+        if not now.is_live or now.head is None:
             raise NotFound(f"there is no skill '{skill}' in {site.place.root}", "see: tacit list")
-        files = {p: f for p, f in standing.contents.files.items() if f.kind != "link"}
-        with self._desk() as desk:
-            remove_tree(desk, name)  # a new skill of that name was begun; the real one counts
-            with desk.open(name, make=True) as folder:
+        files = {p: f for p, f in now.contents.files.items() if f.kind != "link"}
+        with self._skills() as staged:
+            remove_tree(staged, name)  # a new skill of that name was begun; the real one counts
+            with staged.open(name, make=True) as folder:
                 for path, file in sorted(files.items()):
                     *parents, last = path.split("/")
                     with folder.descend(parents, make=True) as below:
                         put_new(below, last, file.data, executable=file.kind == "program")
-        copied = CopiedSkill(skill, site.place.root, standing.head.id, files)
+        copied = CopiedSkill(skill, site.place.root, now.head.id, files)
         self._copied[name] = copied
         return copied
 
     def copied(self) -> dict[str, CopiedSkill]:
-        """What was copied in, by its name on the desk."""
+        """What was copied in, by the names of the staged folders."""
         return dict(self._copied)
 
-    def changed(self) -> list[EditedSkill]:
-        """The skills that are new or other than they were. What is `spoilt` is left out."""
-        return [found for found in self._read() if isinstance(found, EditedSkill)]
-
-    def spoilt(self) -> list[SpoiltFolder]:
-        """What lies on the desk and cannot be taken from it."""
-        return [found for found in self._read() if isinstance(found, SpoiltFolder)]
+    def work(self) -> StagedWork:
+        """What is staged now and was not before, read once and trusted in nothing."""
+        edited: list[EditedSkill] = []
+        spoilt: list[SpoiltFolder] = []
+        with self._skills() as staged:
+            for name in staged.names():
+                try:
+                    found = self._read_one(staged, name)
+                except Escape as escape:
+                    spoilt.append(SpoiltFolder(name, escape.refusal))
+                    continue
+                if found is not None:
+                    edited.append(found)
+        return StagedWork(tuple(edited), tuple(spoilt))
 
     def discard(self) -> None:
-        """Remove the folder. Twice is the same as once."""
+        """Remove the folder. Idempotent."""
         _remove(self.path)
 
-    def _read(self) -> list[EditedSkill | SpoiltFolder]:
-        found: list[EditedSkill | SpoiltFolder] = []
-        with self._desk() as desk:
-            for name in desk.names():
-                try:
-                    edited = self._read_one(desk, name)
-                except Escape as escape:
-                    found.append(SpoiltFolder(name, escape.refusal))
-                    continue
-                if edited is not None:
-                    found.append(edited)
-        return found
-
-    def _read_one(self, desk: Folder, name: str) -> EditedSkill | None:
-        with desk.open(name) as folder:
+    def _read_one(self, staged: Folder, name: str) -> EditedSkill | None:
+        with staged.open(name) as folder:
             contents = read_contents(folder)
         for path, file in contents.files.items():
             if file.kind == "link" or path in contents.shared:
@@ -287,7 +290,7 @@ class Staging:
             name, copied.skill, copied.root, copied.base, copied.files, contents.files
         )
 
-    def _desk(self) -> Folder:
+    def _skills(self) -> Folder:
         return Folder.at(os.path.join(self.path, SKILLS_FOLDER))
 
 
@@ -296,13 +299,20 @@ def clear_staging(job: str, *, data: str | None = None) -> None:
     _remove(os.path.join(data or paths.folders().data, "staging", _name(job)))
 
 
-def change_id(job: str, skill: str, *, data: str | None = None) -> str:
-    """The id of what `job` changes in `skill`: the same each time, so that it lands once.
+def change_id(job: str, subject: str, *, number: int = 0, data: str | None = None) -> str:
+    """The id of what `job` changes in `subject`: the same each time, so that it lands once.
 
-    An id tells when a change was made; that is when the job first asked for one, kept on disk.
+    An id tells when a change was made. Of a run that has an id of that form itself, that is when
+    the run began, and `number` puts its changes in order; of another job, it is when the job first
+    asked for an id, which is kept on disk.
     """
-    ending = hashlib.sha256(f"{job}\0{skill}".encode()).hexdigest()[:8]
-    return f"{_began(job, data or paths.folders().data)}-{ending}"
+    if is_change_id(job):
+        began = new_change_id(change_time(job) + timedelta(milliseconds=number + 1))[:-9]
+        subject = f"{number}\0{subject}"
+    else:
+        began = _began(job, data or paths.folders().data)
+    text = f"{job}\0{subject}".encode("utf-8", "surrogateescape")
+    return f"{began}-{hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def _began(job: str, data: str) -> str:
@@ -362,7 +372,7 @@ LandedKind = Literal["skill", "fact"]
 
 
 class LandedChange(msgspec.Struct, frozen=True):
-    """One change, and what became of it."""
+    """One change, and the gate's verdict on it."""
 
     skill: str
     is_new: bool
@@ -376,9 +386,24 @@ def land_changes(
     """Propose each change. Done twice, the second gives what the first did."""
     landed = []
     for change in changes:
-        verdict = _waiting(gate, change.id) or gate.propose(change)
+        verdict = earlier_verdict(gate, change.id, change.skill) or gate.propose(change)
         landed.append(LandedChange(change.skill, not change.base, verdict, what))
     return landed
+
+
+def earlier_verdict(gate: Gate, change: str, skill: str) -> Verdict | None:
+    """The verdict on the change with this id; None where it was never put before the gate.
+
+    One that was put into the inbox counts as proposed, whatever was answered since.
+    """
+    for site in gate.sites.values():
+        if version := site.history.knows(change, skill):
+            return Verdict(outcome="applied", change=change, skill=skill, version=version)
+    try:
+        proposal = gate.inbox.get(change)
+    except NotFound:
+        return None
+    return _proposed(proposal)
 
 
 def landing_id(job: str, name: str, what: LandedKind = "skill") -> str:
@@ -387,14 +412,17 @@ def landing_id(job: str, name: str, what: LandedKind = "skill") -> str:
 
 
 def landed_before(gate: Gate, job: str, what: LandedKind = "skill") -> list[LandedChange]:
-    """What `job` has changed or proposed so far, by the histories and the inbox."""
+    """What `job` has changed or proposed so far, by the histories and the inbox.
+
+    For jobs that do not know beforehand what they change: looks through what is recent there.
+    """
     found: dict[str, LandedChange] = {}
     for proposal in gate.inbox.all(1000):
         change = proposal.change
-        if proposal.id == landing_id(job, change.skill, what) and _is_of(gate, change.root):
-            found[proposal.id] = LandedChange(
-                change.skill, not change.base, _proposed(proposal), what
-            )
+        is_here = os.path.realpath(change.root) in gate.sites
+        if proposal.id == landing_id(job, change.skill, what) and is_here:
+            verdict = _proposed(proposal)
+            found[proposal.id] = LandedChange(change.skill, not change.base, verdict, what)
     for site in gate.sites.values():
         if not os.path.isdir(site.history.folder):
             continue
@@ -407,18 +435,6 @@ def landed_before(gate: Gate, job: str, what: LandedKind = "skill") -> list[Land
                 is_new = record.kind == "create"
                 found[record.change] = LandedChange(record.skill, is_new, verdict, what)
     return list(found.values())
-
-
-def _is_of(gate: Gate, root: str) -> bool:
-    return os.path.realpath(root) in gate.sites
-
-
-def _waiting(gate: Gate, change: str) -> Verdict | None:
-    """The verdict of a change that was put into the inbox before, whatever was answered since."""
-    try:
-        return _proposed(gate.inbox.get(change))
-    except NotFound:
-        return None
 
 
 def _proposed(proposal: Proposal) -> Verdict:

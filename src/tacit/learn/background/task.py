@@ -16,7 +16,7 @@ import msgspec
 
 from tacit.agent.agent_events import Usage
 from tacit.agent.budget import Limits
-from tacit.agent.tool import Result, Tool
+from tacit.agent.tool import Result
 from tacit.base.settings import Settings
 from tacit.changes.change import Actor
 
@@ -28,7 +28,7 @@ Reason = Literal[
     "done", "turns", "seconds", "tokens", "money", "error", "killed", "budget", "refused"
 ]
 """How a run ended. `killed`: the child was gone of a sudden. `budget`: the day's is used up.
-`refused`: it could not begin, because there is no model or the room could not be closed."""
+`refused`: it could not begin, because there is no model or the child could not be confined."""
 
 MOST_SHOWN = 2_000
 """Characters of a call's result that a report keeps."""
@@ -85,7 +85,7 @@ class Walls(msgspec.Struct, frozen=True):
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a run. Whatever happened, the figures are those of the requests made."""
+    """The report of a run. Whatever happened, the figures are those of the requests made."""
 
     reason: Reason
     text: str = ""
@@ -121,15 +121,9 @@ class TaskContext(msgspec.Struct, frozen=True):
 
     task: Task
     settings: "Settings"
-    desk: "StagedSkills"
-    """The staged files."""
+    staged: "StagedSkills"
     serve: Serve
     """Have the parent's broker do something; for what cannot be done inside."""
-
-
-Toolset: TypeAlias = Callable[[TaskContext], tuple[Tool, ...]]
-
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -174,7 +168,7 @@ class GoOn(msgspec.Struct, frozen=True, tag="go-on"):
 
 
 class Locked(msgspec.Struct, frozen=True, tag="locked"):
-    """From the child, first: the room is closed."""
+    """From the child, first: it has confined itself."""
 
     walls: Walls
 
@@ -266,7 +260,7 @@ class Channel:
             self._move(left)
 
     def close(self) -> None:
-        """Twice is the same as once."""
+        """Idempotent: a second call changes nothing."""
         for name in ("_to", "_from", "_printed"):
             if (descriptor := getattr(self, name)) >= 0:
                 os.close(descriptor)

@@ -1,14 +1,17 @@
 """The tools of background agents that work on staged skills, in the child.
 
 Everything is reached by directory handles, one component at a time and never through a link, so
-what a tool is told to read or write lies among the staged copies or is refused. `repair_tools` is
-for one skill, `consolidation_tools` for several; the reviewer's are in `review_tools`. What comes
-of it is read by the parent, which trusts none of it (`staging`).
+what a tool is told to read or write lies among the staged copies or is refused. All agents have
+the same `FileTools`, under names of their own: `repair_tools` for one skill, `consolidation_tools`
+for several, the reviewer's in `review_tools`. The parent reads what was written and trusts none of
+it (`staging`).
 """
 
 import os
 import secrets
 import stat
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -32,8 +35,8 @@ class StagedSkills:
 
     def names(self) -> list[str]:
         """The skills that lie here."""
-        with self._open() as desk:
-            return [name for name in desk.names() if _is_folder(desk, name)]
+        with self._open() as staged:
+            return [name for name in staged.names() if _is_folder(staged, name)]
 
     def has(self, skill: str) -> bool:
         return skill in self.names()
@@ -41,7 +44,7 @@ class StagedSkills:
     def contents(self, skill: str) -> Contents:
         """All files of a skill."""
         try:
-            with self._open() as desk, desk.open(skill) as folder:
+            with self._open() as staged, staged.open(skill) as folder:
                 return read_contents(folder)
         except FileNotFoundError:
             raise self._missing(skill) from None
@@ -52,7 +55,7 @@ class StagedSkills:
         """The bytes of one file."""
         *parents, name = _parts(path)
         try:
-            with self._open() as desk, desk.descend([skill, *parents]) as folder:
+            with self._open() as staged, staged.descend([skill, *parents]) as folder:
                 return folder.read(name)[0]
         except FileNotFoundError:
             raise self._missing(skill, path) from None
@@ -70,7 +73,7 @@ class StagedSkills:
         if len(data) > MOST_BYTES:
             raise Failed(f"'{path}' would have {len(data):,} bytes; at most {MOST_BYTES:,}")
         try:
-            with self._open() as desk, desk.open(skill, make=True) as folder:
+            with self._open() as staged, staged.open(skill, make=True) as folder:
                 if len(read_contents(folder).files) >= MOST_FILES:
                     raise Failed(f"'{skill}' has {MOST_FILES} files already, and takes no more")
                 with folder.descend(parents, make=True) as below:
@@ -86,7 +89,7 @@ class StagedSkills:
             raise Failed("SKILL.md cannot be removed: a skill needs it")
         *parents, name = _parts(path)
         try:
-            with self._open() as desk, desk.descend([skill, *parents]) as folder:
+            with self._open() as staged, staged.descend([skill, *parents]) as folder:
                 os.unlink(name, dir_fd=folder.fd)
         except FileNotFoundError:
             raise self._missing(skill, path) from None
@@ -129,8 +132,8 @@ def _parts(path: str) -> list[str]:
     return path.split("/")
 
 
-def _is_folder(desk: Folder, name: str) -> bool:
-    found = desk.status(name)
+def _is_folder(staged: Folder, name: str) -> bool:
+    found = staged.status(name)
     return found is not None and stat.S_ISDIR(found.st_mode)
 
 
@@ -159,77 +162,89 @@ class RemoveFile(msgspec.Struct, frozen=True):
     path: str
 
 
-def file_tools(desk: StagedSkills, skill: str) -> tuple[Tool, ...]:
-    """The tools for the skill of this name on the desk, and no other."""
-    own = _Files(desk, skill)
-    return (
-        Tool("list_files", "List the files of the skill.", ListFiles, own.list),
-        Tool("read_file", "Read a file of the skill, with line numbers.", ReadFile, own.read),
-        Tool(
-            "write_file",
-            "Write a whole file of the skill: a new one, or in place of the old.",
-            WriteFile,
-            own.write,
-            "write",
-        ),
-        Tool(
-            "edit_file",
-            "In a file of the skill, replace `old`, which must stand there exactly once, by `new`.",
-            EditFile,
-            own.edit,
-            "write",
-        ),
-        Tool("remove_file", "Remove a support file.", RemoveFile, own.remove, "write"),
-    )
+Locate: TypeAlias = Callable[[Any], tuple[str, str]]
+"""The skill and the file in it that a call means. Raises `Failed`."""
+Admit: TypeAlias = Callable[[str, str, bool], Awaitable[None]]
+"""Sees to it that a file of a skill may be written, as a whole or not. Raises `Failed`."""
 
 
-class _Files:
-    def __init__(self, desk: StagedSkills, skill: str) -> None:
-        self._desk = desk
-        self._skill = skill
+class FileTools:
+    """What agents do with staged files; they differ in how a call names a file, and what it may."""
 
-    async def list(self, call: ListFiles, context: Context) -> Result:
-        files = self._desk.contents(self._skill).files
+    def __init__(
+        self,
+        staged: StagedSkills,
+        locate: Locate,
+        admit: Admit | None = None,
+        *,
+        programs: bool = False,
+    ) -> None:
+        """`programs`: a file that can be run stays one when it is written anew."""
+        self.staged = staged
+        self._locate = locate
+        self._admit = admit
+        self._executable = None if programs else False
+
+    async def list(self, call: Any, context: Context) -> Result:
+        files = self.staged.contents(self._locate(call)[0]).files
         return Result("\n".join(f"{path}  {len(files[path].data):,}" for path in sorted(files)))
 
-    async def read(self, call: ReadFile, context: Context) -> Result:
-        lines = text_of(self._desk.read(self._skill, self._inside(call.path))).splitlines()
+    async def read(self, call: Any, context: Context) -> Result:
+        """Some lines with their numbers."""
+        lines = text_of(self.staged.read(*self._locate(call))).splitlines()
         first = max(call.offset, 1)
         chosen = lines[first - 1 : first - 1 + max(call.limit, 1)]
         if not chosen:
             return Result(f"(nothing there: the file has {len(lines)} lines)")
         return Result(context.shorten(numbered(chosen, first)))
 
-    async def write(self, call: WriteFile, context: Context) -> Result:
-        path = self._inside(call.path)
-        self._desk.write(self._skill, path, call.content.encode())
-        return Result(f"wrote {path} ({len(call.content.splitlines())} lines)")
+    async def show(self, call: Any, context: Context) -> Result:
+        """A whole file as it is, and what other files there are."""
+        skill, path = self._locate(call)
+        text = text_of(self.staged.read(skill, path))
+        others = sorted(p for p in self.staged.contents(skill).files if p != path)
+        tail = f"\n\n[other files of '{skill}': {', '.join(others)}]" if others else ""
+        if len(text) > MOST_TEXT:
+            text = f"{text[:MOST_TEXT]}\n[… {len(text) - MOST_TEXT:,} characters left out …]"
+        return Result(text + tail)
 
-    async def edit(self, call: EditFile, context: Context) -> Result:
-        path = self._inside(call.path)
-        data = self._desk.read(self._skill, path)
+    async def write(self, call: Any, context: Context) -> Result:
+        skill, path = await self._admitted(call, whole=True)
+        self.staged.write(skill, path, call.content.encode(), executable=self._executable)
+        lines = len(call.content.splitlines())
+        return Result(f"{skill}/{path} is written ({lines} lines), to be checked when you are done")
+
+    async def edit(self, call: Any, context: Context) -> Result:
+        skill, path = await self._admitted(call, whole=False)
+        name = f"{skill}/{path}"
+        data = self.staged.read(skill, path)
         try:
-            after = edit_file({path: File(data)}, Edit(call.old, call.new, path))
+            after = edit_file({name: File(data)}, Edit(call.old, call.new, name))
         except Unfit as unfit:
             raise Failed(f"{unfit.refusal.reason}; {unfit.refusal.hint}") from None
-        self._desk.write(self._skill, path, after.data)
-        return Result(f"edited {path}")
+        self.staged.write(skill, path, after.data)
+        return Result(f"{name} is edited, to be checked when you are done")
 
-    async def remove(self, call: RemoveFile, context: Context) -> Result:
-        path = self._inside(call.path)
-        self._desk.remove(self._skill, path)
-        return Result(f"removed {path}")
+    async def remove(self, call: Any, context: Context) -> Result:
+        skill, path = self._locate(call)
+        self.staged.remove(skill, path)
+        return Result(f"{skill}/{path} is removed")
 
-    def _inside(self, path: str) -> str:
-        """Models like to name the skill's folder too."""
-        path = path.removeprefix("./")
-        return path.removeprefix(f"{self._skill}/")
+    async def _admitted(self, call: Any, *, whole: bool) -> tuple[str, str]:
+        skill, path = self._locate(call)
+        if self._admit is not None:
+            await self._admit(skill, path, whole)
+        return skill, path
 
 
 RUN_COMMAND = "run_command"
 _RUN_COMMAND_DESCRIPTION = (
     "Run a shell command in the project, in a sandbox without network where nothing it writes is"
     " kept. $SKILL_DIR is a copy of the skill as you have it now. A non-zero exit is a failure."
+)
+_WRITE_DESCRIPTION = "Write a whole file of the skill: a new one, or in place of the old."
+_EDIT_DESCRIPTION = (
+    "In a file of the skill, replace `old`, which must stand there exactly once, by `new`."
 )
 
 
@@ -238,12 +253,24 @@ class RunCommand(msgspec.Struct, frozen=True):
 
 
 def repair_tools(context: TaskContext) -> tuple[Tool, ...]:
-    """The improver's tools; `data` says which skill it is."""
+    """The improver's tools, for one skill; `data` says which."""
+    skill = context.task.data["skill"]
+
+    def locate(call: Any) -> tuple[str, str]:
+        path = getattr(call, "path", "").removeprefix("./")
+        return skill, path.removeprefix(f"{skill}/")  # models like to name the folder too
 
     async def run_command(call: RunCommand, _: Context) -> Result:
         return await context.serve(RUN_COMMAND, {"command": call.command})
 
-    own = file_tools(context.desk, context.task.data["skill"])
+    files = FileTools(context.staged, locate, programs=True)
+    own = (
+        Tool("list_files", "List the files of the skill.", ListFiles, files.list),
+        Tool("read_file", "Read a file of the skill, with line numbers.", ReadFile, files.read),
+        Tool("write_file", _WRITE_DESCRIPTION, WriteFile, files.write, "write"),
+        Tool("edit_file", _EDIT_DESCRIPTION, EditFile, files.edit, "write"),
+        Tool("remove_file", "Remove a support file.", RemoveFile, files.remove, "write"),
+    )
     if not context.task.data.get("commands"):
         return own
     return (*own, Tool(RUN_COMMAND, _RUN_COMMAND_DESCRIPTION, RunCommand, run_command, "command"))
@@ -281,47 +308,27 @@ class Join(msgspec.Struct, frozen=True):
 
 
 def consolidation_tools(context: TaskContext) -> tuple[Tool, ...]:
-    """The whole toolset, over the staged copies."""
-    desk = context.desk
-
-    async def read_skill(call: ReadSkill, _: Context) -> Result:
-        text = text_of(desk.read(call.skill, call.path))
-        others = sorted(p for p in desk.contents(call.skill).files if p != call.path)
-        tail = f"\n\n[other files of '{call.skill}': {', '.join(others)}]" if others else ""
-        if len(text) > MOST_TEXT:
-            text = f"{text[:MOST_TEXT]}\n[… {len(text) - MOST_TEXT:,} characters left out …]"
-        return Result(text + tail)
-
-    async def write_file(call: WriteSkillFile, _: Context) -> Result:
-        # A learned skill holds no programs: a script is named with its interpreter.
-        desk.write(call.skill, call.path, call.content.encode(), executable=False)
-        return Result(f"written: {call.skill}/{call.path}")
-
-    async def edit_file(call: EditSkillFile, _: Context) -> Result:
-        text = text_of(desk.read(call.skill, call.path))
-        count = text.count(call.old) if call.old else 0
-        if count != 1:
-            raise Failed(f"`old` stands {count} times in {call.skill}/{call.path}; it must be once")
-        desk.write(call.skill, call.path, text.replace(call.old, call.new).encode())
-        return Result(f"edited: {call.skill}/{call.path}")
+    """The curator's tools, for several skills, of which each call names one."""
+    staged = context.staged
+    # A learned skill holds no programs: a script is named with its interpreter.
+    files = FileTools(staged, lambda call: (call.skill, call.path))
 
     async def copy_file(call: CopyFile, _: Context) -> Result:
         to_path = call.to_path or call.path
-        file = desk.contents(call.skill).files.get(call.path)
+        file = staged.contents(call.skill).files.get(call.path)
         if file is None or file.kind == "link":
             raise Failed(f"there is no file '{call.path}' in '{call.skill}'")
-        desk.write(call.to, to_path, file.data, executable=False)
+        staged.write(call.to, to_path, file.data, executable=False)
         return Result(f"copied: {call.to}/{to_path}")
 
     async def join(call: Join, _: Context) -> Result:
         return await context.serve("join", msgspec.to_builtins(call))
 
+    shows = "Read a file of a skill; SKILL.md without a path."
     return (
-        Tool(
-            "read_skill", "Read a file of a skill; SKILL.md without a path.", ReadSkill, read_skill
-        ),
-        Tool("write_file", "Write a file of an umbrella.", WriteSkillFile, write_file),
-        Tool("edit_file", "Replace `old`, which stands once, by `new`.", EditSkillFile, edit_file),
+        Tool("read_skill", shows, ReadSkill, files.show),
+        Tool("write_file", "Write a file of an umbrella.", WriteSkillFile, files.write),
+        Tool("edit_file", "Replace `old`, which stands once, by `new`.", EditSkillFile, files.edit),
         Tool("copy_file", "Bring a file of one skill over to another.", CopyFile, copy_file),
         Tool("join", "Say which skills an umbrella takes in, and why.", Join, join),
     )

@@ -14,27 +14,29 @@ from datetime import datetime
 import msgspec
 
 from tacit.changes.change import (
-    Actor,
     Archive,
     Change,
     Create,
     File,
+    FileOperation,
     MergeInto,
+    Operation,
     Refusal,
     Rewrite,
     Verdict,
     acting_as,
-    bytes_of,
-    executable_paths,
     make_change,
 )
 from tacit.changes.containment import Escape
 from tacit.changes.gate import Gate, group_members
 from tacit.changes.neighbours import LibraryNeighbours, Neighbour, Neighbours
+from tacit.changes.skill_state import SkillState
 from tacit.changes.undo import already_undone
-from tacit.learn.curate.curation import JoinedSkills, curation_change_id
+from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.staging import change_id, operations_between
+from tacit.learn.curate.curation import JoinedSkills
 from tacit.learn.curate.curation_scope import CurationScope, copied_scope
-from tacit.learn.curate.library_survey import PlaceLibrary
+from tacit.learn.curate.library_survey import place_library
 from tacit.skills.skill import Skill
 from tacit.skills.skill_file import read_skill
 from tacit.skills.skill_search import Search
@@ -80,44 +82,43 @@ class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes_of(plan: Consolidation, root: str) -> list[Change]:
-    """The changes that make the umbrellas and put away what they take in, in their order."""
+    """The changes that make the umbrellas and archive what they take in, in their order."""
     found: list[Change] = []
     for umbrella in plan.umbrellas:
         if umbrella.is_new:
             operation = Create(umbrella.files, umbrella.executable, umbrella.absorbs)
-            found.append(_change(plan, root, len(found), umbrella.skill, operation, umbrella.why))
+            found.append(_change(plan, root, len(found), umbrella.skill, umbrella.why, operation))
         elif umbrella.files:
             rewrite = Rewrite(umbrella.files, umbrella.executable)
-            change = _change(plan, root, len(found), umbrella.skill, rewrite, umbrella.why)
+            change = _change(plan, root, len(found), umbrella.skill, umbrella.why, rewrite)
             found.append(msgspec.structs.replace(change, base=umbrella.base))
         for name in umbrella.absorbs:
             merge = MergeInto(umbrella.skill)
             why = f"part of '{umbrella.skill}' now: {umbrella.why}"
-            found.append(_change(plan, root, len(found), name, merge, why))
+            found.append(_change(plan, root, len(found), name, why, merge))
     return found
 
 
 def reference_change(
-    plan: Consolidation, root: str, number: int, skill: str, files: dict[str, bytes], base: str
-) -> Change:
-    """The change that lets another skill speak of the umbrellas by their names."""
-    named = ", ".join(f"'{new}'" for new in dict.fromkeys(plan.absorbed.values()))
-    change = _change(plan, root, 500 + number, skill, Rewrite(files), f"it names {named} now")
-    return msgspec.structs.replace(change, base=base)
-
-
-def _change(
     plan: Consolidation,
     root: str,
     number: int,
-    skill: str,
-    operation: Create | Rewrite | MergeInto,
-    why: str,
+    state: SkillState,
+    operations: tuple[FileOperation, ...],
+) -> Change:
+    """The change that lets another skill speak of the umbrellas by their names."""
+    named = ", ".join(f"'{new}'" for new in dict.fromkeys(plan.absorbed.values()))
+    change = _change(plan, root, 500 + number, state.skill, f"it names {named} now", *operations)
+    return msgspec.structs.replace(change, base=state.head.id if state.head else "")
+
+
+def _change(
+    plan: Consolidation, root: str, number: int, skill: str, why: str, *operations: Operation
 ) -> Change:
     return Change(
-        id=curation_change_id(plan.id, number, skill),
+        id=change_id(plan.id, skill, number=number),
         skill=skill,
-        operations=(operation,),
+        operations=operations,
         actor="curator",
         reason=why,
         root=root,
@@ -176,7 +177,7 @@ def _patterns(name: str) -> "list[re.Pattern[str]]":
 
 
 class ConsolidationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a consolidation."""
+    """The result of a consolidation."""
 
     joined: tuple[JoinedSkills, ...]
     refused: tuple[str, ...] = ()
@@ -185,17 +186,17 @@ class ConsolidationResult(msgspec.Struct, frozen=True, kw_only=True):
     """Skills that still speak of an old name, which goes on meaning the umbrella."""
 
 
-def rehearse_consolidation(world: CurationScope, plan: Consolidation) -> ConsolidationResult:
+def rehearse_consolidation(scope: CurationScope, plan: Consolidation) -> ConsolidationResult:
     """What `join` would make of the plan: the same, on a copy that is thrown away."""
-    with copied_scope(world) as copy:
+    with copied_scope(scope) as copy:
         made = carry_out(copy, plan, consolidation_gate(copy, plan.place))
     joined = tuple(msgspec.structs.replace(j, outcome="would") for j in made.joined)
     return msgspec.structs.replace(made, joined=joined)
 
 
-def carry_out(world: CurationScope, plan: Consolidation, gate: Gate) -> ConsolidationResult:
-    """Make every change of the plan, or none. The same plan twice is the same as once."""
-    place = next((p for p, real in world.pairs if real.id == plan.place), None)
+def carry_out(scope: CurationScope, plan: Consolidation, gate: Gate) -> ConsolidationResult:
+    """Make every change of the plan, or none. Idempotent."""
+    place = next((p for p, real in scope.pairs if real.id == plan.place), None)
     if place is None:
         return _refused(plan, "its skills folder is not there any more")
     root = place.root
@@ -204,8 +205,8 @@ def carry_out(world: CurationScope, plan: Consolidation, gate: Gate) -> Consolid
             verdict = gate.propose(change)
             if not verdict.applied:
                 _take_back(gate, plan)
-                return _refused(plan, _said(change, verdict))
-        rewritten, aliases = _rename(world, plan, gate, root)
+                return _refused(plan, _why_refused(change, verdict))
+        rewritten, aliases = _rename(scope, plan, gate, root)
     return ConsolidationResult(
         joined=tuple(
             _joined(plan, umbrella, root, _naming(rewritten, umbrella))
@@ -215,37 +216,36 @@ def carry_out(world: CurationScope, plan: Consolidation, gate: Gate) -> Consolid
     )
 
 
-def consolidation_gate(world: CurationScope, place: str, *, agreed: bool = False) -> Gate:
+def consolidation_gate(scope: CurationScope, place: str, *, agreed: bool = False) -> Gate:
     """The gate for a consolidation in `place` that may land: `agreed`, because the user said yes to
     it, which goes on record; else because the settings let it."""
-    project = next((real.project for _, real in world.pairs if real.id == place), "")
+    project = next((real.project for _, real in scope.pairs if real.id == place), "")
     neighbours: Neighbours = LibraryNeighbours(project or os.path.expanduser("~"))
-    if world.copy_of:
-        neighbours = _OfCopy(world, neighbours)
-    asked: tuple[Actor, ...] = ("curator",)
-    return Gate(
-        world.places,
+    if scope.copy_of:
+        neighbours = _OfCopy(scope, neighbours)
+    return background_gate(
+        "curator",
+        scope.places,
+        agreed=agreed,
         neighbours=neighbours,
-        approver=lambda effect, asks: "yes" if agreed else "later",
-        always_ask=asked if agreed else (),
-        data=world.data,
-        clock=world.clock,
+        data=scope.data,
+        clock=scope.clock,
     )
 
 
 class _OfCopy:
     """The skills of a copy, and around them those that were not copied."""
 
-    def __init__(self, world: CurationScope, real: Neighbours) -> None:
-        self._world = world
+    def __init__(self, scope: CurationScope, real: Neighbours) -> None:
+        self._world = scope
         self._real = real
-        self._copied = {os.path.realpath(place.root) for place in world.copy_of}
+        self._copied = {os.path.realpath(place.root) for place in scope.copy_of}
 
     def find(self, name: str, root: str = "") -> Neighbour | None:
-        library = PlaceLibrary(self._world.places, self._world.cache)
+        library = place_library(self._world.places, self._world.cache)
         entry = library.find(name) if "/" not in name else None
         if entry is not None and root in ("", entry.root):
-            folder = os.path.relpath(entry.folder, entry.root)
+            folder = entry.relative_folder
             return Neighbour(entry.name, entry.root, folder, entry.origin)
         found = self._real.find(name)
         outside = found is not None and os.path.realpath(found.root) not in self._copied
@@ -258,7 +258,7 @@ class _OfCopy:
             if other.folder is not None
             and os.path.realpath(other.folder.parent) not in self._copied
         ]
-        library = PlaceLibrary(self._world.places, self._world.cache)
+        library = place_library(self._world.places, self._world.cache)
         text = f"{skill.name} {skill.description}\n{skill.body[:4000]}"
         listed = Search(library).scores(text, 8)
         return [*(read_skill(entry.folder) for _, entry in listed), *outside]
@@ -268,12 +268,12 @@ class _OfCopy:
 
 
 def _rename(
-    world: CurationScope, plan: Consolidation, gate: Gate, root: str
+    scope: CurationScope, plan: Consolidation, gate: Gate, root: str
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Let other learned skills speak of the umbrellas; who does, and who keeps the old names."""
     names = {old.rpartition("/")[2]: new.rpartition("/")[2] for old, new in plan.absorbed.items()}
     place = gate.site(root).place
-    library = PlaceLibrary([place], world.cache)
+    library = place_library([place], scope.cache)
     listed = reference_candidates(Search(library), names)
     done: dict[str, tuple[str, ...]] = {}
     aliases: list[str] = []
@@ -283,31 +283,24 @@ def _rename(
         if skill in taking:
             continue
         try:
-            standing = gate.look(skill, root)
+            now = gate.look(skill, root)
         except Escape:
             continue
-        if not standing.is_live or standing.head is None:
+        if not now.is_live or now.head is None:
             continue
-        changed, met = renamed_references(standing.contents.files, names)
+        changed, met = renamed_references(now.contents.files, names)
         if not changed:
             if _was_renamed(gate, plan, root, skill):
                 done[skill] = tuple(names)
             continue
-        files = standing.contents.files
-        whole = {**bytes_of({p: f for p, f in files.items() if f.kind != "link"}), **changed}
-        change = reference_change(plan, root, number, skill, whole, standing.head.id)
-        change = _keeping_programs(change, executable_paths(files))
+        files = now.contents.files
+        new = files | {path: File(data, files[path].kind) for path, data in changed.items()}
+        change = reference_change(plan, root, number, now, operations_between(files, new))
         if gate.propose(change).applied:
             done[skill] = met
         else:
             aliases.append(skill)
     return done, tuple(aliases)
-
-
-def _keeping_programs(change: Change, executable: tuple[str, ...]) -> Change:
-    (rewrite,) = change.operations
-    kept = msgspec.structs.replace(rewrite, executable=executable)
-    return msgspec.structs.replace(change, operations=(kept,))
 
 
 def _was_renamed(gate: Gate, plan: Consolidation, root: str, skill: str) -> bool:
@@ -324,13 +317,13 @@ def _take_back(gate: Gate, plan: Consolidation) -> None:
             continue
         verdict = gate.undo(change, actor="curator", root=site.place.root)
         if not verdict.applied and versions[-1].record.kind == "create":
-            # Deleting is not the curator's to do; what it made and nobody needs is put away.
+            # Deleting is not the curator's to do; what it made and nobody needs is archived.
             skill = versions[-1].record.skill
             archive = make_change(skill, Archive(), reason="not needed", root=site.place.root)
             gate.propose(archive)
 
 
-def _said(change: Change, verdict: Verdict) -> str:
+def _why_refused(change: Change, verdict: Verdict) -> str:
     refusal = verdict.refusal or Refusal("apply", verdict.outcome, verdict.outcome)
     hint = f" ({refusal.hint})" if refusal.hint else ""
     return f"{change.skill}: {refusal.reason}{hint}"

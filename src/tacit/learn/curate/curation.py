@@ -6,20 +6,23 @@ the next one and nothing lands twice. What was used since the plan was made stay
 report is kept as a struct and as Markdown, with how to undo each change.
 """
 
-import hashlib
 import os
 from collections import Counter
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Literal
 
 import msgspec
 
 from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.settings import Settings
-from tacit.changes.change import Actor, Archive, Change, acting_as, change_time, new_change_id
+from tacit.changes.change import Archive, Change, acting_as, new_change_id
 from tacit.changes.gate import Gate
 from tacit.changes.history import History
 from tacit.changes.neighbours import NoNeighbours
+from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.staging import change_id, earlier_verdict
 from tacit.learn.curate.curation_records import (
     Age,
     AgeRules,
@@ -73,7 +76,7 @@ class JoinedSkills(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CurationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one run."""
+    """The report of one run."""
 
     id: str
     at: datetime
@@ -215,32 +218,39 @@ class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def curate(world: CurationScope, settings: Settings, *, by: str = "user") -> CurationReport:
-    """Do what the rules say of the skills of `world`. Raises `Busy` while another one runs.
+@contextmanager
+def exclusive(scope: CurationScope) -> Iterator[Store]:
+    """The store, for a `with` block in which no one else curates. Raises `Busy`."""
+    lock = os.path.join(scope.data, "locks", "curate.lock")
+    with (
+        locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
+        Store.open(scope.database) as store,
+    ):
+        yield store
+
+
+def curate(scope: CurationScope, settings: Settings, *, by: str = "user") -> CurationReport:
+    """Do what the rules say of the skills of `scope`. Raises `Busy` while another one runs.
 
     A run that was interrupted is finished first.
     """
-    lock = os.path.join(world.data, "locks", "curate.lock")
-    with (
-        locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
-        Store.open(world.database) as store,
-    ):
-        notes = ensure_use_tables(store, world.database)
-        book = CurationRecords(store.connection)
-        for left in book.curations("begun"):
-            if left.by == "model":  # a consolidation; see consolidating.py
+    with exclusive(scope) as store:
+        notes = ensure_use_tables(store, scope.database)
+        records = CurationRecords(store.connection)
+        for left in records.curations("begun"):
+            if left.by == "model":  # a consolidation, which `curator` finishes
                 continue
             _carry_out(
-                world, settings, store, book, msgspec.json.decode(left.plan, type=CurationPlan)
+                scope, settings, store, records, msgspec.json.decode(left.plan, type=CurationPlan)
             )
-        plan = make_plan(world, AgeRules.of(settings.curate), store, book, by, notes)
-        book.begin(plan.id, plan.at, by, msgspec.json.encode(plan))
-        return _carry_out(world, settings, store, book, plan)
+        plan = make_plan(scope, AgeRules.of(settings.curate), store, records, by, notes)
+        records.begin(plan.id, plan.at, by, msgspec.json.encode(plan))
+        return _carry_out(scope, settings, store, records, plan)
 
 
-def rehearse_curation(world: CurationScope, settings: Settings) -> CurationReport:
+def rehearse_curation(scope: CurationScope, settings: Settings) -> CurationReport:
     """What `curate` would do: the same, on a copy that is thrown away."""
-    with copied_scope(world) as copy:
+    with copied_scope(scope) as copy:
         report = curate(copy, settings)
     real = {place.root: original.root for place, original in copy.pairs}
     moved = tuple(
@@ -256,21 +266,21 @@ def rehearse_curation(world: CurationScope, settings: Settings) -> CurationRepor
 
 
 def make_plan(
-    world: CurationScope,
+    scope: CurationScope,
     rules: AgeRules,
     store: Store,
-    book: CurationRecords,
+    records: CurationRecords,
     by: str,
     notes: tuple[str, ...] = (),
 ) -> CurationPlan:
     """What the rules say of every skill, worked out and not yet done."""
-    now = world.clock.now()
+    now = scope.clock.now()
     run = new_change_id(now)
-    before = book.noted()
-    looked = book.looked()
+    before = records.noted()
+    looked = records.looked()
     passed = (now - looked).total_seconds() / _DAY if looked else 0.0
-    found = survey(world, store.connection)
-    histories = {place.root: History(place, world.data) for place in world.places}
+    found = survey(scope, store.connection)
+    histories = {place.root: History(place, scope.data) for place in scope.places}
     noted: list[tuple[str, str, RecordedSkill]] = []
     acts: list[PlannedMove] = []
     states: Counter[str] = Counter(active=0, stale=0, archived=0)
@@ -301,35 +311,23 @@ def make_plan(
     )
 
 
-def curation_change_id(run: str, number: int, skill: str) -> str:
-    """The id of a change of a run: always the same, and later than those before it."""
-    at = change_time(run) + timedelta(milliseconds=number + 1)
-    digest = hashlib.sha256(f"{run}\0{number}\0{skill}".encode("utf-8", "surrogateescape"))
-    return f"{new_change_id(at)[:-8]}{digest.hexdigest()[:8]}"
-
-
-def archive_gate(world: CurationScope, settings: Settings) -> Gate:
-    """The gate for putting away by the rules: it asks where the user wants to be asked of all."""
-    asked: tuple[Actor, ...] = ("curator",)
-    return Gate(
-        world.places,
-        neighbours=NoNeighbours(),
-        always_ask=asked if settings.learn.approval in ("ask", "propose-only") else (),
-        data=world.data,
-        clock=world.clock,
-    )
-
-
 def _carry_out(
-    world: CurationScope,
+    scope: CurationScope,
     settings: Settings,
     store: Store,
-    book: CurationRecords,
+    records: CurationRecords,
     plan: CurationPlan,
 ) -> CurationReport:
-    gate = archive_gate(world, settings)
-    places = {real.id: place.root for place, real in world.pairs}
-    now = {found.key: found for found in survey(world, store.connection)} if plan.acts else {}
+    gate = background_gate(
+        "curator",
+        scope.places,
+        settings,
+        neighbours=NoNeighbours(),
+        data=scope.data,
+        clock=scope.clock,
+    )
+    places = {real.id: place.root for place, real in scope.pairs}
+    now = {found.key: found for found in survey(scope, store.connection)} if plan.acts else {}
     noted: dict[SkillKey, RecordedSkill] = {
         (place, skill): note for place, skill, note in plan.noted
     }
@@ -353,21 +351,21 @@ def _carry_out(
         moved=tuple(moved),
         notes=plan.notes,
     )
-    book.note(noted, plan.at, plan.uses)
-    write_report(world, report)
-    book.close(plan.id, msgspec.json.encode(report))
+    records.note(noted, plan.at, plan.uses)
+    write_report(scope, report)
+    records.close(plan.id, msgspec.json.encode(report))
     return report
 
 
-def write_report(world: CurationScope, report: CurationReport) -> str:
+def write_report(scope: CurationScope, report: CurationReport) -> str:
     """Put a report where the user can find it; the path."""
-    path = report_path(world, report.id)
+    path = report_path(scope, report.id)
     write_atomic(path, report_markdown(report).encode("utf-8", "backslashreplace"))
     return path
 
 
-def report_path(world: CurationScope, run: str) -> str:
-    return os.path.join(world.data, "reports", f"curation-{run}.md")
+def report_path(scope: CurationScope, run: str) -> str:
+    return os.path.join(scope.data, "reports", f"curation-{run}.md")
 
 
 def _do(
@@ -385,8 +383,8 @@ def _do(
         return moved
     if not root:
         return msgspec.structs.replace(moved, outcome="refused", note="its folder is gone")
-    landed = gate.site(root).history.knows(act.change, act.skill)
-    if not landed and (found is None or (found.uses, found.digest) != (act.uses, act.digest)):
+    landed = earlier_verdict(gate, act.change, act.skill)
+    if landed is None and (found is None or (found.uses, found.digest) != (act.uses, act.digest)):
         return msgspec.structs.replace(moved, outcome="used meanwhile")
     change = Change(
         id=act.change,
@@ -398,7 +396,7 @@ def _do(
         group=plan.id,
     )
     with acting_as("curator"):
-        verdict = gate.propose(change)
+        verdict = landed or gate.propose(change)
     outcome = {"applied": "done"}.get(verdict.outcome, verdict.outcome)
     note = verdict.refusal.reason if verdict.refusal else ""
     return msgspec.structs.replace(
@@ -419,7 +417,7 @@ def _act(
         after=new.state,
         days=round(new.idle, 2),
         why=_why(was, new, rules),
-        change=curation_change_id(run, number, skill.skill),
+        change=change_id(run, skill.skill, number=number),
         uses=skill.uses,
         digest=skill.digest,
     )

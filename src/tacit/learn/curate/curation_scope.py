@@ -91,26 +91,26 @@ def _projects(database: str) -> list[str]:
 
 
 @contextmanager
-def copied_scope(world: CurationScope) -> Iterator[CurationScope]:
-    """A copy of `world` for a `with` block: the same skills, histories and records elsewhere."""
+def copied_scope(scope: CurationScope) -> Iterator[CurationScope]:
+    """A copy of `scope` for a `with` block: the same skills, histories and records elsewhere."""
     with tempfile.TemporaryDirectory(prefix="tacit-dry-run-") as folder:
         data = os.path.join(folder, "data")
         os.makedirs(data)
         places = []
-        for number, place in enumerate(world.places):
+        for number, place in enumerate(scope.places):
             copy = Place(os.path.join(folder, "skills", str(number)))
-            _copy_skills(place, copy, world.cache)
-            history = History(place, world.data).folder
+            _copy_skills(place, copy, scope.cache)
+            history = History(place, scope.data).folder
             if os.path.isdir(history):
                 shutil.copytree(history, History(copy, data).folder, symlinks=True)
             places.append(copy)
-        _copy_database(world.database, os.path.join(data, DATABASE_FILE))
+        _copy_database(scope.database, os.path.join(data, DATABASE_FILE))
         yield msgspec.structs.replace(
-            world,
+            scope,
             places=tuple(places),
             data=data,
             cache=os.path.join(folder, "cache"),
-            copy_of=world.places,
+            copy_of=scope.places,
         )
 
 

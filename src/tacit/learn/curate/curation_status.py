@@ -33,7 +33,7 @@ from tacit.learn.curate.library_survey import SurveyedSkill, activity_of, survey
 from tacit.learn.skill_timeline import weekly_uses
 from tacit.traces import host_registry
 from tacit.traces.host import Host
-from tacit.traces.skill_uses import Use, uses_of
+from tacit.traces.skill_uses import uses_of
 from tacit.traces.store import Store
 
 _DAY, _HOUR = 86_400.0, 3600.0
@@ -95,16 +95,16 @@ def newest_write(now: datetime, hosts: Iterable[Host] | None = None) -> float | 
     return latest
 
 
-def _period(book: CurationRecords, settings: CurateSettings, now: datetime) -> tuple[float, str]:
+def _period(records: CurationRecords, settings: CurateSettings, now: datetime) -> tuple[float, str]:
     """Seconds until the period is over, and the name of the run that follows."""
     every = settings.every_days * _DAY
-    last = book.looked()
+    last = records.looked()
     if last is None:
-        text = book.fact("asked")
+        text = records.fact("asked")
         try:
             last = datetime.fromisoformat(text)
         except ValueError:
-            book.set_fact("asked", now.isoformat())
+            records.set_fact("asked", now.isoformat())
             last = now
         key = f"first {last:%Y-%m-%d %H:%M:%S}"
     else:
@@ -154,27 +154,22 @@ class CurationStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Consolidations that wait for the user's word."""
 
 
-def curation_status(world: CurationScope, settings: Settings) -> CurationStatus:
+def curation_status(scope: CurationScope, settings: Settings) -> CurationStatus:
     """How every skill stands now. Changes nothing but the records of uses, which are caught up."""
     rules = AgeRules.of(settings.curate)
-    now = world.clock.now()
-    with Store.open(world.database) as store:
+    now = scope.clock.now()
+    with Store.open(scope.database) as store:
         use_records.catch_up(store)
-        book = CurationRecords(store.connection)
-        noted, looked = book.noted(), book.looked()
+        records = CurationRecords(store.connection)
+        noted, looked = records.noted(), records.looked()
         passed = (now - looked).total_seconds() / _SECONDS_A_DAY if looked else 0.0
-        histories = {place.root: History(place, world.data) for place in world.places}
+        histories = {place.root: History(place, scope.data) for place in scope.places}
         all_uses = uses_of(store.connection)
-        by_name: dict[str, list[Use]] = {}
-        for use in all_uses:
-            by_name.setdefault(use.skill, []).append(use)
         rows = []
-        for found in survey(world, store.connection):
+        for found in survey(scope, store.connection):
             known = noted.get(found.key)
             what = activity_of(found, known, now, histories[found.place.root])
             new = next_age(rules, known.age if known else None, what, passed)
-            names = dict.fromkeys((found.name, found.skill.rpartition("/")[2]))
-            own = [use for name in names for use in by_name.get(name, ())]
             rows.append(
                 SkillRow(
                     skill=found.skill,
@@ -184,12 +179,12 @@ def curation_status(world: CurationScope, settings: Settings) -> CurationStatus:
                     idle=round(new.idle, 2),
                     uses=found.uses,
                     last_use=found.last_use,
-                    weeks=tuple(weekly_uses(own, now, WEEKS)),
+                    weeks=tuple(weekly_uses(found.used, now, WEEKS)),
                 )
             )
-        runs = [_report(run.report) for run in book.curations("done", most=10)]
-        waiting = [_report(run.report) for run in book.curations("waiting")]
-    next_time = curation_due(settings.curate, clock=world.clock, path=world.database)
+        runs = [_report(run.report) for run in records.curations("done", most=10)]
+        waiting = [_report(run.report) for run in records.curations("waiting")]
+    next_time = curation_due(settings.curate, clock=scope.clock, path=scope.database)
     judged = [row for row in rows if not row.kept]
     return CurationStatus(
         last=looked,

@@ -6,23 +6,26 @@ waits for the user's word, as the settings say. Each cluster is examined once fo
 its skills have. The job consolidates first, then archives by the rules (`curation`).
 """
 
-import os
-from typing import Any
-
 import msgspec
 
-from tacit.agent.budget import Limits
-from tacit.agent.tool import Failed, Result
+from tacit.agent.tool import Failed
 from tacit.base import paths
-from tacit.base.atomic_files import locked
 from tacit.base.job import Job, JobResult
 from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import SKILL_FILE, bytes_of, executable_paths, new_change_id
-from tacit.changes.gate import Gate
-from tacit.learn.background import child_process
-from tacit.learn.background.background_gate import current_approval
-from tacit.learn.background.staging import EditedSkill, Staging
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.background_gate import current_approval, reading_gate
+from tacit.learn.background.broker import (
+    Assignment,
+    Judged,
+    RefusedChange,
+    StagedBroker,
+    describe_end,
+    limits_from,
+    refuse,
+    run_agent,
+)
+from tacit.learn.background.staging import EditedSkill, StagedWork, Staging
+from tacit.learn.background.task import Ran
 from tacit.learn.curate.consolidation import (
     Consolidation,
     ConsolidationResult,
@@ -31,23 +34,22 @@ from tacit.learn.curate.consolidation import (
     consolidation_gate,
     rehearse_consolidation,
 )
-from tacit.learn.curate.curation import WAIT_SECONDS, CurationReport, curate, write_report
+from tacit.learn.curate.curation import CurationReport, curate, exclusive, write_report
 from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import curation_due
 from tacit.learn.curate.library_survey import Cluster, SurveyedSkill, clusters, survey
 from tacit.learn.prompts import prompt
+from tacit.learn.review.learned_skill import unfit_name
 from tacit.learn.use_records import ensure_use_tables
 from tacit.traces.store import Store
 
-_TRIES = 3
-"""Times that a refusal goes back to the agent."""
 _MOST_SHOWN = 24_000
 """Characters of the skills' own text in the first message; the rest is read by a tool."""
 
 
 class ClusterAnswer(msgspec.Struct, frozen=True):
-    """What came of asking about a cluster."""
+    """An agent's answer about a cluster."""
 
     plan: Consolidation | None
     rehearsed: ConsolidationResult | None
@@ -59,117 +61,94 @@ class ClusterAnswer(msgspec.Struct, frozen=True):
 
 
 def ask_about_cluster(
-    world: CurationScope, settings: Settings, cluster: Cluster, found: list[SurveyedSkill]
+    scope: CurationScope, settings: Settings, cluster: Cluster, found: list[SurveyedSkill]
 ) -> ClusterAnswer:
-    """Have an agent look at a cluster."""
-    job = f"consolidate-{cluster.key}"
-    staging = Staging.open(job, data=world.data)
-    try:
-        broker = _ConsolidationBroker(world, cluster, staging)
-        task = Task(
-            job=job,
-            kind="curate",
-            actor="curator",
-            project=next((r.project for p, r in world.pairs if r.id == cluster.place), ""),
-            staging=staging.path,
-            instructions=prompt("umbrella"),
-            message=_message(cluster, staging, found),
-            toolset="tacit.learn.background.toolset:consolidation_tools",
-            limits=Limits(
-                turns=settings.curate.turns,
-                seconds=settings.curate.seconds,
-                tokens=settings.learn.tokens,
-                money=settings.learn.money,
-                retries=settings.agent.retries,
-            ),
-        )
-        ran = child_process.run(task, broker, settings)
-        later = ran.reason in ("refused", "budget", "error")
-        return ClusterAnswer(broker.plan(ran), broker.rehearsed, broker.why(ran), later)
-    finally:
-        staging.discard()
+    """Have an agent examine a cluster."""
+    work = _ConsolidationWork(scope, cluster)
+    assignment = Assignment(
+        job=f"consolidate-{cluster.key}",
+        kind="curate",
+        actor="curator",
+        project=next((r.project for p, r in scope.pairs if r.id == cluster.place), ""),
+        instructions=prompt("umbrella"),
+        message=lambda staging: _message(cluster, staging, found),
+        toolset="tacit.learn.background.toolset:consolidation_tools",
+        limits=limits_from(settings.curate, settings),
+    )
+    ran, broker = run_agent(assignment, settings, work.broker, data=scope.data)
+    return work.answer(ran, broker.refused)
 
 
-class _ConsolidationBroker:
-    """The parent's side: keeps what is to be joined, and rehearses it when the agent is done."""
+class _ConsolidationWork:
+    """One cluster: keeps what is to be joined, and tries it on a copy when the agent is done."""
 
-    def __init__(self, world: CurationScope, cluster: Cluster, staging: Staging) -> None:
-        self._world = world
+    def __init__(self, scope: CurationScope, cluster: Cluster) -> None:
+        self._scope = scope
         self._cluster = cluster
-        self._staging = staging
-        self._gate = Gate(world.places, data=world.data, clock=world.clock)
         self._names = {skill.rpartition("/")[2]: skill for skill in cluster.skills}
         self._joins: dict[str, tuple[tuple[str, ...], str]] = {}
-        self._made: Consolidation | None = None
-        self._refusals: list[str] = []
-        self.rehearsed: ConsolidationResult | None = None
-        for skill in cluster.skills:
-            staging.copy_in(self._gate, skill, cluster.root)
+        self._plan: Consolidation | None = None
+        self._rehearsed: ConsolidationResult | None = None
 
-    def serve(self, name: str, arguments: dict[str, Any]) -> Result:
-        if name != "join":
-            raise Failed(f"there is nothing like '{name}' here")
-        umbrella = str(arguments.get("umbrella", ""))
-        absorbs = tuple(dict.fromkeys(map(str, arguments.get("absorbs") or ())))
-        unknown = [skill for skill in absorbs if skill not in self._names]
+    def broker(self, staging: Staging) -> StagedBroker:
+        """Stage the cluster's skills; the broker over them."""
+        gate = reading_gate(self._scope.places, data=self._scope.data, clock=self._scope.clock)
+        for skill in self._cluster.skills:
+            staging.copy_in(gate, skill, self._cluster.root)
+        return StagedBroker(staging, self.judge, {"join": self.join})
+
+    def join(self, umbrella: str, absorbs: list[str], why: str) -> str:
+        """Note what an umbrella is to take in."""
+        taken_in = tuple(dict.fromkeys(absorbs))
+        unknown = [skill for skill in taken_in if skill not in self._names]
         taken = [s for other, (own, _) in self._joins.items() if other != umbrella for s in own]
         if unknown:
             raise Failed(f"not among the skills you were given: {', '.join(unknown)}")
-        if umbrella in absorbs or umbrella in taken:
+        if umbrella in taken_in or umbrella in taken:
             raise Failed(f"'{umbrella}' cannot be taken in and take in")
-        if twice := sorted(set(absorbs) & set(taken) | set(absorbs) & set(self._joins)):
+        if twice := sorted(set(taken_in) & {*taken, *self._joins}):
             raise Failed(f"is joined already: {', '.join(twice)}")
-        if len(absorbs) < (1 if umbrella in self._names else 2):
+        if len(taken_in) < (1 if umbrella in self._names else 2):
             raise Failed("an umbrella takes in at least one other skill, a new one at least two")
-        self._joins[umbrella] = (absorbs, " ".join(str(arguments.get("why", "")).split())[:500])
-        return Result(
-            f"'{umbrella}' will take in {', '.join(absorbs)}. Its text is checked at the end."
-        )
+        if umbrella not in self._names and (why_unfit := unfit_name(umbrella)):
+            raise Failed(f"{why_unfit}; name it for the class of work that it is about")
+        self._joins[umbrella] = (taken_in, " ".join(why.split())[:500])
+        return f"'{umbrella}' will take in {', '.join(taken_in)}. Its text is checked at the end."
 
-    def finished(self, text: str) -> str | None:
-        if not self._joins:
-            return None
+    def judge(self, work: StagedWork, text: str) -> Judged:
+        """Carry the plan out on a copy of the library, where there is one."""
+        self._plan = None
+        if not self._joins or work.spoilt:
+            return Judged()
         try:
-            plan = self._plan()
+            plan = self._make_plan(work)
         except Failed as failed:
-            return self._again(str(failed))
-        made = rehearse_consolidation(self._world, plan)
-        if made.refused:
-            return self._again("; ".join(made.refused))
-        self._made, self.rehearsed = plan, made
-        return None
+            return refuse("the plan", str(failed))
+        made = rehearse_consolidation(self._scope, plan)
+        if not made.refused:
+            self._plan, self._rehearsed = plan, made
+        return refuse("the plan", *made.refused)
 
-    def plan(self, ran: Ran) -> Consolidation | None:
-        """What came of it, where the agent came to its end and all of it can be done."""
-        if self._made is None or not ran.is_done:
-            return None
-        return msgspec.structs.replace(self._made, model=ran.model)
-
-    def why(self, ran: Ran) -> str:
-        """What is to be said of a run that made no plan."""
-        if self._made is not None and ran.is_done:
-            return ""
+    def answer(self, ran: Ran, refused: tuple[RefusedChange, ...]) -> ClusterAnswer:
+        """The plan, where the agent came to its end and all of it can be done; else why none."""
+        if self._plan is not None and ran.is_done:
+            plan = msgspec.structs.replace(self._plan, model=ran.model)
+            return ClusterAnswer(plan, self._rehearsed, "", later=False)
         names = ", ".join(self._cluster.skills)
-        if ran.reason != "done":
-            return f"{names}: the look was not finished: {ran.error or ran.reason}"
-        if self._refusals:
-            return f"{names}: what was proposed was refused: {self._refusals[-1]}"
-        return f"{names}: nothing to join. {' '.join(ran.text.split())[:300]}"
+        if not ran.is_done:
+            why = f"{names}: the look was not finished: {describe_end(ran)}"
+        elif refused:
+            why = f"{names}: what was proposed was refused: {refused[-1].refusal.reason}"
+        else:
+            why = f"{names}: nothing to join. {' '.join(ran.text.split())[:300]}"
+        return ClusterAnswer(None, None, why, ran.reason in ("refused", "budget", "error"))
 
-    def _again(self, refusal: str) -> str | None:
-        self._refusals.append(refusal)
-        if len(self._refusals) > _TRIES:
-            return None
-        return f"This cannot be done as it stands: {refusal}\nMend it, then end again."
-
-    def _plan(self) -> Consolidation:
+    def _make_plan(self, work: StagedWork) -> Consolidation:
         """The plan that the copies and the joins amount to. Raises `Failed` with what is wrong."""
-        if spoilt := self._staging.spoilt():
-            raise Failed(f"'{spoilt[0].name}': {spoilt[0].refusal.reason}")
-        edited = {edit.name: edit for edit in self._staging.changed()}
+        edited = {edit.name: edit for edit in work.edited}
         if others := sorted(edited.keys() - self._joins.keys()):
             raise Failed(f"changed, but no umbrella: {', '.join(others)}; call join, or undo it")
-        now = self._world.clock.now()
+        now = self._scope.clock.now()
         umbrellas = [
             self._umbrella(name, absorbs, why, edited.get(name))
             for name, (absorbs, why) in self._joins.items()
@@ -205,15 +184,15 @@ def _message(cluster: Cluster, staging: Staging, found: list[SurveyedSkill]) -> 
     """The skills that are alike: their names, their use, and as much of their text as fits."""
     uses = {f.skill: f.uses for f in found if f.key[0] == cluster.place}
     parts = [f"These {len(cluster.skills)} skills are much alike:\n"]
-    room_left = _MOST_SHOWN
+    left = _MOST_SHOWN
     for name, copy in sorted(staging.copied().items()):
         others = sorted(path for path in copy.files if path != SKILL_FILE)
         listed = f"; other files: {', '.join(others)}" if others else ""
         parts.append(f"## {name} (used {uses.get(copy.skill, 0)} times{listed})\n")
         main = copy.files.get(SKILL_FILE)
         text = main.data.decode("utf-8", "replace") if main is not None else ""
-        if len(text) <= room_left:
-            room_left -= len(text)
+        if len(text) <= left:
+            left -= len(text)
             parts.append(f"<file>\n{text}\n</file>\n")
         else:
             parts.append("(read it with read_skill)\n")
@@ -221,11 +200,11 @@ def _message(cluster: Cluster, staging: Staging, found: list[SurveyedSkill]) -> 
 
 
 BY_MODEL = "model"
-"""Who made a run, in the book."""
+"""Who made a run, in the records."""
 
 
 def consolidate(
-    world: CurationScope, settings: Settings, *, dry: bool = False, asked: bool = False
+    scope: CurationScope, settings: Settings, *, dry: bool = False, asked: bool = False
 ) -> list[CurationReport]:
     """Look for look-alikes and join them; a report for each cluster that was looked at.
 
@@ -233,51 +212,43 @@ def consolidate(
     the user wants it now, whatever the setting says, and for clusters that were looked at before
     as well. Raises `Busy` while another curation runs.
     """
-    lock = os.path.join(world.data, "locks", "curate.lock")
-    with (
-        locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
-        Store.open(world.database) as store,
-    ):
-        ensure_use_tables(store, world.database)
-        book = CurationRecords(store.connection)
-        reports = [] if dry else finish_interrupted(world, store, book)
+    with exclusive(scope) as store:
+        ensure_use_tables(store, scope.database)
+        records = CurationRecords(store.connection)
+        reports = [] if dry else finish_interrupted(scope, store, records)
         if settings.curate.consolidate == "off" and not asked:
             return reports
-        found = survey(world, store.connection)
-        fresh = [c for c in clusters(world, found) if asked or not book.fact(_fact(c))]
+        found = survey(scope, store.connection)
+        fresh = [c for c in clusters(scope, found) if asked or not records.fact(_fact(c))]
         for cluster in fresh[: settings.curate.clusters]:
-            asked_about = ask_about_cluster(world, settings, cluster, found)
-            report = _settle(world, settings, store, asked_about, dry=dry)
+            asked_about = ask_about_cluster(scope, settings, cluster, found)
+            report = _settle(scope, settings, store, asked_about, dry=dry)
             if not dry and not asked_about.later:
-                book.set_fact(_fact(cluster), report.id)
+                records.set_fact(_fact(cluster), report.id)
             reports.append(report)
         return reports
 
 
 def finish_interrupted(
-    world: CurationScope, store: Store, book: CurationRecords
+    scope: CurationScope, store: Store, records: CurationRecords
 ) -> list[CurationReport]:
     """Carry out again what a kill interrupted."""
-    left = [run for run in book.curations("begun") if run.by == BY_MODEL]
+    left = [run for run in records.curations("begun") if run.by == BY_MODEL]
     plans = [msgspec.json.decode(run.plan, type=Consolidation) for run in left]
-    return [_land(world, store, plan) for plan in plans]
+    return [_land(scope, store, plan) for plan in plans]
 
 
-def accept_consolidation(world: CurationScope, start: str) -> CurationReport | None:
+def accept_consolidation(scope: CurationScope, start: str) -> CurationReport | None:
     """Carry out a plan that waits, with the user's consent; None where there is no such plan."""
-    lock = os.path.join(world.data, "locks", "curate.lock")
-    with (
-        locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
-        Store.open(world.database) as store,
-    ):
-        book = CurationRecords(store.connection)
-        run = next((r for r in book.curations("waiting") if _is(r.id, start)), None)
+    with exclusive(scope) as store:
+        records = CurationRecords(store.connection)
+        run = next((r for r in records.curations("waiting") if _is(r.id, start)), None)
         if run is None:
             return None
         plan = msgspec.json.decode(run.plan, type=Consolidation)
         plan = msgspec.structs.replace(plan, agreed=True)
-        book.begin(plan.id, plan.at, BY_MODEL, msgspec.json.encode(plan))
-        return _land(world, store, plan)
+        records.begin(plan.id, plan.at, BY_MODEL, msgspec.json.encode(plan))
+        return _land(scope, store, plan)
 
 
 def _is(run: str, start: str) -> bool:
@@ -285,7 +256,7 @@ def _is(run: str, start: str) -> bool:
 
 
 def _settle(
-    world: CurationScope,
+    scope: CurationScope,
     settings: Settings,
     store: Store,
     asked: ClusterAnswer,
@@ -295,15 +266,15 @@ def _settle(
     """Let a plan land, or wait, or say why there is none."""
     plan, rehearsed, why = asked.plan, asked.rehearsed, asked.why
     if plan is None or rehearsed is None:
-        now = world.clock.now()
+        now = scope.clock.now()
         notes = (why,) if why else ()
         return CurationReport(
             id=new_change_id(now), at=now, by=BY_MODEL, dry=dry, notes=notes, later=asked.later
         )
-    book = CurationRecords(store.connection)
+    records = CurationRecords(store.connection)
     waits = (
         settings.curate.consolidate != "auto"
-        or "curator" in current_approval(settings.learn, data=world.data).asks
+        or current_approval(settings.learn, data=scope.data).mode != "auto"
     )
     if dry or waits:
         report = _report(plan, rehearsed, why, dry=dry)
@@ -313,24 +284,24 @@ def _settle(
             )
             report = msgspec.structs.replace(report, joined=joined)
             data = msgspec.json.encode(plan)
-            book.keep_waiting(plan.id, plan.at, BY_MODEL, data, msgspec.json.encode(report))
+            records.keep_waiting(plan.id, plan.at, BY_MODEL, data, msgspec.json.encode(report))
         return report
-    book.begin(plan.id, plan.at, BY_MODEL, msgspec.json.encode(plan))
-    return _land(world, store, plan)
+    records.begin(plan.id, plan.at, BY_MODEL, msgspec.json.encode(plan))
+    return _land(scope, store, plan)
 
 
-def _land(world: CurationScope, store: Store, plan: Consolidation) -> CurationReport:
-    made = carry_out(world, plan, consolidation_gate(world, plan.place, agreed=plan.agreed))
+def _land(scope: CurationScope, store: Store, plan: Consolidation) -> CurationReport:
+    made = carry_out(scope, plan, consolidation_gate(scope, plan.place, agreed=plan.agreed))
     report = _report(plan, made, "")
-    book = CurationRecords(store.connection)
+    records = CurationRecords(store.connection)
     if not made.refused:
         # Umbrellas of one plan may be alike; they were just told apart.
         own = {umbrella.skill for umbrella in plan.umbrellas}
-        for cluster in clusters(world, survey(world, store.connection)):
+        for cluster in clusters(scope, survey(scope, store.connection)):
             if cluster.place == plan.place and own.issuperset(cluster.skills):
-                book.set_fact(_fact(cluster), plan.id)
-    write_report(world, report)
-    book.close(plan.id, msgspec.json.encode(report), "refused" if made.refused else "done")
+                records.set_fact(_fact(cluster), plan.id)
+    write_report(scope, report)
+    records.close(plan.id, msgspec.json.encode(report), "refused" if made.refused else "done")
     return report
 
 
@@ -363,10 +334,10 @@ def run_curation(job: Job) -> JobResult:
         return JobResult("nothing", "it was done meanwhile" if when.key else when.reason)
     if not when.now:
         return JobResult("put off", when.reason, later=max(when.seconds, 1.0))
-    world = default_scope()
+    scope = default_scope()
     # Before the look at the ages: that one ends the period, and with it this job's reason.
-    joined = consolidate(world, settings)
-    report = curate(world, settings, by="worker")
+    joined = consolidate(scope, settings)
+    report = curate(scope, settings, by="worker")
     reports = [*joined, report]
     said = "; ".join(dict.fromkeys(r.summary() for r in reports if r.moved or r.joined))
     changes = tuple(change for r in reports for change in (*r.changes, *([r.id] * r.landed)))

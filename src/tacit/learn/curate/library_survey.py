@@ -10,7 +10,7 @@ import hashlib
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -48,10 +48,17 @@ class SurveyedSkill(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     head: str
     """The last version in its history, or empty."""
-    uses: int
-    last_use: datetime | None
+    used: tuple[Use, ...]
     written: datetime
     """When its SKILL.md was last written, by the disk."""
+
+    @property
+    def uses(self) -> int:
+        return len(self.used)
+
+    @property
+    def last_use(self) -> datetime | None:
+        return max((use.at for use in self.used), default=None)
 
     @property
     def skill(self) -> str:
@@ -59,42 +66,40 @@ class SurveyedSkill(msgspec.Struct, frozen=True, kw_only=True):
         return self.key[1]
 
 
-def survey(world: CurationScope, connection: sqlite3.Connection) -> list[SurveyedSkill]:
+def survey(scope: CurationScope, connection: sqlite3.Connection) -> list[SurveyedSkill]:
     """Every skill of every place, archived ones too."""
     uses = uses_of(connection)
-    return [found for place, real in world.pairs for found in _in(world, place, real, uses)]
+    return [found for place, real in scope.pairs for found in _in(scope, place, real, uses)]
 
 
 def _in(
-    world: CurationScope, place: Place, real: Place, uses: list[Use]
+    scope: CurationScope, place: Place, real: Place, uses: list[Use]
 ) -> Iterator[SurveyedSkill]:
-    history = History(place, world.data)
+    history = History(place, scope.data)
     heads = dict(history.refs.list("refs/skills"))
     pinned = set(history.pinned()) if heads else set()
     by_name = _by_name(uses, real.project)
     place_id = real.id
 
     def found(row: index.Row, skill: str, *, archived: bool) -> SurveyedSkill:
-        own = _uses_of_skill(by_name, row[index.NAME], skill)
         return SurveyedSkill(
             place=place,
             key=(place_id, skill),
             name=row[index.NAME],
             learned=row[index.SOURCE] == LEARNED_SOURCE,
             archived=archived,
-            kept=_kept(world, real, row, skill, pinned),
+            kept=_kept(scope, real, row, skill, pinned),
             digest=row[index.DIGEST],
             head=heads.get(skill_ref(skill), ""),
-            uses=len(own),
-            last_use=max((use.at for use in own), default=None),
+            used=tuple(_uses_of_skill(by_name, row[index.NAME], skill)),
             written=_written(place, row, archived=archived),
         )
 
-    live = index.load(place.root, world.cache).rows if os.path.isdir(place.root) else []
+    live = index.load(place.root, scope.cache).rows if os.path.isdir(place.root) else []
     yield from (found(row, row[index.FOLDER], archived=False) for row in live)
     there = {row[index.FOLDER] for row in live}
     archive = os.path.join(place.root, ARCHIVE)
-    for row in index.load(archive, world.cache).rows if os.path.isdir(archive) else []:
+    for row in index.load(archive, scope.cache).rows if os.path.isdir(archive) else []:
         # Of several that had one name, the last to be archived stands for it.
         skill = live_name(row[index.FOLDER])
         if skill not in there and "/" not in row[index.FOLDER]:
@@ -134,7 +139,7 @@ def _by_others(found: SurveyedSkill, before: RecordedSkill, history: History) ->
     return False
 
 
-def _kept(world: CurationScope, real: Place, row: index.Row, skill: str, pinned: set[str]) -> str:
+def _kept(scope: CurationScope, real: Place, row: index.Row, skill: str, pinned: set[str]) -> str:
     """Why curation leaves a skill alone; empty when it does not."""
     source = row[index.SOURCE]
     if source != LEARNED_SOURCE:
@@ -142,7 +147,7 @@ def _kept(world: CurationScope, real: Place, row: index.Row, skill: str, pinned:
     if skill in pinned:
         return "pinned"
     names = (row[index.NAME], skill.rpartition("/")[2])
-    if world.scheduled.intersection(map(normal_name, names)):
+    if scope.scheduled.intersection(map(normal_name, names)):
         return "scheduled"
     if row[index.REAL]:
         return "linked"
@@ -197,35 +202,20 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """Names these skills in these versions: looked at once, they need not be again."""
 
 
-class PlaceLibrary(Library):
+def place_library(places: Sequence[Place], cache: str) -> Library:
     """The skills of some places and no others."""
-
-    def __init__(self, places: Iterable[Place], cache: str) -> None:
-        self.places = tuple(places)
-        self.cwd = self.places[0].root if self.places else os.sep
-        self.settings = Settings()
-        self.cache = cache
-        self.refresh()
-
-    def refresh(self) -> None:
-        self.roots = [
-            Root(place.root, place.scope, "agents", project=place.project)
-            for place in self.places
-            if os.path.isdir(place.root)
-        ]
-        self.snapshots = [(root, index.load(root.path, self.cache)) for root in self.roots]
-        for made in ("entries", "_meanings"):
-            self.__dict__.pop(made, None)
+    roots = [Root(place.root, place.scope, "agents", project=place.project) for place in places]
+    return Library(places[0].root if places else os.sep, Settings(), roots=roots, cache=cache)
 
 
-def clusters(world: CurationScope, found: Iterable[SurveyedSkill]) -> list[Cluster]:
+def clusters(scope: CurationScope, found: Iterable[SurveyedSkill]) -> list[Cluster]:
     """The clusters of every place, those whose skills are most alike first."""
     free = [skill for skill in found if skill.learned and not skill.kept and not skill.archived]
     listed: list[Cluster] = []
-    for place, real in world.pairs:
+    for place, real in scope.pairs:
         own = {skill.skill: skill for skill in free if skill.place == place}
         if len(own) >= 2:
-            listed += _clusters_in(place, real, own, world.cache)
+            listed += _clusters_in(place, real, own, scope.cache)
     return sorted(listed, key=lambda cluster: (-cluster.likeness, cluster.skills))
 
 
@@ -255,15 +245,15 @@ def _likeness(
     place: Place, own: dict[str, SurveyedSkill], cache: str
 ) -> dict[tuple[str, str], float]:
     """How alike each two are, where they are."""
-    library = PlaceLibrary([place], cache)
+    library = place_library([place], cache)
     search = Search(library)
-    entries = {_folder(entry): entry for entry in library.entries}
+    entries = {entry.relative_folder: entry for entry in library.entries}
     telling = {skill: _words(entries[skill]) for skill in own if skill in entries}
     found: dict[tuple[str, str], float] = {}
     for skill, mine in telling.items():
         entry = entries[skill]
         for _, other in search.scores(f"{entry.name} {entry.description}", _LOOK_AT):
-            theirs = telling.get(name := _folder(other))
+            theirs = telling.get(name := other.relative_folder)
             if theirs and name != skill and mine:
                 share = 2 * len(mine & theirs) / (len(mine) + len(theirs))
                 if share >= ALIKE:
@@ -285,7 +275,3 @@ def _groups(likeness: dict[tuple[str, str], float]) -> list[set[str]]:
             joined = one | other
             of.update(dict.fromkeys(joined, joined))
     return list({id(group): group for group in of.values()}.values())
-
-
-def _folder(entry: Entry) -> str:
-    return os.path.relpath(entry.folder, entry.root)

@@ -24,8 +24,12 @@ from tacit.changes.history import Version
 from tacit.changes.place import places_here
 from tacit.changes.skill_state import SkillState
 from tacit.learn import announcements, notices
-from tacit.learn.background import staging
-from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.background_gate import (
+    apply_to_own_skill,
+    background_gate,
+    reading_gate,
+)
+from tacit.learn.background.staging import change_id, operations_between
 from tacit.learn.improve.repairs import Repairs, outside_cause
 from tacit.learn.notices import Notice
 from tacit.learn.skill_runs import run_of_use
@@ -75,7 +79,7 @@ class UseCount(msgspec.Struct, frozen=True):
     def share(self) -> str:
         return f"({self.failed / self.calls:.0%})" if self.calls else "(no steps)"
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """In words for a person."""
         if not self.uses:
             return "no use yet"
@@ -100,7 +104,7 @@ class Probation(msgspec.Struct, frozen=True):
         """In words for a person, short enough to be told whole in a notice."""
         old = self.old
         before = f"{old.failed} of {old.calls} {old.share} in {old.uses}" if old.uses else "no use"
-        return f"{self.new.told()}, before {before}; p = {self.chance:.2g}"
+        return f"{self.new.describe()}, before {before}; p = {self.chance:.2g}"
 
 
 class ProbationVerdict(msgspec.Struct, frozen=True):
@@ -126,19 +130,19 @@ def current_probation(
     connection: sqlite3.Connection, root: str, skill: str, settings: Settings
 ) -> Probation | None:
     """How the repair of `skill` does that is on probation; None when none is."""
-    gate = Gate(places_here(root))
+    gate = reading_gate(places_here(root))
     head = gate.site(root).history.head(skill)
     if head is None or not _is_repair(head) or _verdict(connection, head.record.change):
         return None  # the usual case, and it costs no look at the disk
-    standing = gate.look(skill, root)
-    if standing.head is None or standing.head.id != head.id or not standing.is_live:
+    now = gate.look(skill, root)
+    if now.head is None or now.head.id != head.id or not now.is_live:
         return None  # a person has touched it since
     history = gate.site(root).history
     before = history.version(head.parent) if head.parent else None
     if before is None:
         return None
     mine, theirs = (_digest(history.files(version)) for version in (head, before))
-    names = _names(standing)
+    names = _names(now)
     store = Store(connection)
     catch_up(store)
     uses = uses_of(connection, names)
@@ -170,10 +174,10 @@ def settle_probation(
     Raises `Damaged` where the version that would be given up is not in the history: then nothing
     is taken back.
     """
-    gate = background_gate(places_here(root), settings)
+    gate = background_gate("improver", places_here(root), settings)
     with acting_as("improver"):
-        standing = gate.look(skill, root)
-        head = standing.head
+        now = gate.look(skill, root)
+        head = now.head
         if head is not None and head.record.undoes == change and head.record.actor == "improver":
             return _note(connection, head, change, root)  # a kill came between the two
         watched = current_probation(connection, root, skill, settings)
@@ -182,17 +186,17 @@ def settle_probation(
         if watched.state == "kept":
             _keep(connection, watched)
             return ProbationEnd("kept", watched.numbers)
-        check_copy(gate, root, standing)
-        return _take_back(connection, gate, watched, standing, settings)
+        check_copy(gate, root, now)
+        return _take_back(connection, gate, watched, now, settings)
 
 
-def check_copy(gate: Gate, root: str, standing: SkillState) -> Version:
+def check_copy(gate: Gate, root: str, now: SkillState) -> Version:
     """The version in the history that holds what stands now. Raises `Damaged` where none does."""
-    head = standing.head
+    head = now.head
     files = gate.site(root).history.files(head) if head is not None else {}
-    if head is None or files != standing.contents.files:
+    if head is None or files != now.contents.files:
         raise Damaged(
-            f"'{standing.skill}' is not in the history as it stands, so nothing is taken back",
+            f"'{now.skill}' is not in the history as it stands, so nothing is taken back",
             "see: tacit doctor",
         )
     return head
@@ -202,13 +206,13 @@ def _take_back(
     connection: sqlite3.Connection,
     gate: Gate,
     watched: Probation,
-    standing: SkillState,
+    now: SkillState,
     settings: Settings,
 ) -> ProbationEnd:
     reason = f"worse: {watched.numbers}"
     verdict = gate.undo(watched.change, actor="improver", root=watched.root, reason=reason)
     if verdict.refused:
-        return _propose_back(connection, gate, watched, standing, settings)
+        return _propose_back(connection, gate, watched, now, settings)
     head = gate.look(watched.skill, watched.root).head
     assert head is not None
     return _note(connection, head, watched.change, watched.root)
@@ -218,24 +222,22 @@ def _propose_back(
     connection: sqlite3.Connection,
     gate: Gate,
     watched: Probation,
-    standing: SkillState,
+    now: SkillState,
     settings: Settings,
 ) -> ProbationEnd:
     """Of the user's own skill nothing is taken back unasked, unless repairs are applied unasked."""
-    from tacit.learn.background.background_gate import apply_to_own_skill
-
     history = gate.site(watched.root).history
-    assert standing.head is not None
-    before = history.files(history.version(standing.head.parent))
+    assert now.head is not None
+    before = history.files(history.version(now.head.parent))
     reason = f"take the repair back; {watched.numbers}"
     change = Change(
-        id=_back_id(watched.change),
+        id=change_id(f"probation-{watched.change}", watched.change),
         skill=watched.skill,
-        operations=staging.operations_between(standing.contents.files, before),
+        operations=operations_between(now.contents.files, before),
         actor="improver",
         reason=reason,
         root=watched.root,
-        base=standing.head.id,
+        base=now.head.id,
     )
     verdict = apply_to_own_skill(gate, change, gate.propose(change), settings)
     _keep(connection, watched, verdict.change)
@@ -250,7 +252,7 @@ def _propose_back(
 
 
 def _note(connection: sqlite3.Connection, head: Version, change: str, root: str) -> ProbationEnd:
-    """Remember and announce that a repair was taken back; twice is the same as once."""
+    """Remember and announce that a repair was taken back; idempotent."""
     record = head.record
     _write(connection, (change, record.skill, root, "worse", record.reason, record.change))
     Repairs(connection).taken_back(change, record.reason)
@@ -259,17 +261,17 @@ def _note(connection: sqlite3.Connection, head: Version, change: str, root: str)
 
 
 def _keep(connection: sqlite3.Connection, watched: Probation, undone_by: str = "") -> None:
-    told = (watched.change, watched.skill, watched.root, watched.state, watched.numbers, undone_by)
-    _write(connection, told)
+    row = (watched.change, watched.skill, watched.root, watched.state, watched.numbers, undone_by)
+    _write(connection, row)
 
 
-def _write(connection: sqlite3.Connection, told: tuple[str, ...]) -> None:
+def _write(connection: sqlite3.Connection, row: tuple[str, ...]) -> None:
     database.migrate(connection, "probations", PROBATION_STEPS)
     with database.transaction(connection):
         connection.execute(
             "INSERT OR IGNORE INTO probations (change, skill, root, state, numbers, undone_by, at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*told, datetime.now(UTC).timestamp()),
+            (*row, datetime.now(UTC).timestamp()),
         )
 
 
@@ -299,10 +301,10 @@ def _is_repair(version: Version) -> bool:
     return by_repair and record.kind == "edit" and not record.undoes
 
 
-def _names(standing: SkillState) -> tuple[str, ...]:
-    folder = os.path.basename(standing.skill)
+def _names(now: SkillState) -> tuple[str, ...]:
+    folder = os.path.basename(now.skill)
     for name in SKILL_FILE_NAMES:
-        if (file := standing.contents.files.get(name)) is not None:
+        if (file := now.contents.files.get(name)) is not None:
             return tuple(dict.fromkeys((folder, parse_skill(file.data, folder).name)))
     return (folder,)
 
@@ -339,9 +341,3 @@ def _announce(skill: str, root: str, change: str, why: str) -> None:
 
 def _said(verdict: Verdict, reason: str) -> str:
     return f"{reason}; {verdict.explain()}"
-
-
-def _back_id(change: str) -> str:
-    from tacit.learn.background.staging import change_id
-
-    return change_id(f"probation-{change}", change)

@@ -9,7 +9,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -21,14 +20,8 @@ from tacit.changes.change import Change, File, Verdict
 from tacit.changes.gate import Gate
 from tacit.learn import announcements, notices
 from tacit.learn.background.background_gate import apply_to_own_skill
-from tacit.learn.background.staging import (
-    CopiedSkill,
-    EditedSkill,
-    Staging,
-    change_id,
-    difference_text,
-    operations_between,
-)
+from tacit.learn.background.broker import Judged, RefusedChange, StagedBroker, describe_end, refuse
+from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, difference_text
 from tacit.learn.background.task import Ran
 from tacit.learn.background.toolset import RUN_COMMAND
 from tacit.learn.improve import verification
@@ -42,6 +35,8 @@ MOST_OF_RUN = 60_000
 """Characters of the run."""
 _MOST_FILE = 20_000
 _MOST_FILES = 60_000
+_ROUNDS = 30
+"""How often refusals go back to the improver, whose turns are limited besides."""
 _AROUND = 6
 """Steps before and after a failure that are told in full."""
 
@@ -146,7 +141,7 @@ def fenced(text: str) -> str:
 
 
 class Repaired(msgspec.Struct, frozen=True):
-    """What came of a repair."""
+    """The result of a repair."""
 
     outcome: RepairOutcome
     skill: str
@@ -159,49 +154,52 @@ class Repaired(msgspec.Struct, frozen=True):
     """What could not be verified."""
     diff: str = ""
     ran: Ran | None = None
-    later: bool = False
-    """Whether it is worth another try: there was no model, or no money."""
 
 
-class RepairBroker:
-    """What the improver cannot do inside: run commands, and put its work before the gate."""
+class RepairWork:
+    """One repair: what the parent does for the improver, how its work is judged, and the result."""
 
     def __init__(
         self,
         gate: Gate,
-        staging: Staging,
-        copied: CopiedSkill,
-        case: FailedUse,
+        use: FailedUse,
         settings: Settings,
         tools: KnownTools,
         repairs: Repairs,
+        job: str,
     ) -> None:
-        self.case = case
+        self.use = use
         self.tools = tools
-        self.name = case.skill.rpartition("/")[2]
-        self.bench = verification.open_bench(case.run.project, case.entry.folder, self.name)
+        self.name = use.skill.rpartition("/")[2]
+        self.bench = verification.open_bench(use.run.project, use.entry.folder, self.name)
         self._gate = gate
-        self._staging = staging
-        self._copied = copied
+        self._job = job
         self._settings = settings
         self._repairs = repairs
         self._until = time.monotonic() + settings.improve.seconds
         self._verdict: Verdict | None = None
         self._checked = CheckedSkill()
         self._tried: tuple[verification.TriedCommand, ...] = ()
-        self._said_so = False
-        self._doubted: set[str] = set()
+        self._told_still_fails = False
+        self._told_doubts: set[str] = set()
         self._diff = ""
-        self._refusal = ""
 
-    def serve(self, name: str, arguments: dict[str, Any]) -> Result:
-        command = arguments.get("command")
-        if name != RUN_COMMAND or not isinstance(command, str) or self.bench is None:
-            raise Failed(f"nothing here does '{name}'")
+    def broker(self, staging: Staging) -> StagedBroker:
+        """Stage the skill; the broker over it."""
+        copied = staging.copy_in(self._gate, self.use.skill, self.use.entry.root)
+
+        def run_command(command: str) -> Result:
+            edited = self._edited(staging.work())
+            return self._run(command, edited.new if edited is not None else copied.files)
+
+        services = {RUN_COMMAND: run_command} if self.bench is not None else {}
+        return StagedBroker(staging, self.judge, services, rounds=_ROUNDS)
+
+    def _run(self, command: str, files: Mapping[str, File]) -> Result:
+        assert self.bench is not None
         left = self._until - time.monotonic()
         if left <= 1:
             raise Failed("there is no time left for a command")
-        files = self._files()
         done = self.bench.run(command, files, min(verification.COMMAND_SECONDS, left))
         text = shorten_middle(done.output.rstrip("\n"), MOST_TEXT)
         if done.timed_out:
@@ -210,43 +208,50 @@ class RepairBroker:
             return Result(f"{text}\n[exit code {done.exit_code}]".lstrip(), failed=True)
         return Result(text or "[done, no output]")
 
-    def finished(self, text: str) -> str | None:
-        if spoilt := self._staging.spoilt():
-            return self._turn_down(spoilt[0].refusal.reason)
-        edited = self._edited()
-        if edited is None:
-            return None
+    def judge(self, work: StagedWork, text: str) -> Judged:
+        """Check the repaired skill and put it before the gate."""
+        edited = self._edited(work)
+        if work.spoilt or edited is None:
+            return Judged()
         self._diff = difference_text(edited.old, edited.new)
-        if found := self._repairs.harmful(self.case.skill, self.case.entry.root, self._diff):
-            told = f"this was tried on {found.at:%Y-%m-%d} and taken back: {found.note}"
-            return self._turn_down(f"{told}. Mend it in another way, or change nothing.")
-        project = self.case.run.project
-        self._checked = check_repair(edited.old, edited.new, self.tools, project, self.bench)
-        # A doubt is told once: what looks like a tool may be the name of something else.
-        doubts = [doubt for doubt in self._checked.doubts if doubt not in self._doubted]
-        self._doubted.update(doubts)
-        if against := (*self._checked.problems, *doubts):
-            return self._turn_down("\n".join(f"- {found}" for found in against))
-        if told := self._try_again(edited):
-            return self._turn_down(told)
-        change = self._change(edited, text)
+        if against := self._against(edited):
+            return refuse(self.name, *against)
+        run = self.use.run
+        reason = " ".join(text.split())[:400] or f"improve {self.use.entry.name}"
+        change = edited.change(
+            self._job, "improver", reason, evidence=(run.session,), session=run.session
+        )
         verdict = self._gate.propose(change)
-        if verdict.refused:
-            return self._turn_down(verdict.explain())
+        if verdict.refused and verdict.refusal is not None:
+            return Judged(refused=(RefusedChange(self.name, verdict.refusal),))
         self._verdict = apply_to_own_skill(self._gate, change, verdict, self._settings)
         announce_repair(change, self._verdict)
-        return None
+        return Judged((change,))
 
-    def result(self, ran: Ran) -> Repaired:
-        """What came of it."""
-        name = self.case.entry.name
+    def _against(self, edited: EditedSkill) -> list[str]:
+        """What speaks against the repair before the gate is asked."""
+        if found := self._repairs.harmful(self.use.skill, self.use.entry.root, self._diff):
+            tried = f"this was tried on {found.at:%Y-%m-%d} and taken back: {found.note}"
+            return [f"{tried}. Mend it in another way, or change nothing."]
+        project = self.use.run.project
+        self._checked = check_repair(edited.old, edited.new, self.tools, project, self.bench)
+        # A doubt is told once: what looks like a tool may be the name of something else.
+        doubts = [doubt for doubt in self._checked.doubts if doubt not in self._told_doubts]
+        self._told_doubts.update(doubts)
+        if against := [*self._checked.problems, *doubts]:
+            return against
+        failing = self._try_again(edited)
+        return [failing] if failing else []
+
+    def result(self, ran: Ran, refused: Iterable[RefusedChange]) -> Repaired:
+        """What the repair led to."""
+        name = self.use.entry.name
+        said = one_line(ran.text)[:300]
         if self._verdict is not None:
-            outcome: RepairOutcome = "repaired" if self._verdict.applied else "proposed"
-            said = one_line(ran.text)[:300] or "repaired"
             return Repaired(
-                outcome,
+                "repaired" if self._verdict.applied else "proposed",
                 name,
-                said,
+                said or "repaired",
                 self._verdict.change,
                 (*self._checked.holds, *self._commands(good=True)),
                 (*self._checked.open, *self._checked.doubts, *self._commands(good=False)),
@@ -254,39 +259,30 @@ class RepairBroker:
                 ran,
             )
         if ran.reason in ("refused", "budget", "error"):
-            return Repaired("put off", name, ran.error, ran=ran, later=ran.reason != "refused")
-        if self._refusal:
-            said = f"what the improver made was turned down: {one_line(self._refusal)[:300]}"
-            return Repaired("refused", name, said, diff=self._diff, ran=ran)
+            return Repaired("put off", name, ran.error, ran=ran)
+        if against := "; ".join(found.refusal.reason for found in refused):
+            why = f"what the improver made was turned down: {one_line(against)[:300]}"
+            return Repaired("refused", name, why, diff=self._diff, ran=ran)
         if ran.is_done:
-            return Repaired("nothing", name, one_line(ran.text)[:300], ran=ran)
-        why = ran.error or f"the limit on {ran.reason} was reached"
-        return Repaired("failed", name, why, ran=ran)
+            return Repaired("nothing", name, said, ran=ran)
+        return Repaired("failed", name, describe_end(ran), ran=ran)
 
-    def _files(self) -> Mapping[str, File]:
-        edited = self._edited()
-        return edited.new if edited is not None else self._copied.files
-
-    def _edited(self) -> EditedSkill | None:
-        return next((e for e in self._staging.changed() if e.name == self.name), None)
-
-    def _turn_down(self, why: str) -> str:
-        self._refusal = why
-        return f"Your changes were not taken over:\n{why}\nMend this, then answer again."
+    def _edited(self, work: StagedWork) -> EditedSkill | None:
+        return next((edited for edited in work.edited if edited.name == self.name), None)
 
     def _try_again(self, edited: EditedSkill) -> str:
         """Run what failed before and after; what speaks against the repair, said only once."""
-        commands = [c for f in self.case.failures if (c := step_command(f.step))]
+        commands = [c for f in self.use.failures if (c := step_command(f.step))]
         if self.bench is None or not commands:
             return ""
         self._tried = self.bench.compare(commands, edited.old, edited.new)
         broken = [tried for tried in self._tried if tried.state == "fails now"]
         still = [t for t in self._tried if t.state == "still fails" and _is_named(t, edited)]
         if broken:
-            return _tell(broken[0], "worked before your changes and fails with them")
-        if still and not self._said_so:
-            self._said_so = True
-            return _tell(still[0], "still fails, and the skill still says to run it")
+            return _failing(broken[0], "worked before your changes and fails with them")
+        if still and not self._told_still_fails:
+            self._told_still_fails = True
+            return _failing(still[0], "still fails, and the skill still says to run it")
         return ""
 
     def _commands(self, *, good: bool) -> tuple[str, ...]:
@@ -299,7 +295,7 @@ class RepairBroker:
         if good:
             return tuple(fixed)
         said = [f"`{t.command[:80]}` {t.state}" for t in self._tried if t.state != "fixed"]
-        failed = [step_command(f.step) for f in self.case.failures]
+        failed = [step_command(f.step) for f in self.use.failures]
         if self.bench is None and any(failed):
             said.append(
                 "the failed commands, which were not run again: nothing here would keep them in"
@@ -307,21 +303,6 @@ class RepairBroker:
         if any(not command for command in failed):
             said.append("calls of other tools than the shell, which were not made again")
         return tuple(said)
-
-    def _change(self, edited: EditedSkill, text: str) -> Change:
-        run = self.case.run
-        said = " ".join(text.split())[:400]
-        return Change(
-            id=change_id(self._staging.job, self.case.skill),
-            skill=self.case.skill,
-            operations=operations_between(edited.old, edited.new),
-            actor="improver",
-            reason=said or f"improve {self.case.entry.name}",
-            evidence=(run.session,),
-            session=run.session,
-            root=self.case.entry.root,
-            base=edited.base,
-        )
 
 
 def announce_repair(change: Change, verdict: Verdict) -> None:
@@ -354,5 +335,5 @@ def _is_named(tried: verification.TriedCommand, edited: EditedSkill) -> bool:
     )
 
 
-def _tell(tried: verification.TriedCommand, what: str) -> str:
+def _failing(tried: verification.TriedCommand, what: str) -> str:
     return f"the command `{tried.command}` {what}:\n{tried.said or '(no output)'}"

@@ -4,24 +4,22 @@ Repeated after a kill, a repair finds what it did: the change has an id made of 
 lands once. What calls for a repair is in `repair_triggers`.
 """
 
-import os
 from typing import Any
 
 import msgspec
 
-from tacit.agent.budget import Limits
 from tacit.base.errors import NotFound
 from tacit.base.job import Job, JobResult, cancelled
-from tacit.base.settings import ImproveSettings, Settings, load_settings
+from tacit.base.paths import existing_folder
+from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Edit, Verdict, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.place import places_here
-from tacit.learn.background import child_process
 from tacit.learn.background.background_gate import apply_to_own_skill, background_gate
-from tacit.learn.background.staging import CopiedSkill, Staging, change_id, clear_staging
-from tacit.learn.background.task import Task
+from tacit.learn.background.broker import Assignment, limits_from, retry_after, run_agent
+from tacit.learn.background.staging import Staging, change_id, clear_staging, earlier_verdict
 from tacit.learn.improve import probation
-from tacit.learn.improve.repair_broker import RepairBroker, Repaired, announce_repair, brief
+from tacit.learn.improve.repair_broker import Repaired, RepairWork, announce_repair, brief
 from tacit.learn.improve.repair_triggers import (
     IMPROVE_KIND,
     FailedUse,
@@ -37,29 +35,24 @@ from tacit.traces.store import Store
 _TOOLSET = "tacit.learn.background.toolset:repair_tools"
 
 
-def repair(store: Store, case: FailedUse, settings: Settings, job: str) -> Repaired:
-    """Have the skill of `case` repaired. `job` is the same each time that this is the same work."""
-    trace = store.trace(case.run.session)
+def repair(store: Store, use: FailedUse, settings: Settings, job: str) -> Repaired:
+    """Have the skill of `use` repaired. `job` is the same each time that this is the same work."""
+    trace = store.trace(use.run.session)
     witness = Witness(sources(trace))
-    gate = background_gate(places_here(session_folder(case.run.project)), settings, scanner=witness)
+    places = places_here(session_folder(use.run.project))
+    gate = background_gate("improver", places, settings, scanner=witness)
     repairs = Repairs(store.connection)
     with acting_as("improver"):
         # What stood there before is not held against the repair, wherever it came from.
-        witness.knows([bytes_of(gate.look(case.skill, case.entry.root).contents.files)])
-        if (done := _done_before(gate, repairs, case, job, settings)) is not None:
+        witness.allow(bytes_of(gate.look(use.skill, use.entry.root).contents.files))
+        if (done := _done_before(gate, repairs, use, job, settings)) is not None:
             clear_staging(job)
             return done
-        earlier = [_answered(gate, known) for known in repairs.of(case.skill, case.entry.root)]
-        repairs.begin(_attempt(case, job))
-        staging = Staging.open(job)
-        try:
-            copied = staging.copy_in(gate, case.skill, case.entry.root)
-            broker = RepairBroker(gate, staging, copied, case, settings, tools_in(trace), repairs)
-            task = _task(staging, copied, broker, earlier, settings.improve)
-            ran = child_process.run(task, broker, settings)
-            result = broker.result(ran)
-        finally:
-            staging.discard()
+        earlier = [_answered(gate, known) for known in repairs.of(use.skill, use.entry.root)]
+        repairs.begin(_attempt(use, job))
+        work = RepairWork(gate, use, settings, tools_in(trace), repairs, job)
+        ran, broker = run_agent(_assignment(work, earlier, settings, job), settings, work.broker)
+        result = work.result(ran, broker.refused)
         _remember(repairs, job, result)
         return result
 
@@ -78,72 +71,62 @@ def _answered(gate: Gate, attempt: Attempt) -> Attempt:
     return msgspec.structs.replace(attempt, note=f"the user turned it down{because}")
 
 
-def _attempt(case: FailedUse, job: str) -> Attempt:
+def _attempt(use: FailedUse, job: str) -> Attempt:
     return Attempt(
         id=job,
-        skill=case.skill,
-        root=case.entry.root,
-        session=case.run.session,
-        turn=case.run.turn,
-        digest=case.run.digest or case.entry.digest,
-        marks=tuple(dict.fromkeys(failure.mark for failure in case.failures)),
+        skill=use.skill,
+        root=use.entry.root,
+        session=use.run.session,
+        turn=use.run.turn,
+        digest=use.run.digest or use.entry.digest,
+        marks=tuple(dict.fromkeys(failure.mark for failure in use.failures)),
     )
 
 
-def _task(
-    staging: Staging,
-    copied: CopiedSkill,
-    broker: RepairBroker,
-    earlier: list[Attempt],
-    settings: ImproveSettings,
-) -> Task:
-    case = broker.case
-    name = broker.name
-    return Task(
-        job=staging.job,
+def _assignment(
+    work: RepairWork, earlier: list[Attempt], settings: Settings, job: str
+) -> Assignment:
+    use, name = work.use, work.name
+
+    def message(staging: Staging) -> str:
+        files = staging.copied()[name].files
+        return brief(name, files, use.run, use.failures, earlier, work.tools)
+
+    return Assignment(
+        job=job,
         kind=IMPROVE_KIND,
         actor="improver",
-        session=case.run.session,
-        project=case.run.project if os.path.isdir(case.run.project) else "",
-        staging=staging.path,
+        session=use.run.session,
+        project=existing_folder(use.run.project),
         instructions=prompt("improver"),
-        message=brief(name, copied.files, case.run, case.failures, earlier, broker.tools),
+        message=message,
         toolset=_TOOLSET,
-        data={"skill": name, "commands": broker.bench is not None},
-        limits=Limits(
-            turns=settings.turns,
-            seconds=settings.seconds,
-            tokens=settings.tokens,
-            money=settings.money,
-        ),
+        data={"skill": name, "commands": work.bench is not None},
+        limits=limits_from(settings.improve, settings),
     )
 
 
 def _done_before(
-    gate: Gate, repairs: Repairs, case: FailedUse, job: str, settings: Settings
+    gate: Gate, repairs: Repairs, use: FailedUse, job: str, settings: Settings
 ) -> Repaired | None:
     """What an earlier try of the same job did, when it was killed after its change landed."""
-    id_ = change_id(job, case.skill)
-    name, root = case.entry.name, case.entry.root
+    name, root = use.entry.name, use.entry.root
     known = repairs.get(job)
     if known is not None and known.outcome not in ("begun", "put off"):
         return Repaired(known.outcome, name, known.note, known.change)
-    history = gate.site(root).history
-    if version := history.knows(id_, case.skill):
-        record = history.version(version).record
-        change = _as_made(id_, case, record.reason)
-        verdict = Verdict(outcome="applied", change=id_, skill=case.skill, version=version)
+    verdict = earlier_verdict(gate, change_id(job, use.skill), use.skill)
+    if verdict is None:
+        return None
+    if verdict.applied:
+        record = gate.site(root).history.version(verdict.version).record
+        change = _as_made(verdict.change, use, record.reason)
     else:
-        try:
-            proposal = gate.inbox.get(id_)
-        except NotFound:
-            return None
+        proposal = gate.inbox.get(verdict.change)
         change = proposal.change
-        verdict = Verdict(outcome="proposed", change=id_, skill=case.skill)
         if proposal.state == "waiting":
             verdict = apply_to_own_skill(gate, change, verdict, settings)
         elif proposal.applied_as:
-            verdict = Verdict(outcome="applied", change=proposal.applied_as, skill=case.skill)
+            verdict = Verdict(outcome="applied", change=proposal.applied_as, skill=use.skill)
     announce_repair(change, verdict)
     done = Repaired(
         "repaired" if verdict.applied else "proposed", name, change.reason, verdict.change
@@ -152,16 +135,16 @@ def _done_before(
     return done
 
 
-def _as_made(id_: str, case: FailedUse, reason: str) -> Change:
+def _as_made(id_: str, use: FailedUse, reason: str) -> Change:
     """The change as far as a notice needs it."""
     return Change(
         id=id_,
-        skill=case.skill,
+        skill=use.skill,
         operations=(Edit("", ""),),
         actor="improver",
         reason=reason,
-        session=case.run.session,
-        root=case.entry.root,
+        session=use.run.session,
+        root=use.entry.root,
     )
 
 
@@ -177,9 +160,8 @@ def _remember(repairs: Repairs, job: str, result: Repaired) -> None:
     )
 
 
-RETRY_SECONDS = 3600.0
-"""Seconds until a repair is tried again for which there was no money, or no answer."""
 MOST_TRIES = 5
+"""How often a repair is begun for which there was no money, or no answer."""
 
 
 class WantedRepair(msgspec.Struct, frozen=True):
@@ -194,7 +176,7 @@ class WantedRepair(msgspec.Struct, frozen=True):
 
 
 def run_improve(job: Job) -> JobResult:
-    """Do the job. The same job done twice is the same as once."""
+    """Do the job. Idempotent, by the job's id."""
     wanted = _wanted(job.payload)
     with Store.open() as store:
         return _judge(store, wanted) if wanted.probation else _repair(store, wanted, job)
@@ -208,16 +190,18 @@ def _repair(store: Store, wanted: WantedRepair, job: Job) -> JobResult:
     try:
         project = store.find(wanted.session).head.project
         settings = load_settings(session_folder(project)).settings
-        case = find_failed_use(store, wanted.session, wanted.skill, settings, wanted.turn)
+        use = find_failed_use(store, wanted.session, wanted.skill, settings, wanted.turn)
     except NotFound as gone:
         return JobResult("nothing", f"{gone.message}: it was there when this was asked for")
     if cancelled() or not settings.improve.use:
         return JobResult("nothing", "repairs were switched off meanwhile")
     known = Repairs(store.connection).get(job.id)
-    if case.why_not and known is None:  # once begun, the job itself is what was looked at lately
-        return JobResult("nothing", case.why_not)
-    done = repair(store, case, settings, job.id)
-    later = RETRY_SECONDS if done.later and job.attempt < MOST_TRIES else 0.0
+    if use.why_not and known is None:  # once begun, the job itself is what was looked at lately
+        return JobResult("nothing", use.why_not)
+    done = repair(store, use, settings, job.id)
+    later = 0.0
+    if done.outcome == "put off" and done.ran is not None and job.attempt < MOST_TRIES:
+        later = retry_after(done.ran)
     return JobResult(done.outcome, done.reason, (done.change,) if done.change else (), later)
 
 

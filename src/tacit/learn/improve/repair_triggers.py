@@ -13,9 +13,9 @@ import msgspec
 from tacit.base import paths
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import Settings
-from tacit.changes.gate import Gate
 from tacit.changes.place import places_here
 from tacit.learn import use_records
+from tacit.learn.background.background_gate import reading_gate
 from tacit.learn.improve import probation
 from tacit.learn.improve.repairs import Failure, Repairs, counted_failures, outside_cause
 from tacit.learn.skill_runs import SkillRun, runs_of
@@ -51,20 +51,20 @@ class FailedUse(msgspec.Struct, frozen=True):
     @property
     def skill(self) -> str:
         """Its folder below its skills folder, which is how the gate knows it."""
-        return skill_folder(self.entry)
+        return self.entry.relative_folder
 
 
 def due_repairs(store: Store, session: str, settings: Settings) -> tuple[DueRepair, ...]:
-    """The jobs that a stored session calls for. Twice is the same as once: the keys are."""
+    """The jobs that a stored session calls for. Asked twice, the keys are the same."""
     if not settings.improve.use:
         return ()
     trace = store.trace(session)
     if not trace.skills:
         return ()
     found = [
-        DueRepair(f"{trace.id}#{case.run.turn}:{case.run.skill}", _payload(case.run), _why(case))
-        for case in failed_uses(store, trace, settings)
-        if not case.why_not
+        DueRepair(f"{trace.id}#{use.run.turn}:{use.run.skill}", _payload(use.run), _why(use))
+        for use in failed_uses(store, trace, settings)
+        if not use.why_not
     ]
     return (*found, *_verdicts(store, trace, settings))
 
@@ -79,10 +79,10 @@ def failed_uses(store: Store, trace: Trace, settings: Settings) -> list[FailedUs
         entry = _find(library, run.skill) if failures else None
         if entry is None:
             continue
-        case = _judged(store, FailedUse(run, failures, entry), settings)
+        use = _judged(store, FailedUse(run, failures, entry), settings)
         known = found.get(entry.folder)
         if known is None or known.why_not:
-            found[entry.folder] = case
+            found[entry.folder] = use
     return list(found.values())
 
 
@@ -125,18 +125,13 @@ def why_not_counted(run: SkillRun) -> str:
 
 def session_folder(project: str) -> str:
     """The folder from which a session's skills are seen: its project, if that is still there."""
-    return project if project and os.path.isdir(project) else paths.user_home()
+    return paths.existing_folder(project) or paths.user_home()
 
 
-def skill_folder(entry: Entry) -> str:
-    """A skill's folder below its skills folder."""
-    return os.path.relpath(entry.folder, entry.root)
-
-
-def _judged(store: Store, case: FailedUse, settings: Settings) -> FailedUse:
-    if why := _why_never(case.entry):
-        return msgspec.structs.replace(case, why_not=why, never=True)
-    return msgspec.structs.replace(case, why_not=_why_not(store, case, settings))
+def _judged(store: Store, use: FailedUse, settings: Settings) -> FailedUse:
+    if why := _why_never(use.entry):
+        return msgspec.structs.replace(use, why_not=why, never=True)
+    return msgspec.structs.replace(use, why_not=_why_not(store, use, settings))
 
 
 def _why_never(entry: Entry) -> str:
@@ -147,24 +142,25 @@ def _why_never(entry: Entry) -> str:
     return f"'{entry.name}' is pinned" if _is_pinned(entry) else ""
 
 
-def _why_not(store: Store, case: FailedUse, settings: Settings) -> str:
-    entry, run = case.entry, case.run
+def _why_not(store: Store, use: FailedUse, settings: Settings) -> str:
+    entry, run = use.entry, use.run
     if run.digest and run.digest != entry.digest:
         return f"'{entry.name}' has been changed since"
     if run.at is not None and datetime.now(UTC) - run.at > FRESH:
         return f"it was used on {run.at:%Y-%m-%d}, which is long ago"
     repairs = Repairs(store.connection)
-    known = repairs.looked_at(case.skill, entry.root, run.digest or entry.digest)
-    if {failure.mark for failure in case.failures} <= known:
+    known = repairs.looked_at(use.skill, entry.root, run.digest or entry.digest)
+    if {failure.mark for failure in use.failures} <= known:
         return "this failure was looked at before, for this version"
-    if until := repairs.rests_until(case.skill, entry.root, settings.improve.cooldown_hours):
+    if until := repairs.rests_until(use.skill, entry.root, settings.improve.cooldown_hours):
         return f"it was looked at lately; again from {until:%Y-%m-%d %H:%M} UTC"
     return ""
 
 
 def _is_pinned(entry: Entry) -> bool:
     try:
-        return Gate(places_here(entry.root)).site(entry.root).history.is_pinned(skill_folder(entry))
+        gate = reading_gate(places_here(entry.root))
+        return gate.site(entry.root).history.is_pinned(entry.relative_folder)
     except TacitError:
         return False
 
@@ -179,7 +175,7 @@ def _verdicts(store: Store, trace: Trace, settings: Settings) -> list[DueRepair]
             continue
         try:
             watched = probation.current_probation(
-                store.connection, entry.root, skill_folder(entry), settings
+                store.connection, entry.root, entry.relative_folder, settings
             )
         except TacitError:  # a place that cannot be read is the doctor's business
             continue
@@ -194,9 +190,9 @@ def _payload(run: SkillRun) -> dict[str, Any]:
     return {"session": run.session, "turn": run.turn, "skill": run.skill}
 
 
-def _why(case: FailedUse) -> str:
-    step = case.failures[0].step
-    return f"{case.entry.name}: {step.tool} failed: {step.said[:120]}"
+def _why(use: FailedUse) -> str:
+    step = use.failures[0].step
+    return f"{use.entry.name}: {step.tool} failed: {step.said[:120]}"
 
 
 class RepairAccount(msgspec.Struct, frozen=True):
@@ -220,12 +216,12 @@ def repair_accounts(store: Store, session: str, settings: Settings) -> list[Repa
     ]
     trace = store.trace(session)
     looked_at = {account.skill for account in found}
-    judged = {case.run.skill: case for case in failed_uses(store, trace, settings)}
+    judged = {use.run.skill: use for use in failed_uses(store, trace, settings)}
     for run in runs_of(trace, use_records.versions_for(trace.project)):
         if run.skill in looked_at or not any(step.failed for step in run.governed):
             continue
         looked_at.add(run.skill)
-        case = judged.get(run.skill)
-        why = case.why_not or "it waits for its turn" if case is not None else why_not_counted(run)
+        use = judged.get(run.skill)
+        why = use.why_not or "it waits for its turn" if use is not None else why_not_counted(run)
         found.append(RepairAccount(run.skill, "not looked at", why, at=run.at or datetime.now(UTC)))
     return found

@@ -20,6 +20,8 @@ from tacit.base.settings import ImproveSettings
 from tacit.changes.neighbours import resemblance, sketch
 from tacit.learn.command_purposes import simple_commands
 from tacit.learn.skill_runs import RunStep, SkillRun
+from tacit.traces.observations import command_of
+from tacit.traces.trace import ToolCall
 
 # What a failed step says when the cause lies around it. Only what leaves no doubt: a refused
 # connection may be a server that the skill forgot to start.
@@ -104,15 +106,7 @@ def step_command(step: RunStep) -> str:
     """The command of a shell step; empty for another."""
     if step.kind != "shell":
         return ""
-    for key in ("command", "cmd", "script", "input"):
-        value = step.arguments.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list):
-            words = [str(word) for word in value]
-            is_shell = len(words) == 3 and words[1] in ("-c", "-lc")
-            return words[2] if is_shell else " ".join(words)
-    return ""
+    return command_of(ToolCall("", step.tool, step.kind, step.arguments))
 
 
 def _cost(steps: tuple[RunStep, ...], place: int) -> int:
@@ -227,7 +221,7 @@ class Repairs:
     def finish(
         self, id_: str, outcome: RepairOutcome, *, change: str = "", tried: str = "", note: str = ""
     ) -> None:
-        """Note what came of it."""
+        """Record how it ended."""
         with database.transaction(self._connection):
             self._connection.execute(
                 "UPDATE repairs SET outcome = ?, change = ?, tried = ?, note = ? WHERE id = ?",

@@ -58,7 +58,7 @@ def sources(*traces: Trace) -> Sources:
     """The two sides of some sessions."""
     done: list[Said] = []
     printed: list[Said] = []
-    room = _MOST_PRINTED
+    left = _MOST_PRINTED
     for trace in traces:
         for turn in trace.turns:
             if turn.prompt:
@@ -71,9 +71,9 @@ def sources(*traces: Trace) -> Sources:
                 done.append(Said(name, "\n".join(_given(step, printed))))
                 if step.kind == "ask":  # the answer is the user's
                     done.append(Said(name, _bounded(step.result)))
-                elif step.kind != "skill" and step.result.strip() and room > 0:
+                elif step.kind != "skill" and step.result.strip() and left > 0:
                     printed.append(Said(name, _bounded(step.result)))
-                    room -= len(printed[-1].text)
+                    left -= len(printed[-1].text)
     return Sources(tuple(done), tuple(printed))
 
 
@@ -321,7 +321,7 @@ LEAST, LEAST_HINTED = 2.0, 1.5
 
 
 class Witness:
-    """Knows the sessions behind a change. The same answers each time; safe from any thread.
+    """Knows the sessions behind a change. The same answers each time, but for what is allowed.
 
     As the gate's scanner it adds its findings to those of the scan.
     """
@@ -333,10 +333,14 @@ class Witness:
         self._hinted = Body(hinted_texts(self._printed))
         self._known: set[str] = set()
 
-    def knows(self, files: Iterable[Mapping[str, bytes]]) -> None:
+    @property
+    def generation(self) -> int:
+        """Another number once more is allowed: what was found before may not be found again."""
+        return len(self._known)
+
+    def allow(self, files: Mapping[str, bytes]) -> None:
         """What stood in a skill before is not held against an edit of it."""
-        for old in files:
-            self._known |= {folded_text(phrase.text) for phrase in phrases(old)}
+        self._known |= {folded_text(phrase.text) for phrase in phrases(files)}
 
     def __call__(
         self, files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
@@ -360,7 +364,7 @@ class Witness:
             )
         return list(in_order(found))
 
-    def heard(self, text: str) -> str:
+    def why_not_from_user(self, text: str) -> str:
         """Why a fact cannot be kept: it came from a tool, not from the user. Empty for none."""
         for line in text.splitlines():
             words = distinct_stems(line)

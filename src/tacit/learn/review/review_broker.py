@@ -2,27 +2,28 @@
 
 The library, the gate and the session live here, not in the child. A skill is staged only from
 here, and only a learned one. When the reviewer says that it is done, its changes are previewed by
-the gate, and what would be refused goes back to the model with the reason, while rounds remain. A
-fact is previewed when it is said. Nothing lands here (`staging`).
+the gate; `broker` tells it what would be refused. A fact is previewed when it is said. Nothing
+lands here (`staging`).
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from typing import get_args
 
 import msgspec
 
 from tacit.agent.tool import Failed, Result
 from tacit.base.display import one_line
-from tacit.base.errors import NotFound, TacitError
+from tacit.base.errors import NotFound
 from tacit.base.secrets import clean, redact
-from tacit.changes.change import SKILL_FILE, Change, File, Preview, Refusal, bytes_of
-from tacit.changes.containment import Escape, open_root, open_skill, read_contents
+from tacit.changes.change import SKILL_FILE, Change, File, Refusal, bytes_of
+from tacit.changes.containment import open_root, open_skill, read_contents
 from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for, recallable_facts
 from tacit.changes.gate import Gate
 from tacit.changes.place import Place
 from tacit.changes.skill_state import skill_of
-from tacit.learn.background.staging import EditedSkill, Staging, landing_id
+from tacit.learn.background.broker import Judged, RefusedChange
+from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, landing_id
 from tacit.learn.digest import Pages, cut
 from tacit.learn.provenance.witness import Witness
 from tacit.learn.review.learned_skill import SkillOrigin, unfit_name, with_origin
@@ -59,7 +60,7 @@ class ReviewFacts:
             raise Failed(
                 f"{MOST_FACTS} facts are enough for one session; keep the ones that matter"
             )
-        if why := self._witness.heard(f"{says}\n{detail}"):
+        if why := self._witness.why_not_from_user(f"{says}\n{detail}"):
             raise Failed(why)
         marks = {"sessions": self._origin.session, "learned-by": self._origin.model}
         note = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=marks)  # type: ignore[arg-type]
@@ -95,7 +96,7 @@ _SHOWN = 12_000
 
 
 class ReviewService:
-    """Answers what the child asks. Every refusal is a `Failed` that the model reads."""
+    """What the parent does for a reviewer. Every refusal is a `Failed` that the model reads."""
 
     def __init__(
         self, gate: Gate, staging: Staging, library: Library, pages: Pages, root: str
@@ -105,32 +106,13 @@ class ReviewService:
         self._library = library
         self._pages = pages
         self._root = root
-        self._known: dict[str, Callable[..., str]] = {
-            "read_trace": self.read_trace,
-            "search_skills": self.search_skills,
-            "view_skill": self.view_skill,
-            "begin_skill": self.begin_skill,
-            "open_skill": self.open_skill,
-        }
 
-    def add(self, name: str, function: Callable[..., str]) -> None:
-        """Serve one thing more."""
-        self._known[name] = function
-
-    def serve(self, name: str, arguments: dict[str, Any]) -> Result:
-        function = self._known.get(name)
-        if function is None:
-            raise Failed(f"nothing here is called '{name}'")
-        try:
-            return Result(function(**arguments))
-        except TypeError as error:  # the arguments do not fit
-            raise Failed(f"{name}: {error}") from None
-        except TacitError as error:
-            raise Failed(
-                f"{error.message}; {error.hint}" if error.hint else error.message
-            ) from None
-        except Escape as escape:
-            raise Failed(f"{escape.refusal.reason}; {escape.refusal.hint}") from None
+    def services(self) -> dict[str, Callable[..., str | Result]]:
+        """Each by the name that the child asks for it."""
+        known = (
+            self.read_trace, self.search_skills, self.view_skill, self.begin_skill, self.open_skill
+        )  # fmt: skip
+        return {function.__name__: function for function in known}
 
     def read_trace(self, page: int) -> str:
         if not 1 <= page <= len(self._pages):
@@ -170,18 +152,18 @@ class ReviewService:
         return "free"
 
     def open_skill(self, name: str) -> str:
-        """Put a copy of a learned skill on the desk."""
+        """Stage a copy of a learned skill."""
         entry = self._find(name)
         if os.path.realpath(entry.root) not in self._gate.sites:
             raise Failed(f"'{entry.name}' lies in {entry.root}, where nothing is changed from here")
-        folder = os.path.relpath(entry.folder, entry.root)
-        standing = self._gate.look(folder, entry.root)
-        if not standing.is_live or not skill_of(standing).learned:
+        folder = entry.relative_folder
+        now = self._gate.look(folder, entry.root)
+        if not now.is_live or not skill_of(now).learned:
             raise Failed(
                 f"'{entry.name}' does not say 'source: auto-skill': it is the user's, and stays as "
                 "it is"
             )
-        if standing.pinned:
+        if now.pinned:
             raise Failed(f"'{entry.name}' is pinned: nobody but the user changes it")
         if os.path.basename(folder) != name:
             raise Failed(f"write its path with the folder's name: {os.path.basename(folder)}/…")
@@ -217,107 +199,48 @@ def _above(root: str) -> str:
     return os.path.dirname(os.path.dirname(root))
 
 
-REVIEW_ROUNDS = 3
-"""How often refusals go back to the model."""
 _REASON = 300
 
 
-class RefusedChange(msgspec.Struct, frozen=True):
-    """A change that the gate does not let through as it is."""
+class ReviewJudge:
+    """Judges a reviewer's staged skills by the gate's preview; nothing lands here."""
 
-    skill: str
-    refusal: Refusal
-
-    def explain(self) -> str:
-        why = self.refusal
-        text = f"{self.skill}: {why.reason}"
-        if why.hint:
-            text += f"; {why.hint}"
-        if why.alternatives:
-            text += f" (edit instead: {', '.join(why.alternatives)})"
-        return text
-
-
-class ReviewBroker:
-    """One review, as the closed room's broker."""
-
-    def __init__(
-        self, gate: Gate, staging: Staging, serving: ReviewService, witness: Witness,
-        origin: SkillOrigin, *, root: str, job: str
-    ) -> None:  # fmt: skip
+    def __init__(self, gate: Gate, witness: Witness, origin: SkillOrigin, root: str, job: str):
         self._gate = gate
-        self._staging = staging
-        self._serving = serving
         self._witness = witness
         self._origin = origin
         self._root = root
         self._job = job
-        self._rounds = 0
-        self.ready: tuple[Change, ...] = ()
-        """What passed the gate's preview when the reviewer was last done."""
-        self.refused: tuple[RefusedChange, ...] = ()
-        self.finished_once = False
 
-    def serve(self, name: str, arguments: dict[str, Any]) -> Result:
-        return self._serving.serve(name, arguments)
-
-    def finished(self, text: str) -> str | None:
-        self.finished_once = True
+    def __call__(self, work: StagedWork, text: str) -> Judged:
         reason = _reason(text)
         ready: list[Change] = []
-        refused = [RefusedChange(spoilt.name, spoilt.refusal) for spoilt in self._staging.spoilt()]
-        for edited in self._staging.changed():
+        refused: list[RefusedChange] = []
+        for edited in work.edited:
             change = self._change(edited, reason)
-            if found := self._judge(edited, change):
+            if found := self._refusal(edited, change):
                 refused.append(RefusedChange(edited.name, found))
             else:
                 ready.append(change)
-        again = _wants(ready, refused) == _wants(self.ready, self.refused)
-        self.ready, self.refused = tuple(ready), tuple(refused)
-        self._rounds += 1
-        # Done twice with the same is an answer: it leaves what is refused.
-        if refused and not again and self._rounds <= REVIEW_ROUNDS:
-            return _told(refused, ready)
-        return None
+        return Judged(tuple(ready), tuple(refused))
 
     def _change(self, edited: EditedSkill, reason: str) -> Change:
         made = msgspec.structs.replace(
             edited, new=with_origin(edited.new, edited.old, self._origin)
         )
+        session = self._origin.session
         return made.change(
-            self._job,
-            "reviewer",
-            reason,
-            evidence=(self._origin.session,),
-            session=self._origin.session,
-            root=self._root,
+            self._job, "reviewer", reason, evidence=(session,), session=session, root=self._root
         )
 
-    def _judge(self, edited: EditedSkill, change: Change) -> Refusal | None:
+    def _refusal(self, edited: EditedSkill, change: Change) -> Refusal | None:
         if edited.is_new and (why := unfit_name(edited.skill)):
             return Refusal("policy", "name", why, "name it for the class of work")
-        self._witness.knows([bytes_of(edited.old)])
-        preview: Preview = self._gate.preview(change)
-        return preview.refusal
-
-
-def _wants(ready: Iterable[Change], refused: Iterable[RefusedChange]) -> tuple[object, ...]:
-    return (*((change.skill, change.operations) for change in ready), *refused)
+        self._witness.allow(bytes_of(edited.old))
+        return self._gate.preview(change).refusal
 
 
 def _reason(text: str) -> str:
     """The reviewer's last words as the reason that is kept: one line, no secret."""
     line = one_line(redact(text).text)
     return line if len(line) <= _REASON else line[: _REASON - 1].rstrip() + "…"
-
-
-def _told(refused: Iterable[RefusedChange], ready: list[Change]) -> str:
-    lines = ["Not all of this can be kept. Refused:"]
-    lines += [f"- {found.explain()}" for found in refused]
-    if ready:
-        names = ", ".join(change.skill for change in ready)
-        lines.append(f"In order as it is, leave it: {names}.")
-    lines.append(
-        "Mend what is refused, or leave it: what stays refused is dropped. Then end again."
-    )
-    return "\n".join(lines)

@@ -6,16 +6,13 @@ outcome is told from what the gate did, not from what the model says. Where ther
 drafts are made by counting.
 """
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Literal
 
 import msgspec
 
-from tacit.agent.budget import Limits
-from tacit.base import paths, trust
-from tacit.base.clock import until_tomorrow
+from tacit.base import paths
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.job import Job, JobResult, cancelled, step
@@ -24,11 +21,19 @@ from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Preview, acting_as
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
-from tacit.changes.place import Place, fact_places, places_here, project_place, user_place
+from tacit.changes.place import Place, fact_places
 from tacit.learn.background import child_process
-from tacit.learn.background.background_gate import background_gate
+from tacit.learn.background.background_gate import background_gate, places_for
+from tacit.learn.background.broker import (
+    Assignment,
+    StagedBroker,
+    describe_end,
+    limits_from,
+    retry_after,
+    run_agent,
+)
 from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import Ran
 from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
@@ -36,13 +41,12 @@ from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.prompts import prompt
 from tacit.learn.provenance.witness import Witness, sources
 from tacit.learn.review.learned_skill import SkillOrigin
-from tacit.learn.review.review_broker import ReviewBroker, ReviewFacts, ReviewService, known_facts
+from tacit.learn.review.review_broker import ReviewFacts, ReviewJudge, ReviewService, known_facts
 from tacit.skills.library import Library
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST, Trace
 
 OutcomeWord = Literal["created", "edited", "proposed", "applied", "nothing", "refused", "failed"]
-_LIMITS = ("turns", "seconds", "tokens", "money")
 _MOST = 600
 
 
@@ -59,26 +63,27 @@ class ReviewOutcome(msgspec.Struct, frozen=True):
 def review_outcome(
     ran: Ran, landed: Iterable[LandedChange], refused: Iterable[str] = ()
 ) -> ReviewOutcome:
-    """What came of it: changes first, then refusals, then why there was nothing."""
+    """What a review led to: changes first, then refusals, then why there was nothing."""
     landed = list(landed)
     kept = [one for one in landed if not one.verdict.refused]
-    told = [*refused, *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused)]
-    how = _how(ran)
+    refusals = [
+        *refused,
+        *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused),
+    ]
+    how = describe_end(ran)
     if kept:
         changes = tuple(one.verdict.change for one in kept)
         parts = [_phrase(one) for one in kept]
-        parts += [f"refused: {text}" for text in told]
+        parts += [f"refused: {text}" for text in refusals]
         return ReviewOutcome(_word(kept), _joined([*parts, how]), changes)
-    if ran.day == "rest":
+    if ran.reason == "budget" and not ran.day:
+        return ReviewOutcome("failed", ran.error, again=retry_after(ran))
+    if again := retry_after(ran):
         return ReviewOutcome(
-            "failed", _joined([how, "nothing was changed"]), again=until_tomorrow()
+            "failed", _joined([how, *refusals, "nothing was changed"]), again=again
         )
-    if ran.reason == "budget":
-        return ReviewOutcome("failed", ran.error, again=3600.0)
-    if ran.reason in ("error", "killed"):
-        return ReviewOutcome("failed", _joined([how, *told, "nothing was changed"]), again=600.0)
-    if told:
-        return ReviewOutcome("refused", _joined([*told, how]))
+    if refusals:
+        return ReviewOutcome("refused", _joined([*refusals, how]))
     if how:
         return ReviewOutcome("failed", _joined([how, "nothing was changed"]))
     return ReviewOutcome("nothing", _nothing(ran.text))
@@ -101,16 +106,6 @@ def _phrase(one: LandedChange) -> str:
         return f"{done[0] if one.is_new else done[1]} {name}"
     why = f" ({one.verdict.refusal.reason})" if one.verdict.refusal else ""
     return f"{name} waits in the inbox{why}"
-
-
-def _how(ran: Ran) -> str:
-    """How it ended, where that was not by itself."""
-    if ran.reason == "done":
-        return ""
-    if ran.reason in _LIMITS and not ran.day:
-        requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
-        return f"the limit on {ran.reason} was reached after {requests}"
-    return ran.error or f"it ended by: {ran.reason}"
 
 
 def _nothing(text: str) -> str:
@@ -137,7 +132,7 @@ class WantedReview(msgspec.Struct, frozen=True, kw_only=True):
     facts: bool = False
 
 
-class Conversed(msgspec.Struct, frozen=True):
+class ConversationResult(msgspec.Struct, frozen=True):
     """What the conversation gave."""
 
     ran: Ran
@@ -170,16 +165,16 @@ def review(
     """Review `trace`. The same job twice changes nothing twice."""
     with acting_as("reviewer"):
         work = _Work(trace, wanted, settings, findings)
-        talked = _kept("converse", work.converse)
+        result = _stored_step("converse", work.run_conversation)
         if cancelled():
             return Reviewed(
-                ReviewOutcome("failed", "it was cancelled; nothing was changed"), talked.ran
+                ReviewOutcome("failed", "it was cancelled; nothing was changed"), result.ran
             )
-        landed = [*talked.before, *land_changes(work.gate, talked.ready)]
-        if talked.facts:
-            landed += land_changes(work.fact_gate, talked.facts, "fact")
+        landed = [*result.before, *land_changes(work.gate, result.ready)]
+        if result.facts:
+            landed += land_changes(work.fact_gate, result.facts, "fact")
         return Reviewed(
-            review_outcome(talked.ran, landed, talked.refused), talked.ran, tuple(landed)
+            review_outcome(result.ran, landed, result.refused), result.ran, tuple(landed)
         )
 
 
@@ -189,16 +184,16 @@ def rehearse_review(
     """What `review` would do. The conversation is held, and paid for; nothing lands."""
     with acting_as("reviewer"):
         work = _Work(trace, wanted, settings, findings)
-        talked = work.converse()
-        ready = [(change, work.gate.preview(change)) for change in talked.ready]
-        ready += [(change, work.fact_gate.preview(change)) for change in talked.facts]
-        return Rehearsed(review_outcome(talked.ran, (), talked.refused), talked.ran, tuple(ready))
+        result = work.run_conversation()
+        ready = [(change, work.gate.preview(change)) for change in result.ready]
+        ready += [(change, work.fact_gate.preview(change)) for change in result.facts]
+        return Rehearsed(review_outcome(result.ran, (), result.refused), result.ran, tuple(ready))
 
 
-def _kept(name: str, function: Callable[[], Conversed]) -> Conversed:
+def _stored_step(name: str, function: Callable[[], ConversationResult]) -> ConversationResult:
     """A step of the job, whose result is kept as JSON."""
     made = step(name, lambda: msgspec.json.encode(function()).decode())
-    return msgspec.json.decode(made, type=Conversed)
+    return msgspec.json.decode(made, type=ConversationResult)
 
 
 class _Work:
@@ -211,76 +206,65 @@ class _Work:
         self.wanted = wanted
         self.settings = settings
         self.findings = findings
-        self.project = trace.project if os.path.isdir(trace.project or "") else ""
+        self.project = paths.existing_folder(trace.project)
         self.witness = Witness(sources(trace))
-        self.place = new_skill_place(self.project)
-        self.gate: Gate = background_gate(
-            _places(self.place, self.project),
-            settings,
-            neighbours=LibraryNeighbours(self.project or None),
-            scanner=self.witness,
-        )
         self.fact_places = fact_places(self.project or paths.user_home())
-        self.fact_gate: Gate = background_gate(
-            self.fact_places,
-            settings,
-            facts=True,
+        self.gate = self._gate(places_for(self.project))
+        self.fact_gate = self._gate(self.fact_places)
+
+    def _gate(self, places: Sequence[Place]) -> Gate:
+        return background_gate(
+            "reviewer",
+            places,
+            self.settings,
             neighbours=LibraryNeighbours(self.project or None),
             scanner=self.witness,
         )
 
-    def converse(self) -> Conversed:
+    def run_conversation(self) -> ConversationResult:
         """Have the conversation, unless history or inbox show that this job had it already."""
         job = self.wanted.job
         if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
-            return Conversed(Ran(reason="done"), before=tuple(before))
+            return ConversationResult(Ran(reason="done"), before=tuple(before))
         try:
             name = child_process.choose_background_model(self.settings.agent).name
         except TacitError as error:
-            told = f"{error.message}; {error.hint}"
-            return Conversed(Ran(reason="refused", error=told))
-        staging = Staging.open(self.wanted.job)
-        try:
-            origin = SkillOrigin(self.trace.id, name, date.today())
-            facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
-            broker = self._broker(staging, origin, facts)
-            ran = child_process.run(self._task(staging), broker, self.settings)
-        finally:
-            staging.discard()
+            return ConversationResult(Ran(reason="refused", error=error.explain()))
+        origin = SkillOrigin(self.trace.id, name, date.today())
+        facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
+        ran, broker = run_agent(
+            self._assignment(), self.settings, lambda staging: self._broker(staging, origin, facts)
+        )
         # What was ready when the reviewer was last done is whole, however it ended after that.
         if not broker.finished_once:
-            return Conversed(ran)
+            return ConversationResult(ran)
         refused = tuple(found.explain() for found in broker.refused)
-        return Conversed(ran, broker.ready, facts.changes, refused)
+        return ConversationResult(ran, broker.ready, facts.changes, refused)
 
-    def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> ReviewBroker:
-        library = Library(self.project or self.place.root, self.settings)
-        serving = ReviewService(self.gate, staging, library, pages(self.trace), self.place.root)
+    def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
+        root = self.gate.site().place.root  # where a new skill goes
+        library = Library(self.project or root, self.settings)
+        services = ReviewService(self.gate, staging, library, pages(self.trace), root).services()
         if self.wanted.facts:
-            serving.add("remember", facts.remember)
-        return ReviewBroker(
-            self.gate, staging, serving, self.witness, origin,
-            root=self.place.root, job=self.wanted.job,
-        )  # fmt: skip
+            services["remember"] = facts.remember
+        judge = ReviewJudge(self.gate, self.witness, origin, root, self.wanted.job)
+        return StagedBroker(staging, judge, services)
 
-    def _task(self, staging: Staging) -> Task:
+    def _assignment(self) -> Assignment:
         wanted, learn = self.wanted, self.settings.learn
         turns = learn.chat_turns if wanted.moment == "chat" else learn.turns
-        limits = Limits(
-            turns, learn.seconds, learn.tokens, learn.money, self.settings.agent.retries
-        )
-        return Task(
+        message = review_message(digest(self.trace, findings=self.findings), wanted)
+        return Assignment(
             job=wanted.job,
             kind="review",
             actor="reviewer",
             session=self.trace.id,
             project=self.project,
-            staging=staging.path,
             instructions=review_instructions(wanted, turns, self.project),
-            message=review_message(digest(self.trace, findings=self.findings), wanted),
+            message=lambda staging: message,
             toolset=TOOLSET,
             data={"skills": wanted.skills, "facts": wanted.facts},
-            limits=limits,
+            limits=limits_from(learn, self.settings, turns=turns),
         )
 
 
@@ -295,26 +279,14 @@ def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> 
     return prompt("reviewer", parts=text.strip(), turns=str(turns))
 
 
-def review_message(told: Digest, wanted: WantedReview) -> str:
+def review_message(summary: Digest, wanted: WantedReview) -> str:
     """What the reviewer is told first: the digest, and what it is to look for."""
     both = wanted.skills and wanted.facts
     what = "skills and facts" if both else "skills" if wanted.skills else "facts"
     when = (
         "The chat goes on; review it so far" if wanted.moment == "chat" else "Review this session"
     )
-    return f"{when}, for {what}.\n\n{told.text}"
-
-
-def new_skill_place(project: str) -> Place:
-    """Where a new skill goes: the project, where the user trusts it, else with the user."""
-    if project and trust.is_trusted(project):
-        return project_place(project)
-    return user_place()
-
-
-def _places(place: Place, project: str) -> list[Place]:
-    every = [place, user_place(), *places_here(project or None)]
-    return list({p.real: p for p in every}.values())
+    return f"{when}, for {what}.\n\n{summary.text}"
 
 
 _RELATED = 30
@@ -323,7 +295,7 @@ _TRIES = 3
 
 
 def run_review(job: Job) -> JobResult:
-    """Review the session of `job.payload`. Twice is the same as once, by the job's id."""
+    """Review the session of `job.payload`. Idempotent, by the job's id."""
     with Store.open() as store:
         stored = _find(store, str(job.payload.get("session", "")))
         trace = store.trace(stored.id)
@@ -351,7 +323,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
 
 
 def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
-    """Tell the ledger, and hand back what came of it."""
+    """Write the outcome into the ledger, and hand it back."""
     result = done.outcome
     Ledger(store.connection).record(stored, REVIEW, result.word, result.reason, result.changes)
     again = result.again if job.attempt < _TRIES or done.ran.reason == "budget" else 0.0

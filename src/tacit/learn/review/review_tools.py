@@ -19,7 +19,7 @@ from tacit.base.secrets import clean
 from tacit.changes.change import SKILL_FILE
 from tacit.changes.containment import Escape, Folder
 from tacit.learn.background.task import TaskContext
-from tacit.learn.background.toolset import StagedSkills
+from tacit.learn.background.toolset import EditFile, FileTools, WriteFile
 from tacit.learn.digest import cut
 
 _MOST_BYTES = 2_000_000
@@ -128,17 +128,6 @@ class ViewSkill(msgspec.Struct, frozen=True):
     path: str = SKILL_FILE
 
 
-class WriteFile(msgspec.Struct, frozen=True):
-    path: str
-    content: str
-
-
-class Edit(msgspec.Struct, frozen=True):
-    path: str
-    old: str
-    new: str
-
-
 class Remember(msgspec.Struct, frozen=True):
     name: str
     says: str
@@ -162,8 +151,9 @@ class _Tools:
 
     def __init__(self, context: TaskContext) -> None:
         self._project = context.task.project
-        self._desk: StagedSkills = context.desk
+        self._staged = context.staged
         self._serve = context.serve
+        self._files = FileTools(context.staged, _locate, self._admit)
 
     def looking(self) -> tuple[Tool, ...]:
         return (
@@ -181,14 +171,14 @@ class _Tools:
                 "Make NAME/SKILL.md, which must not exist yet, or a new file of a learned skill, "
                 "as NAME/references/x.md.",
                 WriteFile,
-                self.write_file,
+                self._files.write,
             ),
             Tool(
                 "edit",
                 "Replace text that stands once in NAME/SKILL.md or another file of a skill that "
                 "says source: auto-skill.",
-                Edit,
-                self.edit,
+                EditFile,
+                self._files.edit,
             ),
         )
 
@@ -208,53 +198,31 @@ class _Tools:
         return await self._serve("search_skills", {"query": call.query})
 
     async def view_skill(self, call: ViewSkill, context: Context) -> Result:
-        if self._desk.has(call.name):  # as it stands on the desk, edits and all
-            data = self._desk.read(call.name, call.path)
-            return Result(data.decode("utf-8", "replace"))
+        if self._staged.has(call.name):  # with the edits so far
+            return Result(text_of(self._staged.read(call.name, call.path)))
         return await self._serve("view_skill", {"name": call.name, "path": call.path})
-
-    async def write_file(self, call: WriteFile, context: Context) -> Result:
-        skill, path = _split(call.path)
-        if path == SKILL_FILE:
-            if self._desk.has(skill):
-                raise Failed(f"{skill}/SKILL.md is there already; edit changes it")
-            await self._ask("begin_skill", skill)
-        else:
-            await self._opened(skill)
-            if path in self._desk.contents(skill).files:
-                raise Failed(f"{call.path} is there already; edit changes it")
-        self._desk.write(skill, path, call.content.encode(), executable=False)
-        return Result(f"{call.path} is written, to be checked when you are done")
-
-    async def edit(self, call: Edit, context: Context) -> Result:
-        skill, path = _split(call.path)
-        await self._opened(skill)
-        before = self._desk.read(skill, path).decode("utf-8", "replace")
-        count = before.count(call.old) if call.old else 0
-        if count != 1:
-            where = "does not stand" if not count else f"stands {count} times"
-            raise Failed(f"`old` {where} in {call.path}; give text that stands there once")
-        after = before.replace(call.old, call.new)
-        self._desk.write(skill, path, after.encode())
-        return Result(f"{call.path} is edited, to be checked when you are done")
 
     async def remember(self, call: Remember, context: Context) -> Result:
         return await self._serve("remember", msgspec.structs.asdict(call))
 
-    async def _opened(self, skill: str) -> None:
-        """See that `skill` lies on the desk; the parent copies it, if it may be changed."""
-        if not self._desk.has(skill):
-            await self._ask("open_skill", skill)
+    async def _admit(self, skill: str, path: str, whole: bool) -> None:
+        """See that `skill` is staged and the file may be written; a whole file only where none is.
 
-    async def _ask(self, what: str, skill: str) -> None:
-        result = await self._serve(what, {"name": skill})
-        if result.failed:
-            raise Failed(result.text)
+        The parent stages it, if it may be changed, and says whether a new one may be begun.
+        """
+        begins = whole and path == SKILL_FILE
+        is_staged = self._staged.has(skill)
+        if not is_staged:
+            result = await self._serve("begin_skill" if begins else "open_skill", {"name": skill})
+            if result.failed:
+                raise Failed(result.text)
+        if is_staged if begins else whole and path in self._staged.contents(skill).files:
+            raise Failed(f"{skill}/{path} is there already; edit changes it")
 
 
-def _split(path: str) -> tuple[str, str]:
-    """`NAME/references/x.md` as the skill and the file. Raises `Failed`."""
-    skill, _, rest = path.strip().removeprefix("./").partition("/")
-    if not skill or not rest:
-        raise Failed(f"'{path}' names no file of a skill; write it as NAME/SKILL.md")
-    return skill, rest
+def _locate(call: WriteFile | EditFile) -> tuple[str, str]:
+    """The skill and the file of `NAME/references/x.md`. Raises `Failed`."""
+    skill, _, path = call.path.strip().removeprefix("./").partition("/")
+    if not skill or not path:
+        raise Failed(f"'{call.path}' names no file of a skill; write it as NAME/SKILL.md")
+    return skill, path
