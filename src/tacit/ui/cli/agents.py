@@ -17,15 +17,14 @@ from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.display import counted, plain
 from tacit.base.errors import NotFound, Refused, TacitError, Usage
-from tacit.traces.connection import Plan
 from tacit.ui.cli import output
 
 if TYPE_CHECKING:
-    from tacit.traces.connection import ConnectionStatus
+    from tacit.traces.connection import ConnectionStatus, Plan
     from tacit.traces.connector import Connector
 
 
-def write_plan(plan: Plan) -> None:
+def write_plan(plan: "Plan") -> None:
     """The change as a diff, with added and removed lines in colour."""
     assert plan.change is not None
     path = paths.with_tilde(plan.change.path)
@@ -47,7 +46,7 @@ def confirm_write(question: str, yes: bool, as_json: bool) -> bool:
     return click.confirm(question, default=False)
 
 
-def write_plan_errors(plans: list[Plan]) -> int:
+def write_plan_errors(plans: "list[Plan]") -> int:
     """Say what could not be done; the exit code of the first error, or 0."""
     failed = [plan.error for plan in plans if plan.error is not None]
     for error in failed:
@@ -56,7 +55,7 @@ def write_plan_errors(plans: list[Plan]) -> int:
     return failed[0].exit_code if failed else 0
 
 
-def agent_row(plan: Plan, done: str, **more: Any) -> dict[str, Any]:
+def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
     """One agent, for JSON."""
     agent, error = plan.connector.agent, plan.error
     return {

@@ -2,16 +2,18 @@
 
 import difflib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from tacit.base import config_file, paths, settings, trust
+from tacit.base import paths, trust
 from tacit.base.display import one_line, plain
 from tacit.base.errors import NotFound, Usage
-from tacit.base.settings import Settings
 from tacit.ui.cli import output
+
+if TYPE_CHECKING:
+    from tacit.base import settings
 
 _CONFIG_EPILOG = """\b
 Examples:
@@ -33,6 +35,8 @@ def complete_setting(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """What can follow: a setting, or after `set KEY` one of its values. Disturbs no prompt."""
+    from tacit.base import settings
+
     try:
         before: tuple[str, ...] = tuple(ctx.params.get("words") or ())
         if len(before) == 2 and before[0] == "set":
@@ -83,6 +87,8 @@ def config_command(words: tuple[str, ...], only_path: bool, as_json: bool) -> in
 
 
 def _write_settings(file: str, as_json: bool) -> int:
+    from tacit.base import settings
+
     loaded = settings.load_settings()
     values = loaded.values()
     if as_json:
@@ -116,6 +122,8 @@ def _write_setting(key: str, as_json: bool) -> int:
 
 def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> int:
     """Write one setting, or take it out of the file; then say what holds here."""
+    from tacit.base import config_file
+
     default = _default_value(key)
     if given is None:
         path = config_file.set_values({key: None})
@@ -140,6 +148,9 @@ def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> i
 
 
 def _default_value(key: str) -> Any:
+    from tacit.base import settings
+    from tacit.base.settings import Settings
+
     values = settings.LoadedSettings(Settings(), {}).values()
     return _setting_named(key, values).value
 
@@ -150,12 +161,14 @@ def _shown_source(source: str, path: str) -> str:
     return f"{one_line(paths.with_tilde(source))}, which wins over your file"
 
 
-def _find_setting(key: str, flags: dict[str, Any] | None = None) -> settings.Setting:
+def _find_setting(key: str, flags: dict[str, Any] | None = None) -> "settings.Setting":
+    from tacit.base import settings
+
     loaded = settings.load_settings(flags=flags, given="what was given to tacit config set")
     return _setting_named(key, loaded.values())
 
 
-def _setting_named(key: str, values: list[settings.Setting]) -> settings.Setting:
+def _setting_named(key: str, values: "list[settings.Setting]") -> "settings.Setting":
     chosen = next((value for value in values if value.key == key), None)
     if chosen is None:
         near = difflib.get_close_matches(key, [value.key for value in values], 1)

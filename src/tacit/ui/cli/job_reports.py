@@ -19,18 +19,14 @@ from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
 from tacit.base.settings import LearnSettings, load_settings
-from tacit.changes.inbox import Inbox
-from tacit.learn.improve.repair_triggers import session_folder as settings_folder
 from tacit.learn.ledger import Ledger, RecordedDecision, Review
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
 from tacit.ui.cli.user_shell import complete_session
-from tacit.work import jobs, jobs_db
-from tacit.work.jobs import Attempt, Entry
-from tacit.work.presence import log_file
 
 if TYPE_CHECKING:
     from tacit.learn.improve.repair_triggers import RepairAccount
+    from tacit.work.jobs import Attempt, Entry
 
 
 _JOBS_EPILOG = """\b
@@ -54,6 +50,9 @@ _JOB_COLOURS = {"running": "blue", "failed": "red", "stuck": "red", "put off": "
 @click.pass_context
 def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json: bool) -> int:
     """Show the work in the background: what waits, what runs, what came of it and why."""
+    from tacit.work import jobs, jobs_db
+    from tacit.work.presence import log_file
+
     if ctx.invoked_subcommand:
         return 0
     found = [entry for entry in jobs.listing(kind=kind) if entry.live or not live][:limit]
@@ -83,6 +82,9 @@ def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json:
 @output.json_option
 def show_job(job: str, as_json: bool) -> int:
     """Show one job with every try, and why it came out as it did."""
+    from tacit.work import jobs, jobs_db
+    from tacit.work.presence import log_file
+
     entry = jobs.show(job)
     if output.json_wanted(as_json):
         output.write_json(entry)
@@ -114,6 +116,8 @@ def show_job(job: str, as_json: bool) -> int:
 @output.json_option
 def retry_job(job: str, as_json: bool) -> int:
     """Have a job done again, or now if it was put off."""
+    from tacit.work import jobs
+
     entry = jobs.retry(job)
     if output.json_wanted(as_json):
         output.write_json(entry)
@@ -127,6 +131,8 @@ def retry_job(job: str, as_json: bool) -> int:
 @output.json_option
 def cancel_job(job: str, as_json: bool) -> int:
     """Have a job not done, or no further; what it changed before stays."""
+    from tacit.work import jobs
+
     entry = jobs.cancel(job)
     if output.json_wanted(as_json):
         output.write_json(entry)
@@ -135,27 +141,27 @@ def cancel_job(job: str, as_json: bool) -> int:
     return 0
 
 
-def _job_subject(entry: Entry) -> str:
+def _job_subject(entry: "Entry") -> str:
     """What it is about, with the id of a session cut short: `tacit why` finds it by that too."""
     return re.sub(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{12,}", r"\1", one_line(entry.key))
 
 
-def _job_word(entry: Entry) -> str:
+def _job_word(entry: "Entry") -> str:
     return one_line(entry.outcome if entry.state == "done" and entry.outcome else entry.state)
 
 
-def _job_state(entry: Entry) -> str:
+def _job_state(entry: "Entry") -> str:
     return click.style(_job_word(entry), fg=_JOB_COLOURS.get(entry.state))
 
 
-def _job_reason(entry: Entry) -> str:
+def _job_reason(entry: "Entry") -> str:
     due = entry.attempts[-1].due if entry.attempts else None
     if entry.state == "put off" and due is not None:
         return f"until {due.astimezone():%Y-%m-%d %H:%M}: {entry.reason or 'as it was asked for'}"
     return entry.reason
 
 
-def _attempt_text(attempt: Attempt) -> str:
+def _attempt_text(attempt: "Attempt") -> str:
     """One try in a line or two."""
     began = attempt.began or attempt.asked
     parts = [f"try {attempt.number}", attempt.outcome or attempt.state]
@@ -187,6 +193,7 @@ def why_command(session: str, as_json: bool) -> int:
     Skills that failed in it are named too, with what came of their repair.
     """
     from tacit.learn.improve.repair_triggers import repair_accounts
+    from tacit.learn.improve.repair_triggers import session_folder as settings_folder
 
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(session)
@@ -261,6 +268,8 @@ def _write_account(account: "RepairAccount") -> None:
 
 def _how_to_see(change: str) -> str:
     """How a change can be seen: in the inbox, or, once it landed, with the way back."""
+    from tacit.changes.inbox import Inbox
+
     short = change[-8:]
     inbox = Inbox(os.path.join(paths.folders().data, DATABASE_FILE), SystemClock())
     try:

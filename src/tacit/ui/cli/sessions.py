@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,14 +17,15 @@ from tacit.base.clock import ago, parse_since
 from tacit.base.display import counted, fit, one_line, plain
 from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
-from tacit.changes.place import user_place
 from tacit.learn.ledger import Decision, Ledger
 from tacit.traces import host_registry, observations
-from tacit.traces.store import Store, Stored, forget_sessions
+from tacit.traces.store import Store, Stored
 from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
 from tacit.ui.cli import output
 from tacit.ui.cli.user_shell import complete_host, complete_session
-from tacit.work.intake import Taken, keep_to_limits, open_store, sources, take_in
+
+if TYPE_CHECKING:
+    from tacit.work.intake import Taken
 
 _SESSIONS_EPILOG = """\b
 Examples:
@@ -306,6 +308,8 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     Secrets are taken out before anything is stored. Reading again costs little: only what is new is
     read. The agents' own files are never changed.
     """
+    from tacit.work.intake import keep_to_limits, open_store, sources, take_in
+
     chosen = sources(what, parse_since(since) if since else None)
     chosen_settings = settings.load_settings().settings.traces
     store = click.get_current_context().with_resource(open_store(chosen_settings))
@@ -328,7 +332,7 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     return 0
 
 
-def _write_taken(taken: list[Taken]) -> None:
+def _write_taken(taken: "list[Taken]") -> None:
     head = ("agent", "found", "new", "grown", "unchanged", "empty", "secrets taken out")
     rows = [
         (
@@ -371,6 +375,8 @@ def forget_command(what: str | None, before: str | None, yes: bool, as_json: boo
     Their text is gone from the database's files afterwards, and they are not taken in again. The
     agents' own transcripts are not touched.
     """
+    from tacit.traces.store import forget_sessions
+
     if bool(what) == bool(before):
         raise Usage("say what to forget", "a session, a folder, or --before 90d")
     moment = parse_since(before) if before else None
@@ -419,6 +425,7 @@ def _session_ids(store: Store) -> set[str]:
 def _proposals_quoting(gone: set[str]) -> list[str]:
     """The proposals that stand on sessions that are gone."""
     from tacit.changes.gate import Gate
+    from tacit.changes.place import user_place
 
     inbox = Gate([user_place()]).inbox
     return [p.id for p in inbox.all(100_000) if gone.intersection(p.change.evidence)]

@@ -39,9 +39,7 @@ from tacit.changes.journal import Site
 from tacit.changes.stage import ARCHIVE
 from tacit.skills.skill import MAX_NAME, name_faults, suggest_name
 from tacit.skills.skill_file import SKILL_FILE_NAMES
-from tacit.skills.skill_search import Search
 from tacit.ui.cli import output, user_gate
-from tacit.ui.cli.search_results import indexing_progress
 from tacit.ui.cli.user_shell import complete_skill
 
 _NEW_EPILOG = """\b
@@ -90,6 +88,9 @@ def new_command(
     every change: the open standard, a scan for secrets and planted instructions, size, and whether
     it repeats a skill that is there.
     """
+    from tacit.skills.skill_search import Search
+    from tacit.ui.cli.search_results import indexing_progress
+
     if "name-form" not in override:
         _check_name(name)
     gate, library = user_gate.open_gate()

@@ -5,7 +5,6 @@ table.
 """
 
 import os
-import sqlite3
 import sys
 from collections import Counter
 from contextlib import suppress
@@ -14,17 +13,12 @@ from typing import Any
 import click
 import msgspec
 
-from tacit.agent.skill_uses import recently_used
 from tacit.base.display import can_colour, counted, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
-from tacit.changes.pins import pinned_skills
-from tacit.skills.index_builder import walk
-from tacit.skills.library import Entry, Library, archived_named
+from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
-from tacit.skills.skill_file import read_skill
-from tacit.skills.skill_lint import lint
 from tacit.traces.host_folders import HOST_FOLDERS
 from tacit.ui.cli import fast, output
 from tacit.ui.cli.user_shell import complete_skill
@@ -110,6 +104,9 @@ def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: boo
     Pinned skills first, then the project's, then those used last. A conversation gets it once, and
     keeps it to the byte. Skills that do not fit the budget are counted in its last line.
     """
+    from tacit.agent.skill_uses import recently_used
+    from tacit.changes.pins import pinned_skills
+
     made = Library().catalogue(
         budget=budget, touched=touched, pinned=pinned_skills(), recent=recently_used()
     )
@@ -142,6 +139,10 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
     NAME is the skill's name, the name of its folder, or a path. Shown are the text, the files, the
     scope, what it shadows or is shadowed by, and its problems.
     """
+    from tacit.skills.library import archived_named
+    from tacit.skills.skill_file import read_skill
+    from tacit.skills.skill_lint import lint
+
     library = Library()
     entry = library.find(name)
     if entry is None and os.path.exists(os.path.expanduser(name)):
@@ -169,6 +170,8 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
 
 def _count_view(name: str) -> None:
     """Count that a person looked at it; where nothing is kept yet, or can be, so be it."""
+    import sqlite3
+
     from tacit.base import database
 
     if os.path.exists(database.default_path()):
@@ -334,6 +337,8 @@ def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json
 
     NAMES are skills, folders of skills, or SKILL.md files; without any, all skills are checked.
     """
+    from tacit.skills.skill_lint import lint
+
     folders = _folders_to_lint(names)
     found: list[Linted] = []
     with click.progressbar(
@@ -352,6 +357,8 @@ def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json
 
 
 def _folders_to_lint(names: tuple[str, ...]) -> list[str]:
+    from tacit.skills.index_builder import walk
+
     library = Library()
     if not names:
         return [entry.folder for entry in library.entries if entry.scope != "bundled"]

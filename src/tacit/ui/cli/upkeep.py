@@ -5,6 +5,7 @@ Owns what is printed. The repair and the curation are `learn/`'s.
 
 import secrets
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,14 +26,14 @@ from tacit.learn.curate.curation import (
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import CurationStatus, SkillRow
 from tacit.learn.curate.curation_status import curation_status as look_at
-from tacit.learn.improve.repair_broker import Repaired
-from tacit.learn.improve.repair_triggers import FailedUse, find_failed_use, why_not_counted
-from tacit.skills.library import Library
-from tacit.traces.store import Store
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.output import share_bar, sparkline
 from tacit.work import host_links
-from tacit.work.intake import sources, take_in
+
+if TYPE_CHECKING:
+    from tacit.learn.improve.repair_broker import Repaired
+    from tacit.learn.improve.repair_triggers import FailedUse
+    from tacit.traces.store import Store
 
 _MOST_SESSIONS = 1_000
 _IMPROVE_EPILOG = """\b
@@ -54,6 +55,11 @@ def improve_command(skill: str, session: str, as_json: bool) -> int:
     a learned skill is changed, one of your own waits in the inbox. Repairs also happen by
     themselves after a failed use; see the settings under [improve].
     """
+    from tacit.learn.improve.repair_triggers import find_failed_use
+    from tacit.skills.library import Library
+    from tacit.traces.store import Store
+    from tacit.work.intake import sources, take_in
+
     settings = load_settings().settings
     name = Library(settings=settings).get(skill).name
     store = click.get_current_context().with_resource(Store.open())
@@ -74,8 +80,10 @@ def improve_command(skill: str, session: str, as_json: bool) -> int:
     return 0 if done.outcome in ("repaired", "proposed", "nothing") else 1
 
 
-def _last_failed(store: Store, name: str, settings: Settings) -> FailedUse:
+def _last_failed(store: "Store", name: str, settings: Settings) -> "FailedUse":
     """The newest use of the skill that failed; of one that never did, nothing can be mended."""
+    from tacit.learn.improve.repair_triggers import find_failed_use, why_not_counted
+
     why = "it was not used in any session that is known"
     for stored in store.sessions(limit=_MOST_SESSIONS):
         if name not in stored.skills:
@@ -90,14 +98,14 @@ def _last_failed(store: Store, name: str, settings: Settings) -> FailedUse:
     )
 
 
-def _write_case(case: FailedUse) -> None:
+def _write_case(case: "FailedUse") -> None:
     """What is being looked at, on the side: the answer is what is printed."""
     failed = counted(len(case.failures), "failed step")
     said = f"looking at {case.entry.name} in {case.run.session}, {failed}"
     click.echo(click.style(one_line(said), dim=True), file=sys.stderr)
 
 
-def _write_repair(done: Repaired) -> None:
+def _write_repair(done: "Repaired") -> None:
     title = {
         "repaired": "repaired",
         "proposed": "mended; it waits for you",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from tacit.base import paths, prompt_line
+from tacit.base import paths
 from tacit.base.errors import Usage
 from tacit.ui.cli import output
 
@@ -132,6 +132,8 @@ def prompt_status_command(as_json: bool) -> int:
     Each thing is told once: what happened, the command that shows it, the command that takes it
     back. Meant to be called before every prompt; it only looks whether a small file is there.
     """
+    from tacit.base import prompt_line
+
     text = prompt_line.take(paths.folders().data)
     if as_json:
         output.write_json({"line": text})

@@ -15,11 +15,7 @@ from tacit.base.errors import Busy, Refused
 from tacit.base.paths import with_tilde
 from tacit.traces.store import Store
 from tacit.ui.cli import output
-from tacit.work import daemon_unit, reactions
 from tacit.work.intake import Taken, host_homes, watch
-from tacit.work.jobs_db import address
-from tacit.work.presence import log, log_file
-from tacit.work.worker import left_running, patience, present, work
 
 _WORKER_EPILOG = """\b
 Examples:
@@ -38,6 +34,8 @@ def worker_command(quiet: float | None, idle: float | None, as_json: bool) -> in
     Hooks start it by themselves; one runs at a time. How patient it is can be set: worker.quiet
     and worker.idle.
     """
+    from tacit.work.worker import left_running, patience, work
+
     set_ = patience()
     taken = work(
         quiet=set_.quiet if quiet is None else quiet, idle=set_.idle if idle is None else idle
@@ -69,6 +67,8 @@ def watch_command(quiet: float, as_json: bool) -> int:
 
     For agents that are not connected by hooks. Runs until Ctrl-C.
     """
+    from tacit.work import reactions
+
     reactions.listen()
     store = click.get_current_context().with_resource(Store.open())
     if not as_json:
@@ -107,6 +107,11 @@ _STOP_SECONDS = 15.0
 @click.pass_context
 def daemon_command(ctx: click.Context, as_json: bool) -> int:
     """Keep a worker running: it does not go when it is idle."""
+    from tacit.work import daemon_unit
+    from tacit.work.jobs_db import address
+    from tacit.work.presence import log, log_file
+    from tacit.work.worker import patience, present, work
+
     if ctx.invoked_subcommand:
         return 0
     other = present()
@@ -139,6 +144,8 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
 @output.json_option
 def install_daemon(only_print: bool, as_json: bool) -> int:
     """Have the daemon started now, and whenever you log in."""
+    from tacit.work import daemon_unit
+
     unit = daemon_unit.unit()
     said = "" if only_print else daemon_unit.install(unit)
     if output.json_wanted(as_json):
@@ -161,6 +168,8 @@ def install_daemon(only_print: bool, as_json: bool) -> int:
 @output.json_option
 def uninstall_daemon(as_json: bool) -> int:
     """Take back what `tacit daemon install` wrote."""
+    from tacit.work import daemon_unit
+
     unit = daemon_unit.unit()
     there = os.path.exists(unit.path)
     said = daemon_unit.uninstall(unit)
@@ -177,6 +186,11 @@ def uninstall_daemon(as_json: bool) -> int:
 @output.json_option
 def daemon_status(as_json: bool) -> int:
     """Say whether a worker runs, and whether the daemon is installed."""
+    from tacit.work import daemon_unit
+    from tacit.work.jobs_db import address
+    from tacit.work.presence import log_file
+    from tacit.work.worker import present
+
     here = present()
     unit = daemon_unit.unit()
     installed = os.path.exists(unit.path)
@@ -199,6 +213,8 @@ def daemon_status(as_json: bool) -> int:
 @output.json_option
 def stop_daemon(as_json: bool) -> int:
     """End the worker that runs; what it was doing is taken up by the next."""
+    from tacit.work.worker import present
+
     here = present()
     if here is not None:
         os.kill(here.pid, signal.SIGTERM)
