@@ -18,6 +18,7 @@ from tacit.base.atomic_files import write_atomic
 from tacit.base.display import counted, plain
 from tacit.base.errors import NotFound, Refused, TacitError, Usage
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 
 if TYPE_CHECKING:
     from tacit.traces.connection import ConnectionStatus, Plan
@@ -69,25 +70,22 @@ def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
     }
 
 
-_CONNECT_EPILOG = """\b
-Examples:
-  tacit connect                      every agent that is found here
-  tacit connect claude-code codex    only these
-  tacit connect --dry-run            show what would be written
-  tacit connect --status             how each agent stands
-  tacit connect --fix                mend what broke, such as a moved program
-
-With --status or --fix, exit code 6 while an agent cannot be heard.
-"""
-
-
-@click.command(epilog=_CONNECT_EPILOG)
+@command(
+    "connect",
+    "connect",
+    "Have your agents tell Tacit when a session ends.",
+    "tacit connect                      every agent that is found here",
+    "tacit connect claude-code codex    only these",
+    "tacit connect --dry-run            show what would be written",
+    "tacit connect --status             how each agent stands",
+    "tacit connect --fix                mend what broke, such as a moved program",
+    note="With --status or --fix, exit code 6 while an agent cannot be heard.",
+)
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @click.option("--status", is_flag=True, help="Say how each agent stands; write nothing.")
 @click.option("--fix", is_flag=True, help="Connect again what is connected but broken.")
 @click.option("--yes", "-y", is_flag=True, help="Write without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
-@output.json_option
 def connect_command(
     hosts: tuple[str, ...], status: bool, fix: bool, yes: bool, dry_run: bool, as_json: bool
 ) -> int:
@@ -271,19 +269,17 @@ def _heard_ago(when: float | None) -> str:
     return "just now"
 
 
-_DISCONNECT_EPILOG = """\b
-Examples:
-  tacit disconnect                   every agent that is connected
-  tacit disconnect codex             only this one
-  tacit disconnect --dry-run         show what would be changed
-"""
-
-
-@click.command(epilog=_DISCONNECT_EPILOG)
+@command(
+    "disconnect",
+    "connect",
+    "Take back what `tacit connect` wrote.",
+    "tacit disconnect                   every agent that is connected",
+    "tacit disconnect codex             only this one",
+    "tacit disconnect --dry-run         show what would be changed",
+)
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @click.option("--yes", "-y", is_flag=True, help="Write without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
-@output.json_option
 def disconnect_command(hosts: tuple[str, ...], yes: bool, dry_run: bool, as_json: bool) -> int:
     """Take back what `tacit connect` wrote.
 
@@ -346,19 +342,17 @@ def _unlink_skills(host: str) -> tuple[str, ...]:
     return unlink(host)
 
 
-_PLUGIN_EPILOG = """\b
-Examples:
-  tacit plugin ~/tacit-plugin
-  claude plugin marketplace add ~/tacit-plugin && claude plugin install tacit@tacit
-  gemini extensions install ~/tacit-plugin
-  pi install ~/tacit-plugin
-"""
-
-
-@click.command(epilog=_PLUGIN_EPILOG)
+@command(
+    "plugin",
+    "connect",
+    "Write the folder that agents can install as a plugin.",
+    "tacit plugin ~/tacit-plugin",
+    "claude plugin marketplace add ~/tacit-plugin && claude plugin install tacit@tacit",
+    "gemini extensions install ~/tacit-plugin",
+    "pi install ~/tacit-plugin",
+)
 @click.argument("path", type=click.Path())
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
-@output.json_option
 def plugin_command(path: str, force: bool, as_json: bool) -> int:
     """Write the folder that agents can install as a plugin.
 

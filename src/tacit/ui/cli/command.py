@@ -42,11 +42,11 @@ Function = Callable[..., Any]
 class Declaration(NamedTuple):
     """A command as its decorator declares it."""
 
+    noun: str
+    """The module, below `tacit.ui.cli`."""
     name: str
     section: str
     about: str
-    noun: str
-    """The module, below `tacit.ui.cli`."""
 
 
 registered: dict[str, tuple[Declaration, click.Command]] = {}
@@ -59,7 +59,7 @@ def declarations_in(noun: str) -> tuple[Declaration, ...]:
     path = os.path.join(os.path.dirname(__file__), f"{noun}.py")
     source: bytes = __loader__.get_data(path)  # type: ignore[name-defined]  # also from a zip
     found = _DECLARATION.findall(source)
-    return tuple(Declaration(*(part.decode() for part in parts), noun) for parts in found)
+    return tuple(Declaration(noun, *(part.decode() for part in parts)) for parts in found)
 
 
 def declarations() -> Iterator[Declaration]:
@@ -75,8 +75,11 @@ def command(
 
     def declare(function: Function) -> click.Command:
         noun = function.__module__.rpartition(".")[2]
-        made = _with_json(click.command(name, **_help(examples, note), **options)(function))
-        registered[name] = Declaration(name, section, about, noun), made
+        make: Callable[[Function], click.Command] = click.command(
+            name, **_help(examples, note), **options
+        )
+        made = _with_json(make(function))
+        registered[name] = Declaration(noun, name, section, about), made
         return made
 
     return declare
@@ -101,10 +104,9 @@ def group(
     name: str, section: str, about: str, *examples: str, note: str = ""
 ) -> Callable[[Function], Group]:
     """A command of `tacit` that is a group."""
-    made = command(
+    return command(  # type: ignore[return-value]
         name, section, about, *examples, note=note, cls=Group, invoke_without_command=True
     )
-    return made  # type: ignore[return-value]
 
 
 def _help(examples: tuple[str, ...], note: str, one: str = "Examples:") -> dict[str, Any]:

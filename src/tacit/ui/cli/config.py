@@ -11,23 +11,11 @@ from tacit.base import paths, trust
 from tacit.base.display import one_line, plain
 from tacit.base.errors import NotFound, Usage
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 
 if TYPE_CHECKING:
     from tacit.base import settings
 
-_CONFIG_EPILOG = """\b
-Examples:
-  tacit config                       all settings and where each comes from
-  tacit config search.limit          one value
-  tacit config set learn.approval auto
-  tacit config set agent.allow "run_command:git *" "run_command:make *"
-  tacit config unset learn.approval  back to the default
-  tacit config --path                the file to edit
-
-Later sources win: defaults, the user's file, <project>/.tacit/config.toml (when the project is
-trusted), TACIT_SECTION_KEY variables, flags. `set` and `unset` write the user's file, and leave all
-other text in it as it is.
-"""
 _VERBS = ("set", "unset")
 
 
@@ -50,7 +38,21 @@ def complete_setting(
     return [item for item in known if item.value.startswith(incomplete)]
 
 
-@click.command(epilog=_CONFIG_EPILOG, context_settings={"ignore_unknown_options": True})
+@command(
+    "config",
+    "setup",
+    "Show the settings and where each comes from, or set one.",
+    "tacit config                       all settings and where each comes from",
+    "tacit config search.limit          one value",
+    "tacit config set learn.approval auto",
+    'tacit config set agent.allow "run_command:git *" "run_command:make *"',
+    "tacit config unset learn.approval  back to the default",
+    "tacit config --path                the file to edit",
+    note="Later sources win: defaults, the user's file, <project>/.tacit/config.toml (when the "
+    "project is trusted), TACIT_SECTION_KEY variables, flags. `set` and `unset` write the "
+    "user's file, and leave all other text in it as it is.",
+    context_settings={"ignore_unknown_options": True},
+)
 @click.argument(
     "words",
     nargs=-1,
@@ -58,7 +60,6 @@ def complete_setting(
     shell_complete=complete_setting,
 )
 @click.option("--path", "only_path", is_flag=True, help="Print the path of the user's file.")
-@output.json_option
 def config_command(words: tuple[str, ...], only_path: bool, as_json: bool) -> int:
     """Show the settings and where each comes from, or set one."""
     file = paths.folders().config_file
@@ -185,20 +186,18 @@ def _shown_value(value: Any) -> str:
     return str(value)
 
 
-_TRUST_EPILOG = """\b
-Examples:
-  tacit trust                        the project that you are in
-  tacit trust ~/work                 a folder and all below it
-  tacit trust --list
-  tacit trust --remove ~/work/old
-"""
-
-
-@click.command(epilog=_TRUST_EPILOG)
+@command(
+    "trust",
+    "setup",
+    "Allow a project's own skills and settings to count.",
+    "tacit trust                        the project that you are in",
+    "tacit trust ~/work                 a folder and all below it",
+    "tacit trust --list",
+    "tacit trust --remove ~/work/old",
+)
 @click.argument("folder", required=False, type=click.Path())
 @click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
 @click.option("--remove", is_flag=True, help="Take the trust back.")
-@output.json_option
 def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool) -> int:
     """Allow a project's own skills and settings to count.
 

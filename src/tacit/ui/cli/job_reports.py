@@ -22,6 +22,7 @@ from tacit.base.settings import LearnSettings, load_settings
 from tacit.learn.ledger import Ledger, RecordedDecision, Review
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command, group
 from tacit.ui.cli.user_shell import complete_session
 
 if TYPE_CHECKING:
@@ -29,24 +30,23 @@ if TYPE_CHECKING:
     from tacit.work.jobs import Attempt, Entry
 
 
-_JOBS_EPILOG = """\b
-Examples:
-  tacit jobs                         what there is, the latest first
-  tacit jobs --live                  what is not over
-  tacit jobs show review-3f9c        one of them, with every try and why
-  tacit jobs retry review-3f9c       again, or now if it was put off
-  tacit jobs cancel review-3f9c      not, or no further
-
-Jobs are in jobs.db in the data folder, or in PostgreSQL by TACIT_DATABASE_URL.
-"""
 _JOB_COLOURS = {"running": "blue", "failed": "red", "stuck": "red", "put off": "yellow"}
 
 
-@click.group(epilog=_JOBS_EPILOG, invoke_without_command=True)
+@group(
+    "jobs",
+    "learn",
+    "Show the work in the background: what came of it, and why.",
+    "tacit jobs                         what there is, the latest first",
+    "tacit jobs --live                  what is not over",
+    "tacit jobs show review-3f9c        one of them, with every try and why",
+    "tacit jobs retry review-3f9c       again, or now if it was put off",
+    "tacit jobs cancel review-3f9c      not, or no further",
+    note="Jobs are in jobs.db in the data folder, or in PostgreSQL by TACIT_DATABASE_URL.",
+)
 @click.option("--live", is_flag=True, help="Only those that are not over.")
 @click.option("--kind", default="", help="Only one kind, e.g. review.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
-@output.json_option
 @click.pass_context
 def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json: bool) -> int:
     """Show the work in the background: what waits, what runs, what came of it and why."""
@@ -77,16 +77,15 @@ def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json:
     return 0
 
 
-@jobs_command.command("show", epilog=output.example("tacit jobs show review-3f9c"))
+@jobs_command.verb("show", "tacit jobs show review-3f9c")
 @click.argument("job")
-@output.json_option
 def show_job(job: str, as_json: bool) -> int:
     """Show one job with every try, and why it came out as it did."""
     from tacit.work import jobs, jobs_db
     from tacit.work.presence import log_file
 
     entry = jobs.show(job)
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json(entry)
         return 0
     click.echo(click.style(plain(entry.id), bold=True))
@@ -111,30 +110,28 @@ def show_job(job: str, as_json: bool) -> int:
     return 0
 
 
-@jobs_command.command("retry", epilog=output.example("tacit jobs retry review-3f9c"))
+@jobs_command.verb("retry", "tacit jobs retry review-3f9c")
 @click.argument("job")
-@output.json_option
 def retry_job(job: str, as_json: bool) -> int:
     """Have a job done again, or now if it was put off."""
     from tacit.work import jobs
 
     entry = jobs.retry(job)
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json(entry)
     else:
         click.echo(f"{entry.id} is {entry.state}; see: tacit jobs show {entry.id}")
     return 0
 
 
-@jobs_command.command("cancel", epilog=output.example("tacit jobs cancel review-3f9c"))
+@jobs_command.verb("cancel", "tacit jobs cancel review-3f9c")
 @click.argument("job")
-@output.json_option
 def cancel_job(job: str, as_json: bool) -> int:
     """Have a job not done, or no further; what it changed before stays."""
     from tacit.work import jobs
 
     entry = jobs.cancel(job)
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json(entry)
     else:
         click.echo(f"{entry.id} is cancelled; take it up again: tacit jobs retry {entry.id}")
@@ -177,16 +174,16 @@ def _attempt_text(attempt: "Attempt") -> str:
     return text + (f"\n    {one_line(attempt.reason)}" if attempt.reason else "")
 
 
-_WHY_EPILOG = """\b
-Examples:
-  tacit why b4a27079
-"""
 _MOMENTS = {"after": "after the session", "chat": "during the chat"}
 
 
-@click.command(epilog=_WHY_EPILOG)
+@command(
+    "why",
+    "learn",
+    "Say what came of a session, and why.",
+    "tacit why b4a27079",
+)
 @click.argument("session", shell_complete=complete_session)
-@output.json_option
 def why_command(session: str, as_json: bool) -> int:
     """Say whether a session was learned from, what came of it, what it cost, and why or why not.
 
@@ -298,16 +295,6 @@ def _shown_minute(at: str) -> str:
     return at[:16].replace("T", " ")
 
 
-_COST_EPILOG = """\b
-Examples:
-  tacit cost                         today, and the last 30 days
-  tacit cost --days 7
-  tacit cost --json
-  tacit config set learn.daily_money 5
-
-Counted is what reviews, repairs, curation and schedules asked a model for. A request whose price is
-not known counts its tokens, and is said as such.
-"""
 _DAY_BARS = "·▁▂▃▄▅▆▇█"
 _BUDGET_WIDTH = 20
 
@@ -340,9 +327,18 @@ class CostReport(msgspec.Struct, frozen=True):
     """The user's own conversations with our agent in these days; no part of the other sums."""
 
 
-@click.command(epilog=_COST_EPILOG)
+@command(
+    "cost",
+    "learn",
+    "Show what work in the background cost, and what it may.",
+    "tacit cost                         today, and the last 30 days",
+    "tacit cost --days 7",
+    "tacit cost --json",
+    "tacit config set learn.daily_money 5",
+    note="Counted is what reviews, repairs, curation and schedules asked a model for. A request "
+    "whose price is not known counts its tokens, and is said as such.",
+)
 @click.option("--days", type=click.IntRange(1, 3650), default=30, help="How many days back.")
-@output.json_option
 def cost_command(days: int, as_json: bool) -> int:
     """Show what work in the background cost today and lately, and what it may cost a day."""
     report = cost_report(load_settings().settings.learn, days)

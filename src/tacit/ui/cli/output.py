@@ -1,4 +1,4 @@
-"""What commands print with: JSON, tables, wrapped text, sparklines, and the `--json` option.
+"""What commands print with: JSON, tables, rows, wrapped text, sparklines; and the yes they ask for.
 
 Cutting and cleaning of text is `base`'s.
 """
@@ -6,13 +6,14 @@ Cutting and cleaning of text is `base`'s.
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import click
 import msgspec
 
 from tacit.base.display import columns, fit, pad, plain, width
+from tacit.base.errors import TacitError
 from tacit.skills.skill import Problem
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -43,35 +44,9 @@ def can_draw_bars() -> bool:
     return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
 
 
-__all__ = [
-    "SEVERITY_COLOUR",
-    "columns",
-    "example",
-    "json_option",
-    "json_wanted",
-    "table",
-    "write_json",
-    "write_problem",
-]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 # What JSON may hold as it is, and a terminal would obey.
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
-
-
-def json_option(function: F) -> F:
-    """`--json`, as every command has it."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(
-        function
-    )
-
-
-def json_wanted(here: bool) -> bool:
-    """Whether `--json` was given, to a command of a group or to the group before it."""
-    above = click.get_current_context().parent
-    return here or bool(above is not None and above.params.get("as_json"))
 
 
 def write_json(value: Any) -> None:
@@ -115,9 +90,22 @@ def write_problem(found: Problem) -> None:
     click.echo(_wrapped(" " * 18, f"→ {plain(found.fix)}", 20))
 
 
-def example(text: str) -> str:
-    """The end of the help of a command that one example explains."""
-    return f"\b\nExample:\n  {text}\n"
+def write_rows(
+    rows: Iterable[tuple[str, str]], wide: int, colours: Mapping[str, str | None] | None = None
+) -> None:
+    """Each value after its label, which takes `wide` columns; without those that are empty."""
+    for label, value in rows:
+        if value:
+            shown = click.style(plain(value), fg=(colours or {}).get(label))
+            click.echo(f"{click.style(f'{label:<{wide}}', dim=True)} {shown}")
+
+
+def confirm(question: str, yes: bool, otherwise: TacitError) -> None:
+    """Go on only with a yes, given before or now. Raises `otherwise` where nobody can be asked."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise otherwise
+        click.confirm(question, abort=True)
 
 
 def wrapped(text: str) -> str:

@@ -13,24 +13,23 @@ from tacit.learn import notices
 from tacit.learn.announcements import ask_to_go_unasked
 from tacit.learn.background.background_gate import approval_question, current_approval
 from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_proposal
-
-_INBOX_EPILOG = """\b
-Examples:
-  tacit inbox                        what waits
-  tacit inbox 7be0                   one of them, with its diff
-  tacit accept 7be0
-  tacit reject 7be0 --reason "too special"
-"""
-
 
 _MOST_NEWS = 20
 
 
-@click.command(epilog=_INBOX_EPILOG)
+@command(
+    "inbox",
+    "history",
+    "Show the changes that wait for you.",
+    "tacit inbox                        what waits",
+    "tacit inbox 7be0                   one of them, with its diff",
+    "tacit accept 7be0",
+    'tacit reject 7be0 --reason "too special"',
+)
 @click.argument("proposal", required=False, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="Answered ones too.")
-@output.json_option
 def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
     """Show the changes that wait for you, or one of them with its diff.
 
@@ -115,18 +114,16 @@ def proposal_diff(gate: Gate, proposal: Proposal) -> str:
     return f"(it no longer fits: {preview.refusal.reason})\n{preview.diff}"
 
 
-_ACCEPT_EPILOG = """\b
-Examples:
-  tacit accept 7be0
-  tacit accept 7be0 91aa
-  tacit accept --all
-"""
-
-
-@click.command(epilog=_ACCEPT_EPILOG)
+@command(
+    "accept",
+    "history",
+    "Let changes from the inbox happen.",
+    "tacit accept 7be0",
+    "tacit accept 7be0 91aa",
+    "tacit accept --all",
+)
 @click.argument("proposals", nargs=-1, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="All that wait.")
-@output.json_option
 def accept_command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """Let changes from the inbox happen.
 
@@ -159,18 +156,16 @@ def accept_command(proposals: tuple[str, ...], everything: bool, as_json: bool) 
     return worst
 
 
-_REJECT_EPILOG = """\b
-Examples:
-  tacit reject 7be0 --reason "we do this in CI"
-  tacit reject 7be0 --forget         it may be proposed again
-"""
-
-
-@click.command(epilog=_REJECT_EPILOG)
+@command(
+    "reject",
+    "history",
+    "Turn a change from the inbox down.",
+    'tacit reject 7be0 --reason "we do this in CI"',
+    "tacit reject 7be0 --forget         it may be proposed again",
+)
 @click.argument("proposal", shell_complete=complete_proposal)
 @click.option("--reason", default="", help="Why; it is remembered.")
 @click.option("--forget", is_flag=True, help="Let the same idea be proposed again.")
-@output.json_option
 def reject_command(proposal: str, reason: str, forget: bool, as_json: bool) -> int:
     """Turn a change from the inbox down. The same idea does not come back.
 

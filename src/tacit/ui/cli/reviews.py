@@ -30,6 +30,7 @@ from tacit.learn.review.review_triggers import (
 )
 from tacit.traces.store import Store, Stored
 from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_host, complete_session
 from tacit.work import host_links
 from tacit.work.intake import sources, take_in
@@ -244,17 +245,6 @@ def _shown_cost(spent: Spent) -> str:
     return f"{spent.shown()} ({requests}, {amount(spent.tokens)} tokens)"
 
 
-_LEARN_EPILOG = """\b
-Examples:
-  tacit learn                        new sessions of all agents, the newest 20
-  tacit learn b4a27079               one session
-  tacit learn ~/transcripts/         sessions in a file or a folder
-  tacit learn --host codex --since 30d
-  tacit learn --dry-run              show what would be done; nothing is changed
-  tacit learn --no-model             by counting only, which costs nothing
-"""
-
-
 class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for."""
 
@@ -279,7 +269,17 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.what) and (not self.is_path or os.path.isfile(self.what))
 
 
-@click.command(epilog=_LEARN_EPILOG)
+@command(
+    "learn",
+    "learn",
+    "Learn from what agents did: drafts go to the inbox.",
+    "tacit learn                        new sessions of all agents, the newest 20",
+    "tacit learn b4a27079               one session",
+    "tacit learn ~/transcripts/         sessions in a file or a folder",
+    "tacit learn --host codex --since 30d",
+    "tacit learn --dry-run              show what would be done; nothing is changed",
+    "tacit learn --no-model             by counting only, which costs nothing",
+)
 @click.argument("what", default="", metavar="[SESSION|PATH]", shell_complete=complete_session)
 @click.option("--host", default="", shell_complete=complete_host, help="Only this agent's.")
 @click.option("--since", default="", help="Only sessions since: 30d, a date.")
@@ -289,7 +289,6 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--no-model", is_flag=True, help="By counting only: drafts for the inbox.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask, whatever it may cost.")
-@output.json_option
 def learn_command(**given: Any) -> int:
     """Learn from what agents did.
 

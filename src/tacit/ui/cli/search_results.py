@@ -11,23 +11,13 @@ from contextlib import contextmanager
 import click
 import msgspec
 
-from tacit.base.display import fit, plain
+from tacit.base.display import columns, fit, plain
 from tacit.base.errors import Usage
 from tacit.skills.library import Entry, Library
 from tacit.skills.search_index import Progress
 from tacit.skills.skill_search import Search
 from tacit.ui.cli import output
-
-_SEARCH_EPILOG = """\b
-Examples:
-  tacit search "resolve a merge conflict"
-  tacit search 数据库 迁移
-  tacit search -n 3 --json "deploy to kubernetes"
-  tacit search - < task.md           a whole task description
-  tacit search --sessions KeyError   what agents did
-
-Exit code 1 when nothing fits.
-"""
+from tacit.ui.cli.command import command
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -46,11 +36,20 @@ class Results(msgspec.Struct, frozen=True):
     results: list[Result]
 
 
-@click.command(epilog=_SEARCH_EPILOG)
+@command(
+    "search",
+    "find",
+    "Find the skill that fits a task.",
+    'tacit search "resolve a merge conflict"',
+    "tacit search 数据库 迁移",
+    'tacit search -n 3 --json "deploy to kubernetes"',
+    "tacit search - < task.md           a whole task description",
+    "tacit search --sessions KeyError   what agents did",
+    note="Exit code 1 when nothing fits.",
+)
 @click.argument("words", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results.")
 @click.option("--sessions", is_flag=True, help="Search what agents did, not skills.")
-@output.json_option
 def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as_json: bool) -> int:
     """Find the skill that fits a task.
 
@@ -74,7 +73,7 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
     if not hits:
         click.echo("No skill fits. All of them: tacit list", err=True)
         return 1
-    space = output.columns()
+    space = columns()
     for number, hit in enumerate(hits, 1):
         entry = hit.entry
         mark = "" if entry.state == "active" else click.style(f" [{entry.state}]", fg="yellow")

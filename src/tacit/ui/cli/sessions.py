@@ -14,7 +14,7 @@ import msgspec
 
 from tacit.base import settings
 from tacit.base.clock import ago, parse_since
-from tacit.base.display import counted, fit, one_line, plain
+from tacit.base.display import columns, counted, fit, one_line, plain
 from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.learn.ledger import Decision, Ledger
@@ -22,19 +22,12 @@ from tacit.traces import host_registry, observations
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_host, complete_session
 
 if TYPE_CHECKING:
     from tacit.work.intake import Taken
 
-_SESSIONS_EPILOG = """\b
-Examples:
-  tacit sessions
-  tacit sessions --host codex --since 7d
-  tacit sessions --project . --json
-
-Take in what is new first: tacit import. Read one: tacit session ID.
-"""
 
 _SESSION_DROPS = ("skills", "cost", "turns", "project", "learned", "failed", "when")
 
@@ -65,14 +58,21 @@ class SessionRow(msgspec.Struct, frozen=True):
     """Whether it was to be looked at, and why or why not; null where nobody had to decide."""
 
 
-@click.command(epilog=_SESSIONS_EPILOG)
+@command(
+    "sessions",
+    "sessions",
+    "List the sessions that are in the store.",
+    "tacit sessions",
+    "tacit sessions --host codex --since 7d",
+    "tacit sessions --project . --json",
+    note="Take in what is new first: tacit import. Read one: tacit session ID.",
+)
 @click.option(
     "--host", default="", shell_complete=complete_host, help="Only this agent's, e.g. claude-code."
 )
 @click.option("--project", default="", help="Only those in this folder and below it.")
 @click.option("--since", help="Only those since: 7d, 12h, a date.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
-@output.json_option
 def sessions_command(host: str, project: str, since: str | None, limit: int, as_json: bool) -> int:
     """List the sessions that are in the store, the latest first.
 
@@ -167,18 +167,16 @@ def _session_cost(cost: float | None) -> str:
     return "" if cost is None else f"${cost:.2f}"
 
 
-_SESSION_EPILOG = """\b
-Examples:
-  tacit session b4a27079             the first characters of its id will do
-  tacit session claude-code:b4a27079-b3f0-4aac-a79c-04d4f81b280f --full
-  tacit session b4a27079 --json
-"""
-
-
-@click.command(epilog=_SESSION_EPILOG)
+@command(
+    "session",
+    "sessions",
+    "Show one session as a timeline.",
+    "tacit session b4a27079             the first characters of its id will do",
+    "tacit session claude-code:b4a27079-b3f0-4aac-a79c-04d4f81b280f --full",
+    "tacit session b4a27079 --json",
+)
 @click.argument("name", shell_complete=complete_session)
 @click.option("--full", is_flag=True, help="Whole texts and results.")
-@output.json_option
 def session_command(name: str, full: bool, as_json: bool) -> int:
     """Show one session as a timeline, with failures and corrections marked."""
     store = click.get_current_context().with_resource(Store.open())
@@ -258,7 +256,7 @@ def _write_call(call: ToolCall, full: bool) -> None:
     mark = click.style("✗", fg="red") if call.failed else click.style("✓", fg="green")
     if not call.finished:
         mark = click.style("…", dim=True)
-    width = output.columns() - len(call.name) - len(seconds) - 6
+    width = columns() - len(call.name) - len(seconds) - 6
     click.echo(f"  {mark} {click.style(plain(call.name), bold=True)} {fit(about, width)}{seconds}")
     if call.failed:
         click.echo(click.style(f"      {_cut_text(call.error or call.result, full)}", fg="red"))
@@ -284,24 +282,22 @@ def _write_foot(trace: Trace) -> None:
 
 
 def _cut_text(text: str, full: bool) -> str:
-    return plain(text) if full else fit(one_line(text), output.columns() - 4)
+    return plain(text) if full else fit(one_line(text), columns() - 4)
 
 
-_IMPORT_EPILOG = """\b
-Examples:
-  tacit import                       every agent that is found here
-  tacit import codex --since 30d
-  tacit import ./trajectories.jsonl  a file or folder of a known form
-
-Forms: the transcripts of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, opencode, pi and
-Hermes; OpenAI-style message lists, ShareGPT, SWE-agent .traj; OpenHands and Cursor by their docs.
-"""
-
-
-@click.command("import", epilog=_IMPORT_EPILOG)
+@command(
+    "import",
+    "sessions",
+    "Take sessions in: of all agents, of one, from a file.",
+    "tacit import                       every agent that is found here",
+    "tacit import codex --since 30d",
+    "tacit import ./trajectories.jsonl  a file or folder of a known form",
+    note="Forms: the transcripts of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, "
+    "opencode, pi and Hermes; OpenAI-style message lists, ShareGPT, SWE-agent .traj; "
+    "OpenHands and Cursor by their docs.",
+)
 @click.argument("what", required=False, default="")
 @click.option("--since", help="Only those changed since: 7d, 12h, a date.")
-@output.json_option
 def import_command(what: str, since: str | None, as_json: bool) -> int:
     """Take sessions in: of all agents, of one, or from a file.
 
@@ -356,19 +352,17 @@ def _write_taken(taken: "list[Taken]") -> None:
         click.echo("\nSee them: tacit sessions")
 
 
-_FORGET_EPILOG = """\b
-Examples:
-  tacit forget b4a27079              one session
-  tacit forget ~/work/secret-project all sessions in a folder and below it
-  tacit forget --before 90d --yes
-"""
-
-
-@click.command(epilog=_FORGET_EPILOG)
+@command(
+    "forget",
+    "sessions",
+    "Forget sessions for good.",
+    "tacit forget b4a27079              one session",
+    "tacit forget ~/work/secret-project all sessions in a folder and below it",
+    "tacit forget --before 90d --yes",
+)
 @click.argument("what", required=False)
 @click.option("--before", help="All that ended before: 90d, a date.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@output.json_option
 def forget_command(what: str | None, before: str | None, yes: bool, as_json: bool) -> int:
     """Forget a session, a project's sessions, or old ones, for good.
 
@@ -383,10 +377,8 @@ def forget_command(what: str | None, before: str | None, yes: bool, as_json: boo
     store = click.get_current_context().with_resource(Store.open())
     folder = _folder_meant(what) if what else ""
     about = folder or what or f"sessions before {before}"
-    if not yes:
-        if not sys.stdin.isatty():
-            raise Refused(f"forgetting {about} needs a yes", "add --yes")
-        click.confirm(f"Forget {about} for good?", abort=True)
+    needs = Refused(f"forgetting {about} needs a yes", "add --yes")
+    output.confirm(f"Forget {about} for good?", yes, needs)
     known = _session_ids(store)
     done = forget_sessions(
         store, session=what if what and not folder else "", project=folder, before=moment

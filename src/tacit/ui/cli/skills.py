@@ -13,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from tacit.base.display import can_colour, counted, one_line, plain
+from tacit.base.display import can_colour, columns, counted, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
 from tacit.skills.library import Entry, Library
@@ -21,17 +21,8 @@ from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
 from tacit.traces.host_folders import HOST_FOLDERS
 from tacit.ui.cli import fast, output
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_skill
-
-_LIST_EPILOG = """\b
-Examples:
-  tacit list
-  tacit list --scope project
-  tacit list git review              only skills whose name has one of these words
-  tacit list --origin learned --json
-
-In a pipe, each line is: name, scope, state, description, separated by tabs.
-"""
 
 
 class SkillListing(msgspec.Struct, frozen=True):
@@ -40,7 +31,16 @@ class SkillListing(msgspec.Struct, frozen=True):
     skills: list[Entry]
 
 
-@click.command(epilog=_LIST_EPILOG)
+@command(
+    "list",
+    "find",
+    "List the skills that can be used here.",
+    "tacit list",
+    "tacit list --scope project",
+    "tacit list git review              only skills whose name has one of these words",
+    "tacit list --origin learned --json",
+    note="In a pipe, each line is: name, scope, state, description, separated by tabs.",
+)
 @click.argument("words", nargs=-1)
 @click.option("--scope", type=click.Choice(SCOPES), help="Only this scope.")
 @click.option(
@@ -54,7 +54,6 @@ class SkillListing(msgspec.Struct, frozen=True):
     help="Only the folder of this agent.",
 )
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
-@output.json_option
 def list_command(
     words: tuple[str, ...],
     scope: str | None,
@@ -86,18 +85,16 @@ def list_command(
     )
 
 
-_CATALOGUE_EPILOG = """\b
-Examples:
-  tacit catalogue
-  tacit catalogue --budget 2000
-  tacit catalogue --touched src/app.ts   with skills that wait for such a file
-"""
-
-
-@click.command(epilog=_CATALOGUE_EPILOG)
+@command(
+    "catalogue",
+    "find",
+    "Print the block that tells a model which skills there are.",
+    "tacit catalogue",
+    "tacit catalogue --budget 2000",
+    "tacit catalogue --touched src/app.ts   with skills that wait for such a file",
+)
 @click.option("--budget", type=click.IntRange(0), help="Most characters; the default is a setting.")
 @click.option("--touched", multiple=True, help="A file that is being worked on; may be repeated.")
-@output.json_option
 def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
     """Print the block that tells a model which skills there are.
 
@@ -121,18 +118,17 @@ _MOST_FILES = 200
 _LEARNED_KEYS = ("learned", "learned-by", "revised", "sessions")
 """What the review writes under `metadata` of a skill that it made."""
 
-_SHOW_EPILOG = """\b
-Examples:
-  tacit show code-review
-  tacit show code-review --raw       SKILL.md as it stands in the file
-  tacit show ./my-skill              a folder that is not in the library
-"""
 
-
-@click.command(epilog=_SHOW_EPILOG)
+@command(
+    "show",
+    "find",
+    "Read a skill, and see where it comes from.",
+    "tacit show code-review",
+    "tacit show code-review --raw       SKILL.md as it stands in the file",
+    "tacit show ./my-skill              a folder that is not in the library",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.option("--raw", is_flag=True, help="Only the text of SKILL.md, as it is.")
-@output.json_option
 def show_command(name: str, raw: bool, as_json: bool) -> int:
     """Read a skill, and see where it comes from.
 
@@ -283,7 +279,7 @@ def _write_body(body: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console(no_color=not can_colour(), width=min(output.columns(), 100))
+    console = Console(no_color=not can_colour(), width=min(columns(), 100))
     console.print(Markdown(text, hyperlinks=False))
 
 
@@ -297,17 +293,6 @@ def _skill_files(folder: str) -> list[str]:
 
 
 _MOST_PROBLEMS = 40
-
-_LINT_EPILOG = """\b
-Examples:
-  tacit lint                         every skill that can be used here
-  tacit lint code-review             one skill, by name
-  tacit lint ./skills --strict       a folder of skills, by the open standard to the letter
-  tacit lint --json | jq '.skills[].problems[].code'
-
-Exit code 1 when there is an error. With --strict, no error means that the standard's own
-validator accepts the skill. docs/problems.md explains every code.
-"""
 
 
 class Linted(msgspec.Struct, frozen=True):
@@ -327,11 +312,20 @@ class LintReport(msgspec.Struct, frozen=True):
     skills: list[Linted]
 
 
-@click.command(epilog=_LINT_EPILOG)
+@command(
+    "lint",
+    "find",
+    "Say what is wrong with skills, and how to mend it.",
+    "tacit lint                         every skill that can be used here",
+    "tacit lint code-review             one skill, by name",
+    "tacit lint ./skills --strict       a folder of skills, by the open standard to the letter",
+    "tacit lint --json | jq '.skills[].problems[].code'",
+    note="Exit code 1 when there is an error. With --strict, no error means that the standard's "
+    "own validator accepts the skill. docs/problems.md explains every code.",
+)
 @click.argument("names", nargs=-1, shell_complete=complete_skill)
 @click.option("--strict", is_flag=True, help="Hold skills to the open standard to the letter.")
 @click.option("--all", "everything", is_flag=True, help="Print every problem, however many.")
-@output.json_option
 def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json: bool) -> int:
     """Say what is wrong with skills, and how to mend it.
 

@@ -15,31 +15,30 @@ from tacit.base import settings
 from tacit.base.display import plain
 from tacit.base.errors import Usage
 from tacit.ui.chat.live_chat import chat_kit
-from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_skill
 from tacit.work import reactions
-
-_RUN_EPILOG = """\b
-Examples:
-  tacit run "what does this project do?"
-  tacit run --skill code-review "the last commit"
-  git diff | tacit run "review this change" -
-  tacit run --yes --json "mend the failing test" | jq -r 'select(.type=="call").name'
-
-Exit codes: 0 answered, 1 a limit was reached, 11 the model or the provider failed, 130 stopped.
-"""
 
 EXIT_CODES = {"done": 0, "interrupted": 130, "error": 11}
 
 
-@click.command(epilog=_RUN_EPILOG)
+@command(
+    "run",
+    "work",
+    "Let the agent do one task, and print its answer.",
+    'tacit run "what does this project do?"',
+    'tacit run --skill code-review "the last commit"',
+    'git diff | tacit run "review this change" -',
+    'tacit run --yes --json "mend the failing test" | jq -r \'select(.type=="call").name\'',
+    note="Exit codes: 0 answered, 1 a limit was reached, 11 the model or the provider failed, "
+    "130 stopped.",
+)
 @click.argument("task", nargs=-1, required=True)
 @click.option("--skill", multiple=True, shell_complete=complete_skill, help="Activate this first.")
 @click.option("--model", default="", help="provider:model, instead of the setting.")
 @click.option("--max-turns", type=click.IntRange(1), help="Most requests to the model.")
 @click.option("--max-seconds", type=click.FloatRange(0.1), help="Most seconds, also mid-request.")
 @click.option("--yes", is_flag=True, help="Allow writes and commands without asking.")
-@output.json_option
 def run_command(
     task: tuple[str, ...],
     skill: tuple[str, ...],

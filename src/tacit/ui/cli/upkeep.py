@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacit.base.clock import ago
-from tacit.base.display import counted, dollars, fit, one_line, plain
+from tacit.base.display import columns, counted, dollars, fit, one_line, plain
 from tacit.base.errors import NotFound, Refused
 from tacit.base.paths import with_tilde
 from tacit.base.settings import Settings, load_settings
@@ -27,6 +27,7 @@ from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import CurationStatus, SkillRow
 from tacit.learn.curate.curation_status import curation_status as look_at
 from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import command, group
 from tacit.ui.cli.output import share_bar, sparkline
 from tacit.work import host_links
 
@@ -36,17 +37,17 @@ if TYPE_CHECKING:
     from tacit.traces.store import Store
 
 _MOST_SESSIONS = 1_000
-_IMPROVE_EPILOG = """\b
-Examples:
-  tacit improve release-notes                     its last use that failed
-  tacit improve release-notes --session b4a27079  in this session
-"""
 
 
-@click.command(epilog=_IMPROVE_EPILOG)
+@command(
+    "improve",
+    "learn",
+    "Repair a skill by what failed when it was used.",
+    "tacit improve release-notes                     its last use that failed",
+    "tacit improve release-notes --session b4a27079  in this session",
+)
 @click.argument("skill")
 @click.option("--session", default="", help="The session in which it failed: its id, or a part.")
-@output.json_option
 def improve_command(skill: str, session: str, as_json: bool) -> int:
     """Repair a skill by what failed when it was used.
 
@@ -131,29 +132,23 @@ def _write_repair(done: "Repaired") -> None:
         click.echo(click.style(spent, dim=True), file=sys.stderr)
 
 
-_CURATE_EPILOG = """\b
-Examples:
-  tacit curate --dry-run             what would be done, and why
-  tacit curate                       do it; the last line takes all of it back
-  tacit curate status                ages, uses, and when the next run is due
-  tacit curate --consolidate         have a model join skills that are much alike
-  tacit restore NAME                 bring one skill back
-"""
-_CURATE_STATUS_EPILOG = """\b
-Examples:
-  tacit curate status
-  tacit curate status --all          also those that are left alone
-  tacit curate status --report       the last run, as Markdown
-"""
 _STATE_COLOURS = {"archived": "yellow", "stale": "yellow", "active": "green"}
 _STATE_WORDS = {"active": "in use again"}
 
 
-@click.group(epilog=_CURATE_EPILOG, invoke_without_command=True)
+@group(
+    "curate",
+    "change",
+    "Put away what nobody uses, and see how the library ages.",
+    "tacit curate --dry-run             what would be done, and why",
+    "tacit curate                       do it; the last line takes all of it back",
+    "tacit curate status                ages, uses, and when the next run is due",
+    "tacit curate --consolidate         have a model join skills that are much alike",
+    "tacit restore NAME                 bring one skill back",
+)
 @click.option("--dry-run", is_flag=True, help="Do it on a copy, and say what it came to.")
 @click.option("--consolidate", "join", is_flag=True, help="Let a model join look-alikes instead.")
 @click.option("--apply", "waiting", metavar="ID", help="Join what waits for your word.")
-@output.json_option
 @click.pass_context
 def curate_command(
     ctx: click.Context, dry_run: bool, join: bool, waiting: str | None, as_json: bool
@@ -227,15 +222,16 @@ def write_joins(report: CurationReport) -> None:
         click.echo(click.style(f"undo all of it: {report.undo}", dim=True))
 
 
-@curate_command.command(epilog=_CURATE_STATUS_EPILOG)
+@curate_command.verb(
+    "status",
+    "tacit curate status",
+    "tacit curate status --all          also those that are left alone",
+    "tacit curate status --report       the last run, as Markdown",
+)
 @click.option("--all", "everything", is_flag=True, help="Also those that are left alone.")
 @click.option("--report", "as_report", is_flag=True, help="Print the last run as Markdown.")
-@output.json_option
-@click.pass_context
-def status(ctx: click.Context, everything: bool, as_report: bool, as_json: bool) -> int:
+def status(everything: bool, as_report: bool, as_json: bool) -> int:
     """Show how the library ages: how long each learned skill has been without use."""
-    above = ctx.parent.params if ctx.parent else {}
-    as_json = as_json or bool(above.get("as_json"))
     found = look_at(default_scope(), load_settings().settings)
     if as_json:
         output.write_json(found)
@@ -272,7 +268,7 @@ def _write_moved(moved: MovedSkill) -> None:
     outcome = "" if moved.outcome in ("done", "would") else f" [{moved.outcome}]"
     note = f": {moved.note}" if moved.note else ""
     text = one_line(f"{moved.skill}{outcome}: {moved.why}{note}")
-    click.echo(f"  {word} {fit(text, max(output.columns() - 16, 30))}")
+    click.echo(f"  {word} {fit(text, max(columns() - 16, 30))}")
     if moved.change and moved.outcome == "done":
         click.echo(click.style(f"{'':<15} undo: tacit undo {moved.change[-8:]}", dim=True))
     elif moved.outcome == "proposed":

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from tacit.agent.skill_uses import Use
-from tacit.base.display import counted, fit, one_line, plain
+from tacit.base.display import columns, counted, fit, one_line, plain
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import load_settings
 from tacit.changes.change import File, acting_as, is_change_id
@@ -24,25 +24,24 @@ from tacit.learn.improve.probation import Probation
 from tacit.learn.skill_timeline import Figures, SkillEvent, figures, timeline, weekly_uses
 from tacit.traces.store import Store
 from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import command
 from tacit.ui.cli.output import sparkline
 from tacit.ui.cli.user_shell import complete_skill
-
-_LOG_EPILOG = """\b
-Examples:
-  tacit log                          the last changes to any skill
-  tacit log db-migration             everything that happened to one
-  tacit log -n 100 --json
-
-Take one back: tacit undo CHANGE. See what it did: tacit diff CHANGE.
-"""
 
 _LOG_DROPS = ("by", "when", "why", "what")
 
 
-@click.command(epilog=_LOG_EPILOG)
+@command(
+    "log",
+    "history",
+    "Show the history of skills, the newest change first.",
+    "tacit log                          the last changes to any skill",
+    "tacit log db-migration             everything that happened to one",
+    "tacit log -n 100 --json",
+    note="Take one back: tacit undo CHANGE. See what it did: tacit diff CHANGE.",
+)
 @click.argument("name", required=False, shell_complete=complete_skill)
 @click.option("-n", "--limit", type=click.IntRange(1), default=20, help="How many.")
-@output.json_option
 def log_command(name: str | None, limit: int, as_json: bool) -> int:
     """Show the history of skills, the newest change first.
 
@@ -106,12 +105,6 @@ def _version_as_json(version: Version) -> dict[str, object]:
     }
 
 
-_HISTORY_EPILOG = """\b
-Examples:
-  tacit history db-migration
-  tacit history db-migration -n 0    from the beginning
-  tacit session claude-code:b4a2…    a session that it names
-"""
 _EVENT_COLOURS = {
     "failed": "red", "repaired": "green", "kept": "green", "rolled back": "yellow",
     "archived": "yellow", "absorbed": "yellow", "made": "green", "restored": "green",
@@ -131,10 +124,16 @@ class SkillLife(msgspec.Struct, frozen=True):
     """How the last repair does, while it is watched."""
 
 
-@click.command(epilog=_HISTORY_EPILOG)
+@command(
+    "history",
+    "history",
+    "Show the life of a skill: made, used, failed, repaired.",
+    "tacit history db-migration",
+    "tacit history db-migration -n 0    from the beginning",
+    "tacit session claude-code:b4a2…    a session that it names",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.option("-n", "--limit", type=click.IntRange(0), default=40, help="How many; 0 is all.")
-@output.json_option
 def history_command(name: str, limit: int, as_json: bool) -> int:
     """Show the life of a skill: made, used, failed, repaired, rolled back, archived.
 
@@ -223,7 +222,7 @@ def _write_event(event: SkillEvent) -> None:
     whole = event.what in ("kept", "rolled back")  # figures: half of them would mislead
     if event.detail and not whole:
         parts.append(one_line(event.detail))
-    text = fit(f"by {plain(event.by)}: {' · '.join(parts)}", max(output.columns() - 30, 30))
+    text = fit(f"by {plain(event.by)}: {' · '.join(parts)}", max(columns() - 30, 30))
     click.echo(f"{when}  {what} {text.rstrip(': ')}")
     if event.detail and whole:
         click.echo(f"{'':<18}{one_line(event.detail)}")
@@ -233,18 +232,16 @@ def _write_event(event: SkillEvent) -> None:
         click.echo(click.style(f"{'':<18}and {len(event.sessions) - 3} more", dim=True))
 
 
-_DIFF_EPILOG = """\b
-Examples:
-  tacit diff db-migration            hand edits since the last change; else the last change
-  tacit diff db-migration 3f2a91c0   since that version
-  tacit diff 9c1d22ab                what that change did
-"""
-
-
-@click.command(epilog=_DIFF_EPILOG)
+@command(
+    "diff",
+    "history",
+    "Show what a change did, or how a skill differs.",
+    "tacit diff db-migration            hand edits since the last change; else the last change",
+    "tacit diff db-migration 3f2a91c0   since that version",
+    "tacit diff 9c1d22ab                what that change did",
+)
 @click.argument("what")
 @click.argument("version", required=False)
-@output.json_option
 def diff_command(what: str, version: str | None, as_json: bool) -> int:
     """Show what a change did, or how a skill differs from an earlier version.
 
@@ -299,18 +296,16 @@ def _diff_of_skill(name: str, start: str | None) -> str:
     return diff_files(history.files(history.version(head.parent)), history.files(head))
 
 
-_UNDO_EPILOG = """\b
-Examples:
-  tacit undo 9c1d22ab                the end of a change's id, as tacit log shows it
-  tacit undo 9c1d22ab                once more: the change is back
-  tacit undo 51f0a7c3                a whole run of tacit curate, as its report says
-"""
-
-
-@click.command(epilog=_UNDO_EPILOG)
+@command(
+    "undo",
+    "history",
+    "Take one change back, and nothing else.",
+    "tacit undo 9c1d22ab                the end of a change's id, as tacit log shows it",
+    "tacit undo 9c1d22ab                once more: the change is back",
+    "tacit undo 51f0a7c3                a whole run of tacit curate, as its report says",
+)
 @click.argument("change")
 @click.option("--reason", default="", help="Why, for the history.")
-@output.json_option
 def undo_command(change: str, reason: str, as_json: bool) -> int:
     """Take one change back, and nothing else.
 
@@ -350,17 +345,15 @@ def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
     return user_gate.REFUSED if refused else 0
 
 
-_ROLLBACK_EPILOG = """\b
-Examples:
-  tacit rollback db-migration            what it was before its last change
-  tacit rollback db-migration 3f2a91c0   a version or change, as tacit log shows it
-"""
-
-
-@click.command(epilog=_ROLLBACK_EPILOG)
+@command(
+    "rollback",
+    "history",
+    "Make one skill what it was in an earlier version.",
+    "tacit rollback db-migration            what it was before its last change",
+    "tacit rollback db-migration 3f2a91c0   a version or change, as tacit log shows it",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.argument("version", required=False, default="")
-@output.json_option
 def rollback_command(name: str, version: str, as_json: bool) -> int:
     """Make one skill what it was in an earlier version. No other skill is touched.
 
