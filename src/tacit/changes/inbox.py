@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base import database
-from tacit.base.clock import Clock
+from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import NotFound
 from tacit.changes.change import Change, Create, MergeInto, Operation, Refusal, Rewrite, WriteFile
 from tacit.changes.change import Edit as EditOperation
@@ -60,6 +60,11 @@ class Inbox:
     def __init__(self, path: str, clock: Clock) -> None:
         self._path = path
         self._clock = clock
+
+    @classmethod
+    def open(cls) -> "Inbox":
+        """The inbox of the user's own data folder."""
+        return cls(database.default_path(), SystemClock())
 
     def waiting(self, root: str = "") -> list[Proposal]:
         """What waits, oldest first."""

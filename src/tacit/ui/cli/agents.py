@@ -6,7 +6,7 @@ reported.
 
 import os
 import sys
-import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +15,7 @@ import msgspec
 from tacit import __version__
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
+from tacit.base.clock import ago
 from tacit.base.display import counted, plain
 from tacit.base.errors import NotFound, Refused, TacitError, Usage
 from tacit.ui.cli import output
@@ -30,9 +31,7 @@ def write_plan(plan: "Plan") -> None:
     assert plan.change is not None
     path = paths.with_tilde(plan.change.path)
     click.secho(f"{plan.connector.agent.title}: {path}", bold=True)
-    for line in plan.change.diff(path).split("\n"):
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-        click.echo("  " + click.style(plain(line), fg=colour))
+    output.write_diff(plan.change.diff(path), "  ")
     click.echo()
 
 
@@ -259,14 +258,7 @@ def _write_status(found: "list[ConnectionStatus]", mended: list[str]) -> None:
 
 
 def _heard_ago(when: float | None) -> str:
-    """How long ago, in one unit."""
-    if when is None:
-        return "never"
-    seconds = max(time.time() - when, 0.0)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"
+    return "never" if when is None else ago(datetime.fromtimestamp(when, UTC))
 
 
 @command(
@@ -369,8 +361,7 @@ def plugin_command(path: str, force: bool, as_json: bool) -> int:
     for name, data in written.items():
         write_atomic(os.path.join(target, name), data, durable=False, mode=0o644)
     if as_json:
-        output.write_json({"path": target, "files": list(written)})
-        return 0
+        return output.write_json({"path": target, "files": list(written)})
     click.echo(f"Wrote {counted(len(written), 'file')} to {paths.with_tilde(target)}")
     click.echo("How each agent installs it: tacit plugin --help, or docs/hosts.md")
     return 0

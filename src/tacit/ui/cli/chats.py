@@ -68,9 +68,9 @@ def _open_face(options: ChatOptions, plainly: bool, no_mouse: bool, as_json: boo
 
     app = ChatApp(options)
     code = app.run(mouse=not no_mouse)
-    app.talk.close()
-    if app.talk.session is not None and app.talk.session.conversation.messages:
-        click.echo(f"Go on later: tacit chat --resume {app.talk.id}")
+    app.chat.close()
+    if app.chat.resume_hint:
+        click.echo(app.chat.resume_hint)
     return code if code is not None else app.return_code or 0
 
 

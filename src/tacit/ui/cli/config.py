@@ -93,8 +93,9 @@ def _write_settings(file: str, as_json: bool) -> int:
     loaded = settings.load_settings()
     values = loaded.values()
     if as_json:
-        output.write_json({"settings": values, "ignored": loaded.ignored, "strays": loaded.strays})
-        return 0
+        return output.write_json(
+            {"settings": values, "ignored": loaded.ignored, "strays": loaded.strays}
+        )
     rows = [
         (v.key, one_line(_shown_value(v.value)), one_line(paths.with_tilde(v.source)), v.about)
         for v in values
@@ -140,8 +141,7 @@ def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> i
         path = config_file.set_values({key: list(value) if isinstance(value, tuple) else value})
     now = _find_setting(key)
     if as_json:
-        output.write_json(now)
-        return 0
+        return output.write_json(now)
     click.echo(
         f"{key} is {_shown_value(now.value) or 'empty'}, from {_shown_source(now.source, path)}"
     )
@@ -222,10 +222,9 @@ def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool
             raise Usage("the whole disk cannot be trusted", "name the folder of your projects")
         changed = trust.add(target)
     if as_json:
-        output.write_json(
+        return output.write_json(
             {"folder": target, "trusted": trust.is_trusted(target), "changed": changed}
         )
-        return 0
     shown = plain(paths.with_tilde(target))
     if remove:
         still = trust.is_trusted(target)

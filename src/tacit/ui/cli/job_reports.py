@@ -1,6 +1,5 @@
 """`tacit jobs`, `why` and `cost`: what was done in the background, why, and for how much money."""
 
-import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,9 +11,7 @@ import msgspec
 from tacit.agent import budget
 from tacit.agent import budget as spending
 from tacit.agent.budget import Spent
-from tacit.base import paths
-from tacit.base.clock import SystemClock, ago
-from tacit.base.database import DATABASE_FILE
+from tacit.base.clock import ago
 from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
@@ -57,8 +54,9 @@ def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json:
         return 0
     found = [entry for entry in jobs.listing(kind=kind) if entry.live or not live][:limit]
     if as_json:
-        output.write_json({"jobs": found, "queue": jobs_db.address().shown, "log": log_file()})
-        return 0
+        return output.write_json(
+            {"jobs": found, "queue": jobs_db.address().shown, "log": log_file()}
+        )
     if not found:
         click.echo("No jobs fit." if live or kind else "No jobs yet.")
         return 0
@@ -86,21 +84,18 @@ def show_job(job: str, as_json: bool) -> int:
 
     entry = jobs.show(job)
     if as_json:
-        output.write_json(entry)
-        return 0
+        return output.write_json(entry)
     click.echo(click.style(plain(entry.id), bold=True))
-    facts = {
+    rows = {
         "kind": entry.kind,
         "about": one_line(entry.key),
-        "state": _job_state(entry),
+        "state": _job_word(entry),
         "why": one_line(_job_reason(entry)),
         "changes": ", ".join(change[-8:] for change in entry.changes),
         "queue": jobs_db.address().shown,
         "log": with_tilde(log_file()),
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<10}', dim=True)} {value}")
+    output.write_rows(rows.items(), 10, {"state": _JOB_COLOURS.get(entry.state)})
     for attempt in entry.attempts:
         click.echo(f"\n{_attempt_text(attempt)}")
     if not entry.live:
@@ -147,10 +142,6 @@ def _job_word(entry: "Entry") -> str:
     return one_line(entry.outcome if entry.state == "done" and entry.outcome else entry.state)
 
 
-def _job_state(entry: "Entry") -> str:
-    return click.style(_job_word(entry), fg=_JOB_COLOURS.get(entry.state))
-
-
 def _job_reason(entry: "Entry") -> str:
     due = entry.attempts[-1].due if entry.attempts else None
     if entry.state == "put off" and due is not None:
@@ -177,12 +168,7 @@ def _attempt_text(attempt: "Attempt") -> str:
 _MOMENTS = {"after": "after the session", "chat": "during the chat"}
 
 
-@command(
-    "why",
-    "learn",
-    "Say what came of a session, and why.",
-    "tacit why b4a27079",
-)
+@command("why", "learn", "Say what came of a session, and why.", "tacit why b4a27079")
 @click.argument("session", shell_complete=complete_session)
 def why_command(session: str, as_json: bool) -> int:
     """Say whether a session was learned from, what came of it, what it cost, and why or why not.
@@ -201,7 +187,7 @@ def why_command(session: str, as_json: bool) -> int:
     )
     spent = budget.sum_spent(entry.spent for entry in _spending_on(stored))
     if as_json:
-        output.write_json(
+        return output.write_json(
             {
                 "session": stored.id,
                 "reviews": reviews,
@@ -210,7 +196,6 @@ def why_command(session: str, as_json: bool) -> int:
                 "spent": spent,
             }
         )
-        return 0
     if not reviews:
         _write_unreviewed(stored, decisions)
     for review in reviews:
@@ -268,9 +253,8 @@ def _how_to_see(change: str) -> str:
     from tacit.changes.inbox import Inbox
 
     short = change[-8:]
-    inbox = Inbox(os.path.join(paths.folders().data, DATABASE_FILE), SystemClock())
     try:
-        proposal = inbox.get(change)
+        proposal = Inbox.open().get(change)
     except NotFound:  # it never waited
         return f"see it: tacit diff {short} · undo: tacit undo {short}"
     if proposal.state == "accepted":
@@ -293,10 +277,6 @@ def _spending_on(stored: Stored) -> list[budget.Spending]:
 
 def _shown_minute(at: str) -> str:
     return at[:16].replace("T", " ")
-
-
-_DAY_BARS = "·▁▂▃▄▅▆▇█"
-_BUDGET_WIDTH = 20
 
 
 class DailyBudget(msgspec.Struct, frozen=True):
@@ -343,8 +323,7 @@ def cost_command(days: int, as_json: bool) -> int:
     """Show what work in the background cost today and lately, and what it may cost a day."""
     report = cost_report(load_settings().settings.learn, days)
     if as_json:
-        output.write_json(report)
-        return 0
+        return output.write_json(report)
     _write_today(report)
     _write_days(report)
     _write_parts("by kind", report.by_kind)
@@ -404,9 +383,7 @@ def _write_today(report: CostReport) -> None:
     today, budget = report.today, report.budget
     if budget.money:
         share = today.money / budget.money
-        text = (
-            f"{dollars(today.money)} of {dollars(budget.money)}  {_budget_bar(share)} {share:.0%}"
-        )
+        text = f"{dollars(today.money)} of {dollars(budget.money)}  {_bar(share)} {share:.0%}"
     else:
         text = _priced(today)
     _labelled("today", text)
@@ -415,9 +392,8 @@ def _write_today(report: CostReport) -> None:
     _labelled("", f"{requests}{unknown}; {amount(today.tokens)} tokens")
     if budget.tokens:
         share = today.tokens / budget.tokens
-        _labelled(
-            "", f"{today.tokens:,} of {budget.tokens:,} tokens  {_budget_bar(share)} {share:.0%}"
-        )
+        text = f"{today.tokens:,} of {budget.tokens:,} tokens  {_bar(share)} {share:.0%}"
+        _labelled("", text)
     if not budget.money and not budget.tokens:
         _labelled("", "no budget is set: tacit config set learn.daily_money 2")
     if budget.held:
@@ -449,7 +425,8 @@ def _write_parts(label: str, parts: Mapping[str, Spent]) -> None:
     for name, (_, spent) in zip(names, ordered, strict=True):
         share = _spent_size(spent, by_tokens) / whole if whole else 0.0
         _labelled(
-            label, f"{name:<{wide}}  {_budget_bar(share, 10)} {share:>4.0%}  {_priced(spent)}"
+            label,
+            f"{name:<{wide}}  {_bar(share, 10)} {share:>4.0%}  {_priced(spent)}",
         )
         label = ""
 
@@ -462,20 +439,15 @@ def day_bars(report: CostReport) -> str:
     for back in range(report.days - 1, -1, -1):
         day = (last - timedelta(days=back)).isoformat()
         sizes.append(_spent_size(report.by_day.get(day, Spent()), by_tokens))
-    most = max(sizes)
-    if not most or report.days > 90:
-        return ""
-    # Whatever was spent shows, however little it was.
-    return "".join(_DAY_BARS[max(round(s / most * 8), 1)] if s else _DAY_BARS[0] for s in sizes)
+    return "" if not any(sizes) or report.days > 90 else output.sparkline(sizes, "·")
 
 
 def _spent_size(spent: Spent, by_tokens: bool) -> float:
     return float(spent.tokens) if by_tokens else spent.money
 
 
-def _budget_bar(share: float, wide: int = _BUDGET_WIDTH) -> str:
-    full = min(max(round(share * wide), 1 if share > 0 else 0), wide)
-    return "█" * full + "░" * (wide - full)
+def _bar(share: float, wide: int = 20) -> str:
+    return output.share_bar(share, wide, "░")
 
 
 def _priced(spent: Spent, noun: str = "request") -> str:

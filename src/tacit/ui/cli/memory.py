@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from tacit.base.display import one_line, plain
-from tacit.base.errors import NotFound, Refused, Usage
+from tacit.base.errors import Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.changes.change import Rewrite, acting_as
 from tacit.changes.facts import (
@@ -13,6 +13,7 @@ from tacit.changes.facts import (
     NewFact,
     Rationale,
     fact_place_for,
+    find_fact,
     forget,
     known_facts,
     remember,
@@ -77,8 +78,7 @@ def list_facts(scope: str | None, kind: FactKind | None, as_json: bool) -> int:
         if scope in (None, known.fact.scope) and kind in (None, known.fact.kind)
     ]
     if as_json:
-        output.write_json({"facts": [_fact_as_json(known) for known in found]})
-        return 0
+        return output.write_json({"facts": [_fact_as_json(known) for known in found]})
     if not found:
         click.echo("Nothing has been noted yet. Note something: tacit memory add NAME TEXT")
         return 0
@@ -109,8 +109,9 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
     known = _find_fact(name, scope)
     fact = known.fact
     if as_json:
-        output.write_json(_fact_as_json(known) | {"detail": fact.detail, "metadata": fact.metadata})
-        return 0
+        return output.write_json(
+            _fact_as_json(known) | {"detail": fact.detail, "metadata": fact.metadata}
+        )
     click.echo(f"{click.style(plain(fact.name), bold=True)}  {plain(fact.says)}")
     if fact.detail:
         click.echo(f"\n{plain(fact.detail)}")
@@ -122,9 +123,7 @@ def show(name: str, scope: str | None, as_json: bool) -> int:
         "state": fact.state if not fact.why else f"{fact.state}: {fact.why}",
     }
     click.echo()
-    for label, value in rows.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<9}', dim=True)} {one_line(value)}")
+    output.write_rows(((label, one_line(value)) for label, value in rows.items()), 9)
     return 0
 
 
@@ -257,29 +256,9 @@ def _fact_place(scope: str) -> Place:
 
 
 def _find_fact(name: str, scope: str | None) -> KnownFact:
-    """The fact that `name` means: the project's before the user's."""
-    facts = known_facts()
-    for known in facts:
-        if known.fact.name == name and scope in (None, known.fact.scope):
-            return known
-    import difflib
-
-    near = difflib.get_close_matches(name, {known.fact.name for known in facts}, 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see them: tacit memory"
-    raise NotFound(f"there is no fact '{name}'", hint)
+    return find_fact(known_facts(), name, "see them: tacit memory", scope)
 
 
 def _fact_as_json(known: KnownFact) -> dict[str, object]:
-    fact = known.fact
-    return {
-        "name": fact.name,
-        "says": fact.says,
-        "kind": fact.kind,
-        "scope": fact.scope,
-        "state": fact.state,
-        "why": fact.why,
-        "by": known.by,
-        "noted": fact.noted,
-        "learned": fact.learned,
-        "folder": fact.folder,
-    }
+    keys = ("name", "says", "kind", "scope", "state", "why", "by", "noted", "learned", "folder")
+    return {key: known.by if key == "by" else getattr(known.fact, key) for key in keys}

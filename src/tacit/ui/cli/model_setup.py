@@ -112,19 +112,6 @@ MODEL_FAILED = 11
 _MOST_SERVED = 5
 
 
-class SetupReport(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    model: str
-    base_url: str
-    works: bool
-    answer: str = ""
-    seconds: float = 0.0
-    why: str = ""
-    hint: str = ""
-    written: str = ""
-
-
 @command(
     "setup",
     "work",
@@ -162,8 +149,8 @@ def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> i
     outcome = check_model(choice)
     written = _write_choice(choice) if write and outcome.works else ""
     if as_json:
-        told = msgspec.structs.asdict(outcome)
-        output.write_json(SetupReport(choice.name, choice.base_url, written=written, **told))
+        model_used = {"model": choice.name, "base_url": choice.base_url}
+        output.write_json(model_used | msgspec.structs.asdict(outcome) | {"written": written})
     else:
         _write_check(choice, outcome)
         if written:

@@ -20,22 +20,21 @@ _BARS = "▁▂▃▄▅▆▇█"
 _LETTERS = ".:-=+*#@"
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """A sign a value, higher for more; nothing at all for 0."""
+def sparkline(values: Sequence[float], zero: str = " ") -> str:
+    """A sign a value, higher for more; `zero` for 0."""
     signs = _BARS if can_draw_bars() else _LETTERS
     most = max(values, default=0)
-    if most <= 0:
-        return " " * len(values)
     return "".join(
-        " " if value <= 0 else signs[min(len(signs) - 1, int(value / most * len(signs)))]
+        signs[min(len(signs) - 1, int(value / most * len(signs)))] if value > 0 else zero
         for value in values
     )
 
 
-def share_bar(value: int, most: int, columns: int) -> str:
-    """A bar as long as its share of `most`; at least one sign for anything above 0."""
+def share_bar(share: float, columns: int, rest: str = "") -> str:
+    """A bar of `share` of the columns, at least one sign for anything; the others are `rest`."""
     sign = "█" if can_draw_bars() else "#"
-    return sign * (max(1, round(columns * value / most)) if value > 0 and most > 0 else 0)
+    full = min(max(round(share * columns), 1 if share > 0 else 0), columns)
+    return sign * full + rest * (columns - full)
 
 
 def can_draw_bars() -> bool:
@@ -46,11 +45,12 @@ def can_draw_bars() -> bool:
 
 # What JSON may hold as it is, and a terminal would obey.
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
-def write_json(value: Any) -> None:
-    """`value` as one JSON document; indented for people, compact in a pipe."""
+def write_json(value: Any) -> int:
+    """`value` as one JSON document, indented for people, compact in a pipe; the exit code 0."""
     try:
         data = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a path with bytes that are not UTF-8
@@ -59,6 +59,7 @@ def write_json(value: Any) -> None:
         text = msgspec.json.format(data, indent=2).decode()
         data = _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
     click.echo(data)
+    return 0
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], drop: Sequence[str] = ()) -> str:
@@ -100,12 +101,20 @@ def write_rows(
             click.echo(f"{click.style(f'{label:<{wide}}', dim=True)} {shown}")
 
 
-def confirm(question: str, yes: bool, otherwise: TacitError) -> None:
+def write_diff(text: str, indent: str = "") -> None:
+    """A diff in colour."""
+    for line in text.splitlines():
+        head = line.startswith(("+++", "---"))
+        colour = None if head else _DIFF_COLOURS.get(line[:1])
+        click.echo(indent + click.style(plain(line), fg=colour, bold=head or None))
+
+
+def confirm(question: str, yes: bool, otherwise: TacitError, *, err: bool = False) -> None:
     """Go on only with a yes, given before or now. Raises `otherwise` where nobody can be asked."""
     if not yes:
         if not sys.stdin.isatty():
             raise otherwise
-        click.confirm(question, abort=True)
+        click.confirm(question, abort=True, err=err)
 
 
 def wrapped(text: str) -> str:

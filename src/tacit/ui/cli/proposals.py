@@ -41,8 +41,7 @@ def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
         return _write_proposal(gate, gate.inbox.get(proposal), as_json)
     found = gate.inbox.all() if everything else gate.inbox.waiting()
     if as_json:
-        output.write_json({"proposals": found, "notices": notices.pending("inbox")})
-        return 0
+        return output.write_json({"proposals": found, "notices": notices.pending("inbox")})
     _write_proposals(found)
     _write_news()
     return 0
@@ -82,11 +81,10 @@ def _write_news() -> None:
 def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
     text = proposal_diff(gate, proposal)
     if as_json:
-        output.write_json({"proposal": proposal, "diff": text})
-        return 0
+        return output.write_json({"proposal": proposal, "diff": text})
     change = proposal.change
     click.echo(click.style(plain(change.skill), bold=True))
-    facts = {
+    rows = {
         "id": proposal.id,
         "state": proposal.state,
         "where": with_tilde(change.root),
@@ -96,11 +94,9 @@ def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
         "evidence": ", ".join(change.evidence),
         "answer": one_line(proposal.answer),
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<10}', dim=True)} {value}")
+    output.write_rows(rows.items(), 10)
     click.echo()
-    user_gate.write_diff(text)
+    output.write_diff(text)
     if proposal.state == "waiting":
         click.echo(f"\ntacit accept {proposal.id[-8:]} · tacit reject {proposal.id[-8:]}")
     return 0

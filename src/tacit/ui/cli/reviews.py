@@ -29,11 +29,12 @@ from tacit.learn.review.review_triggers import (
     named_sessions,
 )
 from tacit.traces.store import Store, Stored
-from tacit.ui.cli import output, user_gate
+from tacit.ui.cli import output
 from tacit.ui.cli.command import command
+from tacit.ui.cli.sessions import take_in_with_bar
 from tacit.ui.cli.user_shell import complete_host, complete_session
 from tacit.work import host_links
-from tacit.work.intake import sources, take_in
+from tacit.work.intake import sources
 
 if TYPE_CHECKING:
     from tacit.learn.review.review_batch import Estimate, ReviewResult
@@ -87,11 +88,8 @@ def _confirm_cost(guess: "Estimate", learn: LearnSettings, options: "LearnOption
     much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > learn.confirm_above
     if not options.as_json:
         click.echo(output.wrapped(text), err=not sys.stdout.isatty())
-    if not much or options.yes:
-        return
-    if not sys.stdin.isatty():
-        raise Usage(text.removesuffix("."), "go on all the same: --yes; or fewer sessions: -n 5")
-    click.confirm("Go on?", abort=True, err=True)
+    hint = "go on all the same: --yes; or fewer sessions: -n 5"
+    output.confirm("Go on?", not much or options.yes, Usage(text.removesuffix("."), hint), err=True)
 
 
 def _review_each(
@@ -193,7 +191,7 @@ def _write_result(result: "ReviewResult", stored: Stored) -> None:
     for would in result.would:
         waits = f" (would wait: {one_line(would.waits)})" if would.waits else ""
         click.echo(f"    {click.style(plain(would.skill), bold=True)}{waits}")
-        user_gate.write_diff(would.diff)
+        output.write_diff(would.diff)
 
 
 def _write_nothing(chosen: ChosenSessions, options: "LearnOptions") -> None:
@@ -349,11 +347,7 @@ def _sessions_in_path(store: Store, options: LearnOptions) -> list[Stored]:
 
 def _take_in_new(store: Store, what: str, quiet: bool) -> set[str]:
     found = sources(what)
-    hidden = quiet or not sys.stderr.isatty()
-    with click.progressbar(
-        length=len(found), label="reading sessions", file=sys.stderr, hidden=hidden
-    ) as bar:
-        take_in(store, found, lambda source: bar.update(1))
+    take_in_with_bar(store, found, hidden=quiet)
     return {source.path for source in found}
 
 
@@ -363,7 +357,6 @@ def _by_counting(store: Store, found: list[Stored], options: LearnOptions, why: 
     chosen = [s for s in found if named or options.again or ledger.is_new(s, COUNTING)]
     done = draft_sessions(store, ledger, chosen, dry_run=options.dry_run)
     if options.as_json:
-        output.write_json({"sessions": len(chosen), "drafts": done, "model": ""})
-        return 0
+        return output.write_json({"sessions": len(chosen), "drafts": done, "model": ""})
     write_drafts(done, len(chosen), options.dry_run, why)
     return 0

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
-from tacit.agent import agent_events
 from tacit.agent.tool_approval import ApprovalAnswer, ApprovalRequest
 from tacit.base import settings
 from tacit.base.display import one_line, plain
@@ -24,7 +23,7 @@ from tacit.changes.change import SKILL_FILE, Verdict
 from tacit.skills.library import SCHEDULE_FILE
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import group
-from tacit.ui.cli.tasks import EXIT_CODES, EventPrinter
+from tacit.ui.cli.tasks import print_events
 from tacit.ui.cli.user_shell import complete_run, complete_schedule, complete_skill
 from tacit.work import reactions, schedule_requests, schedule_runs, schedule_store
 from tacit.work.due_times import describe, exact_time, local_zone, next_times, zone
@@ -81,9 +80,7 @@ def coloured_state(state: str, width: int = 0) -> str:
 
 
 @schedule_command.verb(
-    "list",
-    "tacit schedule list",
-    "tacit schedule list --json | jq -r '.schedules[].name'",
+    "list", "tacit schedule list", "tacit schedule list --json | jq -r '.schedules[].name'"
 )
 def list_schedules(as_json: bool) -> int:
     """List the schedules, with their next and last runs."""
@@ -98,8 +95,7 @@ def write_schedules(as_json: bool) -> int:
     coming = {s.name: _next_time(s, now) for s in found}
     if as_json:
         rows = [_schedule_as_json(s, last.get(s.name), coming[s.name]) for s in found]
-        output.write_json({"schedules": rows, "broken": broken, "note": unattended()})
-        return 0
+        return output.write_json({"schedules": rows, "broken": broken, "note": unattended()})
     if found:
         click.echo(
             output.table(
@@ -150,15 +146,14 @@ def show(name: str, as_json: bool) -> int:
     last = _last_runs([schedule.name]).get(schedule.name)
     binding, now = schedule.binding, datetime.now(UTC)
     if as_json:
-        output.write_json(
+        return output.write_json(
             _schedule_as_json(schedule, last, _next_time(schedule, now)) | {"body": schedule.body}
         )
-        return 0
     click.echo(click.style(plain(schedule.name), bold=True))
     click.echo(plain(schedule.description))
     place = binding.place
     times = next_times(binding.timing, place, now) if not binding.paused else []
-    facts = {
+    rows = {
         "state": schedule_state(schedule, last, _next_time(schedule, now)),
         "when": describe(binding.timing, place),
         "next": "\n           ".join(exact_time(at, place) for at in times),
@@ -175,17 +170,13 @@ def show(name: str, as_json: bool) -> int:
         "folder": with_tilde(schedule.folder),
         "by hand": schedule.command,
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<10}', dim=True)} {plain(value)}")
+    output.write_rows(rows.items(), 10)
     click.echo(f"\n{plain(schedule.body).strip()}")
     return 0
 
 
 @schedule_command.verb(
-    "history",
-    "tacit schedule history weather",
-    "tacit schedule history weather --limit 5 --json",
+    "history", "tacit schedule history weather", "tacit schedule history weather --limit 5 --json"
 )
 @click.argument("name", required=False, default="", shell_complete=complete_schedule)
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, help="Most runs.")
@@ -194,8 +185,7 @@ def history(name: str, limit: int, as_json: bool) -> int:
     wanted = _whole_name(name) if name else ""
     found = schedule_runs.run_history(wanted, limit)
     if as_json:
-        output.write_json({"runs": found})
-        return 0
+        return output.write_json({"runs": found})
     if not found:
         click.echo("Nothing has been due yet.")
         return 0
@@ -229,10 +219,9 @@ def logs(run: str, as_json: bool) -> int:
         with schedule_runs.write_runs() as connection:
             schedule_runs.update_run(connection, row.id, datetime.now(UTC), read=True)
     if as_json:
-        output.write_json(row)
-        return 0
+        return output.write_json(row)
     here = zone(local_zone())
-    facts = {
+    rows = {
         "run": row.id,
         "due": exact_time(row.due, here),
         "began": exact_time(row.began, here) if row.began else "",
@@ -243,9 +232,7 @@ def logs(run: str, as_json: bool) -> int:
         "output": ", ".join(f"{place}: {state}" for place, state in row.delivered.items()),
         "refused": "; ".join(row.refused),
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<10}', dim=True)} {plain(value)}")
+    output.write_rows(rows.items(), 10)
     if row.output:
         click.echo(f"\n{plain(row.output)}")
     return 0
@@ -343,8 +330,9 @@ def add(when: str, task: tuple[str, ...], yes: bool, as_json: bool, **given: Any
             raise Usage("nothing was made", "say another time")
     schedule, verdict = schedule_store.make(draft)
     if as_json:
-        output.write_json({"schedule": schedule, "next": found.next, "change": verdict.change})
-        return 0
+        return output.write_json(
+            {"schedule": schedule, "next": found.next, "change": verdict.change}
+        )
     click.echo(f"Made {click.style(plain(schedule.name), bold=True)}")
     click.echo(click.style(f"undo: tacit undo {verdict.change[-8:]}", dim=True))
     _warn_unattended()
@@ -366,11 +354,7 @@ def _warn_unattended() -> None:
         click.echo(click.style(f"note: {why}", fg="yellow"))
 
 
-@schedule_command.verb(
-    "pause",
-    "tacit schedule pause weather",
-    "tacit schedule resume weather",
-)
+@schedule_command.verb("pause", "tacit schedule pause weather", "tacit schedule resume weather")
 @click.argument("name", shell_complete=complete_schedule)
 def pause(name: str, as_json: bool) -> int:
     """Keep a schedule from firing until it is resumed."""
@@ -383,11 +367,7 @@ def pause(name: str, as_json: bool) -> int:
     return _write_changed(f"Paused {schedule.name}", schedule.name, verdict, as_json)
 
 
-@schedule_command.verb(
-    "resume",
-    "tacit schedule pause weather",
-    "tacit schedule resume weather",
-)
+@schedule_command.verb("resume", "tacit schedule pause weather", "tacit schedule resume weather")
 @click.argument("name", shell_complete=complete_schedule)
 def resume(name: str, as_json: bool) -> int:
     """Let a paused schedule fire again. What it was due for meanwhile is not made up for."""
@@ -442,11 +422,7 @@ def edit(name: str, as_json: bool, **given: Any) -> int:
     return _write_changed(f"Changed {schedule.name}", schedule.name, verdict, as_json)
 
 
-@schedule_command.verb(
-    "rm",
-    "tacit schedule rm weather",
-    "tacit schedule rm weather --yes",
-)
+@schedule_command.verb("rm", "tacit schedule rm weather", "tacit schedule rm weather --yes")
 @click.argument("name", shell_complete=complete_schedule)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def rm(name: str, yes: bool, as_json: bool) -> int:
@@ -501,8 +477,9 @@ def _edited_text(schedule: Schedule) -> bytes:
 
 def _write_changed(done: str, name: str, verdict: Verdict, as_json: bool) -> int:
     if as_json:
-        output.write_json({"name": name, "change": verdict.change, "outcome": verdict.outcome})
-        return 0
+        return output.write_json(
+            {"name": name, "change": verdict.change, "outcome": verdict.outcome}
+        )
     click.echo(plain(done))
     click.echo(click.style(f"undo: tacit undo {verdict.change[-8:]}", dim=True))
     return 0
@@ -534,21 +511,9 @@ def run(name: str, as_json: bool) -> int:
 
 
 async def _print_run(hand: ByHand, as_json: bool) -> int:
-    shown = EventPrinter()
-    reason: agent_events.Reason = "error"
-    async for event in hand.stream():
-        if as_json:
-            click.echo(agent_events.encode_event(event))
-        else:
-            shown.show(event)
-        if isinstance(event, agent_events.End):
-            reason = event.reason
-    shown.break_line()
+    code = await print_events(hand.stream(), as_json)
     for refused in hand.refused:
         click.echo(f"tacit: not allowed: {plain(refused)}", err=True)
-    code = EXIT_CODES.get(reason, 1)
-    if code == 1:
-        click.echo(f"tacit: stopped: the limit on {reason} was reached", err=True)
     return code
 
 

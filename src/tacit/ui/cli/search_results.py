@@ -9,31 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-import msgspec
 
 from tacit.base.display import columns, fit, plain
 from tacit.base.errors import Usage
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Library
 from tacit.skills.search_index import Progress
 from tacit.skills.skill_search import Search
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
-
-
-class Result(msgspec.Struct, frozen=True):
-    """One result in `--json`."""
-
-    skill: Entry
-    score: float
-    line: int
-    text: str
-
-
-class Results(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    query: str
-    results: list[Result]
 
 
 @command(
@@ -68,7 +51,8 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
         search = Search(library, progress, archived=True)
     hits = search.find(query, limit)
     if as_json:
-        output.write_json(Results(query, [Result(h.entry, h.score, h.line, h.text) for h in hits]))
+        rows = [{"skill": h.entry, "score": h.score, "line": h.line, "text": h.text} for h in hits]
+        output.write_json({"query": query, "results": rows})
         return 0 if hits else 1
     if not hits:
         click.echo("No skill fits. All of them: tacit list", err=True)
@@ -125,7 +109,7 @@ def indexing_progress() -> Iterator[Progress | None]:
         nonlocal shown
         if total >= 500:
             shown = True
-            bar = "█" * (30 * done // total)
+            bar = output.share_bar(done / total, 30)
             sys.stderr.write(f"\rindexing skills  {bar:<30}  {done:,} of {total:,} (once)")
             sys.stderr.flush()
 

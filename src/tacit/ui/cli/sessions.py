@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -26,36 +26,11 @@ from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_host, complete_session
 
 if TYPE_CHECKING:
+    from tacit.traces.host import Source
     from tacit.work.intake import Taken
 
 
 _SESSION_DROPS = ("skills", "cost", "turns", "project", "learned", "failed", "when")
-
-
-class SessionRow(msgspec.Struct, frozen=True):
-    """One session in `--json`."""
-
-    id: str
-    host: str
-    session: str
-    project: str
-    model: str
-    title: str
-    started: datetime | None
-    ended: datetime | None
-    turns: int
-    prompts: int
-    calls: int
-    failures: int
-    skills: tuple[str, ...]
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    redacted: dict[str, int]
-    learned: str
-    """What learning made of it; empty where it was not looked at."""
-    decided: Decision | None
-    """Whether it was to be looked at, and why or why not; null where nobody had to decide."""
 
 
 @command(
@@ -86,8 +61,7 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
     ledger = Ledger(store.connection)
     if as_json:
-        output.write_json({"sessions": session_rows(found, ledger)})
-        return 0
+        return output.write_json({"sessions": session_rows(found, ledger)})
     if not found:
         some = host or project or since
         click.echo(
@@ -120,35 +94,31 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     return 0
 
 
-def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[SessionRow]:
-    """Sessions for `--json`."""
+_HEAD_KEYS = ("host", "session", "project", "model", "title", "started", "ended")
+_COUNT_KEYS = ("turns", "prompts", "calls", "failures", "skills")
+
+
+def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[dict[str, Any]]:
+    """Sessions for `--json`.
+
+    `learned` is empty where a session was not reviewed, `decided` null where nobody had to decide
+    whether it is to be.
+    """
     outcomes, decisions = ledger.outcomes(), ledger.latest_decisions()
-    return [_session_row(s, outcomes.get(s.id, ""), decisions.get(s.id)) for s in found]
-
-
-def _session_row(stored: Stored, learned: str, decided: Decision | None) -> SessionRow:
-    head = stored.head
-    return SessionRow(
-        stored.id,
-        head.host,
-        head.session,
-        head.project,
-        head.model,
-        head.title,
-        head.started,
-        head.ended,
-        stored.turns,
-        stored.prompts,
-        stored.calls,
-        stored.failures,
-        stored.skills,
-        head.usage.input,
-        head.usage.output,
-        head.usage.cost,
-        stored.redacted,
-        learned,
-        decided,
-    )
+    return [
+        {
+            "id": s.id,
+            **{key: getattr(s.head, key) for key in _HEAD_KEYS},
+            **{key: getattr(s, key) for key in _COUNT_KEYS},
+            "input_tokens": s.head.usage.input,
+            "output_tokens": s.head.usage.output,
+            "cost": s.head.usage.cost,
+            "redacted": s.redacted,
+            "learned": outcomes.get(s.id, ""),
+            "decided": decisions.get(s.id),
+        }
+        for s in found
+    ]
 
 
 def _learned_word(outcome: str, decided: Decision | None) -> str:
@@ -183,7 +153,7 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
     stored = store.find(name)
     trace = store.trace(stored.id)
     if as_json:
-        output.write_json(
+        return output.write_json(
             {
                 "session": session_rows([stored], Ledger(store.connection))[0],
                 "turns": trace.turns,
@@ -194,7 +164,6 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
                 "skipped": trace.skipped,
             }
         )
-        return 0
     _write_head(stored)
     _write_timeline(trace, full)
     _write_foot(trace)
@@ -204,7 +173,7 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
 def _write_head(stored: Stored) -> None:
     head = stored.head
     click.echo(click.style(plain(head.title) or stored.id, bold=True))
-    facts = {
+    rows = {
         "id": stored.id,
         "agent": f"{head.host} {head.version}".strip(),
         "model": head.model,
@@ -214,9 +183,7 @@ def _write_head(stored: Stored) -> None:
         "tokens": f"{head.usage.input:,} in, {head.usage.output:,} out",
         "skills": ", ".join(stored.skills),
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<8}', dim=True)} {plain(value)}")
+    output.write_rows(rows.items(), 8)
 
 
 def _write_timeline(trace: Trace, full: bool) -> None:
@@ -285,6 +252,17 @@ def _cut_text(text: str, full: bool) -> str:
     return plain(text) if full else fit(one_line(text), columns() - 4)
 
 
+def take_in_with_bar(store: Store, chosen: "list[Source]", *, hidden: bool) -> "list[Taken]":
+    """Take sessions in, with a bar on a terminal."""
+    from tacit.work.intake import take_in
+
+    hidden = hidden or not sys.stderr.isatty()
+    with click.progressbar(
+        length=len(chosen), label="reading sessions", file=sys.stderr, hidden=hidden
+    ) as bar:
+        return take_in(store, chosen, lambda source: bar.update(1))
+
+
 @command(
     "import",
     "sessions",
@@ -304,20 +282,15 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     Secrets are taken out before anything is stored. Reading again costs little: only what is new is
     read. The agents' own files are never changed.
     """
-    from tacit.work.intake import keep_to_limits, open_store, sources, take_in
+    from tacit.work.intake import keep_to_limits, open_store, sources
 
     chosen = sources(what, parse_since(since) if since else None)
     chosen_settings = settings.load_settings().settings.traces
     store = click.get_current_context().with_resource(open_store(chosen_settings))
-    hidden = as_json or not sys.stderr.isatty()
-    with click.progressbar(
-        length=len(chosen), label="reading sessions", file=sys.stderr, hidden=hidden
-    ) as bar:
-        taken = take_in(store, chosen, lambda source: bar.update(1))
+    taken = take_in_with_bar(store, chosen, hidden=as_json)
     keep_to_limits(store, chosen_settings)
     if as_json:
-        output.write_json({"hosts": taken})
-        return 0
+        return output.write_json({"hosts": taken})
     if not taken:
         where = f" of {what}" if what else ""
         click.echo(f"No sessions{where} were found.")
@@ -387,8 +360,7 @@ def forget_command(what: str | None, before: str | None, yes: bool, as_json: boo
         raise NotFound(f"there is no session in {folder}", "see them: tacit sessions")
     quoted = _proposals_quoting(known - _session_ids(store))
     if as_json:
-        output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
-        return 0
+        return output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
     freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""
     click.echo(f"Forgot {counted(done.sessions, 'session')}{freed}")
     if done.in_log:
@@ -416,8 +388,6 @@ def _session_ids(store: Store) -> set[str]:
 
 def _proposals_quoting(gone: set[str]) -> list[str]:
     """The proposals that stand on sessions that are gone."""
-    from tacit.changes.gate import Gate
-    from tacit.changes.place import user_place
+    from tacit.changes.inbox import Inbox
 
-    inbox = Gate([user_place()]).inbox
-    return [p.id for p in inbox.all(100_000) if gone.intersection(p.change.evidence)]
+    return [p.id for p in Inbox.open().all(100_000) if gone.intersection(p.change.evidence)]

@@ -262,7 +262,7 @@ def change_verb(
     def change(skill: str, reason: str, as_json: bool, yes: bool = True) -> int:
         gate, library = user_gate.open_gate()
         target = user_gate.find_live_target(gate, library, skill)
-        question = f"{asks} {skill} from {user_gate.short_root(target.site)}?"
+        question = f"{asks} {skill} from {with_tilde(target.root)}?"
         needs = Refused(f"deleting '{skill}' needs a yes", f"tacit {name} {skill} --yes")
         output.confirm(question, yes, needs)
         verdict = user_gate.propose(gate, target.root, target.skill, operation(), reason=reason)

@@ -25,12 +25,6 @@ from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_skill
 
 
-class SkillListing(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    skills: list[Entry]
-
-
 @command(
     "list",
     "find",
@@ -78,8 +72,7 @@ def list_command(
         and (not words or any(word.lower() in entry.name.lower() for word in words))
     ]
     if as_json:
-        output.write_json(SkillListing(chosen))
-        return 0
+        return output.write_json({"skills": chosen})
     return fast.write_skills(
         [(e.name, e.scope, e.description, e.state, e.worst or "") for e in chosen]
     )
@@ -156,8 +149,7 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
     problems = lint(folder)
     files = _skill_files(folder)
     if as_json:
-        output.write_json(_skill_as_json(library, entry, skill, files, problems))
-        return 0
+        return output.write_json(_skill_as_json(library, entry, skill, files, problems))
     _write_skill(library, entry, skill, files, problems)
     if entry is not None:
         _count_view(entry.name)
@@ -201,11 +193,7 @@ def _write_skill(
     name = plain(skill.name)
     version = f" {plain(skill.version)}" if skill.version else ""
     click.echo(f"{click.style(name, bold=True)}{click.style(version, dim=True)}")
-    for label, value in _skill_rows(library, entry, skill):
-        shown = plain(value)
-        if label == "state":
-            shown = click.style(shown, fg="yellow")
-        click.echo(f"{click.style(f'{label:<12}', dim=True)} {shown}")
+    output.write_rows(_skill_rows(library, entry, skill), 12, {"state": "yellow"})
     click.echo()
     click.echo(output.wrapped(plain(skill.description)) or click.style("(none)", dim=True))
     click.echo()
@@ -302,16 +290,6 @@ class Linted(msgspec.Struct, frozen=True):
     problems: list[Problem]
 
 
-class LintReport(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    checked: int
-    errors: int
-    warnings: int
-    notes: int
-    skills: list[Linted]
-
-
 @command(
     "lint",
     "find",
@@ -342,9 +320,9 @@ def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json
     severities = Counter(p.severity for linted in found for p in linted.problems)
     errors = severities["error"]
     if as_json:
+        counts = {f"{word}s": severities[word] for word in ("error", "warning", "note")}
         bad = [linted for linted in found if linted.problems]
-        counts = (errors, severities["warning"], severities["note"])
-        output.write_json(LintReport(len(found), *counts, bad))
+        output.write_json({"checked": len(found), **counts, "skills": bad})
         return 1 if errors else 0
     _write_linted(found, everything or not sys.stdout.isatty())
     return 1 if errors else 0

@@ -5,6 +5,7 @@ Owns the printing of an agent's events as lines, which `tacit schedule run` uses
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
 
 import click
 
@@ -14,6 +15,7 @@ from tacit.agent.tool_approval import subject_of
 from tacit.base import settings
 from tacit.base.display import plain
 from tacit.base.errors import Usage
+from tacit.ui.chat.event_text import event_notice
 from tacit.ui.chat.live_chat import chat_kit
 from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_skill
@@ -67,27 +69,28 @@ def run_command(
     try:
         names = [session.library.get(name).name for name in skill]
         message = " ".join([*(f"/{name}" for name in names), message])
-        return asyncio.run(_print_answer(session, message, as_json))
+        return asyncio.run(print_events(session.say(message), as_json))
     finally:
         session.close()
         reactions.end_chats()
 
 
-async def _print_answer(session: Session, message: str, as_json: bool) -> int:
-    shown = EventPrinter()
-    reason: agent_events.Reason = "error"
-    async for event in session.say(message):
+async def print_events(events: AsyncIterator[agent_events.AnyEvent], as_json: bool) -> int:
+    """Print what an agent says and does until it ends; the exit code."""
+    printer = EventPrinter()
+    end: agent_events.AnyEvent = agent_events.End("error", "", 0)
+    async for event in events:
         if as_json:
             click.echo(agent_events.encode_event(event))
         else:
-            shown.show(event)
+            printer.show(event)
         if isinstance(event, agent_events.End):
-            reason = event.reason
-    shown.break_line()
-    code = EXIT_CODES.get(reason, 1)
-    if code == 1:
-        click.echo(f"tacit: stopped: the limit on {reason} was reached", err=True)
-    return code
+            end = event
+    printer.break_line()
+    assert isinstance(end, agent_events.End)
+    if stopped := event_notice(end)[0]:
+        click.echo(f"tacit: {stopped}", err=True)
+    return EXIT_CODES.get(end.reason, 1)
 
 
 class EventPrinter:
@@ -110,15 +113,11 @@ class EventPrinter:
         elif isinstance(event, agent_events.Return) and event.failed:
             last = plain(agent_events.last_words(event.text))[:120]
             click.echo(click.style(f"  failed: {last}", fg="yellow"), err=True)
-        elif isinstance(event, agent_events.Restarted):
-            _write_aside(f"· {plain(event.why)}; again in {event.seconds:.0f} s")
-        elif isinstance(event, agent_events.Notice):
-            _write_aside(f"· {plain(event.text)}")
-        elif isinstance(event, agent_events.Compacted):
-            _write_aside(f"· summed up to make room ({event.tokens:,} tokens before)")
         elif isinstance(event, agent_events.Error):
-            name = click.style("tacit:", fg="red")
-            click.echo(f"{name} {plain(event.why)}\n       {plain(event.hint)}", err=True)
+            text = plain(event_notice(event)[0]).replace("\n", "\n       ")
+            click.echo(f"{click.style('tacit:', fg='red')} {text}", err=True)
+        elif text := event_notice(event)[0]:
+            _write_aside(f"· {plain(text)}")
 
     def break_line(self) -> None:
         if not self._fresh:

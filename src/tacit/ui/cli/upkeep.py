@@ -170,8 +170,7 @@ def curate_command(
         return _consolidate(world, settings, waiting, dry_run, as_json)
     report = rehearse_curation(world, settings) if dry_run else curate(world, settings)
     if as_json:
-        output.write_json(report)
-        return 0
+        return output.write_json(report)
     write_curation(report)
     if not dry_run:
         click.echo(
@@ -290,7 +289,7 @@ def write_aging(found: CurationStatus, everything: bool) -> None:
     """The picture: states as bars, uses by week, the skills by age."""
     most = max([1, *found.states.values()])
     for state, count in found.states.items():
-        line = f"{state:<9} {count:>5}  {share_bar(count, most, 30)}"
+        line = f"{state:<9} {count:>5}  {share_bar(count / most, 30)}"
         click.echo(click.style(line, fg=_STATE_COLOURS[state] if count else None))
     if found.kept:
         left = ", ".join(f"{count} {why}" for why, count in sorted(found.kept.items()))

@@ -21,14 +21,13 @@ from tacit.changes import git_exclude
 from tacit.changes.change import (
     SKILL_FILE,
     Change,
-    File,
     Files,
     Operation,
     Verdict,
     acting_as,
     make_change,
 )
-from tacit.changes.gate import Gate
+from tacit.changes.gate import Gate, find_group, undo_group
 from tacit.changes.history import Version
 from tacit.changes.journal import Site
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
@@ -139,6 +138,24 @@ def propose(
         return gate.propose(change)
 
 
+def undo_any(gate: Gate, start: str, reason: str = "") -> tuple[str, list[Verdict]]:
+    """Take back the change or the whole group that `start` names; the group's id, or nothing."""
+    with acting_as("user"):
+        try:
+            return "", [gate.undo(start, reason=reason)]
+        except NotFound:
+            if not (group := find_group(gate, start)):
+                raise
+            return group, undo_group(gate, group, reason=reason)
+
+
+def latest_versions(gate: Gate, most: int) -> list[Version]:
+    """The latest changes in all places, the newest first."""
+    found = [version for site in gate.sites.values() for version in site.history.latest(most)]
+    found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
+    return found[:most]
+
+
 def write_verdict(
     verdict: Verdict,
     done: str,
@@ -177,21 +194,6 @@ def write_verdict(
             err=True,
         )
     return REFUSED
-
-
-def write_diff(text: str) -> None:
-    """A diff in colour."""
-    colours = {"+": "green", "-": "red", "@": "cyan"}
-    for line in text.splitlines():
-        shown = plain(line)
-        if line.startswith(("+++", "---")):
-            click.echo(click.style(shown, bold=True))
-        else:
-            click.echo(click.style(shown, fg=colours.get(line[:1])))
-
-
-def files_of_version(site: Site, version: Version | None) -> dict[str, File]:
-    return site.history.files(version) if version is not None else {}
 
 
 def edit_text(text: str) -> str | None:
@@ -347,7 +349,3 @@ def write_merged_offer(verdict: Verdict) -> None:
     edit = _EDIT["fact" if is_fact else "skill"]
     click.echo(f"The merged text, with both sides marked, is in {shown}", err=True)
     click.echo(f"Mend it, then: {edit} {verdict.skill} --from {shown}", err=True)
-
-
-def short_root(site: Site) -> str:
-    return with_tilde(site.place.root)

@@ -6,16 +6,15 @@ from contextlib import suppress
 from datetime import datetime
 
 import click
-import msgspec
 
 from tacit.agent.skill_uses import Use
 from tacit.base.display import columns, counted, fit, one_line, plain
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import load_settings
-from tacit.changes.change import File, acting_as, is_change_id
+from tacit.changes.change import File, Verdict, acting_as, is_change_id
 from tacit.changes.containment import open_root
 from tacit.changes.file_edits import diff_files
-from tacit.changes.gate import Gate, find_group, undo_group
+from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.skill_state import read_state
 from tacit.learn import use_records
@@ -54,12 +53,9 @@ def log_command(name: str | None, limit: int, as_json: bool) -> int:
             v for v, _ in zip(target.site.history.log(target.skill), range(limit), strict=False)
         ]
     else:
-        found = [v for site in gate.sites.values() for v in site.history.latest(limit)]
-        found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
-        found = found[:limit]
+        found = user_gate.latest_versions(gate, limit)
     if as_json:
-        output.write_json({"versions": [_version_as_json(version) for version in found]})
-        return 0
+        return output.write_json({"versions": [_version_as_json(version) for version in found]})
     if not found:
         click.echo("Nothing has been changed through tacit yet.")
         return 0
@@ -85,24 +81,15 @@ def _when(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
+_LOG_KEYS = (
+    "change", "skill", "kind", "actor", "reason", "session", "evidence", "overrides",
+    "approved_by", "undoes", "partner", "state",
+)  # fmt: skip
+
+
 def _version_as_json(version: Version) -> dict[str, object]:
-    record = version.record
-    return {
-        "version": version.id,
-        "at": version.at,
-        "change": record.change,
-        "skill": record.skill,
-        "kind": record.kind,
-        "actor": record.actor,
-        "reason": record.reason,
-        "session": record.session,
-        "evidence": record.evidence,
-        "overrides": record.overrides,
-        "approved_by": record.approved_by,
-        "undoes": record.undoes,
-        "partner": record.partner,
-        "state": record.state,
-    }
+    record = {key: getattr(version.record, key) for key in _LOG_KEYS}
+    return {"version": version.id, "at": version.at, **record}
 
 
 _EVENT_COLOURS = {
@@ -110,18 +97,6 @@ _EVENT_COLOURS = {
     "archived": "yellow", "absorbed": "yellow", "made": "green", "restored": "green",
 }  # fmt: skip
 _WEEKS = 26
-
-
-class SkillLife(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    skill: str
-    figures: Figures
-    weeks: list[int]
-    """Uses in each of the last 26 weeks, the oldest first."""
-    events: list[SkillEvent]
-    probation: Probation | None = None
-    """How the last repair does, while it is watched."""
 
 
 @command(
@@ -152,8 +127,15 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
     weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
     shown = events[-limit:] if limit else events
     if as_json:
-        output.write_json(SkillLife(target.skill, found, weeks, shown, watched))
-        return 0
+        return output.write_json(
+            {
+                "skill": target.skill,
+                "figures": found,
+                "weeks": weeks,
+                "events": shown,
+                "probation": watched,
+            }
+        )
     _write_figures(plain(name), found, weeks)
     if watched is not None:
         click.echo(output.wrapped(f"repair {watched.change[-8:]} on probation: {watched.numbers}"))
@@ -253,7 +235,7 @@ def diff_command(what: str, version: str | None, as_json: bool) -> int:
     if as_json:
         output.write_json({"diff": text})
     elif text:
-        user_gate.write_diff(text)
+        output.write_diff(text)
     else:
         click.echo("No difference.")
     return 0
@@ -268,8 +250,8 @@ def _diff_of_change(gate: Gate, start: str) -> str | None:
         parts = []
         for made in site.history.of_change(change):
             before = site.history.version(made.parent) if made.parent else None
-            old = user_gate.files_of_version(site, before) if made.record.was == "live" else {}
-            new = user_gate.files_of_version(site, made) if made.record.state == "live" else {}
+            old = site.history.files(before) if before and made.record.was == "live" else {}
+            new = site.history.files(made) if made.record.state == "live" else {}
             parts.append(diff_files(old, new))
         return "".join(parts)
     if is_change_id(start):
@@ -314,21 +296,17 @@ def undo_command(change: str, reason: str, as_json: bool) -> int:
     whole run of curation takes back all that it did.
     """
     gate, _ = user_gate.open_gate(everywhere=True)
-    with acting_as("user"):
-        try:
-            verdict = gate.undo(change, reason=reason)
-        except NotFound:
-            if not (group := find_group(gate, change)):
-                raise
-            return _undo_group(gate, group, reason, as_json)
+    group, verdicts = user_gate.undo_any(gate, change, reason)
+    if group:
+        return _write_group_undone(group, verdicts, as_json)
+    (verdict,) = verdicts
     code = user_gate.write_verdict(verdict, f"Undone, in {verdict.skill}", as_json, back="redo")
     if verdict.offer and not as_json:
         user_gate.write_merged_offer(verdict)
     return code
 
 
-def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
-    verdicts = undo_group(gate, group, reason=reason)
+def _write_group_undone(group: str, verdicts: list[Verdict], as_json: bool) -> int:
     refused = [verdict for verdict in verdicts if not verdict.applied]
     if as_json:
         output.write_json({"group": group, "verdicts": verdicts})

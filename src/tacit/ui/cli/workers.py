@@ -145,8 +145,7 @@ def install_daemon(only_print: bool, as_json: bool) -> int:
     unit = daemon_unit.unit()
     said = "" if only_print else daemon_unit.install(unit)
     if as_json:
-        output.write_json({"unit": unit, "written": not only_print, "trouble": said})
-        return 0
+        return output.write_json({"unit": unit, "written": not only_print, "trouble": said})
     if only_print:
         click.echo(f"# {unit.path}\n{unit.text}")
         return 0
@@ -189,8 +188,7 @@ def daemon_status(as_json: bool) -> int:
     unit = daemon_unit.unit()
     installed = os.path.exists(unit.path)
     if as_json:
-        output.write_json({"worker": here, "installed": installed, "queue": address().shown})
-        return 0
+        return output.write_json({"worker": here, "installed": installed, "queue": address().shown})
     if here is None:
         click.echo("No worker runs; hooks start one when a session ends.")
     else:
