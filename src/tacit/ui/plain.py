@@ -46,7 +46,7 @@ class Plain:
         self.code = 0
         self._interactive = sys.stdin.isatty() and not as_json
         self._line = ""
-        """What was said and is not a whole line yet."""
+        """The part of the answer that is not a whole line yet."""
         self._answering: asyncio.Task[None] | None = None
 
     def run(self) -> int:
@@ -170,7 +170,7 @@ class Plain:
         return answer
 
     def _ask_in_json(self, asked: dict[str, Any]) -> str | None:
-        self._write(msgspec.json.encode(asked).decode())
+        self._write_json(asked)
         return self._prompt("")
 
     def _prompt(self, mark: str) -> str | None:
@@ -225,7 +225,7 @@ class Plain:
 
     def _greet(self) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "session", "id": self.chat.id}).decode())
+            self._write_json({"type": "session", "id": self.chat.id})
             return
         if self._interactive:
             _load_readline()
@@ -238,12 +238,12 @@ class Plain:
         """Say what was learned in the background since this was last asked."""
         for line in self.chat.news.take():
             if self.as_json:
-                self._write(msgspec.json.encode({"type": "notice", "text": line}).decode())
+                self._write_json({"type": "notice", "text": line})
             else:
                 self._say(f"[news: {line}]")
 
     def _summarise_earlier(self) -> None:
-        """Say briefly what was said before."""
+        """Sum up the conversation that is resumed."""
         if not self.chat.has_messages or self.as_json:
             return
         earlier, before = self.chat.earlier(_TURNS_BEFORE, _LINES_BEFORE)
@@ -258,19 +258,19 @@ class Plain:
 
     def _interrupted(self) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "interrupted"}).decode())
+            self._write_json({"type": "interrupted"})
         else:
             self._say("Interrupted; what was done is kept.")
 
     def _show(self, shown: CommandAnswer) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "shown", "text": shown.text}).decode())
+            self._write_json({"type": "shown", "text": shown.text})
             return
         self._say("\n".join(part for part in (shown.text, shown.diff) if part))
 
     def _fault(self, why: str, hint: str) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "error", "why": why, "hint": hint}).decode())
+            self._write_json({"type": "error", "why": why, "hint": hint})
             return
         self._say(f"Error: {why}" + (f"\n{hint}" if hint else ""))
 
@@ -289,6 +289,9 @@ class Plain:
     def _say(self, text: str) -> None:
         self._flush()
         self._write(plain(text))
+
+    def _write_json(self, value: dict[str, Any]) -> None:
+        self._write(msgspec.json.encode(value).decode())
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text + "\n")

@@ -43,7 +43,7 @@ def chat_kit() -> "Kit":
 
 
 class ScheduleNames:
-    """The schedules for completion; looked at again every other second, not at every key."""
+    """The schedules for completion; read again every other second, not at every key."""
 
     def __init__(self) -> None:
         self._looked = 0.0
@@ -107,7 +107,7 @@ class News:
         return mark is not None and mark != self._seen
 
     def take(self) -> tuple[str, ...]:
-        """The lines to show, which count as told. Blocks for a moment; raises nothing."""
+        """The lines to show, each once. Blocks for a moment; raises nothing."""
         if not self.is_due:
             return ()
         from tacit.learn import notices
@@ -183,7 +183,7 @@ class UsageCount:
         return dollars(self.money) + ("+?" if self.unpriced else "")
 
     def report(self) -> str:
-        """The whole account, for `/cost`."""
+        """Requests, tokens and money, for `/cost`."""
         if not self.requests:
             return "Nothing has been asked yet."
         share = f", {self.cached / self.input:.0%} of it from the cache" if self.cached else ""
@@ -234,7 +234,7 @@ class ChatOptions(msgspec.Struct, frozen=True):
     """The whole id of an earlier session."""
     yes: bool = False
     learns: bool = False
-    """Whether what is said here may be looked at for skills and facts."""
+    """Whether the conversation may be reviewed for skills and facts."""
 
 
 class Chat:

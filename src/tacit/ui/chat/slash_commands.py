@@ -135,7 +135,7 @@ def _open_question() -> str:
 
 
 def _verdict_text(verdict: "Verdict", done: str, back: str) -> str:
-    """What became of a change, in a line or two."""
+    """How a change ended, in a line or two."""
     if verdict.applied:
         return f"{done}: {one_line(verdict.skill)} ({back}: /undo {verdict.change[-8:]})"
     text = verdict.explain()

@@ -293,7 +293,7 @@ class DailyBudget(msgspec.Struct, frozen=True):
 
 
 class CostReport(msgspec.Struct, frozen=True):
-    """The whole account."""
+    """What was spent and what may be, for `--json`."""
 
     today: Spent
     budget: DailyBudget

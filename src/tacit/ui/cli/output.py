@@ -91,6 +91,11 @@ def write_problem(found: Problem) -> None:
     click.echo(_wrapped(" " * 18, f"→ {plain(found.fix)}", 20))
 
 
+def write_hint(text: str) -> None:
+    """A line beside the matter, such as how to undo it."""
+    click.echo(click.style(text, dim=True))
+
+
 def write_rows(
     rows: Iterable[tuple[str, str]], wide: int, colours: Mapping[str, str | None] | None = None
 ) -> None:

@@ -67,7 +67,7 @@ def _write_proposals(found: list[Proposal]) -> None:
 
 
 def _write_news() -> None:
-    """What happened since the inbox was looked at last, and the question that is open."""
+    """Print what happened since the inbox was last opened, and the question that is open."""
     told = notices.tell("inbox", most=_MOST_NEWS)
     if told:
         click.echo("\nSince you last looked here:")

@@ -50,7 +50,7 @@ _OUTCOME_COLOURS |= {"failed": "red", "refused": "yellow", "would change": "cyan
 def review_with_model(
     store: Store, found: list[Stored], settings: Settings, model: str, options: "LearnOptions"
 ) -> int:
-    """Look at sessions with a model; the exit code."""
+    """Review sessions with a model; the exit code."""
     from tacit.learn.review import review_batch
 
     chosen = (
@@ -69,12 +69,12 @@ def review_with_model(
     guess = review_batch.estimate_reviews(store, chosen.candidates, settings, model)
     _confirm_cost(guess, settings.learn, options)
 
-    def look(candidate: ReviewCandidate) -> "ReviewResult":
+    def review(candidate: ReviewCandidate) -> "ReviewResult":
         if options.dry_run:
             return review_batch.rehearse_now(candidate, store, settings)
         return review_batch.review_now(candidate, model=options.model)
 
-    results, stopped = _review_each(chosen, look, settings.learn, hidden=options.as_json)
+    results, stopped = _review_each(chosen, review, settings.learn, hidden=options.as_json)
     if options.as_json:
         output.write_json(_json_report(chosen, results, guess, model, stopped))
     else:
@@ -94,18 +94,18 @@ def _confirm_cost(guess: "Estimate", learn: LearnSettings, options: "LearnOption
 
 def _review_each(
     chosen: ChosenSessions,
-    look: "Callable[[ReviewCandidate], ReviewResult]",
+    review: "Callable[[ReviewCandidate], ReviewResult]",
     learn: LearnSettings,
     *,
     hidden: bool,
 ) -> "tuple[list[ReviewResult], str]":
-    """Look at each in turn; the results, and why it was stopped before the end."""
+    """Review each in turn; the results, and why it was stopped before the end."""
     results: list[ReviewResult] = []
     with _progress_bar(len(chosen.candidates), hidden=hidden) as tell:
         for candidate in chosen.candidates:
             tell(results, _session_label(candidate.stored))
             try:
-                results.append(look(candidate))
+                results.append(review(candidate))
             except KeyboardInterrupt:
                 return results, "interrupted"
             if len(results) < len(chosen.candidates) and (why := budget.refusal_today(learn)):
@@ -206,15 +206,15 @@ def _write_nothing(chosen: ChosenSessions, options: "LearnOptions") -> None:
 def _write_skipped(passed: Mapping[str, int]) -> None:
     if passed:
         parts = ", ".join(f"{count:,} {word}" for word, count in sorted(passed.items()))
-        click.echo(click.style(f"passed over: {parts} (by name they are looked at)", dim=True))
+        output.write_hint(f"passed over: {parts} (by name they are looked at)")
 
 
-def write_drafts(done: list[ProposedDraft], looked_at: int, dry_run: bool, why: str) -> None:
-    """What counting came to."""
-    if not looked_at:
+def write_drafts(done: list[ProposedDraft], reviewed: int, dry_run: bool, why: str) -> None:
+    """Print what was learned by counting, without a model."""
+    if not reviewed:
         click.echo("Nothing new to learn from. See: tacit sessions")
         return
-    click.echo(f"{counted(looked_at, 'session')} looked at, without a model.")
+    click.echo(f"{counted(reviewed, 'session')} looked at, without a model.")
     if not done:
         click.echo("Nothing was mended, put right or repeated that a skill could keep.")
     for proposed in done:
@@ -230,7 +230,7 @@ def write_drafts(done: list[ProposedDraft], looked_at: int, dry_run: bool, why: 
         else:
             click.echo(f"    {one_line(verdict.explain())}")
     if why:
-        click.echo(click.style(f"\n{output.wrapped(why)}", dim=True))
+        output.write_hint(f"\n{output.wrapped(why)}")
 
 
 def _session_label(stored: Stored) -> str:
@@ -287,7 +287,7 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--no-model", is_flag=True, help="By counting only: drafts for the inbox.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask, whatever it may cost.")
-def learn_command(**given: Any) -> int:
+def learn_command(**options_given: Any) -> int:
     """Learn from what agents did.
 
     With a model, a reviewer of its own reads each session in short form; what it makes passes the
@@ -297,7 +297,7 @@ def learn_command(**given: Any) -> int:
     Without a model, by counting: a command that failed and then worked, what you put right,
     commands that recur in the same order. That makes drafts, which wait in the inbox.
     """
-    options = LearnOptions(**given)
+    options = LearnOptions(**options_given)
     if options.model and options.no_model:
         raise Usage("--model and --no-model exclude each other", "leave one of them out")
     flags = {"agent.background": options.model} if options.model else {}

@@ -310,7 +310,7 @@ def _schedule_as_json(
 @click.option("--seconds", type=click.FloatRange(1, 86400), help="How long a run may take.")
 @click.option("--notify", "--deliver", "deliver", multiple=True, help="Where output goes, too.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def add(when: str, task: tuple[str, ...], yes: bool, as_json: bool, **given: Any) -> int:
+def add(when: str, task: tuple[str, ...], yes: bool, as_json: bool, **options: Any) -> int:
     """Make a schedule: WHEN, and the text of a TASK or --skill.
 
     What WHEN means is shown as exact local time first. Runs read the folder and run commands in the
@@ -318,7 +318,7 @@ def add(when: str, task: tuple[str, ...], yes: bool, as_json: bool, **given: Any
     asked. Output goes to the inbox, and with --notify to desktop, file:PATH, command:COMMAND or
     webhook:URL.
     """
-    chosen = {name: value for name, value in given.items() if value}
+    chosen = {name: value for name, value in options.items() if value}
     wish = ScheduleRequest(when=when, task=" ".join(task), **chosen)
     draft, found = schedule_requests.draft_schedule(
         wish, settings.load_settings().settings, datetime.now(UTC)
@@ -334,7 +334,7 @@ def add(when: str, task: tuple[str, ...], yes: bool, as_json: bool, **given: Any
             {"schedule": schedule, "next": found.next, "change": verdict.change}
         )
     click.echo(f"Made {click.style(plain(schedule.name), bold=True)}")
-    click.echo(click.style(f"undo: tacit undo {verdict.change[-8:]}", dim=True))
+    output.write_hint(f"undo: tacit undo {verdict.change[-8:]}")
     _warn_unattended()
     return 0
 
@@ -400,20 +400,20 @@ def resume(name: str, as_json: bool) -> int:
 @click.option("--overlap", type=click.Choice(["skip", "queue"]), help="While a run still goes.")
 @click.option("--seconds", type=click.FloatRange(1, 86400), help="How long a run may take.")
 @click.option("--notify", "--deliver", "deliver", multiple=True, help="Other places; 'none'.")
-def edit(name: str, as_json: bool, **given: Any) -> int:
+def edit(name: str, as_json: bool, **options: Any) -> int:
     """Change a schedule: its time, what it may use, where output goes; or its text.
 
     Without an option its SKILL.md is opened in your editor.
     """
     schedule = schedule_store.find(name)
     now = datetime.now(UTC)
-    changed = _changed_fields(schedule, given, now)
+    changed = _changed_fields(schedule, options, now)
     files: dict[str, bytes] = {}
     if changed:
         bound: Binding = msgspec.structs.replace(schedule.binding, **changed)
         files[SCHEDULE_FILE] = encode_binding(bound)
-    if given["source"]:
-        files[SKILL_FILE] = user_gate.read_text_source(given["source"])
+    if options["source"]:
+        files[SKILL_FILE] = user_gate.read_text_source(options["source"])
     elif not changed:
         files[SKILL_FILE] = _edited_text(schedule)
     if "timing" in changed and not as_json:
@@ -435,7 +435,7 @@ def rm(name: str, yes: bool, as_json: bool) -> int:
     return _write_changed(f"Removed {full}", full, verdict, as_json)
 
 
-def _changed_fields(schedule: Schedule, given: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _changed_fields(schedule: Schedule, options: dict[str, Any], now: datetime) -> dict[str, Any]:
     """The fields of the binding that the options change. Raises `Usage`, `NotFound`."""
     chosen = (
         settings.load_settings(schedule.binding.project).settings
@@ -444,22 +444,22 @@ def _changed_fields(schedule: Schedule, given: dict[str, Any], now: datetime) ->
     )
     chosen = chosen or settings.load_settings().settings
     changed: dict[str, Any] = {}
-    if given["when"] or given["zone"]:
-        changed |= schedule_requests.retimed(schedule, given["when"], given["zone"], now)
-    if given["folder"]:
-        changed["project"] = schedule_requests.work_folder(given["folder"])
-    if given["skill"]:
+    if options["when"] or options["zone"]:
+        changed |= schedule_requests.retimed(schedule, options["when"], options["zone"], now)
+    if options["folder"]:
+        changed["project"] = schedule_requests.work_folder(options["folder"])
+    if options["skill"]:
         where = changed.get("project", schedule.binding.project)
-        changed["skills"] = schedule_requests.skills_for(given["skill"], where, chosen)
-    if given["allow"]:
-        listed = () if given["allow"] == ("default",) else given["allow"]
+        changed["skills"] = schedule_requests.skills_for(options["skill"], where, chosen)
+    if options["allow"]:
+        listed = () if options["allow"] == ("default",) else options["allow"]
         changed["allow"] = schedule_requests.allow_list(listed)
-    if given["deliver"]:
-        listed = () if given["deliver"] == ("none",) else given["deliver"]
+    if options["deliver"]:
+        listed = () if options["deliver"] == ("none",) else options["deliver"]
         changed["deliver"] = schedule_requests.usable_sinks(listed, chosen.schedule)
     for field in ("model", "network", "catch_up", "overlap", "seconds"):
-        if given[field] is not None:
-            changed[field] = given[field]
+        if options[field] is not None:
+            changed[field] = options[field]
     return changed
 
 
@@ -481,7 +481,7 @@ def _write_changed(done: str, name: str, verdict: Verdict, as_json: bool) -> int
             {"name": name, "change": verdict.change, "outcome": verdict.outcome}
         )
     click.echo(plain(done))
-    click.echo(click.style(f"undo: tacit undo {verdict.change[-8:]}", dim=True))
+    output.write_hint(f"undo: tacit undo {verdict.change[-8:]}")
     return 0
 
 
@@ -502,17 +502,17 @@ def run(name: str, as_json: bool) -> int:
     schedule = schedule_store.find(name)
     asks = _ask_on_terminal if sys.stdin.isatty() and not as_json else None
     reactions.listen_to_chat()
-    hand = ByHand(schedule, approve=asks)
+    by_hand = ByHand(schedule, approve=asks)
     try:
-        return asyncio.run(_print_run(hand, as_json))
+        return asyncio.run(_print_run(by_hand, as_json))
     finally:
-        hand.close()
+        by_hand.close()
         reactions.end_chats()
 
 
-async def _print_run(hand: ByHand, as_json: bool) -> int:
-    code = await print_events(hand.stream(), as_json)
-    for refused in hand.refused:
+async def _print_run(by_hand: ByHand, as_json: bool) -> int:
+    code = await print_events(by_hand.stream(), as_json)
+    for refused in by_hand.refused:
         click.echo(f"tacit: not allowed: {plain(refused)}", err=True)
     return code
 

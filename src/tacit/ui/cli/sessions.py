@@ -122,7 +122,7 @@ def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[dict[str, Any]
 
 
 def _learned_word(outcome: str, decided: Decision | None) -> str:
-    """What came of a session; else why it was not looked at, or that it will be."""
+    """What was learned from a session; else why it was not reviewed, or that it will be."""
     if outcome or decided is None:
         return outcome
     return decided.word if decided.look else f"no: {decided.word}"
@@ -208,9 +208,9 @@ def _write_timeline(trace: Trace, full: bool) -> None:
                 case Activation(name=name):
                     click.echo(click.style(f"  ◆ skill {plain(name)}", fg="magenta"))
                 case Compaction():
-                    click.echo(click.style("  ~ the history was summarised", dim=True))
+                    output.write_hint("  ~ the history was summarised")
                 case Subagent(name=name, task=task):
-                    click.echo(click.style(f"  → {plain(name)}: {_cut_text(task, full)}", dim=True))
+                    output.write_hint(f"  → {plain(name)}: {_cut_text(task, full)}")
 
 
 def _write_call(call: ToolCall, full: bool) -> None:
@@ -228,7 +228,7 @@ def _write_call(call: ToolCall, full: bool) -> None:
     if call.failed:
         click.echo(click.style(f"      {_cut_text(call.error or call.result, full)}", fg="red"))
     elif full and call.result:
-        click.echo(click.style(f"      {plain(call.result)}", dim=True))
+        output.write_hint(f"      {plain(call.result)}")
 
 
 def _shown_arguments(call: ToolCall) -> str:
@@ -245,7 +245,7 @@ def _write_foot(trace: Trace) -> None:
         parts = [
             f"{count:,} {REASONS.get(reason, reason)}" for reason, count in trace.skipped.items()
         ]
-        click.echo(click.style(f"\npassed over: {'; '.join(parts)}", dim=True))
+        output.write_hint(f"\npassed over: {'; '.join(parts)}")
 
 
 def _cut_text(text: str, full: bool) -> str:
@@ -318,9 +318,7 @@ def _write_taken(taken: "list[Taken]") -> None:
             click.echo(f"{t.title}: {counted(left, 'session')} left out, as you forgot them")
     passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
     for title, reason, count in passed:
-        click.echo(
-            click.style(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}", dim=True)
-        )
+        output.write_hint(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}")
     if any(t.counts.get("new") or t.counts.get("grown") for t in taken):
         click.echo("\nSee them: tacit sessions")
 

@@ -117,7 +117,7 @@ def new_command(
 
 
 def _check_name(name: str) -> None:
-    """Said at once, so that nobody writes a text for a name that cannot be."""
+    """Refuse a name that cannot be used before its text is written."""
     wrong = name_faults(name) if name else ["is empty"]
     if len(name) > MAX_NAME:
         wrong.append(f"has {len(name)} characters, {MAX_NAME} at most")
@@ -184,7 +184,7 @@ def _files_in(source: str) -> dict[str, bytes]:
 
 
 _CONFLICT_MARKS = re.compile(rb"^<{7} as it is now\r?$[\s\S]*^>{7} ", re.MULTILINE)
-"""A conflict as Tacit writes it; other marks may be what a skill speaks of."""
+"""A conflict as Tacit writes it; other marks may be part of a skill's text."""
 
 
 @command(

@@ -157,7 +157,7 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
 
 
 def _count_view(name: str) -> None:
-    """Count that a person looked at it; where nothing is kept yet, or can be, so be it."""
+    """Count that a person read it; where there is no database that can be written, do not."""
     import sqlite3
 
     from tacit.base import database

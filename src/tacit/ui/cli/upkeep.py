@@ -100,7 +100,7 @@ def _last_failed(store: "Store", name: str, settings: Settings) -> "FailedUse":
 
 
 def _write_case(case: "FailedUse") -> None:
-    """What is being looked at, on the side: the answer is what is printed."""
+    """Say on standard error which failed use is being repaired."""
     failed = counted(len(case.failures), "failed step")
     said = f"looking at {case.entry.name} in {case.run.session}, {failed}"
     click.echo(click.style(one_line(said), dim=True), file=sys.stderr)
@@ -164,34 +164,32 @@ def curate_command(
     if ctx.invoked_subcommand is not None:
         return 0
     settings = load_settings().settings
-    world = default_scope()
+    scope = default_scope()
     host_links.listen()
     if join or waiting:
-        return _consolidate(world, settings, waiting, dry_run, as_json)
-    report = rehearse_curation(world, settings) if dry_run else curate(world, settings)
+        return _consolidate(scope, settings, waiting, dry_run, as_json)
+    report = rehearse_curation(scope, settings) if dry_run else curate(scope, settings)
     if as_json:
         return output.write_json(report)
     write_curation(report)
     if not dry_run:
-        click.echo(
-            click.style(f"as Markdown: {with_tilde(report_path(world, report.id))}", dim=True)
-        )
+        output.write_hint(f"as Markdown: {with_tilde(report_path(scope, report.id))}")
     return 0
 
 
 def _consolidate(
-    world: CurationScope, settings: Settings, waiting: str | None, dry_run: bool, as_json: bool
+    scope: CurationScope, settings: Settings, waiting: str | None, dry_run: bool, as_json: bool
 ) -> int:
     from tacit.learn.curate.curator import accept_consolidation, consolidate
 
     if waiting:
-        done = accept_consolidation(world, waiting)
+        done = accept_consolidation(scope, waiting)
         if done is None:
             hint = "see what does: tacit curate status"
             raise NotFound(f"no consolidation '{waiting}' waits for you", hint)
         reports = [done]
     else:
-        reports = consolidate(world, settings, dry=dry_run, asked=True)
+        reports = consolidate(scope, settings, dry=dry_run, asked=True)
     if as_json:
         output.write_json({"reports": reports})
         return _consolidation_code(reports)
@@ -210,15 +208,15 @@ def _consolidation_code(reports: list[CurationReport]) -> int:
 
 
 def write_joins(report: CurationReport) -> None:
-    """What came of one cluster of look-alikes."""
+    """Print how one cluster of look-alikes was joined."""
     for joined in report.joined:
         _write_joined(joined)
     for note in report.notes:
         click.echo(plain(note))
     if any(joined.outcome == "waits for you" for joined in report.joined):
-        click.echo(click.style(f"join them: tacit curate --apply {report.id[-8:]}", dim=True))
+        output.write_hint(f"join them: tacit curate --apply {report.id[-8:]}")
     if report.undo:
-        click.echo(click.style(f"undo all of it: {report.undo}", dim=True))
+        output.write_hint(f"undo all of it: {report.undo}")
 
 
 @curate_command.verb(
@@ -257,7 +255,7 @@ def write_curation(report: CurationReport) -> None:
     for note in report.notes:
         click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
     if report.undo:
-        click.echo(click.style(f"undo all of it: {report.undo}", dim=True))
+        output.write_hint(f"undo all of it: {report.undo}")
 
 
 def _write_moved(moved: MovedSkill) -> None:
@@ -269,9 +267,9 @@ def _write_moved(moved: MovedSkill) -> None:
     text = one_line(f"{moved.skill}{outcome}: {moved.why}{note}")
     click.echo(f"  {word} {fit(text, max(columns() - 16, 30))}")
     if moved.change and moved.outcome == "done":
-        click.echo(click.style(f"{'':<15} undo: tacit undo {moved.change[-8:]}", dim=True))
+        output.write_hint(f"{'':<15} undo: tacit undo {moved.change[-8:]}")
     elif moved.outcome == "proposed":
-        click.echo(click.style(f"{'':<15} see it: tacit inbox {moved.change[-8:]}", dim=True))
+        output.write_hint(f"{'':<15} see it: tacit inbox {moved.change[-8:]}")
 
 
 def _write_joined(joined: JoinedSkills) -> None:
@@ -308,13 +306,13 @@ def write_aging(found: CurationStatus, everything: bool) -> None:
         click.echo("Nothing was learned yet.")
     last = f"last looked after {ago(found.last)}" if found.last else "never looked after yet"
     next_time = found.why or "the next run is due now"
-    click.echo(click.style(f"{last}; {next_time}", dim=True))
+    output.write_hint(f"{last}; {next_time}")
     for waiting in found.waiting:
         names = ", ".join(joined.umbrella for joined in waiting.joined)
         click.echo(f"waits for you: {plain(names)}: tacit curate --apply {waiting.id[-8:]}")
     for run in found.runs[:3]:
         undo = f"  {run.undo}" if run.undo else ""
-        click.echo(click.style(f"{run.at.astimezone():%Y-%m-%d}  {run.summary()}{undo}", dim=True))
+        output.write_hint(f"{run.at.astimezone():%Y-%m-%d}  {run.summary()}{undo}")
 
 
 def _aging_row(row: SkillRow) -> tuple[str, ...]:

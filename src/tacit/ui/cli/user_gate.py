@@ -165,7 +165,7 @@ def write_verdict(
     back: str = "undo",
     noun: str = "skill",
 ) -> int:
-    """Print what became of a change; the exit code. `can_override`: the command has --override."""
+    """Print how a change ended; the exit code. `can_override`: the command has --override."""
     if as_json:
         output.write_json(verdict)
         return 0 if not verdict.refused else REFUSED
@@ -173,13 +173,13 @@ def write_verdict(
         click.echo(done)
         for note in verdict.notes:
             click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
-        click.echo(click.style(f"{back}: tacit undo {verdict.change[-8:]}", dim=True))
+        output.write_hint(f"{back}: tacit undo {verdict.change[-8:]}")
         return 0
     refusal = verdict.refusal
     assert refusal is not None
     if verdict.outcome == "proposed":
         click.echo(f"Waits in the inbox: {plain(refusal.reason)}")
-        click.echo(click.style(f"see it: tacit inbox {verdict.change[-8:]}", dim=True))
+        output.write_hint(f"see it: tacit inbox {verdict.change[-8:]}")
         return 0
     click.echo(
         f"{click.style('refused', fg='red')} [{refusal.rule}] {plain(refusal.reason)}", err=True

@@ -141,7 +141,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
         click.echo(output.wrapped(f"repair {watched.change[-8:]} on probation: {watched.numbers}"))
     click.echo()
     if len(shown) < len(events):
-        click.echo(click.style(f"… {len(events) - len(shown)} earlier: -n 0", dim=True))
+        output.write_hint(f"… {len(events) - len(shown)} earlier: -n 0")
     for event in shown:
         _write_event(event)
     return 0
@@ -164,7 +164,7 @@ def _uses_and_views(
 
 
 def _on_probation(connection: sqlite3.Connection, target: user_gate.Target) -> Probation | None:
-    """The repair that is on probation; of one that cannot be looked at, the doctor speaks."""
+    """The repair that is on probation; one that cannot be read is a matter for `tacit doctor`."""
     if target.entry is None:
         return None
     with suppress(TacitError):
@@ -209,9 +209,9 @@ def _write_event(event: SkillEvent) -> None:
     if event.detail and whole:
         click.echo(f"{'':<18}{one_line(event.detail)}")
     for session in event.sessions[:3]:
-        click.echo(click.style(f"{'':<18}tacit session {plain(session)}", dim=True))
+        output.write_hint(f"{'':<18}tacit session {plain(session)}")
     if len(event.sessions) > 3:
-        click.echo(click.style(f"{'':<18}and {len(event.sessions) - 3} more", dim=True))
+        output.write_hint(f"{'':<18}and {len(event.sessions) - 3} more")
 
 
 @command(
@@ -315,7 +315,7 @@ def _write_group_undone(group: str, verdicts: list[Verdict], as_json: bool) -> i
     skills = ", ".join(dict.fromkeys(plain(v.skill) for v in verdicts if v.applied))
     if skills:
         click.echo(f"Undone: {done}, in {skills}")
-        click.echo(click.style(f"redo: tacit undo {group[-8:]}", dim=True))
+        output.write_hint(f"redo: tacit undo {group[-8:]}")
     else:
         click.echo("Nothing was undone.")
     for verdict in refused:

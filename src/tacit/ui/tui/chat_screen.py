@@ -262,7 +262,7 @@ class ChatApp(App[int]):
                 self._doing.cancel()
         elif self.prompt.text:
             self.prompt.earlier.add(self.prompt.text)
-            self.prompt.take("")
+            self.prompt.set_text("")
         else:
             self.footer.hint("Ctrl-C again quits", _QUIT_SECONDS)
 
@@ -320,7 +320,7 @@ class ChatApp(App[int]):
         self.footer.draw()
 
     def _show_news_when_idle(self) -> None:
-        """Look again while nothing is going on; an answer that comes in is not broken into."""
+        """Show news while the chat is idle: they must not break into an answer."""
         if not self._busy and self.questions.panel is None and self.chat.news.is_due:
             self.run_worker(self._show_news(), group="look")
 
@@ -332,6 +332,6 @@ class ChatApp(App[int]):
     def _take_back_queued(self) -> None:
         """What waits to be sent goes back into the input."""
         if self.queued:
-            self.prompt.take("\n".join([*self.queued, self.prompt.text]).strip())
+            self.prompt.set_text("\n".join([*self.queued, self.prompt.text]).strip())
             self.queued.clear()
             self._draw_queued()

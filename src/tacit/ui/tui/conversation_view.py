@@ -102,7 +102,7 @@ class Conversation(VerticalScroll, can_focus=False):
             self._answer = None
 
     async def summarise_earlier(self, chat: Chat) -> None:
-        """Say briefly what was said in an earlier session."""
+        """Sum up the conversation that is resumed."""
         from tacit.ui.tui.answer import Answer
 
         earlier, before = chat.earlier(_TURNS_BEFORE, _LINES_BEFORE)
