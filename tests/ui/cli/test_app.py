@@ -112,6 +112,18 @@ class TestHelp:
         ]
         assert sorted({*declaring} - {"app"}) == sorted(declared_commands.NOUNS)
 
+    @pytest.mark.parametrize(
+        "words",
+        [("curate", "status"), ("daemon", "status"), ("memory", "list"), ("schedule", "list")],
+    )
+    def test_json_before_the_word_of_a_group(
+        self, tacit, home: Path, words: tuple[str, str]
+    ) -> None:
+        """`tacit memory --json list` is `tacit memory list --json`."""
+        group, word = words
+        said = json.loads(tacit.ok(group, "--json", word))
+        assert said.keys() == tacit.json(group, word).keys()
+
     def test_without_arguments(self, tacit) -> None:
         """The help, and the exit code of a wrong call."""
         done = tacit()

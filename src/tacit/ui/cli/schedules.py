@@ -110,9 +110,14 @@ def write_schedules(as_json: bool) -> int:
         click.echo(
             f"{coloured_state('failed')}  {plain(one.why)}\n        {plain(one.hint)}", err=True
         )
-    if why := unattended():
-        click.echo(click.style(f"\nnote: {why}", fg="yellow"))
+    _write_unattended("\n")
     return 0
+
+
+def _write_unattended(before: str = "") -> None:
+    """Say so where nothing runs that would start a schedule when it is due."""
+    if why := unattended():
+        click.echo(click.style(f"{before}note: {why}", fg="yellow"))
 
 
 _SCHEDULE_HEAD = ("name", "state", "next", "last", "result", "when")
@@ -335,7 +340,7 @@ def add(when: str, task: tuple[str, ...], yes: bool, as_json: bool, **options: A
         )
     click.echo(f"Made {click.style(plain(schedule.name), bold=True)}")
     output.write_hint(f"undo: tacit undo {verdict.change[-8:]}")
-    _warn_unattended()
+    _write_unattended()
     return 0
 
 
@@ -344,14 +349,6 @@ def write_understood(found: Understood) -> None:
     click.echo(plain(found.says))
     for shown in found.shown():
         click.echo(f"  next: {shown}")
-
-
-def _warn_unattended() -> None:
-    """Say when nothing is there to fire it."""
-    from tacit.work.work_checks import unattended
-
-    if why := unattended():
-        click.echo(click.style(f"note: {why}", fg="yellow"))
 
 
 @schedule_command.verb("pause", "tacit schedule pause weather", "tacit schedule resume weather")
@@ -437,12 +434,8 @@ def rm(name: str, yes: bool, as_json: bool) -> int:
 
 def _changed_fields(schedule: Schedule, options: dict[str, Any], now: datetime) -> dict[str, Any]:
     """The fields of the binding that the options change. Raises `Usage`, `NotFound`."""
-    chosen = (
-        settings.load_settings(schedule.binding.project).settings
-        if _folder_exists(schedule)
-        else None
-    )
-    chosen = chosen or settings.load_settings().settings
+    project = schedule.binding.project
+    chosen = settings.load_settings(project if os.path.isdir(project) else None).settings
     changed: dict[str, Any] = {}
     if options["when"] or options["zone"]:
         changed |= schedule_requests.retimed(schedule, options["when"], options["zone"], now)
@@ -461,10 +454,6 @@ def _changed_fields(schedule: Schedule, options: dict[str, Any], now: datetime) 
         if options[field] is not None:
             changed[field] = options[field]
     return changed
-
-
-def _folder_exists(schedule: Schedule) -> bool:
-    return os.path.isdir(schedule.binding.project)
 
 
 def _edited_text(schedule: Schedule) -> bytes:

@@ -30,7 +30,6 @@ class Conversation(VerticalScroll, can_focus=False):
         super().__init__(id="conversation")
         self._answer: Answer | None = None
         self._calls: dict[str, CallRow] = {}
-        self._dropped: Notice | None = None
         self.all_open = False
 
     def on_mount(self) -> None:
@@ -129,7 +128,6 @@ class Conversation(VerticalScroll, can_focus=False):
 
     async def clear(self) -> None:
         self._answer = None
-        self._dropped = None
         self._calls.clear()
         await self.remove_children()
 
@@ -146,8 +144,7 @@ class Conversation(VerticalScroll, can_focus=False):
             return
         old = rows[: len(rows) - _MOST_ROWS * 3 // 4]
         await self.remove_children(old)
-        self._dropped = Notice("… what came before is in the session's file: /sessions", "note")
-        await self.mount(self._dropped, before=0)
+        await self.mount(Notice("… what came before is in the session's file: /sessions"), before=0)
 
 
 def greeting(version: str, place: str) -> Widget:
