@@ -52,15 +52,13 @@ class Library:
         assert self.propose(name, change).applied
 
     def use(self, *names: str, session: str = "s", project: str = "/p") -> None:
-        connection = skill_uses._open(None)
         at = self.clock.now().isoformat()
-        with database.transaction(connection):
+        with skill_uses._open(None) as connection, database.transaction(connection):
             connection.executemany(
                 "INSERT INTO uses (skill, digest, by, at, session, project)"
                 " VALUES (?, '', 'model', ?, ?, ?)",
                 [(name, at, session, project) for name in names],
             )
-        connection.close()
 
     def days(self, number: float) -> None:
         self.clock.advance(timedelta(days=number))
