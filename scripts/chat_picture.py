@@ -74,7 +74,7 @@ async def picture(project: Path) -> str:
             svg = app.export_screenshot(title="tacit chat")
             await pilot.press("n")
             await until("Tagged.")
-        app.talk.close()
+        app.chat.close()
     return svg
 
 

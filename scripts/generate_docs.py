@@ -16,7 +16,7 @@ def cli_page() -> str:
     """Every command's --help."""
     import click
 
-    from tacit.ui.cli.app import COMMANDS, tacit
+    from tacit.ui.cli.app import commands, tacit
 
     parts = [
         "# The command line\n",
@@ -24,7 +24,7 @@ def cli_page() -> str:
         _help(click.Context(tacit, info_name="tacit", terminal_width=90)),
     ]
     root = click.Context(tacit, info_name="tacit", terminal_width=90)
-    for name in COMMANDS:
+    for name in commands():
         command = tacit.get_command(root, name)
         assert command is not None
         parts += _command(command, root, name, 2)

@@ -40,7 +40,7 @@ def database_bytes(home: Path) -> bytes:
     return b"".join(path.read_bytes() for path in data.glob("tacit.db*"))
 
 
-def chat(folder: Path, *messages: tuple[str, str], name: str = "talk.jsonl") -> Path:
+def chat(folder: Path, *messages: tuple[str, str], name: str = "chat.jsonl") -> Path:
     """A session as a list of messages, which any tool can write."""
     path = folder / name
     rows = [{"role": role, "content": text} for role, text in messages]

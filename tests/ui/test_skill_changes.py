@@ -14,7 +14,7 @@ import pytest
 from inside import Done, answer, tacit
 from skills_ref.validator import validate
 
-from tacit.ui.cli.app import BACK, CHANGE, COMMANDS, LEARN, SESSIONS, run
+from tacit.ui.cli.app import commands, run
 from tacit.ui.cli.skill_changes import yaml_scalar
 
 BIN = Path(sys.executable).parent
@@ -83,7 +83,7 @@ def replacing(home: Path, old: str, new: str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, known in COMMANDS.items() if known.section in (CHANGE, BACK, SESSIONS, LEARN)],
+    [n for n, c in commands().items() if c.section in ("change", "history", "sessions", "learn")],
 )
 def test_help_has_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """--help says what the command does, shows examples, and offers --json."""

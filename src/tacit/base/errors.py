@@ -4,6 +4,16 @@ A message names the thing and the cause; `hint` is the next command to type or t
 A refusal by the gate is a value, not one of these.
 """
 
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, most: int = 3) -> str:
+    """A hint with the known names that are nearest to `name`; where none is near, `otherwise`."""
+    import difflib  # late: it is needed for mistakes only
+
+    near = difflib.get_close_matches(name, list(known), most)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise
+
 
 class TacitError(Exception):
     """Something the user can act on. Shown as one message, never as a traceback."""

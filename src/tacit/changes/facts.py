@@ -20,7 +20,7 @@ import msgspec
 
 from tacit.base import paths
 from tacit.base.display import one_line, plain
-from tacit.base.errors import Damaged
+from tacit.base.errors import Damaged, NotFound, did_you_mean
 from tacit.changes.change import (
     BACKGROUND,
     Actor,
@@ -295,6 +295,17 @@ def known_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFa
     found = [_known(fact, histories.get(fact.root)) for fact in facts_here(cwd)]
     own = {k.fact.name for k in found if k.fact.scope == "project" and k.recorded_by and _active(k)}
     return [_shadowed(known) if known.fact.name in own else known for known in found]
+
+
+def find_fact(
+    found: list[KnownFact], name: str, otherwise: str, scope: str | None = None
+) -> KnownFact:
+    """The fact that `name` means, the project's before the user's. Raises `NotFound`."""
+    for known in found:
+        if known.fact.name == name and scope in (None, known.fact.scope):
+            return known
+    hint = did_you_mean(name, {known.fact.name for known in found}, otherwise)
+    raise NotFound(f"there is no fact '{name}'", hint)
 
 
 def recallable_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFact]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacit.base.display import one_line, plain
+from tacit.base.display import fit, one_line, plain
 from tacit.base.errors import TacitError
 from tacit.base.paths import with_tilde
-from tacit.ui.chat import event_text, past_sessions
+from tacit.ui.chat import event_text
 from tacit.ui.chat.event_text import CommandAnswer
 from tacit.ui.chat.live_chat import Chat, ChatOptions
 
@@ -41,30 +41,30 @@ class Plain:
     """The line-based face."""
 
     def __init__(self, options: ChatOptions, *, as_json: bool = False) -> None:
-        self.talk = Chat(options, approve=self.approve, ask=self.ask_user)
+        self.chat = Chat(options, approve=self.approve, ask=self.ask_user)
         self.as_json = as_json
         self.code = 0
         self._interactive = sys.stdin.isatty() and not as_json
         self._line = ""
-        """What was said and is not a whole line yet."""
+        """The part of the answer that is not a whole line yet."""
         self._answering: asyncio.Task[None] | None = None
 
     def run(self) -> int:
-        self.talk.open()
+        self.chat.open()
         self._greet()
         with asyncio.Runner() as runner:
             while (text := self._read_message()) is not None:
                 try:
                     if not self._do(text, runner):
                         break
-                    self._tell_news()
+                    self._show_news()
                 except TacitError as error:
                     self._fault(error.message, error.hint)
                 except (KeyboardInterrupt, asyncio.CancelledError):
                     self._interrupted()
-            self.talk.close()
-        if self._interactive and self.talk.session and self.talk.session.conversation.messages:
-            self._say(f"Go on later: tacit chat --resume {self.talk.id}")
+            self.chat.close()
+        if self._interactive and self.chat.resume_hint:
+            self._say(self.chat.resume_hint)
         return self.code
 
     def _do(self, text: str, runner: asyncio.Runner) -> bool:
@@ -75,62 +75,57 @@ class Plain:
         if command is None:
             runner.run(self._answer(text))
             return True
-        shown = command[0].run(self.talk, command[1])
-        if shown.then == "quit":
+        shown = command[0].run(self.chat, command[1])
+        if shown.next_step == "quit":
             return False
-        if shown.then == "reopened":
-            self._recount()
+        if shown.next_step == "reopened":
+            self._summarise_earlier()
         self._show(shown)
         return True
 
     async def _answer(self, text: str) -> None:
         self._answering = asyncio.current_task()
-        async for event in self.talk.say(text):
-            self._tell(event)
+        async for event in self.chat.say(text):
+            self._show_event(event)
 
     # Events in words
 
-    def _tell(self, event: "agent_events.AnyEvent") -> None:
+    def _show_event(self, event: "agent_events.AnyEvent") -> None:
         from tacit.agent import agent_events
 
         if self.as_json:
             self._write(agent_events.encode_event(event).decode())
             return
+        text, kind = event_text.event_notice(event)
         match event:
             case agent_events.Text(delta=delta):
                 self._stream(delta)
-            case agent_events.Restarted(why=why, seconds=wait):
+            case agent_events.Restarted():
                 self._line = ""
-                self._say(f"{why}. What was said of this answer does not count.")
-                self._say(f"Trying again in {event_text.shown_seconds(wait)}.")
+                self._say(f"{text}. What was said of this answer does not count.")
             case agent_events.Call(name=name, arguments=arguments):
-                self._say(
-                    f"[{one_line(name)} {event_text.call_subject(arguments)}]".replace(" ]", "]")
-                )
+                self._say(f"[{one_line(f'{name} {event_text.call_subject(arguments)}')}]")
             case agent_events.Return():
                 self._returned(event)
-            case agent_events.Skill(name=name, by=by):
-                self._say(f"[skill {name}, called by {'you' if by == 'user' else 'the model'}]")
-            case agent_events.Notice(text=text):
-                self._say(f"[note: {one_line(text)}]")
-            case agent_events.Compacted(tokens=tokens):
-                self._say(
-                    f"[the conversation grew to {tokens:,} tokens; it goes on from a summary]"
-                )
             case agent_events.Error(why=why, hint=hint):
                 self.code = 10
                 self._fault(why, hint)
-            case agent_events.End(reason=reason):
+            case agent_events.End():
                 self._flush()
-                if reason not in ("done", "error"):
-                    self._say(f"Stopped: the limit on {reason} was reached.")
-            case _:
-                pass
+                if text:
+                    self._say(f"{text.capitalize()}.")
+            case _ if text:
+                mark = {"skill": "skill ", "warning": "note: "}.get(kind, "")
+                self._say(f"[{mark}{one_line(text)}]")
 
     def _returned(self, event: "agent_events.Return") -> None:
+        from tacit.agent import agent_events
+
         took = event_text.shown_seconds(event.seconds)
         if event.failed:
-            self._say(f"[failed after {took}: {event_text.last_line(event.text)}]")
+            self._say(
+                f"[failed after {took}: {fit(one_line(agent_events.last_words(event.text)), 120)}]"
+            )
         elif event.diff:
             self._say(f"[done in {took}]")
             self._say(event.diff.rstrip("\n"))
@@ -141,13 +136,11 @@ class Plain:
 
     async def approve(self, request: "ApprovalRequest") -> "ApprovalAnswer":
         """Ask whether a call may run."""
-        from tacit.ui.chat.call_preview import call_preview
-
-        await _catch_up()
+        await _let_events_print()
         if self.as_json:
             asked = {"type": "approval", **msgspec.to_builtins(request)}
-            return _ANSWERS.get((self._put(asked) or "").strip().lower(), "no")
-        text, _ = call_preview(request, self.talk.project)
+            return _ANSWERS.get((self._ask_in_json(asked) or "").strip().lower(), "no")
+        text, _ = event_text.call_preview(request, self.chat.project)
         self._say(f"May {request.tool} do this?")
         self._say("\n".join(f"  {line}" for line in text.splitlines()))
         self._say(f"y: once. s: for this session ({one_line(request.pattern)}). a: always. n: no.")
@@ -162,9 +155,9 @@ class Plain:
 
     async def ask_user(self, asked: "Question") -> str | None:
         """Put the model's question to the user."""
-        await _catch_up()
+        await _let_events_print()
         if self.as_json:
-            return self._put({"type": "question", **msgspec.to_builtins(asked)})
+            return self._ask_in_json({"type": "question", **msgspec.to_builtins(asked)})
         self._say(f"Question: {asked.question}")
         for number, option in enumerate(asked.options, start=1):
             self._say(f"  {number}: {one_line(option)}")
@@ -176,8 +169,8 @@ class Plain:
             return asked.options[int(answer) - 1]
         return answer
 
-    def _put(self, asked: dict[str, Any]) -> str | None:
-        self._write(msgspec.json.encode(asked).decode())
+    def _ask_in_json(self, asked: dict[str, Any]) -> str | None:
+        self._write_json(asked)
         return self._prompt("")
 
     def _prompt(self, mark: str) -> str | None:
@@ -232,56 +225,52 @@ class Plain:
 
     def _greet(self) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "session", "id": self.talk.id}).decode())
+            self._write_json({"type": "session", "id": self.chat.id})
             return
         if self._interactive:
-            _comfort()
-            self._say(f"tacit in {with_tilde(self.talk.project)}, with {self.talk.model}.")
+            _load_readline()
+            self._say(f"tacit in {with_tilde(self.chat.project)}, with {self.chat.model}.")
             self._say("/help lists the commands. Ctrl-C stops an answer, Ctrl-D quits.")
-        self._recount()
-        self._tell_news()
+        self._summarise_earlier()
+        self._show_news()
 
-    def _tell_news(self) -> None:
+    def _show_news(self) -> None:
         """Say what was learned in the background since this was last asked."""
-        for line in self.talk.news.look():
+        for line in self.chat.news.take():
             if self.as_json:
-                self._write(msgspec.json.encode({"type": "notice", "text": line}).decode())
+                self._write_json({"type": "notice", "text": line})
             else:
                 self._say(f"[news: {line}]")
 
-    def _recount(self) -> None:
-        """Say briefly what was said before."""
-        session = self.talk.session
-        if session is None or not session.conversation.messages or self.as_json:
+    def _summarise_earlier(self) -> None:
+        """Sum up the conversation that is resumed."""
+        if not self.chat.has_messages or self.as_json:
             return
-        spoken, before = past_sessions.last_turns(
-            past_sessions.spoken_in(self.talk.id), _TURNS_BEFORE
-        )
+        earlier, before = self.chat.earlier(_TURNS_BEFORE, _LINES_BEFORE)
         if before:
             self._say(f"({before} earlier messages)")
-        for one in spoken:
-            if one.who in ("you", "agent") and one.text.strip():
-                text, left = event_text.first_lines(one.text, _LINES_BEFORE)
-                who = "You said" if one.who == "you" else "The answer was"
-                self._say(f"{who}: {text}{' …' if left else ''}")
-        active = ", ".join(map(one_line, session.conversation.active))
-        self._say(f"Resumed {self.talk.id}." + (f" Skills active: {active}." if active else ""))
+        for who, text, is_cut in earlier:
+            if who in ("you", "agent"):
+                said = "You said" if who == "you" else "The answer was"
+                self._say(f"{said}: {text}{' …' if is_cut else ''}")
+        active = self.chat.active_skills
+        self._say(f"Resumed {self.chat.id}." + (f" Skills active: {active}." if active else ""))
 
     def _interrupted(self) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "interrupted"}).decode())
+            self._write_json({"type": "interrupted"})
         else:
             self._say("Interrupted; what was done is kept.")
 
     def _show(self, shown: CommandAnswer) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "shown", "text": shown.text}).decode())
+            self._write_json({"type": "shown", "text": shown.text})
             return
         self._say("\n".join(part for part in (shown.text, shown.diff) if part))
 
     def _fault(self, why: str, hint: str) -> None:
         if self.as_json:
-            self._write(msgspec.json.encode({"type": "error", "why": why, "hint": hint}).decode())
+            self._write_json({"type": "error", "why": why, "hint": hint})
             return
         self._say(f"Error: {why}" + (f"\n{hint}" if hint else ""))
 
@@ -301,18 +290,21 @@ class Plain:
         self._flush()
         self._write(plain(text))
 
+    def _write_json(self, value: dict[str, Any]) -> None:
+        self._write(msgspec.json.encode(value).decode())
+
     def _write(self, text: str) -> None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
 
-async def _catch_up() -> None:
+async def _let_events_print() -> None:
     """Let what happened before a question be written before it: the question holds up the loop."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
-def _comfort() -> None:
+def _load_readline() -> None:
     """Editing of the line and its history, where the system has them."""
     try:
         import readline

@@ -20,9 +20,9 @@ from tacit.learn import notices
 from tacit.learn.notices import Notice
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.ui.chat import event_text, past_sessions, slash_commands
-from tacit.ui.chat.call_preview import call_preview
+from tacit.ui.chat.event_text import call_preview
 from tacit.ui.chat.input_line import InputHistory
-from tacit.ui.chat.live_chat import Chat, ChatOptions, News, Tally, in_chat_words
+from tacit.ui.chat.live_chat import Chat, ChatOptions, News, UsageCount, in_chat_words
 
 
 def test_history_is_walked_and_kept(tmp_path: Path) -> None:
@@ -65,15 +65,15 @@ def test_a_history_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
 
 def test_cost_is_said_only_where_it_is_known() -> None:
     """Unknown prices show as `?`, a mix says so, and the window gives a share."""
-    tally = Tally()
-    assert tally.shown_cost() == ""
-    tally.count(Usage(1000, 50, 500))
-    assert (tally.shown_cost(), tally.shown_context()) == ("$?", "1.1k tokens")
-    tally.count(Usage(9000, 1000, 0, 0.25))
-    tally.window = 100_000
-    assert tally.shown_cost() == "$0.25+?"
-    assert tally.shown_context() == "10.0k tokens (10%)"
-    report = tally.report()
+    usage = UsageCount()
+    assert usage.shown_cost() == ""
+    usage.count(Usage(1000, 50, 500))
+    assert (usage.shown_cost(), usage.shown_context()) == ("$?", "1.1k tokens")
+    usage.count(Usage(9000, 1000, 0, 0.25))
+    usage.window = 100_000
+    assert usage.shown_cost() == "$0.25+?"
+    assert usage.shown_context() == "10.0k tokens (10%)"
+    report = usage.report()
     assert "10,000 tokens, 5% of it from the cache" in report
     assert "1 requests without a known price" in report
 
@@ -172,39 +172,39 @@ async def _nobody(asked: object) -> None:
 
 
 @pytest.fixture
-def talk(home: Path) -> Chat:
+def chat(home: Path) -> Chat:
     return Chat(ChatOptions(), approve=_nobody, ask=_nobody)  # type: ignore[arg-type]
 
 
-def do(talk: Chat, text: str) -> str:
+def do(chat: Chat, text: str) -> str:
     found = slash_commands.parse_slash_command(text)
     assert found is not None
-    return found[0].run(talk, found[1]).text
+    return found[0].run(chat, found[1]).text
 
 
 def test_news_are_told_once_with_the_commands_of_the_chat() -> None:
     """A notice becomes a line that names /undo; the second look, and another chat, tell nothing."""
     news = News()
     assert not news.is_due
-    assert news.look() == ()
+    assert news.take() == ()
     notices.announce(Notice(kind="created", skill="backup", change="20261115-1-abcd1234"))
     assert news.is_due
-    (line,) = news.look()
+    (line,) = news.take()
     assert line.startswith("learned the skill backup")
     assert "undo: /undo abcd1234" in line
-    assert news.look() == ()
-    assert News().look() == ()
+    assert news.take() == ()
+    assert News().take() == ()
 
 
 def test_while_nothing_is_written_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at an unchanged database does not open it."""
     notices.announce(Notice(kind="created", skill="backup", change="c1"))
     news = News()
-    assert len(news.look()) == 1
-    news.look()
+    assert len(news.take()) == 1
+    news.take()
     monkeypatch.setattr(notices, "pending", lambda face: pytest.fail("it was read"))
     assert not news.is_due
-    assert news.look() == ()
+    assert news.take() == ()
 
 
 def test_a_proposal_is_answered_in_the_chat() -> None:
@@ -215,31 +215,31 @@ def test_a_proposal_is_answered_in_the_chat() -> None:
     )
 
 
-def test_cost_names_what_learning_took(talk: Chat) -> None:
+def test_cost_names_what_learning_took(chat: Chat) -> None:
     """Below the conversation's own account stands what the background spent today."""
-    assert "learning   nothing today of $2.00 a day; see: tacit cost" in do(talk, "/cost")
+    assert "learning   nothing today of $2.00 a day; see: tacit cost" in do(chat, "/cost")
     budget.record_spending("review", "s1", Usage(1000, 100, 0, 0.03, "m"))
-    assert "learning   $0.0300 today of $2.00 a day; see: tacit cost" in do(talk, "/cost")
+    assert "learning   $0.0300 today of $2.00 a day; see: tacit cost" in do(chat, "/cost")
 
 
-def test_facts_are_listed_read_and_forgotten(talk: Chat, home: Path) -> None:
+def test_facts_are_listed_read_and_forgotten(chat: Chat, home: Path) -> None:
     """/memory lists them, shows one with where it is from, and forgets one, which /undo undoes."""
-    assert "Nothing has been noted yet" in do(talk, "/memory")
+    assert "Nothing has been noted yet" in do(chat, "/memory")
     place = next(place for place in fact_places() if place.scope == "user")
     note = NewFact(
         name="editor", says="The user writes in Helix.", kind="user", detail="Not in vim."
     )
     with acting_as("user"):
         remember(Gate(fact_places()), place.root, note, Rationale())
-    assert "The user writes in Helix." in do(talk, "/memory")
-    shown = do(talk, "/memory editor")
+    assert "The user writes in Helix." in do(chat, "/memory")
+    shown = do(chat, "/memory editor")
     assert "Not in vim." in shown
     assert "noted by the user" in shown
     with pytest.raises(NotFound, match="there is no fact") as raised:
-        do(talk, "/memory editr")
+        do(chat, "/memory editr")
     assert "editor" in raised.value.hint
-    told = do(talk, "/memory forget editor")
+    told = do(chat, "/memory forget editor")
     assert told.startswith("Forgotten: editor (bring it back: /undo ")
-    assert "Nothing has been noted yet" in do(talk, "/memory")
-    do(talk, told.partition("back: ")[2].rstrip(")"))
-    assert "Helix" in do(talk, "/memory")
+    assert "Nothing has been noted yet" in do(chat, "/memory")
+    do(chat, told.partition("back: ")[2].rstrip(")"))
+    assert "Helix" in do(chat, "/memory")

@@ -17,16 +17,16 @@ async def _nobody(asked: object) -> None:
 
 
 @pytest.fixture
-def talk(home: Path) -> Chat:
+def chat(home: Path) -> Chat:
     return Chat(ChatOptions(), approve=_nobody, ask=_nobody)  # type: ignore[arg-type]
 
 
-def do(talk: Chat, text: str) -> CommandAnswer:
+def do(chat: Chat, text: str) -> CommandAnswer:
     """Run a line as a face does."""
     found = slash_commands.parse_slash_command(text)
     assert found is not None
     command, rest = found
-    return command.run(talk, rest)
+    return command.run(chat, rest)
 
 
 def propose(home: Path, name: str, body: str, actor: str = "distiller") -> Verdict:
@@ -47,42 +47,42 @@ BACKUP = "Dump the database to the cold bucket and compare both checksums afterw
 RELEASE = "Tag the release commit, push the tag and wait until the pipeline is green."
 
 
-def test_a_proposal_is_seen_accepted_and_taken_back(talk: Chat, home: Path) -> None:
+def test_a_proposal_is_seen_accepted_and_taken_back(chat: Chat, home: Path) -> None:
     """What waits is listed, shown with its diff, accepted; /undo takes it back, and again back."""
-    assert do(talk, "/inbox").text == "The inbox is empty."
+    assert do(chat, "/inbox").text == "The inbox is empty."
     short = propose(home, "backup", BACKUP).change[-8:]
     assert slash_commands.waiting_count() == 1
-    listed = do(talk, "/inbox").text
+    listed = do(chat, "/inbox").text
     assert short in listed
     assert "seen backup twice" in listed
-    shown = do(talk, f"/inbox {short}")
+    shown = do(chat, f"/inbox {short}")
     assert f"/inbox accept {short}" in shown.text
     assert "+1. Dump the database" in shown.diff
     path = home / ".agents" / "skills" / "backup" / "SKILL.md"
     assert not path.exists()
-    assert do(talk, f"/inbox accept {short}").text.startswith("Accepted: backup (take it back: /un")
+    assert do(chat, f"/inbox accept {short}").text.startswith("Accepted: backup (take it back: /un")
     assert path.exists()
-    assert talk.library.find("backup") is not None
+    assert chat.library.find("backup") is not None
     assert slash_commands.waiting_count() == 0
     with pytest.raises(TacitError, match="already"):
-        do(talk, f"/inbox accept {short}")
-    listed = do(talk, "/undo").text
+        do(chat, f"/inbox accept {short}")
+    listed = do(chat, "/undo").text
     assert "backup" in listed
     change = listed.split()[0]
-    undone = do(talk, f"/undo {change}").text
+    undone = do(chat, f"/undo {change}").text
     assert undone.startswith("Undone: backup (bring it back: /undo ")
     assert not path.exists()
-    assert talk.library.find("backup") is None
-    do(talk, undone.partition("back: ")[2].rstrip(")"))
+    assert chat.library.find("backup") is None
+    do(chat, undone.partition("back: ")[2].rstrip(")"))
     assert path.exists()
 
 
-def test_what_was_rejected_does_not_come_back(talk: Chat, home: Path) -> None:
+def test_what_was_rejected_does_not_come_back(chat: Chat, home: Path) -> None:
     """/inbox reject empties the inbox, keeps the reason, and the same idea is refused."""
     short = propose(home, "release", RELEASE).change[-8:]
-    told = do(talk, f"/inbox reject {short} we do this in CI").text
+    told = do(chat, f"/inbox reject {short} we do this in CI").text
     assert told == "Rejected: release. It is not proposed again."
-    assert do(talk, "/inbox").text == "The inbox is empty."
+    assert do(chat, "/inbox").text == "The inbox is empty."
     assert not (home / ".agents" / "skills" / "release").exists()
     assert Gate().inbox.get(short).answer == "we do this in CI"
     assert propose(home, "release", RELEASE).refused
@@ -91,16 +91,16 @@ def test_what_was_rejected_does_not_come_back(talk: Chat, home: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["/undo nothing", "/inbox nothing", "/inbox accept", "/inbox reject"]
 )
-def test_a_wrong_id_is_told_with_the_next_step(talk: Chat, line: str) -> None:
+def test_a_wrong_id_is_told_with_the_next_step(chat: Chat, line: str) -> None:
     """What does not exist, and what is not named, is an error with a hint."""
     with pytest.raises(TacitError) as raised:
-        do(talk, line)
+        do(chat, line)
     assert raised.value.hint
 
 
 @pytest.mark.parametrize("name", sorted(slash_commands.SLASH_COMMANDS))
 def test_every_command_answers_without_a_model(
-    talk: Chat, name: str, monkeypatch: pytest.MonkeyPatch
+    chat: Chat, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In an empty home with no model, a command gives text, or an error that says what to do."""
     from tacit.agent import models
@@ -108,8 +108,8 @@ def test_every_command_answers_without_a_model(
     monkeypatch.setattr(models, "LOCAL", ())
     if name in ("model", "new"):
         with pytest.raises(TacitError, match="no model") as raised:
-            do(talk, f"/{name}")
+            do(chat, f"/{name}")
         assert "tacit setup" in raised.value.hint
     else:
-        shown = do(talk, f"/{name}")
-        assert shown.text or shown.then
+        shown = do(chat, f"/{name}")
+        assert shown.text or shown.next_step

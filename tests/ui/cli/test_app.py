@@ -8,10 +8,13 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from tacit import __version__
-from tacit.ui.cli.app import COMMANDS
+from tacit.ui.cli import app
+from tacit.ui.cli import command as declared_commands
+from tacit.ui.cli.app import commands
 
 HEAVY = {"rich", "msgspec", "tantivy", "yaml", "asyncio", "filelock", "platformdirs", "pydantic"}
 
@@ -67,12 +70,12 @@ class TestHelp:
     def test_the_program(self, tacit) -> None:
         """Every command is listed with its line, and there are examples."""
         text = tacit.ok("--help")
-        for name, known in COMMANDS.items():
+        for name, known in commands().items():
             assert f"  {name}" in text
             assert known.about.split()[0] in text
         assert "Examples:" in text
 
-    @pytest.mark.parametrize("name", COMMANDS)
+    @pytest.mark.parametrize("name", commands())
     def test_each_command(self, tacit, name: str) -> None:
         """Examples that name the command, and --json."""
         text = tacit.ok(name, "--help")
@@ -83,10 +86,43 @@ class TestHelp:
 
     def test_each_word_of_a_group(self) -> None:
         """The commands below a command have examples that name them, too."""
-        for name, known in COMMANDS.items():
-            group = import_module(known.module).command
+        for name in commands():
+            group = app.tacit.get_command(click.Context(app.tacit), name)
             for word, below in getattr(group, "commands", {}).items():
                 assert f"tacit {name} {word}" in (below.epilog or ""), f"{name} {word}"
+
+    def test_what_is_read_is_what_is_declared(self) -> None:
+        """The help, which reads sources, knows just the commands that importing them gives."""
+        for noun in declared_commands.NOUNS:
+            import_module(f"tacit.ui.cli.{noun}")
+        declared = {
+            name: declaration for name, (declaration, _) in declared_commands.registered.items()
+        }
+        assert {found.name: found for found in declared_commands.declarations()} == declared
+        assert set(app._ORDER) <= set(commands())
+        assert {found.section for found in declared.values()} == set(declared_commands.SECTIONS)
+
+    def test_every_module_with_commands_is_a_noun(self) -> None:
+        """A module that declares a command is among those that are read."""
+        folder = Path(declared_commands.__file__).parent
+        declaring = [
+            path.stem
+            for path in folder.glob("*.py")
+            if path.stem != "command" and "ui.cli.command import" in path.read_text()
+        ]
+        assert sorted({*declaring} - {"app"}) == sorted(declared_commands.NOUNS)
+
+    @pytest.mark.parametrize(
+        "words",
+        [("curate", "status"), ("daemon", "status"), ("memory", "list"), ("schedule", "list")],
+    )
+    def test_json_before_the_word_of_a_group(
+        self, tacit, home: Path, words: tuple[str, str]
+    ) -> None:
+        """`tacit memory --json list` is `tacit memory list --json`."""
+        group, word = words
+        said = json.loads(tacit.ok(group, "--json", word))
+        assert said.keys() == tacit.json(group, word).keys()
 
     def test_without_arguments(self, tacit) -> None:
         """The help, and the exit code of a wrong call."""

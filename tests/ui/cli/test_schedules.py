@@ -201,7 +201,7 @@ _FIELDS = ("when", "timing", "zone", "made", "since", "project")
 
 def test_completion(name: str) -> None:
     """Names of schedules and runs are completed in a shell."""
-    from tacit.ui.cli.schedule_views import complete_run, complete_schedule
+    from tacit.ui.cli.user_shell import complete_run, complete_schedule
 
     run = ran(name)
     context, parameter = click.Context(click.Command("x")), click.Argument(["y"])

@@ -64,9 +64,8 @@ class Chat:
 
     async def asked(self, text: str) -> str:
         """Wait for a question that can be answered; the screen's text."""
-        await self.until(
-            lambda: self.app.desk.panel is not None and self.app.focused is self.app.desk.panel
-        )
+        asked = self.app.questions
+        await self.until(lambda: asked.panel is not None and self.app.focused is asked.panel)
         return await self.until(text)
 
     async def idle(self) -> str:
@@ -87,7 +86,7 @@ async def opened(
             chat = Chat(app, pilot, server)
             await chat.until(app.ready.is_set)
             yield chat
-        app.talk.close()
+        app.chat.close()
         assert not server.failures, server.failures
 
 

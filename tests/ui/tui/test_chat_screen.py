@@ -139,7 +139,7 @@ def test_a_key_typed_in_one_breath_allows_nothing(monkeypatch: pytest.MonkeyPatc
             await chat.asked("Run this command?")
             await chat.pilot.press("y", "a", "s")
             assert "Run this command?" in chat.screen
-            monkeypatch.setattr(chat.app.desk.panel, "_armed", 0.0)
+            monkeypatch.setattr(chat.app.questions.panel, "_armed", 0.0)
             await chat.pilot.press("n")
             await chat.until("Well.")
 
@@ -352,12 +352,12 @@ def test_the_model_can_be_changed_on_the_way() -> None:
             await chat.send("one")
             await chat.until("First.")
             await chat.idle()
-            before = chat.app.talk.id
+            before = chat.app.chat.id
             await chat.send("/model openai:other")
             await chat.until("From now on: openai:other at http")
             await chat.send("two")
             await chat.until("Second.")
-            assert chat.app.talk.id == before
+            assert chat.app.chat.id == before
             assert chat.server.requests[-1].model == "other"
             assert [m.text for m in chat.server.requests[-1].messages if m.role == "user"] == [
                 "one",
@@ -375,14 +375,14 @@ def test_a_model_that_cannot_be_is_refused() -> None:
             await chat.send("one")
             await chat.until("First.")
             await chat.idle()
-            before = chat.app.talk.id
+            before = chat.app.chat.id
             await chat.send("/model nosuch:thing")
             await chat.until("the model 'nosuch:thing'")
             await chat.idle()
-            assert chat.app.talk.model == "openai:mock-model"
+            assert chat.app.chat.model == "openai:mock-model"
             await chat.send("two")
             await chat.until("Second.")
-            assert chat.app.talk.id == before
+            assert chat.app.chat.id == before
 
     play(scenario())
 
@@ -417,8 +417,8 @@ def test_a_schedule_is_picked_and_run_by_hand(home: object) -> None:
             await chat.until("It rains.")
             (done,) = schedule_runs.run_history(schedule.name)
             assert (done.why, done.state) == ("hand", "done")
-            assert chat.app.talk.session is not None
-            assert done.session != chat.app.talk.id
-            assert not chat.app.talk.session.conversation.messages
+            assert chat.app.chat.session is not None
+            assert done.session != chat.app.chat.id
+            assert not chat.app.chat.session.conversation.messages
 
     play(scenario())

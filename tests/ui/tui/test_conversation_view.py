@@ -20,7 +20,7 @@ def test_resuming_says_what_was_said() -> None:
         async with opened(script, size=(80, 40)) as chat:
             await chat.send("/tidy-up the desk")
             await chat.until("Many lines:")
-            session = chat.app.talk.id
+            session = chat.app.chat.id
         async with opened(["Here."], resuming=session, size=(80, 40)) as chat:
             screen = await chat.until(f"resumed {session}")
             assert "the desk" in screen
@@ -46,18 +46,18 @@ def test_sessions_are_listed_and_opened() -> None:
         async with opened(Turns(["Good."])) as chat:
             await chat.send("the first talk")
             await chat.until("Good.")
-            first = chat.app.talk.id
+            first = chat.app.chat.id
             await chat.idle()
             await chat.send("/new")
             await chat.until("A new conversation.")
-            assert chat.app.talk.id != first
+            assert chat.app.chat.id != first
             await chat.idle()
             await chat.send("/sessions")
             screen = await chat.until("the first talk")
             assert first in screen
             await chat.send(f"/sessions {first}")
             await chat.until(f"resumed {first}")
-            assert chat.app.talk.id == first
+            assert chat.app.chat.id == first
 
     play(scenario())
 

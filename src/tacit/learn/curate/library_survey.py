@@ -25,11 +25,10 @@ from tacit.changes.skill_state import live_name
 from tacit.changes.stage import ARCHIVE
 from tacit.learn.curate.curation_records import RecordedSkill, SkillActivity, SkillKey
 from tacit.learn.curate.curation_scope import CurationScope
-from tacit.skills import index, search_index
+from tacit.skills import index
 from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import Root
 from tacit.skills.skill import LEARNED_SOURCE, normal_name
-from tacit.skills.skill_search import Search
 from tacit.traces.skill_uses import Use, uses_of
 
 _DAY = 86_400.0
@@ -245,6 +244,8 @@ def _likeness(
     place: Place, own: dict[str, SurveyedSkill], cache: str
 ) -> dict[tuple[str, str], float]:
     """How alike each two are, where they are."""
+    from tacit.skills.skill_search import Search
+
     library = place_library([place], cache)
     search = Search(library)
     entries = {entry.relative_folder: entry for entry in library.entries}
@@ -262,6 +263,8 @@ def _likeness(
 
 
 def _words(entry: Entry) -> frozenset[str]:
+    from tacit.skills import search_index
+
     text = search_index.with_camel_parts(f"{entry.name}\n{entry.description}")
     return frozenset(search_index.content_stems(search_index.split_cjk(text, singles=True)))
 

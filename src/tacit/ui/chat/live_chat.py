@@ -1,7 +1,7 @@
 """A conversation as a face holds it: opened behind the first frame, counted, and opened anew.
 
 Owns the life of the session, the count of tokens and money, the news from background work, and
-the run of a schedule by hand. Faces show things, and `agent/` talks to models. Opening reads
+the run of a schedule by run. Faces show things, and `agent/` talks to models. Opening reads
 settings and skills and imports a provider's library, so it is done in a thread.
 """
 
@@ -10,13 +10,14 @@ import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tacit.agent.agent_events import Usage
 from tacit.base import paths
-from tacit.base.display import amount, dollars
+from tacit.base.display import amount, counted, dollars, one_line
 from tacit.base.errors import TacitError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.agent.tool import Question
     from tacit.agent.tool_approval import ApprovalAnswer, ApprovalRequest, Ask
     from tacit.skills.library import Library
+    from tacit.ui.chat.past_sessions import Spoken
 
 
 SCHEDULE_PREFIX = "/sched-"
@@ -41,7 +43,7 @@ def chat_kit() -> "Kit":
 
 
 class ScheduleNames:
-    """The schedules for completion; looked at again every other second, not at every key."""
+    """The schedules for completion; read again every other second, not at every key."""
 
     def __init__(self) -> None:
         self._looked = 0.0
@@ -71,19 +73,19 @@ async def run_schedule_by_hand(
             raise TacitError(
                 f"{SCHEDULE_PREFIX}{name} takes no further words", "it runs as it was made"
             )
-        hand = ByHand(find(name), approve=approve, ask=ask)
+        run = ByHand(find(name), approve=approve, ask=ask)
     except TacitError as error:
         yield agent_events.Error(error.message, error.hint)
         yield agent_events.End("error", "", 0)
         return
     try:
         yield agent_events.Notice(
-            f"{hand.schedule.name} runs in a session of its own: {hand.session}"
+            f"{run.schedule.name} runs in a session of its own: {run.session}"
         )
-        async for event in hand.stream():
+        async for event in run.stream():
             yield event
     finally:
-        hand.close()
+        run.close()
 
 
 _SHELL_COMMANDS = (
@@ -104,8 +106,8 @@ class News:
         mark = _database_mark()
         return mark is not None and mark != self._seen
 
-    def look(self) -> tuple[str, ...]:
-        """The lines to show, which count as told. Blocks for a moment; raises nothing."""
+    def take(self) -> tuple[str, ...]:
+        """The lines to show, each once. Blocks for a moment; raises nothing."""
         if not self.is_due:
             return ()
         from tacit.learn import notices
@@ -139,7 +141,7 @@ def _database_mark() -> object:
     return whole.st_mtime_ns, whole.st_size, log.st_mtime_ns, log.st_size
 
 
-class Tally:
+class UsageCount:
     """Counts requests, tokens and money."""
 
     def __init__(self) -> None:
@@ -181,7 +183,7 @@ class Tally:
         return dollars(self.money) + ("+?" if self.unpriced else "")
 
     def report(self) -> str:
-        """The whole account, for `/cost`."""
+        """Requests, tokens and money, for `/cost`."""
         if not self.requests:
             return "Nothing has been asked yet."
         share = f", {self.cached / self.input:.0%} of it from the cache" if self.cached else ""
@@ -202,6 +204,27 @@ class Tally:
         return dollars(self.money) + unknown
 
 
+def _without_skill_calls(spoken: "list[Spoken]") -> "list[Spoken]":
+    """Without the calls that loaded a skill: the skill itself is told."""
+    return [
+        one
+        for one, following in zip_longest(spoken, spoken[1:])
+        if not (
+            one.who == "tool"
+            and one.text.startswith("run_skill")
+            and following is not None
+            and following.who == "skill"
+        )
+    ]
+
+
+def _counted_calls(calls: "list[Spoken]") -> str:
+    failed = sum(one.failed for one in calls)
+    also = f", {failed} failed" if failed else ""
+    names = ", ".join(dict.fromkeys(one.text.split(" ")[0] for one in calls))
+    return f"{counted(len(calls), 'call')}{also}: {names}"
+
+
 class ChatOptions(msgspec.Struct, frozen=True):
     """How a conversation begins."""
 
@@ -211,7 +234,7 @@ class ChatOptions(msgspec.Struct, frozen=True):
     """The whole id of an earlier session."""
     yes: bool = False
     learns: bool = False
-    """Whether what is said here may be looked at for skills and facts."""
+    """Whether the conversation may be reviewed for skills and facts."""
 
 
 class Chat:
@@ -227,7 +250,7 @@ class Chat:
         self.options = options
         self.cwd = options.cwd or os.getcwd()
         self.project = paths.project_root(self.cwd)
-        self.tally = Tally()
+        self.usage = UsageCount()
         self.news = News()
         self.session: Session | None = None
         self.ready = False
@@ -244,6 +267,40 @@ class Chat:
     @property
     def id(self) -> str:
         return self.session.conversation.session if self.session is not None else ""
+
+    @property
+    def has_messages(self) -> bool:
+        return self.session is not None and bool(self.session.conversation.messages)
+
+    @property
+    def active_skills(self) -> str:
+        """The names of the skills that are active in the conversation."""
+        return ", ".join(map(one_line, self.session.conversation.active)) if self.session else ""
+
+    @property
+    def resume_hint(self) -> str:
+        """How to go on later; empty where nothing was said."""
+        return f"Go on later: tacit chat --resume {self.id}" if self.has_messages else ""
+
+    def earlier(self, turns: int, lines: int) -> tuple[list[tuple[str, str, bool]], int]:
+        """What was said in the last `turns` turns, and how many messages came before them.
+
+        Each is who, what, and whether more than its first `lines` lines were said. Calls that
+        follow each other are counted together, by `tools`.
+        """
+        from tacit.ui.chat import event_text, past_sessions
+
+        spoken, before = past_sessions.last_turns(past_sessions.spoken_in(self.id), turns)
+        found: list[tuple[str, str, bool]] = []
+        for who, group in groupby(_without_skill_calls(spoken), key=lambda one: one.who):
+            if who == "tool":
+                found.append(("tools", _counted_calls(list(group)), False))
+                continue
+            for one in group:
+                text, left = event_text.first_lines(one.text, lines)
+                if who != "agent" or text.strip():
+                    found.append((who, one_line(text) if who == "skill" else text, left > 0))
+        return found, before
 
     @property
     def library(self) -> "Library":
@@ -265,7 +322,7 @@ class Chat:
         if self.session is None:
             self.session = self._made(self.options.model, self.options.resuming)
 
-    def warm(self) -> None:
+    def load_model(self) -> None:
         """Import the provider's library, and learn how much the model can read at once.
 
         Blocks; raises `TacitError`.
@@ -274,7 +331,7 @@ class Chat:
             from tacit.agent import models
 
             model = models.build(self.session.choice)
-            self.tally.window = self.session.settings.agent.window or model.context_window
+            self.usage.window = self.session.settings.agent.window or model.context_window
             self.ready = True
 
     def reopen(self, *, resuming: str = "") -> None:
@@ -287,8 +344,8 @@ class Chat:
         fresh = self._made(self.options.model, resuming)
         self.close()
         self.session, self.ready = fresh, False
-        self.tally = Tally()
-        self.warm()
+        self.usage = UsageCount()
+        self.load_model()
 
     def use_model(self, name: str) -> None:
         """Go on with another model in the same conversation, or begin one with it.
@@ -304,7 +361,7 @@ class Chat:
             self.options, model=f"{choice.name} {choice.base_url}".strip()
         )
         self.ready = False
-        self.warm()
+        self.load_model()
 
     async def say(self, text: str) -> "AsyncIterator[agent_events.AnyEvent]":
         """Answer a message; usage is counted on the way."""
@@ -319,7 +376,7 @@ class Chat:
         async with aclosing(said) as heard:
             async for event in heard:
                 if isinstance(event, agent_events.Usage):
-                    self.tally.count(event)
+                    self.usage.count(event)
                 yield event
 
     def close(self) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tacit.base import database
-from tacit.base.clock import SystemClock
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.paths import with_tilde
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
 _MOST_CHANGES = 10
 
 
-def _inbox(talk: Chat, rest: str) -> CommandAnswer:
+def _inbox(chat: Chat, rest: str) -> CommandAnswer:
     """What waits; one proposal with its diff; or the answer to one."""
     gate = _open_gate()
     verb, _, words = rest.partition(" ")
     if verb in ("accept", "reject"):
-        return _answer_proposal(talk, gate, verb, words.strip())
+        return _answer_proposal(chat, gate, verb, words.strip())
     if rest:
         return _one_proposal(gate, gate.inbox.get(rest))
     waiting = gate.inbox.waiting()
@@ -61,7 +60,7 @@ def _one_proposal(gate: "Gate", proposal: "Proposal") -> CommandAnswer:
     )
 
 
-def _answer_proposal(talk: Chat, gate: "Gate", verb: str, words: str) -> CommandAnswer:
+def _answer_proposal(chat: Chat, gate: "Gate", verb: str, words: str) -> CommandAnswer:
     from tacit.changes.change import acting_as
 
     name, _, why = words.partition(" ")
@@ -80,7 +79,7 @@ def _answer_proposal(talk: Chat, gate: "Gate", verb: str, words: str) -> Command
         )
     with acting_as("user"):
         verdict = gate.accept(proposal)
-    talk.library.refresh()
+    chat.library.refresh()
     notices.refresh()
     asked = announcements.ask_to_go_unasked()
     return CommandAnswer(
@@ -88,21 +87,16 @@ def _answer_proposal(talk: Chat, gate: "Gate", verb: str, words: str) -> Command
     )
 
 
-def _undo(talk: Chat, rest: str) -> CommandAnswer:
+def _undo(chat: Chat, rest: str) -> CommandAnswer:
     """The latest changes, or taking one of them back."""
-    from tacit.changes.change import acting_as
+    from tacit.ui.cli.user_gate import latest_versions
 
     gate = _open_gate()
     if rest:
-        with acting_as("user"):
-            try:
-                text = _verdict_text(gate.undo(rest), "Undone", "bring it back")
-            except NotFound:
-                text = _undo_group(gate, rest)
-        talk.library.refresh()
+        text = _undo_any(gate, rest)
+        chat.library.refresh()
         return CommandAnswer(text)
-    found = [v for site in gate.sites.values() for v in site.history.latest(_MOST_CHANGES)]
-    found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
+    found = latest_versions(gate, _MOST_CHANGES)
     if not found:
         return CommandAnswer("Nothing has been changed through Tacit yet.")
     rows = [
@@ -110,19 +104,22 @@ def _undo(talk: Chat, rest: str) -> CommandAnswer:
             f"{v.record.change[-8:]}  {one_line(v.record.skill)}",
             one_line(f"{v.record.kind} by {v.record.actor}: {v.record.reason}").rstrip(": "),
         )
-        for v in found[:_MOST_CHANGES]
+        for v in found
     ]
     return CommandAnswer(f"{two_columns(rows, 40)}\n\ntake one back: /undo ID")
 
 
-def _undo_group(gate: "Gate", start: str) -> str:
-    """Take a whole run of curation back. Raises `NotFound` where `start` names none."""
-    from tacit.changes.gate import find_group, undo_group
+def _undo_any(gate: "Gate", start: str) -> str:
+    """Take a change, or a whole run of curation, back. Raises `NotFound`."""
+    from tacit.ui.cli.user_gate import undo_any
 
-    group = find_group(gate, start)
+    try:
+        group, verdicts = undo_any(gate, start)
+    except NotFound as error:
+        hint = "see the latest: /undo"
+        raise NotFound(f"no change ends with '{start}'", hint) from error
     if not group:
-        raise NotFound(f"no change ends with '{start}'", "see the latest: /undo")
-    verdicts = undo_group(gate, group, reason="")
+        return _verdict_text(verdicts[0], "Undone", "bring it back")
     lines = [f"Undone: {sum(verdict.applied for verdict in verdicts)} of {len(verdicts)} changes"]
     lines += [f"{one_line(v.skill)}: {v.explain()}" for v in verdicts if not v.applied]
     return "\n".join(lines)
@@ -138,7 +135,7 @@ def _open_question() -> str:
 
 
 def _verdict_text(verdict: "Verdict", done: str, back: str) -> str:
-    """What became of a change, in a line or two."""
+    """How a change ended, in a line or two."""
     if verdict.applied:
         return f"{done}: {one_line(verdict.skill)} ({back}: /undo {verdict.change[-8:]})"
     text = verdict.explain()
@@ -149,13 +146,12 @@ def _verdict_text(verdict: "Verdict", done: str, back: str) -> str:
 
 def waiting_count() -> int | None:
     """How many changes wait in the inbox; None where there is no inbox, or none to be read."""
-    path = database.default_path()
-    if not os.path.exists(path):
+    if not os.path.exists(database.default_path()):
         return None
     from tacit.changes.inbox import Inbox
 
     try:
-        return len(Inbox(path, SystemClock()).waiting())
+        return len(Inbox().waiting())
     except TacitError:
         return None
 
@@ -166,16 +162,16 @@ def _open_gate() -> "Gate":
     return open_gate(everywhere=True)[0]
 
 
-def _memory(talk: Chat, rest: str) -> CommandAnswer:
+def _memory(chat: Chat, rest: str) -> CommandAnswer:
     """All of them; one in full; or forgetting one."""
-    from tacit.changes.facts import known_facts
+    from tacit.changes.facts import find_fact, known_facts
 
-    found = known_facts(talk.cwd)
+    found = known_facts(chat.cwd)
     verb, _, name = rest.partition(" ")
     if verb == "forget" and name.strip():
-        return _forget_fact(_find_fact(found, name.strip()))
+        return _forget_fact(find_fact(found, name.strip(), "see them: /memory"))
     if rest:
-        return _one_fact(_find_fact(found, rest))
+        return _one_fact(find_fact(found, rest, "see them: /memory"))
     if not found:
         return CommandAnswer(
             "Nothing has been noted yet. Say what is to be remembered, or: tacit memory"
@@ -212,17 +208,6 @@ def _forget_fact(known: "KnownFact") -> CommandAnswer:
     return CommandAnswer(_verdict_text(verdict, "Forgotten", "bring it back"))
 
 
-def _find_fact(found: "list[KnownFact]", name: str) -> "KnownFact":
-    for known in found:
-        if known.fact.name == name:
-            return known
-    import difflib
-
-    near = difflib.get_close_matches(name, [known.fact.name for known in found], 2)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see them: /memory"
-    raise NotFound(f"there is no fact '{name}'", hint)
-
-
 class SlashCommand(msgspec.Struct, frozen=True):
     """A command by its name without the slash."""
 
@@ -241,7 +226,7 @@ def parse_slash_command(text: str) -> tuple[SlashCommand, str] | None:
     return (command, rest.strip()) if command is not None else None
 
 
-def _help(talk: Chat, rest: str) -> CommandAnswer:
+def _help(chat: Chat, rest: str) -> CommandAnswer:
     rows = [(f"/{c.name} {c.takes}".rstrip(), c.about) for c in SLASH_COMMANDS.values()]
     keys = [
         ("/name text", "use a skill; /a /b text uses two"),
@@ -257,10 +242,10 @@ def _help(talk: Chat, rest: str) -> CommandAnswer:
     return CommandAnswer(f"{two_columns(rows)}\n\n{two_columns(keys)}")
 
 
-def _skills(talk: Chat, rest: str) -> CommandAnswer:
-    library = talk.library
+def _skills(chat: Chat, rest: str) -> CommandAnswer:
+    library = chat.library
     library.refresh()
-    active = set(talk.session.conversation.active) if talk.session is not None else set()
+    active = set(chat.session.conversation.active) if chat.session is not None else set()
     words = rest.casefold().split()
     rows = []
     for entry in library.active():
@@ -279,13 +264,13 @@ def _skills(talk: Chat, rest: str) -> CommandAnswer:
     return CommandAnswer(text)
 
 
-def _model(talk: Chat, rest: str) -> CommandAnswer:
+def _model(chat: Chat, rest: str) -> CommandAnswer:
     if rest:
-        talk.use_model(rest)
+        chat.use_model(rest)
     else:
-        talk.open()
-    assert talk.session is not None
-    choice = talk.session.choice
+        chat.open()
+    assert chat.session is not None
+    choice = chat.session.choice
     at = f" at {choice.base_url}" if choice.base_url else ""
     if rest:
         return CommandAnswer(one_line(f"From now on: {choice.name}{at}"))
@@ -295,8 +280,8 @@ def _model(talk: Chat, rest: str) -> CommandAnswer:
     )
 
 
-def _cost(talk: Chat, rest: str) -> CommandAnswer:
-    return CommandAnswer(f"{talk.tally.report()}\n{_background_cost()}")
+def _cost(chat: Chat, rest: str) -> CommandAnswer:
+    return CommandAnswer(f"{chat.usage.report()}\n{_background_cost()}")
 
 
 def _background_cost() -> str:
@@ -311,28 +296,28 @@ def _background_cost() -> str:
     return f"\nlearning   {took}; see: tacit cost"
 
 
-def _list_sessions(talk: Chat, rest: str) -> CommandAnswer:
+def _list_sessions(chat: Chat, rest: str) -> CommandAnswer:
     if rest:
-        talk.reopen(resuming=full_session_id(rest))
-        return CommandAnswer(f"Back in {talk.id}", then="reopened")
-    found = past_sessions.past_sessions(talk.project)
+        chat.reopen(resuming=full_session_id(rest))
+        return CommandAnswer(f"Back in {chat.id}", next_step="reopened")
+    found = past_sessions.past_sessions(chat.project)
     if not found:
-        return CommandAnswer(f"No sessions in {with_tilde(talk.project)} yet.")
+        return CommandAnswer(f"No sessions in {with_tilde(chat.project)} yet.")
     rows = []
     for one in found:
-        mark = "* " if one.id == talk.id else "  "
+        mark = "* " if one.id == chat.id else "  "
         when = one.at.astimezone().strftime("%d %b %H:%M") if one.at else ""
         rows.append((mark + one.id, f"{when}  {one.title}"))
     return CommandAnswer(f"{two_columns(rows, 40)}\n\ngo on in one: /sessions ID")
 
 
-def _new(talk: Chat, rest: str) -> CommandAnswer:
-    talk.reopen()
-    return CommandAnswer("A new conversation.", then="reopened")
+def _new(chat: Chat, rest: str) -> CommandAnswer:
+    chat.reopen()
+    return CommandAnswer("A new conversation.", next_step="reopened")
 
 
-def _quit(talk: Chat, rest: str) -> CommandAnswer:
-    return CommandAnswer("", then="quit")
+def _quit(chat: Chat, rest: str) -> CommandAnswer:
+    return CommandAnswer("", next_step="quit")
 
 
 SLASH_COMMANDS: dict[str, SlashCommand] = {

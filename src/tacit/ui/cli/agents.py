@@ -6,7 +6,7 @@ reported.
 
 import os
 import sys
-import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,24 +15,23 @@ import msgspec
 from tacit import __version__
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
+from tacit.base.clock import ago
 from tacit.base.display import counted, plain
 from tacit.base.errors import NotFound, Refused, TacitError, Usage
-from tacit.traces.connection import Plan
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 
 if TYPE_CHECKING:
-    from tacit.traces.connection import ConnectionStatus
+    from tacit.traces.connection import ConnectionStatus, Plan
     from tacit.traces.connector import Connector
 
 
-def write_plan(plan: Plan) -> None:
+def write_plan(plan: "Plan") -> None:
     """The change as a diff, with added and removed lines in colour."""
     assert plan.change is not None
     path = paths.with_tilde(plan.change.path)
     click.secho(f"{plan.connector.host.title}: {path}", bold=True)
-    for line in plan.change.diff(path).split("\n"):
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-        click.echo("  " + click.style(plain(line), fg=colour))
+    output.write_diff(plan.change.diff(path), "  ")
     click.echo()
 
 
@@ -47,7 +46,7 @@ def confirm_write(question: str, yes: bool, as_json: bool) -> bool:
     return click.confirm(question, default=False)
 
 
-def write_plan_errors(plans: list[Plan]) -> int:
+def write_plan_errors(plans: "list[Plan]") -> int:
     """Say what could not be done; the exit code of the first error, or 0."""
     failed = [plan.error for plan in plans if plan.error is not None]
     for error in failed:
@@ -56,7 +55,7 @@ def write_plan_errors(plans: list[Plan]) -> int:
     return failed[0].exit_code if failed else 0
 
 
-def agent_row(plan: Plan, done: str, **more: Any) -> dict[str, Any]:
+def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
     """One agent, for JSON."""
     agent, error = plan.connector.host, plan.error
     return {
@@ -70,25 +69,22 @@ def agent_row(plan: Plan, done: str, **more: Any) -> dict[str, Any]:
     }
 
 
-_CONNECT_EPILOG = """\b
-Examples:
-  tacit connect                      every agent that is found here
-  tacit connect claude-code codex    only these
-  tacit connect --dry-run            show what would be written
-  tacit connect --status             how each agent stands
-  tacit connect --fix                mend what broke, such as a moved program
-
-With --status or --fix, exit code 6 while an agent cannot be heard.
-"""
-
-
-@click.command(epilog=_CONNECT_EPILOG)
+@command(
+    "connect",
+    "connect",
+    "Have your agents tell Tacit when a session ends.",
+    "tacit connect                      every agent that is found here",
+    "tacit connect claude-code codex    only these",
+    "tacit connect --dry-run            show what would be written",
+    "tacit connect --status             how each agent stands",
+    "tacit connect --fix                mend what broke, such as a moved program",
+    note="With --status or --fix, exit code 6 while an agent cannot be heard.",
+)
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @click.option("--status", is_flag=True, help="Say how each agent stands; write nothing.")
 @click.option("--fix", is_flag=True, help="Connect again what is connected but broken.")
 @click.option("--yes", "-y", is_flag=True, help="Write without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
-@output.json_option
 def connect_command(
     hosts: tuple[str, ...], status: bool, fix: bool, yes: bool, dry_run: bool, as_json: bool
 ) -> int:
@@ -263,29 +259,20 @@ def _write_status(found: "list[ConnectionStatus]", mended: list[str]) -> None:
 
 
 def _heard_ago(when: float | None) -> str:
-    """How long ago, in one unit."""
-    if when is None:
-        return "never"
-    seconds = max(time.time() - when, 0.0)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"
+    return "never" if when is None else ago(datetime.fromtimestamp(when, UTC))
 
 
-_DISCONNECT_EPILOG = """\b
-Examples:
-  tacit disconnect                   every agent that is connected
-  tacit disconnect codex             only this one
-  tacit disconnect --dry-run         show what would be changed
-"""
-
-
-@click.command(epilog=_DISCONNECT_EPILOG)
+@command(
+    "disconnect",
+    "connect",
+    "Take back what `tacit connect` wrote.",
+    "tacit disconnect                   every agent that is connected",
+    "tacit disconnect codex             only this one",
+    "tacit disconnect --dry-run         show what would be changed",
+)
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @click.option("--yes", "-y", is_flag=True, help="Write without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
-@output.json_option
 def disconnect_command(hosts: tuple[str, ...], yes: bool, dry_run: bool, as_json: bool) -> int:
     """Take back what `tacit connect` wrote.
 
@@ -348,19 +335,17 @@ def _unlink_skills(host: str) -> tuple[str, ...]:
     return unlink(host)
 
 
-_PLUGIN_EPILOG = """\b
-Examples:
-  tacit plugin ~/tacit-plugin
-  claude plugin marketplace add ~/tacit-plugin && claude plugin install tacit@tacit
-  gemini extensions install ~/tacit-plugin
-  pi install ~/tacit-plugin
-"""
-
-
-@click.command(epilog=_PLUGIN_EPILOG)
+@command(
+    "plugin",
+    "connect",
+    "Write the folder that agents can install as a plugin.",
+    "tacit plugin ~/tacit-plugin",
+    "claude plugin marketplace add ~/tacit-plugin && claude plugin install tacit@tacit",
+    "gemini extensions install ~/tacit-plugin",
+    "pi install ~/tacit-plugin",
+)
 @click.argument("path", type=click.Path())
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
-@output.json_option
 def plugin_command(path: str, force: bool, as_json: bool) -> int:
     """Write the folder that agents can install as a plugin.
 
@@ -377,8 +362,7 @@ def plugin_command(path: str, force: bool, as_json: bool) -> int:
     for name, data in written.items():
         write_atomic(os.path.join(target, name), data, durable=False, mode=0o644)
     if as_json:
-        output.write_json({"path": target, "files": list(written)})
-        return 0
+        return output.write_json({"path": target, "files": list(written)})
     click.echo(f"Wrote {counted(len(written), 'file')} to {paths.with_tilde(target)}")
     click.echo("How each agent installs it: tacit plugin --help, or docs/hosts.md")
     return 0

@@ -1,10 +1,9 @@
 """The program `tacit`: its commands, typing errors, and how errors end it.
 
-Owns the table of commands with their lines in `tacit --help`, exit codes and the printing of
-errors. A command's module is imported when the command is called; `--help` imports none of them.
+Owns the order of commands in `tacit --help`, exit codes and the printing of errors. What commands
+there are is read by `command`; a command's module is imported when the command is called.
 """
 
-import difflib
 import errno
 import os
 import sys
@@ -14,108 +13,26 @@ import click
 
 from tacit import __version__
 from tacit.base.display import can_colour, plain
-from tacit.base.errors import NotFound, TacitError, Unwritable
-
-
-class CommandEntry:
-    """A command that can be called."""
-
-    __slots__ = ("about", "module", "section")
-
-    def __init__(self, module: str, section: str, about: str) -> None:
-        self.module = f"tacit.ui.cli.{module}"
-        self.section = section
-        self.about = about
-
-
-FIND = "Find and read skills"
-CHANGE = "Change skills and facts"
-BACK = "History and inbox"
-SESSIONS = "Sessions of your agents"
-CONNECT = "Connect your agents"
-LEARN = "Learn"
-TALK = "Work with the agent"
-KEEP = "Set up and look after"
-SECTIONS = (FIND, TALK, LEARN, CHANGE, BACK, SESSIONS, CONNECT, KEEP)
+from tacit.base.errors import NotFound, TacitError, Unwritable, did_you_mean
+from tacit.ui.cli.command import SECTIONS, Declaration, declarations, registered
 
 # Other words for a command.
 ALIASES = {"ls": "list"}
 
-COMMANDS: dict[str, CommandEntry] = {
-    "list": CommandEntry("skills", FIND, "List the skills that can be used here."),
-    "search": CommandEntry("search_results", FIND, "Find the skill that fits a task."),
-    "show": CommandEntry("skills", FIND, "Read a skill, and see where it comes from."),
-    "lint": CommandEntry("skills", FIND, "Say what is wrong with skills, and how to mend it."),
-    "catalogue": CommandEntry(
-        "skills", FIND, "Print the block that tells a model which skills there are."
-    ),
-    "chat": CommandEntry("chats", TALK, "Talk with the agent."),
-    "run": CommandEntry("tasks", TALK, "Let the agent do one task, and print its answer."),
-    "schedule": CommandEntry("schedules", TALK, "Run skills and tasks by the clock."),
-    "setup": CommandEntry("model_setup", TALK, "Choose a model, and test it."),
-    "learn": CommandEntry("reviews", LEARN, "Learn from what agents did: drafts go to the inbox."),
-    "improve": CommandEntry("upkeep", LEARN, "Repair a skill by what failed when it was used."),
-    "why": CommandEntry("job_reports", LEARN, "Say what came of a session, and why."),
-    "cost": CommandEntry(
-        "job_reports", LEARN, "Show what work in the background cost, and what it may."
-    ),
-    "prompt-status": CommandEntry(
-        "user_shell", LEARN, "Print, once, what was learned; for a prompt."
-    ),
-    "new": CommandEntry("skill_changes", CHANGE, "Make a skill."),
-    "edit": CommandEntry(
-        "skill_changes", CHANGE, "Change a skill: its text, a support file, or its name."
-    ),
-    "archive": CommandEntry(
-        "skill_changes", CHANGE, "Take a skill out of use; it can be brought back."
-    ),
-    "restore": CommandEntry("skill_changes", CHANGE, "Bring an archived skill back."),
-    "rm": CommandEntry("skill_changes", CHANGE, "Delete a skill."),
-    "pin": CommandEntry("skill_changes", CHANGE, "Let nobody but you change a skill."),
-    "unpin": CommandEntry("skill_changes", CHANGE, "Let the usual rules hold for a skill again."),
-    "curate": CommandEntry(
-        "upkeep", CHANGE, "Put away what nobody uses, and see how the library ages."
-    ),
-    "share": CommandEntry("skill_changes", CHANGE, "Let git see a learned skill of this project."),
-    "memory": CommandEntry("memory", CHANGE, "Show, note, change and forget facts."),
-    "log": CommandEntry("versions", BACK, "Show the history of skills, the newest change first."),
-    "history": CommandEntry(
-        "versions", BACK, "Show the life of a skill: made, used, failed, repaired."
-    ),
-    "diff": CommandEntry("versions", BACK, "Show what a change did, or how a skill differs."),
-    "undo": CommandEntry("versions", BACK, "Take one change back, and nothing else."),
-    "rollback": CommandEntry("versions", BACK, "Make one skill what it was in an earlier version."),
-    "inbox": CommandEntry("proposals", BACK, "Show the changes that wait for you."),
-    "accept": CommandEntry("proposals", BACK, "Let changes from the inbox happen."),
-    "reject": CommandEntry("proposals", BACK, "Turn a change from the inbox down."),
-    "import": CommandEntry(
-        "sessions", SESSIONS, "Take sessions in: of all agents, of one, from a file."
-    ),
-    "sessions": CommandEntry("sessions", SESSIONS, "List the sessions that are in the store."),
-    "session": CommandEntry("sessions", SESSIONS, "Show one session as a timeline."),
-    "forget": CommandEntry("sessions", SESSIONS, "Forget sessions for good."),
-    "watch": CommandEntry("workers", SESSIONS, "Follow the agents' folders, without hooks."),
-    "worker": CommandEntry("workers", SESSIONS, "Take in the sessions that hooks reported."),
-    "daemon": CommandEntry(
-        "workers", SESSIONS, "Keep a worker running, and start it with the machine."
-    ),
-    "jobs": CommandEntry(
-        "job_reports", LEARN, "Show the work in the background: what came of it, and why."
-    ),
-    "connect": CommandEntry("agents", CONNECT, "Have your agents tell Tacit when a session ends."),
-    "disconnect": CommandEntry("agents", CONNECT, "Take back what `tacit connect` wrote."),
-    "plugin": CommandEntry(
-        "agents", CONNECT, "Write the folder that agents can install as a plugin."
-    ),
-    "trust": CommandEntry("config", KEEP, "Allow a project's own skills and settings to count."),
-    "config": CommandEntry(
-        "config", KEEP, "Show the settings and where each comes from, or set one."
-    ),
-    "doctor": CommandEntry("checkup", KEEP, "Find damage to Tacit's own data, and mend it."),
-    "completion": CommandEntry(
-        "user_shell", KEEP, "Print the script that completes commands in a shell."
-    ),
-}
+# The order in `tacit --help` and in docs/cli.md. A command that is not named here comes last.
+_ORDER = (
+    "list", "search", "show", "lint", "catalogue", "chat", "run", "schedule", "setup", "learn",
+    "improve", "why", "cost", "prompt-status", "new", "edit", "archive", "restore", "rm", "pin",
+    "unpin", "curate", "share", "memory", "log", "history", "diff", "undo", "rollback", "inbox",
+    "accept", "reject", "import", "sessions", "session", "forget", "watch", "worker", "daemon",
+    "jobs", "connect", "disconnect", "plugin", "trust", "config", "doctor", "completion",
+)  # fmt: skip
+
+
+def commands() -> dict[str, Declaration]:
+    """Every command by its name, in the order of the help."""
+    known = {found.name: found for found in declarations()}
+    return {name: known[name] for name in dict.fromkeys((*_ORDER, *known)) if name in known}
 
 
 _EPILOG = """\b
@@ -143,36 +60,31 @@ class Commands(click.Group):
             raise _ReaderGone from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        known = COMMANDS.get(cmd_name)
-        if known is None:
-            return None
-        command = getattr(
-            import_module(known.module), cmd_name.replace("-", "_") + "_command", None
-        )
-        assert isinstance(command, click.Command), known.module
-        return command
+        if cmd_name not in registered:
+            found = next((known for known in declarations() if known.name == cmd_name), None)
+            if found is None:
+                return None
+            import_module(f"tacit.ui.cli.{found.noun}")
+        return registered[cmd_name][1]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         args = [ALIASES.get(args[0], args[0]), *args[1:]]
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            near = difflib.get_close_matches(name, COMMANDS, 3)
-            hint = f"did you mean {' or '.join(near)}?" if near else "see all of them: tacit --help"
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            hint = did_you_mean(name, commands(), "see all of them: tacit --help")
             raise click.UsageError(f"there is no command '{name}'; {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section in SECTIONS:
-            rows = [
-                (name, known.about) for name, known in COMMANDS.items() if known.section == section
-            ]
-            with formatter.section(section):
-                formatter.write_dl(rows)
+        known = commands().values()
+        for section, title in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(c.name, c.about) for c in known if c.section == section])
 
 
 @click.group(

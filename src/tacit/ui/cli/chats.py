@@ -10,20 +10,20 @@ import click
 
 from tacit.base.errors import Usage
 from tacit.ui.chat.live_chat import ChatOptions, full_session_id
-
-_CHAT_EPILOG = """\b
-Examples:
-  tacit chat
-  tacit chat --continue              where you left off in this project
-  tacit chat --resume 20261115       a session by the beginning of its id
-  tacit chat --model openai:gpt-5.1
-  tacit chat --plain < questions.txt
-
-Inside: /help. Without a terminal, or with TERM=dumb, --plain is chosen by itself.
-"""
+from tacit.ui.cli.command import command
 
 
-@click.command(epilog=_CHAT_EPILOG)
+@command(
+    "chat",
+    "work",
+    "Talk with the agent.",
+    "tacit chat",
+    "tacit chat --continue              where you left off in this project",
+    "tacit chat --resume 20261115       a session by the beginning of its id",
+    "tacit chat --model openai:gpt-5.1",
+    "tacit chat --plain < questions.txt",
+    note="Inside: /help. Without a terminal, or with TERM=dumb, --plain is chosen by itself.",
+)
 @click.option("-c", "--continue", "again", is_flag=True, help="Go on with the last session here.")
 @click.option("-r", "--resume", "session", default="", help="Go on with this session.")
 @click.option("--model", default="", help="provider:model, instead of the setting.")
@@ -68,9 +68,9 @@ def _open_face(options: ChatOptions, plainly: bool, no_mouse: bool, as_json: boo
 
     app = ChatApp(options)
     code = app.run(mouse=not no_mouse)
-    app.talk.close()
-    if app.talk.session is not None and app.talk.session.conversation.messages:
-        click.echo(f"Go on later: tacit chat --resume {app.talk.id}")
+    app.chat.close()
+    if app.chat.resume_hint:
+        click.echo(app.chat.resume_hint)
     return code if code is not None else app.return_code or 0
 
 

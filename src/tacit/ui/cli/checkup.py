@@ -12,18 +12,11 @@ from tacit.base.errors import BadConfig
 from tacit.learn import use_records
 from tacit.skills.library_checks import LIBRARY_CHECKS
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
 
 if TYPE_CHECKING:
     from tacit.learn.background.task import Walls
-
-_DOCTOR_EPILOG = """\b
-Examples:
-  tacit doctor                       say what is wrong and what would be done
-  tacit doctor --fix                 do it
-
-Exit code 6 while something is wrong.
-"""
 
 
 def check_changes() -> list[Finding]:
@@ -49,9 +42,15 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-@click.command(epilog=_DOCTOR_EPILOG)
+@command(
+    "doctor",
+    "setup",
+    "Find damage to Tacit's own data, and mend it.",
+    "tacit doctor                       say what is wrong and what would be done",
+    "tacit doctor --fix                 do it",
+    note="Exit code 6 while something is wrong.",
+)
 @click.option("--fix", is_flag=True, help="Mend what can be mended.")
-@output.json_option
 def doctor_command(fix: bool, as_json: bool) -> int:
     """Find damage to Tacit's own data, and mend it.
 

@@ -2,30 +2,20 @@
 
 import difflib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from tacit.base import config_file, paths, settings, trust
+from tacit.base import paths, trust
 from tacit.base.display import one_line, plain
 from tacit.base.errors import NotFound, Usage
-from tacit.base.settings import Settings
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 
-_CONFIG_EPILOG = """\b
-Examples:
-  tacit config                       all settings and where each comes from
-  tacit config search.limit          one value
-  tacit config set learn.approval auto
-  tacit config set agent.allow "run_command:git *" "run_command:make *"
-  tacit config unset learn.approval  back to the default
-  tacit config --path                the file to edit
+if TYPE_CHECKING:
+    from tacit.base import settings
 
-Later sources win: defaults, the user's file, <project>/.tacit/config.toml (when the project is
-trusted), TACIT_SECTION_KEY variables, flags. `set` and `unset` write the user's file, and leave all
-other text in it as it is.
-"""
 _VERBS = ("set", "unset")
 
 
@@ -33,6 +23,8 @@ def complete_setting(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """What can follow: a setting, or after `set KEY` one of its values. Disturbs no prompt."""
+    from tacit.base import settings
+
     try:
         before: tuple[str, ...] = tuple(ctx.params.get("words") or ())
         if len(before) == 2 and before[0] == "set":
@@ -46,7 +38,21 @@ def complete_setting(
     return [item for item in known if item.value.startswith(incomplete)]
 
 
-@click.command(epilog=_CONFIG_EPILOG, context_settings={"ignore_unknown_options": True})
+@command(
+    "config",
+    "setup",
+    "Show the settings and where each comes from, or set one.",
+    "tacit config                       all settings and where each comes from",
+    "tacit config search.limit          one value",
+    "tacit config set learn.approval auto",
+    'tacit config set agent.allow "run_command:git *" "run_command:make *"',
+    "tacit config unset learn.approval  back to the default",
+    "tacit config --path                the file to edit",
+    note="Later sources win: defaults, the user's file, <project>/.tacit/config.toml (when the "
+    "project is trusted), TACIT_SECTION_KEY variables, flags. `set` and `unset` write the "
+    "user's file, and leave all other text in it as it is.",
+    context_settings={"ignore_unknown_options": True},
+)
 @click.argument(
     "words",
     nargs=-1,
@@ -54,7 +60,6 @@ def complete_setting(
     shell_complete=complete_setting,
 )
 @click.option("--path", "only_path", is_flag=True, help="Print the path of the user's file.")
-@output.json_option
 def config_command(words: tuple[str, ...], only_path: bool, as_json: bool) -> int:
     """Show the settings and where each comes from, or set one."""
     file = paths.folders().config_file
@@ -83,11 +88,14 @@ def config_command(words: tuple[str, ...], only_path: bool, as_json: bool) -> in
 
 
 def _write_settings(file: str, as_json: bool) -> int:
+    from tacit.base import settings
+
     loaded = settings.load_settings()
     values = loaded.values()
     if as_json:
-        output.write_json({"settings": values, "ignored": loaded.ignored, "strays": loaded.strays})
-        return 0
+        return output.write_json(
+            {"settings": values, "ignored": loaded.ignored, "strays": loaded.strays}
+        )
     rows = [
         (v.key, one_line(_shown_value(v.value)), one_line(paths.with_tilde(v.source)), v.about)
         for v in values
@@ -116,6 +124,8 @@ def _write_setting(key: str, as_json: bool) -> int:
 
 def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> int:
     """Write one setting, or take it out of the file; then say what holds here."""
+    from tacit.base import config_file
+
     default = _default_value(key)
     if given is None:
         path = config_file.set_values({key: None})
@@ -131,8 +141,7 @@ def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> i
         path = config_file.set_values({key: list(value) if isinstance(value, tuple) else value})
     now = _find_setting(key)
     if as_json:
-        output.write_json(now)
-        return 0
+        return output.write_json(now)
     click.echo(
         f"{key} is {_shown_value(now.value) or 'empty'}, from {_shown_source(now.source, path)}"
     )
@@ -140,6 +149,9 @@ def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> i
 
 
 def _default_value(key: str) -> Any:
+    from tacit.base import settings
+    from tacit.base.settings import Settings
+
     values = settings.LoadedSettings(Settings(), {}).values()
     return _setting_named(key, values).value
 
@@ -150,12 +162,14 @@ def _shown_source(source: str, path: str) -> str:
     return f"{one_line(paths.with_tilde(source))}, which wins over your file"
 
 
-def _find_setting(key: str, flags: dict[str, Any] | None = None) -> settings.Setting:
+def _find_setting(key: str, flags: dict[str, Any] | None = None) -> "settings.Setting":
+    from tacit.base import settings
+
     loaded = settings.load_settings(flags=flags, given="what was given to tacit config set")
     return _setting_named(key, loaded.values())
 
 
-def _setting_named(key: str, values: list[settings.Setting]) -> settings.Setting:
+def _setting_named(key: str, values: "list[settings.Setting]") -> "settings.Setting":
     chosen = next((value for value in values if value.key == key), None)
     if chosen is None:
         near = difflib.get_close_matches(key, [value.key for value in values], 1)
@@ -172,20 +186,18 @@ def _shown_value(value: Any) -> str:
     return str(value)
 
 
-_TRUST_EPILOG = """\b
-Examples:
-  tacit trust                        the project that you are in
-  tacit trust ~/work                 a folder and all below it
-  tacit trust --list
-  tacit trust --remove ~/work/old
-"""
-
-
-@click.command(epilog=_TRUST_EPILOG)
+@command(
+    "trust",
+    "setup",
+    "Allow a project's own skills and settings to count.",
+    "tacit trust                        the project that you are in",
+    "tacit trust ~/work                 a folder and all below it",
+    "tacit trust --list",
+    "tacit trust --remove ~/work/old",
+)
 @click.argument("folder", required=False, type=click.Path())
 @click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
 @click.option("--remove", is_flag=True, help="Take the trust back.")
-@output.json_option
 def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool) -> int:
     """Allow a project's own skills and settings to count.
 
@@ -210,10 +222,9 @@ def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool
             raise Usage("the whole disk cannot be trusted", "name the folder of your projects")
         changed = trust.add(target)
     if as_json:
-        output.write_json(
+        return output.write_json(
             {"folder": target, "trusted": trust.is_trusted(target), "changed": changed}
         )
-        return 0
     shown = plain(paths.with_tilde(target))
     if remove:
         still = trust.is_trusted(target)

@@ -16,48 +16,48 @@ from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
 from tacit.base.settings import LearnSettings, load_settings
-from tacit.changes.inbox import Inbox
-from tacit.learn.improve.repair_triggers import session_folder as settings_folder
 from tacit.learn.ledger import Ledger, RecordedDecision, Review
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command, group
 from tacit.ui.cli.user_shell import complete_session
-from tacit.work import jobs, jobs_db
-from tacit.work.jobs import Attempt, Entry
-from tacit.work.presence import log_file
 
 if TYPE_CHECKING:
     from tacit.learn.improve.repair_triggers import RepairAccount
+    from tacit.work.jobs import Attempt, Entry
 
 
-_JOBS_EPILOG = """\b
-Examples:
-  tacit jobs                         what there is, the latest first
-  tacit jobs --live                  what is not over
-  tacit jobs show review-3f9c        one of them, with every try and why
-  tacit jobs retry review-3f9c       again, or now if it was put off
-  tacit jobs cancel review-3f9c      not, or no further
-
-Jobs are in jobs.db in the data folder, or in PostgreSQL by TACIT_DATABASE_URL.
-"""
 _JOB_COLOURS = {"running": "blue", "failed": "red", "stuck": "red", "put off": "yellow"}
 
 
-@click.group(epilog=_JOBS_EPILOG, invoke_without_command=True)
+@group(
+    "jobs",
+    "learn",
+    "Show the work in the background: what came of it, and why.",
+    "tacit jobs                         what there is, the latest first",
+    "tacit jobs --live                  what is not over",
+    "tacit jobs show review-3f9c        one of them, with every try and why",
+    "tacit jobs retry review-3f9c       again, or now if it was put off",
+    "tacit jobs cancel review-3f9c      not, or no further",
+    note="Jobs are in jobs.db in the data folder, or in PostgreSQL by TACIT_DATABASE_URL.",
+)
 @click.option("--live", is_flag=True, help="Only those that are not over.")
 @click.option("--kind", default="", help="Only one kind, e.g. review.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
-@output.json_option
 @click.pass_context
 def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json: bool) -> int:
     """Show the work in the background: what waits, what runs, what came of it and why."""
+    from tacit.work import jobs, jobs_db
+    from tacit.work.presence import log_file
+
     if ctx.invoked_subcommand:
         return 0
     found = [entry for entry in jobs.listing(kind=kind) if entry.live or not live][:limit]
     if as_json:
-        output.write_json({"jobs": found, "queue": jobs_db.address().shown, "log": log_file()})
-        return 0
+        return output.write_json(
+            {"jobs": found, "queue": jobs_db.address().shown, "log": log_file()}
+        )
     if not found:
         click.echo("No jobs fit." if live or kind else "No jobs yet.")
         return 0
@@ -76,28 +76,27 @@ def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json:
     return 0
 
 
-@jobs_command.command("show", epilog=output.example("tacit jobs show review-3f9c"))
+@jobs_command.verb("show", "tacit jobs show review-3f9c")
 @click.argument("job")
-@output.json_option
 def show_job(job: str, as_json: bool) -> int:
     """Show one job with every try, and why it came out as it did."""
+    from tacit.work import jobs, jobs_db
+    from tacit.work.presence import log_file
+
     entry = jobs.show(job)
-    if output.json_wanted(as_json):
-        output.write_json(entry)
-        return 0
+    if as_json:
+        return output.write_json(entry)
     click.echo(click.style(plain(entry.id), bold=True))
-    facts = {
+    rows = {
         "kind": entry.kind,
         "about": one_line(entry.key),
-        "state": _job_state(entry),
+        "state": _job_word(entry),
         "why": one_line(_job_reason(entry)),
         "changes": ", ".join(change[-8:] for change in entry.changes),
         "queue": jobs_db.address().shown,
         "log": with_tilde(log_file()),
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<10}', dim=True)} {value}")
+    output.write_rows(rows.items(), 10, {"state": _JOB_COLOURS.get(entry.state)})
     for attempt in entry.attempts:
         click.echo(f"\n{_attempt_text(attempt)}")
     if not entry.live:
@@ -107,53 +106,51 @@ def show_job(job: str, as_json: bool) -> int:
     return 0
 
 
-@jobs_command.command("retry", epilog=output.example("tacit jobs retry review-3f9c"))
+@jobs_command.verb("retry", "tacit jobs retry review-3f9c")
 @click.argument("job")
-@output.json_option
 def retry_job(job: str, as_json: bool) -> int:
     """Have a job done again, or now if it was put off."""
+    from tacit.work import jobs
+
     entry = jobs.retry(job)
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json(entry)
     else:
         click.echo(f"{entry.id} is {entry.state}; see: tacit jobs show {entry.id}")
     return 0
 
 
-@jobs_command.command("cancel", epilog=output.example("tacit jobs cancel review-3f9c"))
+@jobs_command.verb("cancel", "tacit jobs cancel review-3f9c")
 @click.argument("job")
-@output.json_option
 def cancel_job(job: str, as_json: bool) -> int:
     """Have a job not done, or no further; what it changed before stays."""
+    from tacit.work import jobs
+
     entry = jobs.cancel(job)
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json(entry)
     else:
         click.echo(f"{entry.id} is cancelled; take it up again: tacit jobs retry {entry.id}")
     return 0
 
 
-def _job_subject(entry: Entry) -> str:
+def _job_subject(entry: "Entry") -> str:
     """What it is about, with the id of a session cut short: `tacit why` finds it by that too."""
     return re.sub(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{12,}", r"\1", one_line(entry.key))
 
 
-def _job_word(entry: Entry) -> str:
+def _job_word(entry: "Entry") -> str:
     return one_line(entry.outcome if entry.state == "done" and entry.outcome else entry.state)
 
 
-def _job_state(entry: Entry) -> str:
-    return click.style(_job_word(entry), fg=_JOB_COLOURS.get(entry.state))
-
-
-def _job_reason(entry: Entry) -> str:
+def _job_reason(entry: "Entry") -> str:
     due = entry.attempts[-1].due if entry.attempts else None
     if entry.state == "put off" and due is not None:
         return f"until {due.astimezone():%Y-%m-%d %H:%M}: {entry.reason or 'as it was asked for'}"
     return entry.reason
 
 
-def _attempt_text(attempt: Attempt) -> str:
+def _attempt_text(attempt: "Attempt") -> str:
     """One try in a line or two."""
     began = attempt.began or attempt.asked
     parts = [f"try {attempt.number}", attempt.outcome or attempt.state]
@@ -169,22 +166,18 @@ def _attempt_text(attempt: Attempt) -> str:
     return text + (f"\n    {one_line(attempt.reason)}" if attempt.reason else "")
 
 
-_WHY_EPILOG = """\b
-Examples:
-  tacit why b4a27079
-"""
 _MOMENTS = {"after": "after the session", "chat": "during the chat"}
 
 
-@click.command(epilog=_WHY_EPILOG)
+@command("why", "learn", "Say what came of a session, and why.", "tacit why b4a27079")
 @click.argument("session", shell_complete=complete_session)
-@output.json_option
 def why_command(session: str, as_json: bool) -> int:
     """Say whether a session was learned from, what came of it, what it cost, and why or why not.
 
     Skills that failed in it are named too, with what came of their repair.
     """
     from tacit.learn.improve.repair_triggers import repair_accounts
+    from tacit.learn.improve.repair_triggers import session_folder as settings_folder
 
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(session)
@@ -195,7 +188,7 @@ def why_command(session: str, as_json: bool) -> int:
     )
     spent = budget.sum_spent(entry.spent for entry in _spending_on(stored))
     if as_json:
-        output.write_json(
+        return output.write_json(
             {
                 "session": stored.id,
                 "reviews": reviews,
@@ -204,7 +197,6 @@ def why_command(session: str, as_json: bool) -> int:
                 "spent": spent,
             }
         )
-        return 0
     if not reviews:
         _write_unreviewed(stored, decisions)
     for review in reviews:
@@ -259,6 +251,8 @@ def _write_account(account: "RepairAccount") -> None:
 
 def _how_to_see(change: str) -> str:
     """How a change can be seen: in the inbox, or, once it landed, with the way back."""
+    from tacit.changes.inbox import Inbox
+
     short = change[-8:]
     try:
         proposal = Inbox().get(change)
@@ -286,20 +280,6 @@ def _shown_minute(at: str) -> str:
     return at[:16].replace("T", " ")
 
 
-_COST_EPILOG = """\b
-Examples:
-  tacit cost                         today, and the last 30 days
-  tacit cost --days 7
-  tacit cost --json
-  tacit config set learn.daily_money 5
-
-Counted is what reviews, repairs, curation and schedules asked a model for. A request whose price is
-not known counts its tokens, and is said as such.
-"""
-_DAY_BARS = "·▁▂▃▄▅▆▇█"
-_BUDGET_WIDTH = 20
-
-
 class DailyBudget(msgspec.Struct, frozen=True):
     """What may be spent a day, and how far it is; 0 is no limit, and null what is left then."""
 
@@ -314,7 +294,7 @@ class DailyBudget(msgspec.Struct, frozen=True):
 
 
 class CostReport(msgspec.Struct, frozen=True):
-    """The whole account."""
+    """What was spent and what may be, for `--json`."""
 
     today: Spent
     budget: DailyBudget
@@ -328,15 +308,23 @@ class CostReport(msgspec.Struct, frozen=True):
     """The user's own conversations with our agent in these days; no part of the other sums."""
 
 
-@click.command(epilog=_COST_EPILOG)
+@command(
+    "cost",
+    "learn",
+    "Show what work in the background cost, and what it may.",
+    "tacit cost                         today, and the last 30 days",
+    "tacit cost --days 7",
+    "tacit cost --json",
+    "tacit config set learn.daily_money 5",
+    note="Counted is what reviews, repairs, curation and schedules asked a model for. A request "
+    "whose price is not known counts its tokens, and is said as such.",
+)
 @click.option("--days", type=click.IntRange(1, 3650), default=30, help="How many days back.")
-@output.json_option
 def cost_command(days: int, as_json: bool) -> int:
     """Show what work in the background cost today and lately, and what it may cost a day."""
     report = cost_report(load_settings().settings.learn, days)
     if as_json:
-        output.write_json(report)
-        return 0
+        return output.write_json(report)
     _write_today(report)
     _write_days(report)
     _write_parts("by kind", report.by_kind)
@@ -396,9 +384,7 @@ def _write_today(report: CostReport) -> None:
     today, budget = report.today, report.budget
     if budget.money:
         share = today.money / budget.money
-        text = (
-            f"{dollars(today.money)} of {dollars(budget.money)}  {_budget_bar(share)} {share:.0%}"
-        )
+        text = f"{dollars(today.money)} of {dollars(budget.money)}  {_bar(share)} {share:.0%}"
     else:
         text = _priced(today)
     _labelled("today", text)
@@ -407,9 +393,8 @@ def _write_today(report: CostReport) -> None:
     _labelled("", f"{requests}{unknown}; {amount(today.tokens)} tokens")
     if budget.tokens:
         share = today.tokens / budget.tokens
-        _labelled(
-            "", f"{today.tokens:,} of {budget.tokens:,} tokens  {_budget_bar(share)} {share:.0%}"
-        )
+        text = f"{today.tokens:,} of {budget.tokens:,} tokens  {_bar(share)} {share:.0%}"
+        _labelled("", text)
     if not budget.money and not budget.tokens:
         _labelled("", "no budget is set: tacit config set learn.daily_money 2")
     if budget.held:
@@ -441,7 +426,8 @@ def _write_parts(label: str, parts: Mapping[str, Spent]) -> None:
     for name, (_, spent) in zip(names, ordered, strict=True):
         share = _spent_size(spent, by_tokens) / whole if whole else 0.0
         _labelled(
-            label, f"{name:<{wide}}  {_budget_bar(share, 10)} {share:>4.0%}  {_priced(spent)}"
+            label,
+            f"{name:<{wide}}  {_bar(share, 10)} {share:>4.0%}  {_priced(spent)}",
         )
         label = ""
 
@@ -454,20 +440,15 @@ def day_bars(report: CostReport) -> str:
     for back in range(report.days - 1, -1, -1):
         day = (last - timedelta(days=back)).isoformat()
         sizes.append(_spent_size(report.by_day.get(day, Spent()), by_tokens))
-    most = max(sizes)
-    if not most or report.days > 90:
-        return ""
-    # Whatever was spent shows, however little it was.
-    return "".join(_DAY_BARS[max(round(s / most * 8), 1)] if s else _DAY_BARS[0] for s in sizes)
+    return "" if not any(sizes) or report.days > 90 else output.sparkline(sizes, "·")
 
 
 def _spent_size(spent: Spent, by_tokens: bool) -> float:
     return float(spent.tokens) if by_tokens else spent.money
 
 
-def _budget_bar(share: float, wide: int = _BUDGET_WIDTH) -> str:
-    full = min(max(round(share * wide), 1 if share > 0 else 0), wide)
-    return "█" * full + "░" * (wide - full)
+def _bar(share: float, wide: int = 20) -> str:
+    return output.share_bar(share, wide, "░")
 
 
 def _priced(spent: Spent, noun: str = "request") -> str:

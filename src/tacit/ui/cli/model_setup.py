@@ -20,6 +20,7 @@ from tacit.base.display import fit, one_line, plain
 from tacit.base.errors import BadConfig, TacitError, Usage
 from tacit.base.paths import with_tilde
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -107,38 +108,23 @@ def _advice_for(status: int | None, choice: Choice) -> str:
     return ""
 
 
-_SETUP_EPILOG = """\b
-Examples:
-  tacit setup                                       asks, tests, writes
-  tacit setup --check                               tests what is set, writes nothing
-  tacit setup --model anthropic:claude-sonnet-4-5
-  tacit setup --base-url http://127.0.0.1:11434/v1 --model qwen3
-
-Keys are never written: they stay in the environment.
-"""
-
 MODEL_FAILED = 11
 _MOST_SERVED = 5
 
 
-class SetupReport(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    model: str
-    base_url: str
-    works: bool
-    answer: str = ""
-    seconds: float = 0.0
-    why: str = ""
-    hint: str = ""
-    written: str = ""
-
-
-@click.command(epilog=_SETUP_EPILOG)
+@command(
+    "setup",
+    "work",
+    "Choose a model, and test it.",
+    "tacit setup                                       asks, tests, writes",
+    "tacit setup --check                               tests what is set, writes nothing",
+    "tacit setup --model anthropic:claude-sonnet-4-5",
+    "tacit setup --base-url http://127.0.0.1:11434/v1 --model qwen3",
+    note="Keys are never written: they stay in the environment.",
+)
 @click.option("--model", default="", help="provider:model; asks for nothing.")
 @click.option("--base-url", default="", help="The address of a server of your own.")
 @click.option("--check", is_flag=True, help="Only test what is set.")
-@output.json_option
 def setup_command(model: str, base_url: str, check: bool, as_json: bool) -> int:
     """Choose a model, and test it.
 
@@ -163,8 +149,8 @@ def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> i
     outcome = check_model(choice)
     written = _write_choice(choice) if write and outcome.works else ""
     if as_json:
-        told = msgspec.structs.asdict(outcome)
-        output.write_json(SetupReport(choice.name, choice.base_url, written=written, **told))
+        model_used = {"model": choice.name, "base_url": choice.base_url}
+        output.write_json(model_used | msgspec.structs.asdict(outcome) | {"written": written})
     else:
         _write_check(choice, outcome)
         if written:

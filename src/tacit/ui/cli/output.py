@@ -1,4 +1,4 @@
-"""What commands print with: JSON, tables, wrapped text, sparklines, and the `--json` option.
+"""What commands print with: JSON, tables, rows, wrapped text, sparklines; and the yes they ask for.
 
 Cutting and cleaning of text is `base`'s.
 """
@@ -6,35 +6,35 @@ Cutting and cleaning of text is `base`'s.
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import click
 import msgspec
 
 from tacit.base.display import columns, fit, pad, plain, width
+from tacit.base.errors import TacitError
 from tacit.skills.skill import Problem
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LETTERS = ".:-=+*#@"
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """A sign a value, higher for more; nothing at all for 0."""
+def sparkline(values: Sequence[float], zero: str = " ") -> str:
+    """A sign a value, higher for more; `zero` for 0."""
     signs = _BARS if can_draw_bars() else _LETTERS
     most = max(values, default=0)
-    if most <= 0:
-        return " " * len(values)
     return "".join(
-        " " if value <= 0 else signs[min(len(signs) - 1, int(value / most * len(signs)))]
+        signs[min(len(signs) - 1, int(value / most * len(signs)))] if value > 0 else zero
         for value in values
     )
 
 
-def share_bar(value: int, most: int, columns: int) -> str:
-    """A bar as long as its share of `most`; at least one sign for anything above 0."""
+def share_bar(share: float, columns: int, rest: str = "") -> str:
+    """A bar of `share` of the columns, at least one sign for anything; the others are `rest`."""
     sign = "█" if can_draw_bars() else "#"
-    return sign * (max(1, round(columns * value / most)) if value > 0 and most > 0 else 0)
+    full = min(max(round(share * columns), 1 if share > 0 else 0), columns)
+    return sign * full + rest * (columns - full)
 
 
 def can_draw_bars() -> bool:
@@ -43,39 +43,14 @@ def can_draw_bars() -> bool:
     return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
 
 
-__all__ = [
-    "SEVERITY_COLOUR",
-    "columns",
-    "example",
-    "json_option",
-    "json_wanted",
-    "table",
-    "write_json",
-    "write_problem",
-]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 # What JSON may hold as it is, and a terminal would obey.
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
-def json_option(function: F) -> F:
-    """`--json`, as every command has it."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(
-        function
-    )
-
-
-def json_wanted(here: bool) -> bool:
-    """Whether `--json` was given, to a command of a group or to the group before it."""
-    above = click.get_current_context().parent
-    return here or bool(above is not None and above.params.get("as_json"))
-
-
-def write_json(value: Any) -> None:
-    """`value` as one JSON document; indented for people, compact in a pipe."""
+def write_json(value: Any) -> int:
+    """`value` as one JSON document, indented for people, compact in a pipe; the exit code 0."""
     try:
         data = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a path with bytes that are not UTF-8
@@ -84,6 +59,7 @@ def write_json(value: Any) -> None:
         text = msgspec.json.format(data, indent=2).decode()
         data = _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
     click.echo(data)
+    return 0
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], drop: Sequence[str] = ()) -> str:
@@ -115,9 +91,35 @@ def write_problem(found: Problem) -> None:
     click.echo(_wrapped(" " * 18, f"→ {plain(found.fix)}", 20))
 
 
-def example(text: str) -> str:
-    """The end of the help of a command that one example explains."""
-    return f"\b\nExample:\n  {text}\n"
+def write_hint(text: str) -> None:
+    """A line beside the matter, such as how to undo it."""
+    click.echo(click.style(text, dim=True))
+
+
+def write_rows(
+    rows: Iterable[tuple[str, str]], wide: int, colours: Mapping[str, str | None] | None = None
+) -> None:
+    """Each value after its label, which takes `wide` columns; without those that are empty."""
+    for label, value in rows:
+        if value:
+            shown = click.style(plain(value), fg=(colours or {}).get(label))
+            click.echo(f"{click.style(f'{label:<{wide}}', dim=True)} {shown}")
+
+
+def write_diff(text: str, indent: str = "") -> None:
+    """A diff in colour."""
+    for line in text.splitlines():
+        head = line.startswith(("+++", "---"))
+        colour = None if head else _DIFF_COLOURS.get(line[:1])
+        click.echo(indent + click.style(plain(line), fg=colour, bold=head or None))
+
+
+def confirm(question: str, yes: bool, otherwise: TacitError, *, err: bool = False) -> None:
+    """Go on only with a yes, given before or now. Raises `otherwise` where nobody can be asked."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise otherwise
+        click.confirm(question, abort=True, err=err)
 
 
 def wrapped(text: str) -> str:

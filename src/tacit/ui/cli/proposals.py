@@ -13,24 +13,23 @@ from tacit.learn import notices
 from tacit.learn.announcements import ask_to_go_unasked
 from tacit.learn.background.background_gate import approval_question, current_approval
 from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_proposal
-
-_INBOX_EPILOG = """\b
-Examples:
-  tacit inbox                        what waits
-  tacit inbox 7be0                   one of them, with its diff
-  tacit accept 7be0
-  tacit reject 7be0 --reason "too special"
-"""
-
 
 _MOST_NEWS = 20
 
 
-@click.command(epilog=_INBOX_EPILOG)
+@command(
+    "inbox",
+    "history",
+    "Show the changes that wait for you.",
+    "tacit inbox                        what waits",
+    "tacit inbox 7be0                   one of them, with its diff",
+    "tacit accept 7be0",
+    'tacit reject 7be0 --reason "too special"',
+)
 @click.argument("proposal", required=False, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="Answered ones too.")
-@output.json_option
 def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
     """Show the changes that wait for you, or one of them with its diff.
 
@@ -42,8 +41,7 @@ def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
         return _write_proposal(gate, gate.inbox.get(proposal), as_json)
     found = gate.inbox.all() if everything else gate.inbox.waiting()
     if as_json:
-        output.write_json({"proposals": found, "notices": notices.pending("inbox")})
-        return 0
+        return output.write_json({"proposals": found, "notices": notices.pending("inbox")})
     _write_proposals(found)
     _write_news()
     return 0
@@ -69,7 +67,7 @@ def _write_proposals(found: list[Proposal]) -> None:
 
 
 def _write_news() -> None:
-    """What happened since the inbox was looked at last, and the question that is open."""
+    """Print what happened since the inbox was last opened, and the question that is open."""
     told = notices.tell("inbox", most=_MOST_NEWS)
     if told:
         click.echo("\nSince you last looked here:")
@@ -83,11 +81,10 @@ def _write_news() -> None:
 def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
     text = proposal_diff(gate, proposal)
     if as_json:
-        output.write_json({"proposal": proposal, "diff": text})
-        return 0
+        return output.write_json({"proposal": proposal, "diff": text})
     change = proposal.change
     click.echo(click.style(plain(change.skill), bold=True))
-    facts = {
+    rows = {
         "id": proposal.id,
         "state": proposal.state,
         "where": with_tilde(change.root),
@@ -97,11 +94,9 @@ def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
         "evidence": ", ".join(change.evidence),
         "answer": one_line(proposal.answer),
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<10}', dim=True)} {value}")
+    output.write_rows(rows.items(), 10)
     click.echo()
-    user_gate.write_diff(text)
+    output.write_diff(text)
     if proposal.state == "waiting":
         click.echo(f"\ntacit accept {proposal.id[-8:]} · tacit reject {proposal.id[-8:]}")
     return 0
@@ -115,18 +110,16 @@ def proposal_diff(gate: Gate, proposal: Proposal) -> str:
     return f"(it no longer fits: {preview.refusal.reason})\n{preview.diff}"
 
 
-_ACCEPT_EPILOG = """\b
-Examples:
-  tacit accept 7be0
-  tacit accept 7be0 91aa
-  tacit accept --all
-"""
-
-
-@click.command(epilog=_ACCEPT_EPILOG)
+@command(
+    "accept",
+    "history",
+    "Let changes from the inbox happen.",
+    "tacit accept 7be0",
+    "tacit accept 7be0 91aa",
+    "tacit accept --all",
+)
 @click.argument("proposals", nargs=-1, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="All that wait.")
-@output.json_option
 def accept_command(proposals: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """Let changes from the inbox happen.
 
@@ -159,18 +152,16 @@ def accept_command(proposals: tuple[str, ...], everything: bool, as_json: bool) 
     return worst
 
 
-_REJECT_EPILOG = """\b
-Examples:
-  tacit reject 7be0 --reason "we do this in CI"
-  tacit reject 7be0 --forget         it may be proposed again
-"""
-
-
-@click.command(epilog=_REJECT_EPILOG)
+@command(
+    "reject",
+    "history",
+    "Turn a change from the inbox down.",
+    'tacit reject 7be0 --reason "we do this in CI"',
+    "tacit reject 7be0 --forget         it may be proposed again",
+)
 @click.argument("proposal", shell_complete=complete_proposal)
 @click.option("--reason", default="", help="Why; it is remembered.")
 @click.option("--forget", is_flag=True, help="Let the same idea be proposed again.")
-@output.json_option
 def reject_command(proposal: str, reason: str, forget: bool, as_json: bool) -> int:
     """Turn a change from the inbox down. The same idea does not come back.
 

@@ -29,10 +29,12 @@ from tacit.learn.review.review_triggers import (
     named_sessions,
 )
 from tacit.traces.store import Store, Stored
-from tacit.ui.cli import output, user_gate
+from tacit.ui.cli import output
+from tacit.ui.cli.command import command
+from tacit.ui.cli.sessions import take_in_with_bar
 from tacit.ui.cli.user_shell import complete_host, complete_session
 from tacit.work import host_links
-from tacit.work.intake import sources, take_in
+from tacit.work.intake import sources
 
 if TYPE_CHECKING:
     from tacit.learn.review.review_batch import Estimate, ReviewResult
@@ -48,7 +50,7 @@ _OUTCOME_COLOURS |= {"failed": "red", "refused": "yellow", "would change": "cyan
 def review_with_model(
     store: Store, found: list[Stored], settings: Settings, model: str, options: "LearnOptions"
 ) -> int:
-    """Look at sessions with a model; the exit code."""
+    """Review sessions with a model; the exit code."""
     from tacit.learn.review import review_batch
 
     chosen = (
@@ -67,12 +69,12 @@ def review_with_model(
     guess = review_batch.estimate_reviews(store, chosen.candidates, settings, model)
     _confirm_cost(guess, settings.learn, options)
 
-    def look(candidate: ReviewCandidate) -> "ReviewResult":
+    def review(candidate: ReviewCandidate) -> "ReviewResult":
         if options.dry_run:
             return review_batch.rehearse_now(candidate, store, settings)
         return review_batch.review_now(candidate, model=options.model)
 
-    results, stopped = _review_each(chosen, look, settings.learn, hidden=options.as_json)
+    results, stopped = _review_each(chosen, review, settings.learn, hidden=options.as_json)
     if options.as_json:
         output.write_json(_json_report(chosen, results, guess, model, stopped))
     else:
@@ -86,27 +88,24 @@ def _confirm_cost(guess: "Estimate", learn: LearnSettings, options: "LearnOption
     much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > learn.confirm_above
     if not options.as_json:
         click.echo(output.wrapped(text), err=not sys.stdout.isatty())
-    if not much or options.yes:
-        return
-    if not sys.stdin.isatty():
-        raise Usage(text.removesuffix("."), "go on all the same: --yes; or fewer sessions: -n 5")
-    click.confirm("Go on?", abort=True, err=True)
+    hint = "go on all the same: --yes; or fewer sessions: -n 5"
+    output.confirm("Go on?", not much or options.yes, Usage(text.removesuffix("."), hint), err=True)
 
 
 def _review_each(
     chosen: ChosenSessions,
-    look: "Callable[[ReviewCandidate], ReviewResult]",
+    review: "Callable[[ReviewCandidate], ReviewResult]",
     learn: LearnSettings,
     *,
     hidden: bool,
 ) -> "tuple[list[ReviewResult], str]":
-    """Look at each in turn; the results, and why it was stopped before the end."""
+    """Review each in turn; the results, and why it was stopped before the end."""
     results: list[ReviewResult] = []
     with _progress_bar(len(chosen.candidates), hidden=hidden) as tell:
         for candidate in chosen.candidates:
             tell(results, _session_label(candidate.stored))
             try:
-                results.append(look(candidate))
+                results.append(review(candidate))
             except KeyboardInterrupt:
                 return results, "interrupted"
             if len(results) < len(chosen.candidates) and (why := budget.refusal_today(learn)):
@@ -192,7 +191,7 @@ def _write_result(result: "ReviewResult", stored: Stored) -> None:
     for would in result.would:
         waits = f" (would wait: {one_line(would.waits)})" if would.waits else ""
         click.echo(f"    {click.style(plain(would.skill), bold=True)}{waits}")
-        user_gate.write_diff(would.diff)
+        output.write_diff(would.diff)
 
 
 def _write_nothing(chosen: ChosenSessions, options: "LearnOptions") -> None:
@@ -207,15 +206,15 @@ def _write_nothing(chosen: ChosenSessions, options: "LearnOptions") -> None:
 def _write_skipped(passed: Mapping[str, int]) -> None:
     if passed:
         parts = ", ".join(f"{count:,} {word}" for word, count in sorted(passed.items()))
-        click.echo(click.style(f"passed over: {parts} (by name they are looked at)", dim=True))
+        output.write_hint(f"passed over: {parts} (by name they are looked at)")
 
 
-def write_drafts(done: list[ProposedDraft], looked_at: int, dry_run: bool, why: str) -> None:
-    """What counting came to."""
-    if not looked_at:
+def write_drafts(done: list[ProposedDraft], reviewed: int, dry_run: bool, why: str) -> None:
+    """Print what was learned by counting, without a model."""
+    if not reviewed:
         click.echo("Nothing new to learn from. See: tacit sessions")
         return
-    click.echo(f"{counted(looked_at, 'session')} looked at, without a model.")
+    click.echo(f"{counted(reviewed, 'session')} looked at, without a model.")
     if not done:
         click.echo("Nothing was mended, put right or repeated that a skill could keep.")
     for proposed in done:
@@ -231,7 +230,7 @@ def write_drafts(done: list[ProposedDraft], looked_at: int, dry_run: bool, why: 
         else:
             click.echo(f"    {one_line(verdict.explain())}")
     if why:
-        click.echo(click.style(f"\n{output.wrapped(why)}", dim=True))
+        output.write_hint(f"\n{output.wrapped(why)}")
 
 
 def _session_label(stored: Stored) -> str:
@@ -242,17 +241,6 @@ def _session_label(stored: Stored) -> str:
 def _shown_cost(spent: Spent) -> str:
     requests = counted(spent.requests, "request")
     return f"{spent.shown()} ({requests}, {amount(spent.tokens)} tokens)"
-
-
-_LEARN_EPILOG = """\b
-Examples:
-  tacit learn                        new sessions of all agents, the newest 20
-  tacit learn b4a27079               one session
-  tacit learn ~/transcripts/         sessions in a file or a folder
-  tacit learn --host codex --since 30d
-  tacit learn --dry-run              show what would be done; nothing is changed
-  tacit learn --no-model             by counting only, which costs nothing
-"""
 
 
 class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -279,7 +267,17 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.what) and (not self.is_path or os.path.isfile(self.what))
 
 
-@click.command(epilog=_LEARN_EPILOG)
+@command(
+    "learn",
+    "learn",
+    "Learn from what agents did: drafts go to the inbox.",
+    "tacit learn                        new sessions of all agents, the newest 20",
+    "tacit learn b4a27079               one session",
+    "tacit learn ~/transcripts/         sessions in a file or a folder",
+    "tacit learn --host codex --since 30d",
+    "tacit learn --dry-run              show what would be done; nothing is changed",
+    "tacit learn --no-model             by counting only, which costs nothing",
+)
 @click.argument("what", default="", metavar="[SESSION|PATH]", shell_complete=complete_session)
 @click.option("--host", default="", shell_complete=complete_host, help="Only this agent's.")
 @click.option("--since", default="", help="Only sessions since: 30d, a date.")
@@ -289,8 +287,7 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--no-model", is_flag=True, help="By counting only: drafts for the inbox.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask, whatever it may cost.")
-@output.json_option
-def learn_command(**given: Any) -> int:
+def learn_command(**options_given: Any) -> int:
     """Learn from what agents did.
 
     With a model, a reviewer of its own reads each session in short form; what it makes passes the
@@ -300,7 +297,7 @@ def learn_command(**given: Any) -> int:
     Without a model, by counting: a command that failed and then worked, what you put right,
     commands that recur in the same order. That makes drafts, which wait in the inbox.
     """
-    options = LearnOptions(**given)
+    options = LearnOptions(**options_given)
     if options.model and options.no_model:
         raise Usage("--model and --no-model exclude each other", "leave one of them out")
     flags = {"agent.background": options.model} if options.model else {}
@@ -350,11 +347,7 @@ def _sessions_in_path(store: Store, options: LearnOptions) -> list[Stored]:
 
 def _take_in_new(store: Store, what: str, quiet: bool) -> set[str]:
     found = sources(what)
-    hidden = quiet or not sys.stderr.isatty()
-    with click.progressbar(
-        length=len(found), label="reading sessions", file=sys.stderr, hidden=hidden
-    ) as bar:
-        take_in(store, found, lambda source: bar.update(1))
+    take_in_with_bar(store, found, hidden=quiet)
     return {source.path for source in found}
 
 
@@ -364,7 +357,6 @@ def _by_counting(store: Store, found: list[Stored], options: LearnOptions, why: 
     chosen = [s for s in found if named or options.again or ledger.is_new(s, COUNTING)]
     done = draft_sessions(store, ledger, chosen, dry_run=options.dry_run)
     if options.as_json:
-        output.write_json({"sessions": len(chosen), "drafts": done, "model": ""})
-        return 0
+        return output.write_json({"sessions": len(chosen), "drafts": done, "model": ""})
     write_drafts(done, len(chosen), options.dry_run, why)
     return 0

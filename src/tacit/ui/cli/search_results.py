@@ -9,48 +9,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-import msgspec
 
-from tacit.base.display import fit, plain
+from tacit.base.display import columns, fit, plain
 from tacit.base.errors import Usage
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Library
 from tacit.skills.search_index import Progress
 from tacit.skills.skill_search import Search
 from tacit.ui.cli import output
-
-_SEARCH_EPILOG = """\b
-Examples:
-  tacit search "resolve a merge conflict"
-  tacit search 数据库 迁移
-  tacit search -n 3 --json "deploy to kubernetes"
-  tacit search - < task.md           a whole task description
-  tacit search --sessions KeyError   what agents did
-
-Exit code 1 when nothing fits.
-"""
+from tacit.ui.cli.command import command
 
 
-class Result(msgspec.Struct, frozen=True):
-    """One result in `--json`."""
-
-    skill: Entry
-    score: float
-    line: int
-    text: str
-
-
-class Results(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    query: str
-    results: list[Result]
-
-
-@click.command(epilog=_SEARCH_EPILOG)
+@command(
+    "search",
+    "find",
+    "Find the skill that fits a task.",
+    'tacit search "resolve a merge conflict"',
+    "tacit search 数据库 迁移",
+    'tacit search -n 3 --json "deploy to kubernetes"',
+    "tacit search - < task.md           a whole task description",
+    "tacit search --sessions KeyError   what agents did",
+    note="Exit code 1 when nothing fits.",
+)
 @click.argument("words", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results.")
 @click.option("--sessions", is_flag=True, help="Search what agents did, not skills.")
-@output.json_option
 def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as_json: bool) -> int:
     """Find the skill that fits a task.
 
@@ -69,12 +51,13 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
         search = Search(library, progress, archived=True)
     hits = search.find(query, limit)
     if as_json:
-        output.write_json(Results(query, [Result(h.entry, h.score, h.line, h.text) for h in hits]))
+        rows = [{"skill": h.entry, "score": h.score, "line": h.line, "text": h.text} for h in hits]
+        output.write_json({"query": query, "results": rows})
         return 0 if hits else 1
     if not hits:
         click.echo("No skill fits. All of them: tacit list", err=True)
         return 1
-    space = output.columns()
+    space = columns()
     for number, hit in enumerate(hits, 1):
         entry = hit.entry
         mark = "" if entry.state == "active" else click.style(f" [{entry.state}]", fg="yellow")
@@ -126,7 +109,7 @@ def indexing_progress() -> Iterator[Progress | None]:
         nonlocal shown
         if total >= 500:
             shown = True
-            bar = "█" * (30 * done // total)
+            bar = output.share_bar(done / total, 30)
             sys.stderr.write(f"\rindexing skills  {bar:<30}  {done:,} of {total:,} (once)")
             sys.stderr.flush()
 

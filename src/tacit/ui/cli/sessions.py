@@ -7,70 +7,47 @@ import os
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from tacit.base import settings
 from tacit.base.clock import ago, parse_since
-from tacit.base.display import counted, fit, one_line, plain
+from tacit.base.display import columns, counted, fit, one_line, plain
 from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
-from tacit.changes.place import user_place
 from tacit.learn.ledger import Decision, Ledger
 from tacit.traces import host_registry, observations
-from tacit.traces.store import Store, Stored, forget_sessions
+from tacit.traces.store import Store, Stored
 from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_host, complete_session
-from tacit.work.intake import Taken, keep_to_limits, open_store, sources, take_in
 
-_SESSIONS_EPILOG = """\b
-Examples:
-  tacit sessions
-  tacit sessions --host codex --since 7d
-  tacit sessions --project . --json
+if TYPE_CHECKING:
+    from tacit.traces.host import Source
+    from tacit.work.intake import Taken
 
-Take in what is new first: tacit import. Read one: tacit session ID.
-"""
 
 _SESSION_DROPS = ("skills", "cost", "turns", "project", "learned", "failed", "when")
 
 
-class SessionRow(msgspec.Struct, frozen=True):
-    """One session in `--json`."""
-
-    id: str
-    host: str
-    session: str
-    project: str
-    model: str
-    title: str
-    started: datetime | None
-    ended: datetime | None
-    turns: int
-    prompts: int
-    calls: int
-    failures: int
-    skills: tuple[str, ...]
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    redacted: dict[str, int]
-    learned: str
-    """What learning made of it; empty where it was not looked at."""
-    decided: Decision | None
-    """Whether it was to be looked at, and why or why not; null where nobody had to decide."""
-
-
-@click.command(epilog=_SESSIONS_EPILOG)
+@command(
+    "sessions",
+    "sessions",
+    "List the sessions that are in the store.",
+    "tacit sessions",
+    "tacit sessions --host codex --since 7d",
+    "tacit sessions --project . --json",
+    note="Take in what is new first: tacit import. Read one: tacit session ID.",
+)
 @click.option(
     "--host", default="", shell_complete=complete_host, help="Only this agent's, e.g. claude-code."
 )
 @click.option("--project", default="", help="Only those in this folder and below it.")
 @click.option("--since", help="Only those since: 7d, 12h, a date.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
-@output.json_option
 def sessions_command(host: str, project: str, since: str | None, limit: int, as_json: bool) -> int:
     """List the sessions that are in the store, the latest first.
 
@@ -84,8 +61,7 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
     ledger = Ledger(store.connection)
     if as_json:
-        output.write_json({"sessions": session_rows(found, ledger)})
-        return 0
+        return output.write_json({"sessions": session_rows(found, ledger)})
     if not found:
         some = host or project or since
         click.echo(
@@ -118,39 +94,35 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     return 0
 
 
-def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[SessionRow]:
-    """Sessions for `--json`."""
+_HEAD_KEYS = ("host", "session", "project", "model", "title", "started", "ended")
+_COUNT_KEYS = ("turns", "prompts", "calls", "failures", "skills")
+
+
+def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[dict[str, Any]]:
+    """Sessions for `--json`.
+
+    `learned` is empty where a session was not reviewed, `decided` null where nobody had to decide
+    whether it is to be.
+    """
     outcomes, decisions = ledger.outcomes(), ledger.latest_decisions()
-    return [_session_row(s, outcomes.get(s.id, ""), decisions.get(s.id)) for s in found]
-
-
-def _session_row(stored: Stored, learned: str, decided: Decision | None) -> SessionRow:
-    head = stored.head
-    return SessionRow(
-        stored.id,
-        head.host,
-        head.session,
-        head.project,
-        head.model,
-        head.title,
-        head.started,
-        head.ended,
-        stored.turns,
-        stored.prompts,
-        stored.calls,
-        stored.failures,
-        stored.skills,
-        head.usage.input,
-        head.usage.output,
-        head.usage.cost,
-        stored.redacted,
-        learned,
-        decided,
-    )
+    return [
+        {
+            "id": s.id,
+            **{key: getattr(s.head, key) for key in _HEAD_KEYS},
+            **{key: getattr(s, key) for key in _COUNT_KEYS},
+            "input_tokens": s.head.usage.input,
+            "output_tokens": s.head.usage.output,
+            "cost": s.head.usage.cost,
+            "redacted": s.redacted,
+            "learned": outcomes.get(s.id, ""),
+            "decided": decisions.get(s.id),
+        }
+        for s in found
+    ]
 
 
 def _learned_word(outcome: str, decided: Decision | None) -> str:
-    """What came of a session; else why it was not looked at, or that it will be."""
+    """What was learned from a session; else why it was not reviewed, or that it will be."""
     if outcome or decided is None:
         return outcome
     return decided.word if decided.look else f"no: {decided.word}"
@@ -165,25 +137,23 @@ def _session_cost(cost: float | None) -> str:
     return "" if cost is None else f"${cost:.2f}"
 
 
-_SESSION_EPILOG = """\b
-Examples:
-  tacit session b4a27079             the first characters of its id will do
-  tacit session claude-code:b4a27079-b3f0-4aac-a79c-04d4f81b280f --full
-  tacit session b4a27079 --json
-"""
-
-
-@click.command(epilog=_SESSION_EPILOG)
+@command(
+    "session",
+    "sessions",
+    "Show one session as a timeline.",
+    "tacit session b4a27079             the first characters of its id will do",
+    "tacit session claude-code:b4a27079-b3f0-4aac-a79c-04d4f81b280f --full",
+    "tacit session b4a27079 --json",
+)
 @click.argument("name", shell_complete=complete_session)
 @click.option("--full", is_flag=True, help="Whole texts and results.")
-@output.json_option
 def session_command(name: str, full: bool, as_json: bool) -> int:
     """Show one session as a timeline, with failures and corrections marked."""
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(name)
     trace = store.trace(stored.id)
     if as_json:
-        output.write_json(
+        return output.write_json(
             {
                 "session": session_rows([stored], Ledger(store.connection))[0],
                 "turns": trace.turns,
@@ -194,7 +164,6 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
                 "skipped": trace.skipped,
             }
         )
-        return 0
     _write_head(stored)
     _write_timeline(trace, full)
     _write_foot(trace)
@@ -204,7 +173,7 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
 def _write_head(stored: Stored) -> None:
     head = stored.head
     click.echo(click.style(plain(head.title) or stored.id, bold=True))
-    facts = {
+    rows = {
         "id": stored.id,
         "agent": f"{head.host} {head.version}".strip(),
         "model": head.model,
@@ -214,9 +183,7 @@ def _write_head(stored: Stored) -> None:
         "tokens": f"{head.usage.input:,} in, {head.usage.output:,} out",
         "skills": ", ".join(stored.skills),
     }
-    for label, value in facts.items():
-        if value:
-            click.echo(f"{click.style(f'{label:<8}', dim=True)} {plain(value)}")
+    output.write_rows(rows.items(), 8)
 
 
 def _write_timeline(trace: Trace, full: bool) -> None:
@@ -241,9 +208,9 @@ def _write_timeline(trace: Trace, full: bool) -> None:
                 case Activation(name=name):
                     click.echo(click.style(f"  ◆ skill {plain(name)}", fg="magenta"))
                 case Compaction():
-                    click.echo(click.style("  ~ the history was summarised", dim=True))
+                    output.write_hint("  ~ the history was summarised")
                 case Subagent(name=name, task=task):
-                    click.echo(click.style(f"  → {plain(name)}: {_cut_text(task, full)}", dim=True))
+                    output.write_hint(f"  → {plain(name)}: {_cut_text(task, full)}")
 
 
 def _write_call(call: ToolCall, full: bool) -> None:
@@ -256,12 +223,12 @@ def _write_call(call: ToolCall, full: bool) -> None:
     mark = click.style("✗", fg="red") if call.failed else click.style("✓", fg="green")
     if not call.finished:
         mark = click.style("…", dim=True)
-    width = output.columns() - len(call.name) - len(seconds) - 6
+    width = columns() - len(call.name) - len(seconds) - 6
     click.echo(f"  {mark} {click.style(plain(call.name), bold=True)} {fit(about, width)}{seconds}")
     if call.failed:
         click.echo(click.style(f"      {_cut_text(call.error or call.result, full)}", fg="red"))
     elif full and call.result:
-        click.echo(click.style(f"      {plain(call.result)}", dim=True))
+        output.write_hint(f"      {plain(call.result)}")
 
 
 def _shown_arguments(call: ToolCall) -> str:
@@ -278,46 +245,52 @@ def _write_foot(trace: Trace) -> None:
         parts = [
             f"{count:,} {REASONS.get(reason, reason)}" for reason, count in trace.skipped.items()
         ]
-        click.echo(click.style(f"\npassed over: {'; '.join(parts)}", dim=True))
+        output.write_hint(f"\npassed over: {'; '.join(parts)}")
 
 
 def _cut_text(text: str, full: bool) -> str:
-    return plain(text) if full else fit(one_line(text), output.columns() - 4)
+    return plain(text) if full else fit(one_line(text), columns() - 4)
 
 
-_IMPORT_EPILOG = """\b
-Examples:
-  tacit import                       every agent that is found here
-  tacit import codex --since 30d
-  tacit import ./trajectories.jsonl  a file or folder of a known form
+def take_in_with_bar(store: Store, chosen: "list[Source]", *, hidden: bool) -> "list[Taken]":
+    """Take sessions in, with a bar on a terminal."""
+    from tacit.work.intake import take_in
 
-Forms: the transcripts of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, opencode, pi and
-Hermes; OpenAI-style message lists, ShareGPT, SWE-agent .traj; OpenHands and Cursor by their docs.
-"""
+    hidden = hidden or not sys.stderr.isatty()
+    with click.progressbar(
+        length=len(chosen), label="reading sessions", file=sys.stderr, hidden=hidden
+    ) as bar:
+        return take_in(store, chosen, lambda source: bar.update(1))
 
 
-@click.command("import", epilog=_IMPORT_EPILOG)
+@command(
+    "import",
+    "sessions",
+    "Take sessions in: of all agents, of one, from a file.",
+    "tacit import                       every agent that is found here",
+    "tacit import codex --since 30d",
+    "tacit import ./trajectories.jsonl  a file or folder of a known form",
+    note="Forms: the transcripts of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, "
+    "opencode, pi and Hermes; OpenAI-style message lists, ShareGPT, SWE-agent .traj; "
+    "OpenHands and Cursor by their docs.",
+)
 @click.argument("what", required=False, default="")
 @click.option("--since", help="Only those changed since: 7d, 12h, a date.")
-@output.json_option
 def import_command(what: str, since: str | None, as_json: bool) -> int:
     """Take sessions in: of all agents, of one, or from a file.
 
     Secrets are taken out before anything is stored. Reading again costs little: only what is new is
     read. The agents' own files are never changed.
     """
+    from tacit.work.intake import keep_to_limits, open_store, sources
+
     chosen = sources(what, parse_since(since) if since else None)
     chosen_settings = settings.load_settings().settings.traces
     store = click.get_current_context().with_resource(open_store(chosen_settings))
-    hidden = as_json or not sys.stderr.isatty()
-    with click.progressbar(
-        length=len(chosen), label="reading sessions", file=sys.stderr, hidden=hidden
-    ) as bar:
-        taken = take_in(store, chosen, lambda source: bar.update(1))
+    taken = take_in_with_bar(store, chosen, hidden=as_json)
     keep_to_limits(store, chosen_settings)
     if as_json:
-        output.write_json({"hosts": taken})
-        return 0
+        return output.write_json({"hosts": taken})
     if not taken:
         where = f" of {what}" if what else ""
         click.echo(f"No sessions{where} were found.")
@@ -328,7 +301,7 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     return 0
 
 
-def _write_taken(taken: list[Taken]) -> None:
+def _write_taken(taken: "list[Taken]") -> None:
     head = ("agent", "found", "new", "grown", "unchanged", "empty", "secrets taken out")
     rows = [
         (
@@ -345,42 +318,38 @@ def _write_taken(taken: list[Taken]) -> None:
             click.echo(f"{t.title}: {counted(left, 'session')} left out, as you forgot them")
     passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
     for title, reason, count in passed:
-        click.echo(
-            click.style(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}", dim=True)
-        )
+        output.write_hint(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}")
     if any(t.counts.get("new") or t.counts.get("grown") for t in taken):
         click.echo("\nSee them: tacit sessions")
 
 
-_FORGET_EPILOG = """\b
-Examples:
-  tacit forget b4a27079              one session
-  tacit forget ~/work/secret-project all sessions in a folder and below it
-  tacit forget --before 90d --yes
-"""
-
-
-@click.command(epilog=_FORGET_EPILOG)
+@command(
+    "forget",
+    "sessions",
+    "Forget sessions for good.",
+    "tacit forget b4a27079              one session",
+    "tacit forget ~/work/secret-project all sessions in a folder and below it",
+    "tacit forget --before 90d --yes",
+)
 @click.argument("what", required=False)
 @click.option("--before", help="All that ended before: 90d, a date.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@output.json_option
 def forget_command(what: str | None, before: str | None, yes: bool, as_json: bool) -> int:
     """Forget a session, a project's sessions, or old ones, for good.
 
     Their text is gone from the database's files afterwards, and they are not taken in again. The
     agents' own transcripts are not touched.
     """
+    from tacit.traces.store import forget_sessions
+
     if bool(what) == bool(before):
         raise Usage("say what to forget", "a session, a folder, or --before 90d")
     moment = parse_since(before) if before else None
     store = click.get_current_context().with_resource(Store.open())
     folder = _folder_meant(what) if what else ""
     about = folder or what or f"sessions before {before}"
-    if not yes:
-        if not sys.stdin.isatty():
-            raise Refused(f"forgetting {about} needs a yes", "add --yes")
-        click.confirm(f"Forget {about} for good?", abort=True)
+    needs = Refused(f"forgetting {about} needs a yes", "add --yes")
+    output.confirm(f"Forget {about} for good?", yes, needs)
     known = _session_ids(store)
     done = forget_sessions(
         store, session=what if what and not folder else "", project=folder, before=moment
@@ -389,8 +358,7 @@ def forget_command(what: str | None, before: str | None, yes: bool, as_json: boo
         raise NotFound(f"there is no session in {folder}", "see them: tacit sessions")
     quoted = _proposals_quoting(known - _session_ids(store))
     if as_json:
-        output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
-        return 0
+        return output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
     freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""
     click.echo(f"Forgot {counted(done.sessions, 'session')}{freed}")
     if done.in_log:
@@ -418,7 +386,6 @@ def _session_ids(store: Store) -> set[str]:
 
 def _proposals_quoting(gone: set[str]) -> list[str]:
     """The proposals that stand on sessions that are gone."""
-    from tacit.changes.gate import Gate
+    from tacit.changes.inbox import Inbox
 
-    inbox = Gate([user_place()]).inbox
-    return [p.id for p in inbox.all(100_000) if gone.intersection(p.change.evidence)]
+    return [p.id for p in Inbox().all(100_000) if gone.intersection(p.change.evidence)]

@@ -4,32 +4,30 @@ Each builds one change and hands it to the gate by `user_gate`, which also print
 it.
 """
 
-import difflib
 import os
 import re
-import shlex
-import sys
+from collections.abc import Callable
+from typing import Any
 
 import click
 
 from tacit.base import trust
 from tacit.base.display import one_line
-from tacit.base.errors import NotFound, Refused, Usage
+from tacit.base.errors import NotFound, Refused, Usage, did_you_mean
 from tacit.base.paths import with_tilde
-from tacit.changes import git_exclude
 from tacit.changes.change import (
     SKILL_FILE,
     Archive,
     Create,
     Delete,
     Files,
+    Operation,
     Pin,
     RemoveFile,
     Rename,
     Restore,
     Rewrite,
     Unpin,
-    Verdict,
     WriteFile,
     bytes_of,
     executable_paths,
@@ -39,18 +37,10 @@ from tacit.changes.journal import Site
 from tacit.changes.stage import ARCHIVE
 from tacit.skills.skill import MAX_NAME, name_faults, suggest_name
 from tacit.skills.skill_file import SKILL_FILE_NAMES
-from tacit.skills.skill_search import Search
 from tacit.ui.cli import output, user_gate
-from tacit.ui.cli.search_results import indexing_progress
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_skill
 
-_NEW_EPILOG = """\b
-Examples:
-  tacit new standup-notes                        opens your editor on a template
-  tacit new standup-notes -d "Notes for the daily stand-up. Use in the morning." --body "1. …"
-  tacit new release --project --from draft.md    a whole SKILL.md, or only its body
-  tacit new release --from ./folder              a folder with support files
-"""
 _TEMPLATE = """---
 name: {name}
 description: {description}
@@ -65,7 +55,15 @@ _SAFE = re.compile(r"[A-Za-z][^:#\\\"'`&*!|>%@{}\[\],=<~]*")
 """Texts that YAML takes for themselves; all others are put in quotes."""
 
 
-@click.command(epilog=_NEW_EPILOG)
+@command(
+    "new",
+    "change",
+    "Make a skill.",
+    "tacit new standup-notes                        opens your editor on a template",
+    'tacit new standup-notes -d "Notes for the daily stand-up. Use in the morning." --body "1. …"',
+    "tacit new release --project --from draft.md    a whole SKILL.md, or only its body",
+    "tacit new release --from ./folder              a folder with support files",
+)
 @click.argument("name")
 @click.option("-d", "--description", default="", help="What it does and when to use it.")
 @click.option("--body", default="", help="The instructions.")
@@ -73,7 +71,6 @@ _SAFE = re.compile(r"[A-Za-z][^:#\\\"'`&*!|>%@{}\[\],=<~]*")
 @click.option("--project", is_flag=True, help="In this project, not in your own skills.")
 @click.option("--reason", default="", help="Why, for the history.")
 @click.option("--override", multiple=True, help="Set a rule of the scan aside, on record.")
-@output.json_option
 def new_command(
     name: str,
     description: str,
@@ -90,6 +87,9 @@ def new_command(
     every change: the open standard, a scan for secrets and planted instructions, size, and whether
     it repeats a skill that is there.
     """
+    from tacit.skills.skill_search import Search
+    from tacit.ui.cli.search_results import indexing_progress
+
     if "name-form" not in override:
         _check_name(name)
     gate, library = user_gate.open_gate()
@@ -117,7 +117,7 @@ def new_command(
 
 
 def _check_name(name: str) -> None:
-    """Said at once, so that nobody writes a text for a name that cannot be."""
+    """Refuse a name that cannot be used before its text is written."""
     wrong = name_faults(name) if name else ["is empty"]
     if len(name) > MAX_NAME:
         wrong.append(f"has {len(name)} characters, {MAX_NAME} at most")
@@ -183,20 +183,20 @@ def _files_in(source: str) -> dict[str, bytes]:
     return files
 
 
-_EDIT_EPILOG = """\b
-Examples:
-  tacit edit db-migration                          SKILL.md in your editor
-  tacit edit db-migration --file references/checklist.md
-  tacit edit db-migration --from better.md         the new text from a file, or '-'
-  tacit edit db-migration --file old.txt --remove
-  tacit edit db-migration --rename schema-change
-"""
-
 _CONFLICT_MARKS = re.compile(rb"^<{7} as it is now\r?$[\s\S]*^>{7} ", re.MULTILINE)
-"""A conflict as Tacit writes it; other marks may be what a skill speaks of."""
+"""A conflict as Tacit writes it; other marks may be part of a skill's text."""
 
 
-@click.command(epilog=_EDIT_EPILOG)
+@command(
+    "edit",
+    "change",
+    "Change a skill: its text, a support file, or its name.",
+    "tacit edit db-migration                          SKILL.md in your editor",
+    "tacit edit db-migration --file references/checklist.md",
+    "tacit edit db-migration --from better.md         the new text from a file, or '-'",
+    "tacit edit db-migration --file old.txt --remove",
+    "tacit edit db-migration --rename schema-change",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.option("--file", "path", default=SKILL_FILE, help="The file in the skill's folder.")
 @click.option("--from", "source", help="Take the text from this file ('-': standard input).")
@@ -204,7 +204,6 @@ _CONFLICT_MARKS = re.compile(rb"^<{7} as it is now\r?$[\s\S]*^>{7} ", re.MULTILI
 @click.option("--rename", "new_name", help="Give the skill another name.")
 @click.option("--reason", default="", help="Why, for the history.")
 @click.option("--override", multiple=True, help="Set a rule of the scan aside, on record.")
-@output.json_option
 def edit_command(
     name: str,
     path: str,
@@ -234,90 +233,108 @@ def edit_command(
             raise Usage("SKILL.md cannot be removed by itself", f"the whole skill: tacit rm {name}")
         verdict = user_gate.propose(gate, target.root, target.skill, RemoveFile(path), **about)
         return user_gate.write_verdict(verdict, f"Removed {path} from {name}", as_json)
-    standing = gate.look(target.skill, target.root)
-    files = standing.contents.files
-    if path == SKILL_FILE:
-        path = next((known for known in SKILL_FILE_NAMES if known in files), path)
-    after = _edited_data(files, path, source)
-    if after is None:
-        if as_json:
-            output.write_json({"outcome": "unchanged", "skill": target.skill})
-        else:
-            click.echo("Nothing was changed.", err=True)
-        return 0
+    return user_gate.edit_through_gate(
+        gate, target, name, path, source, _skill_edit, about, as_json
+    )
+
+
+def _skill_edit(files: Files, path: str, after: bytes) -> Operation:
+    """The change that makes `after` the text of a file."""
     if _CONFLICT_MARKS.search(after):
         raise Refused("the text still has the marks of a conflict", "choose a side, take them out")
-    base = standing.head.id if standing.head else ""
-    operation: Rewrite | WriteFile = WriteFile(path, after, path in executable_paths(files))
     if path in SKILL_FILE_NAMES:
-        operation = Rewrite(bytes_of(files) | {path: after}, executable_paths(files))
-    verdict = user_gate.propose(gate, target.root, target.skill, operation, base=base, **about)
-    code = user_gate.write_verdict(verdict, f"Changed {name}", as_json, can_override=True)
-    if verdict.refused:
-        _keep_refused(verdict, after, name, path, source, as_json)
-    return code
+        return Rewrite(bytes_of(files) | {path: after}, executable_paths(files))
+    return WriteFile(path, after, path in executable_paths(files))
 
 
-def _edited_data(files: Files, path: str, source: str | None) -> bytes | None:
-    """What the file is to be; None where that is what it is."""
-    if path in files and files[path].kind == "link":
-        raise Usage(f"{path} is a link", "edit the file that it leads to")
-    before = files[path].data if path in files else b""
-    if source:
-        after = user_gate.read_text_source(source)
-        if path in SKILL_FILE_NAMES:
-            user_gate.decode_text(after, source)  # raises where it is none
-        return after if after != before or path not in files else None
-    edited = user_gate.edit_text(user_gate.decode_text(before, path))
-    return edited.encode() if edited is not None else None
+def change_verb(
+    name: str,
+    section: str,
+    about: str,
+    operation: Callable[[], Operation],
+    done: str,
+    *examples: str,
+    **options: Any,
+) -> click.Command:
+    """A command that makes one change to one skill; with `asks`, only after a question."""
+    asks = options.pop("asks", "")
+
+    def change(skill: str, reason: str, as_json: bool, yes: bool = True) -> int:
+        gate, library = user_gate.open_gate()
+        target = user_gate.find_live_target(gate, library, skill)
+        question = f"{asks} {skill} from {with_tilde(target.root)}?"
+        needs = Refused(f"deleting '{skill}' needs a yes", f"tacit {name} {skill} --yes")
+        output.confirm(question, yes, needs)
+        verdict = user_gate.propose(gate, target.root, target.skill, operation(), reason=reason)
+        return user_gate.write_verdict(verdict, f"{done} {skill}", as_json)
+
+    change = click.option("--reason", default="", help="Why, for the history.")(change)
+    if asks:
+        change = click.option("--yes", is_flag=True, help="Do not ask.")(change)
+    change = click.argument("skill", metavar="NAME", shell_complete=complete_skill)(change)
+    return command(name, section, about, *examples, **options)(change)
 
 
-def _keep_refused(
-    verdict: Verdict, after: bytes, name: str, path: str, source: str | None, as_json: bool
-) -> None:
-    """Lose nothing of what was refused: neither the user's text nor the merged one."""
-    if verdict.offer and not as_json:
-        user_gate.write_merged_offer(verdict)
-    if source and source != "-":
-        return  # the file is still where it was
-    own = "" if path in SKILL_FILE_NAMES else f" --file {shlex.quote(path)}"
-    kept = user_gate.keep_refused_text(after, name if not own else f"{name} {path}")
-    click.echo(f"Your text is kept: tacit edit {name}{own} --from {kept}", err=True)
-
-
-_ARCHIVE_EPILOG = """\b
-Examples:
-  tacit archive old-release
-  tacit archive old-release --reason "replaced by release"
-"""
-
-
-@click.command(epilog=_ARCHIVE_EPILOG)
-@click.argument("name", shell_complete=complete_skill)
-@click.option("--reason", default="", help="Why, for the history.")
-@output.json_option
-def archive_command(name: str, reason: str, as_json: bool) -> int:
-    """Take a skill out of use; it can be brought back.
+archive_command = change_verb(
+    "archive",
+    "change",
+    "Take a skill out of use; it can be brought back.",
+    Archive,
+    "Archived",
+    "tacit archive old-release",
+    'tacit archive old-release --reason "replaced by release"',
+    help="""Take a skill out of use; it can be brought back.
 
     The folder moves to `.archive`, where no agent looks. Its history stays.
-    """
-    gate, library = user_gate.open_gate()
-    target = user_gate.find_live_target(gate, library, name)
-    verdict = user_gate.propose(gate, target.root, target.skill, Archive(), reason=reason)
-    return user_gate.write_verdict(verdict, f"Archived {name}", as_json)
+    """,
+)
+rm_command = change_verb(
+    "rm",
+    "change",
+    "Delete a skill.",
+    Delete,
+    "Deleted",
+    "tacit rm old-release",
+    "tacit rm old-release --yes         without being asked",
+    note="To take it out of use and keep the folder: tacit archive old-release",
+    help="Delete a skill. Its history stays, so that `tacit undo` brings it back.",
+    asks="Delete",
+)
+pin_command = change_verb(
+    "pin",
+    "change",
+    "Let nobody but you change a skill.",
+    Pin,
+    "Pinned",
+    "tacit pin db-migration",
+    help="""Let nobody but you change a skill.
+
+    Agents and background work leave a pinned skill alone; it also comes first in the catalogue.
+    """,
+)
+unpin_command = change_verb(
+    "unpin",
+    "change",
+    "Let the usual rules hold for a skill again.",
+    Unpin,
+    "Unpinned",
+    "tacit unpin db-migration",
+    help="""Let the usual rules hold for a skill again.
+
+    The opposite of `tacit pin`.
+    """,
+)
 
 
-_RESTORE_EPILOG = """\b
-Examples:
-  tacit restore                      what is archived
-  tacit restore old-release
-"""
-
-
-@click.command(epilog=_RESTORE_EPILOG)
+@command(
+    "restore",
+    "change",
+    "Bring an archived skill back.",
+    "tacit restore                      what is archived",
+    "tacit restore old-release",
+)
 @click.argument("name", required=False)
 @click.option("--reason", default="", help="Why, for the history.")
-@output.json_option
 def restore_command(name: str | None, reason: str, as_json: bool) -> int:
     """Bring an archived skill back; without a name, list what is archived.
 
@@ -331,8 +348,7 @@ def restore_command(name: str | None, reason: str, as_json: bool) -> int:
         if name in (key, key.split("~", 1)[0].replace("%2f", "/")):
             verdict = user_gate.propose(gate, site.place.root, name, Restore(), reason=reason)
             return user_gate.write_verdict(verdict, f"Restored {name}", as_json)
-    near = difflib.get_close_matches(name, [key for _, key in archived], 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see what is: tacit restore"
+    hint = did_you_mean(name, (key for _, key in archived), "see what is: tacit restore")
     raise NotFound(f"no archived skill is called '{name}'", hint)
 
 
@@ -360,85 +376,15 @@ def _list_archived(archived: list[tuple[Site, str]], as_json: bool) -> int:
     return 0
 
 
-_RM_EPILOG = """\b
-Examples:
-  tacit rm old-release
-  tacit rm old-release --yes         without being asked
-
-To take it out of use and keep the folder: tacit archive old-release
-"""
-
-
-@click.command(epilog=_RM_EPILOG)
-@click.argument("name", shell_complete=complete_skill)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--reason", default="", help="Why, for the history.")
-@output.json_option
-def rm_command(name: str, yes: bool, reason: str, as_json: bool) -> int:
-    """Delete a skill. Its history stays, so that `tacit undo` brings it back."""
-    gate, library = user_gate.open_gate()
-    target = user_gate.find_live_target(gate, library, name)
-    if not yes:
-        if not sys.stdin.isatty():
-            raise Refused(f"deleting '{name}' needs a yes", f"tacit rm {name} --yes")
-        click.confirm(f"Delete {name} from {user_gate.short_root(target.site)}?", abort=True)
-    verdict = user_gate.propose(gate, target.root, target.skill, Delete(), reason=reason)
-    return user_gate.write_verdict(verdict, f"Deleted {name}", as_json)
-
-
-_PIN_EPILOG = """\b
-Examples:
-  tacit pin db-migration
-"""
-
-
-@click.command(epilog=_PIN_EPILOG)
-@click.argument("name", shell_complete=complete_skill)
-@click.option("--reason", default="", help="Why, for the history.")
-@output.json_option
-def pin_command(name: str, reason: str, as_json: bool) -> int:
-    """Let nobody but you change a skill.
-
-    Agents and background work leave a pinned skill alone; it also comes first in the catalogue.
-    """
-    gate, library = user_gate.open_gate()
-    target = user_gate.find_live_target(gate, library, name)
-    verdict = user_gate.propose(gate, target.root, target.skill, Pin(), reason=reason)
-    return user_gate.write_verdict(verdict, f"Pinned {name}", as_json)
-
-
-_UNPIN_EPILOG = """\b
-Examples:
-  tacit unpin db-migration
-"""
-
-
-@click.command(epilog=_UNPIN_EPILOG)
-@click.argument("name", shell_complete=complete_skill)
-@click.option("--reason", default="", help="Why, for the history.")
-@output.json_option
-def unpin_command(name: str, reason: str, as_json: bool) -> int:
-    """Let the usual rules hold for a skill again.
-
-    The opposite of `tacit pin`.
-    """
-    gate, library = user_gate.open_gate()
-    target = user_gate.find_live_target(gate, library, name)
-    verdict = user_gate.propose(gate, target.root, target.skill, Unpin(), reason=reason)
-    return user_gate.write_verdict(verdict, f"Unpinned {name}", as_json)
-
-
-_SHARE_EPILOG = """\b
-Examples:
-  tacit share db-migration           git sees it, so that you can commit it
-  tacit share db-migration --private hide it again
-"""
-
-
-@click.command(epilog=_SHARE_EPILOG)
+@command(
+    "share",
+    "change",
+    "Let git see a learned skill of this project.",
+    "tacit share db-migration           git sees it, so that you can commit it",
+    "tacit share db-migration --private hide it again",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.option("--private", "hide", is_flag=True, help="Hide it from git again.")
-@output.json_option
 def share_command(name: str, hide: bool, as_json: bool) -> int:
     """Let git see a learned skill of this project.
 
@@ -450,14 +396,4 @@ def share_command(name: str, hide: bool, as_json: bool) -> int:
     place = target.site.place
     if place.scope != "project":
         raise Usage(f"'{name}' is not a project's skill", "only those can be shared by git")
-    change = git_exclude.hide if hide else git_exclude.show
-    changed = change(place, target.skill, gate.data)
-    if as_json:
-        output.write_json({"skill": name, "shared": not hide, "changed": changed})
-    elif not changed:
-        click.echo(f"{name} was {'private' if hide else 'visible to git'} already")
-    elif hide:
-        click.echo(f"{name} is private again")
-    else:
-        click.echo(f"git sees {name} now: git add {place.root}/{target.skill}")
-    return 0
+    return user_gate.share_with_git("skill", name, place, target.skill, hide, as_json)

@@ -5,7 +5,6 @@ table.
 """
 
 import os
-import sqlite3
 import sys
 from collections import Counter
 from contextlib import suppress
@@ -14,39 +13,28 @@ from typing import Any
 import click
 import msgspec
 
-from tacit.base.display import can_colour, counted, one_line, plain
+from tacit.base.display import can_colour, columns, counted, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
-from tacit.changes.pins import pinned_skills
-from tacit.skills.index_builder import walk
-from tacit.skills.library import Entry, Library, archived_named
+from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
-from tacit.skills.skill_file import read_skill
-from tacit.skills.skill_lint import lint
 from tacit.traces.host_folders import host_folders
-from tacit.traces.skill_uses import recently_used, record_view
 from tacit.ui.cli import fast, output
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_skill
 
-_LIST_EPILOG = """\b
-Examples:
-  tacit list
-  tacit list --scope project
-  tacit list git review              only skills whose name has one of these words
-  tacit list --origin learned --json
 
-In a pipe, each line is: name, scope, state, description, separated by tabs.
-"""
-
-
-class SkillListing(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    skills: list[Entry]
-
-
-@click.command(epilog=_LIST_EPILOG)
+@command(
+    "list",
+    "find",
+    "List the skills that can be used here.",
+    "tacit list",
+    "tacit list --scope project",
+    "tacit list git review              only skills whose name has one of these words",
+    "tacit list --origin learned --json",
+    note="In a pipe, each line is: name, scope, state, description, separated by tabs.",
+)
 @click.argument("words", nargs=-1)
 @click.option("--scope", type=click.Choice(SCOPES), help="Only this scope.")
 @click.option(
@@ -60,7 +48,6 @@ class SkillListing(msgspec.Struct, frozen=True):
     help="Only the folder of this agent.",
 )
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
-@output.json_option
 def list_command(
     words: tuple[str, ...],
     scope: str | None,
@@ -85,31 +72,31 @@ def list_command(
         and (not words or any(word.lower() in entry.name.lower() for word in words))
     ]
     if as_json:
-        output.write_json(SkillListing(chosen))
-        return 0
+        return output.write_json({"skills": chosen})
     return fast.write_skills(
         [(e.name, e.scope, e.description, e.state, e.worst or "") for e in chosen]
     )
 
 
-_CATALOGUE_EPILOG = """\b
-Examples:
-  tacit catalogue
-  tacit catalogue --budget 2000
-  tacit catalogue --touched src/app.ts   with skills that wait for such a file
-"""
-
-
-@click.command(epilog=_CATALOGUE_EPILOG)
+@command(
+    "catalogue",
+    "find",
+    "Print the block that tells a model which skills there are.",
+    "tacit catalogue",
+    "tacit catalogue --budget 2000",
+    "tacit catalogue --touched src/app.ts   with skills that wait for such a file",
+)
 @click.option("--budget", type=click.IntRange(0), help="Most characters; the default is a setting.")
 @click.option("--touched", multiple=True, help="A file that is being worked on; may be repeated.")
-@output.json_option
 def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
     """Print the block that tells a model which skills there are.
 
     Pinned skills first, then the project's, then those used last. A conversation gets it once, and
     keeps it to the byte. Skills that do not fit the budget are counted in its last line.
     """
+    from tacit.changes.pins import pinned_skills
+    from tacit.traces.skill_uses import recently_used
+
     made = Library().catalogue(
         budget=budget, touched=touched, pinned=pinned_skills(), recent=recently_used()
     )
@@ -124,24 +111,27 @@ _MOST_FILES = 200
 _LEARNED_KEYS = ("learned", "learned-by", "revised", "sessions")
 """What the review writes under `metadata` of a skill that it made."""
 
-_SHOW_EPILOG = """\b
-Examples:
-  tacit show code-review
-  tacit show code-review --raw       SKILL.md as it stands in the file
-  tacit show ./my-skill              a folder that is not in the library
-"""
 
-
-@click.command(epilog=_SHOW_EPILOG)
+@command(
+    "show",
+    "find",
+    "Read a skill, and see where it comes from.",
+    "tacit show code-review",
+    "tacit show code-review --raw       SKILL.md as it stands in the file",
+    "tacit show ./my-skill              a folder that is not in the library",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.option("--raw", is_flag=True, help="Only the text of SKILL.md, as it is.")
-@output.json_option
 def show_command(name: str, raw: bool, as_json: bool) -> int:
     """Read a skill, and see where it comes from.
 
     NAME is the skill's name, the name of its folder, or a path. Shown are the text, the files, the
     scope, what it shadows or is shadowed by, and its problems.
     """
+    from tacit.skills.library import archived_named
+    from tacit.skills.skill_file import read_skill
+    from tacit.skills.skill_lint import lint
+
     library = Library()
     entry = library.find(name)
     if entry is None and os.path.exists(os.path.expanduser(name)):
@@ -159,8 +149,7 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
     problems = lint(folder)
     files = _skill_files(folder)
     if as_json:
-        output.write_json(_skill_as_json(library, entry, skill, files, problems))
-        return 0
+        return output.write_json(_skill_as_json(library, entry, skill, files, problems))
     _write_skill(library, entry, skill, files, problems)
     if entry is not None:
         _count_view(entry.name)
@@ -168,13 +157,17 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
 
 
 def _count_view(name: str) -> None:
-    """Count that a person looked at it; where nothing is kept yet, or can be, so be it."""
+    """Count that a person read it; where there is no database that can be written, do not."""
+    import sqlite3
+
     from tacit.base import database
 
     if os.path.exists(database.default_path()):
         from tacit.base.errors import TacitError
 
         with suppress(TacitError, sqlite3.Error):
+            from tacit.traces.skill_uses import record_view
+
             record_view(name)
 
 
@@ -201,11 +194,7 @@ def _write_skill(
     name = plain(skill.name)
     version = f" {plain(skill.version)}" if skill.version else ""
     click.echo(f"{click.style(name, bold=True)}{click.style(version, dim=True)}")
-    for label, value in _skill_rows(library, entry, skill):
-        shown = plain(value)
-        if label == "state":
-            shown = click.style(shown, fg="yellow")
-        click.echo(f"{click.style(f'{label:<12}', dim=True)} {shown}")
+    output.write_rows(_skill_rows(library, entry, skill), 12, {"state": "yellow"})
     click.echo()
     click.echo(output.wrapped(plain(skill.description)) or click.style("(none)", dim=True))
     click.echo()
@@ -279,7 +268,7 @@ def _write_body(body: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console(no_color=not can_colour(), width=min(output.columns(), 100))
+    console = Console(no_color=not can_colour(), width=min(columns(), 100))
     console.print(Markdown(text, hyperlinks=False))
 
 
@@ -294,17 +283,6 @@ def _skill_files(folder: str) -> list[str]:
 
 _MOST_PROBLEMS = 40
 
-_LINT_EPILOG = """\b
-Examples:
-  tacit lint                         every skill that can be used here
-  tacit lint code-review             one skill, by name
-  tacit lint ./skills --strict       a folder of skills, by the open standard to the letter
-  tacit lint --json | jq '.skills[].problems[].code'
-
-Exit code 1 when there is an error. With --strict, no error means that the standard's own
-validator accepts the skill. docs/problems.md explains every code.
-"""
-
 
 class Linted(msgspec.Struct, frozen=True):
     """One skill in `--json`."""
@@ -313,26 +291,27 @@ class Linted(msgspec.Struct, frozen=True):
     problems: list[Problem]
 
 
-class LintReport(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    checked: int
-    errors: int
-    warnings: int
-    notes: int
-    skills: list[Linted]
-
-
-@click.command(epilog=_LINT_EPILOG)
+@command(
+    "lint",
+    "find",
+    "Say what is wrong with skills, and how to mend it.",
+    "tacit lint                         every skill that can be used here",
+    "tacit lint code-review             one skill, by name",
+    "tacit lint ./skills --strict       a folder of skills, by the open standard to the letter",
+    "tacit lint --json | jq '.skills[].problems[].code'",
+    note="Exit code 1 when there is an error. With --strict, no error means that the standard's "
+    "own validator accepts the skill. docs/problems.md explains every code.",
+)
 @click.argument("names", nargs=-1, shell_complete=complete_skill)
 @click.option("--strict", is_flag=True, help="Hold skills to the open standard to the letter.")
 @click.option("--all", "everything", is_flag=True, help="Print every problem, however many.")
-@output.json_option
 def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json: bool) -> int:
     """Say what is wrong with skills, and how to mend it.
 
     NAMES are skills, folders of skills, or SKILL.md files; without any, all skills are checked.
     """
+    from tacit.skills.skill_lint import lint
+
     folders = _folders_to_lint(names)
     found: list[Linted] = []
     with click.progressbar(
@@ -342,15 +321,17 @@ def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json
     severities = Counter(p.severity for linted in found for p in linted.problems)
     errors = severities["error"]
     if as_json:
+        counts = {f"{word}s": severities[word] for word in ("error", "warning", "note")}
         bad = [linted for linted in found if linted.problems]
-        counts = (errors, severities["warning"], severities["note"])
-        output.write_json(LintReport(len(found), *counts, bad))
+        output.write_json({"checked": len(found), **counts, "skills": bad})
         return 1 if errors else 0
     _write_linted(found, everything or not sys.stdout.isatty())
     return 1 if errors else 0
 
 
 def _folders_to_lint(names: tuple[str, ...]) -> list[str]:
+    from tacit.skills.index_builder import walk
+
     library = Library()
     if not names:
         return [entry.folder for entry in library.entries if entry.scope != "bundled"]

@@ -5,6 +5,7 @@ Owns the printing of an agent's events as lines, which `tacit schedule run` uses
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
 
 import click
 
@@ -14,32 +15,32 @@ from tacit.agent.tool_approval import subject_of
 from tacit.base import settings
 from tacit.base.display import plain
 from tacit.base.errors import Usage
+from tacit.ui.chat.event_text import event_notice
 from tacit.ui.chat.live_chat import chat_kit
-from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_skill
 from tacit.work import reactions
-
-_RUN_EPILOG = """\b
-Examples:
-  tacit run "what does this project do?"
-  tacit run --skill code-review "the last commit"
-  git diff | tacit run "review this change" -
-  tacit run --yes --json "mend the failing test" | jq -r 'select(.type=="call").name'
-
-Exit codes: 0 answered, 1 a limit was reached, 11 the model or the provider failed, 130 stopped.
-"""
 
 EXIT_CODES = {"done": 0, "interrupted": 130, "error": 11}
 
 
-@click.command(epilog=_RUN_EPILOG)
+@command(
+    "run",
+    "work",
+    "Let the agent do one task, and print its answer.",
+    'tacit run "what does this project do?"',
+    'tacit run --skill code-review "the last commit"',
+    'git diff | tacit run "review this change" -',
+    'tacit run --yes --json "mend the failing test" | jq -r \'select(.type=="call").name\'',
+    note="Exit codes: 0 answered, 1 a limit was reached, 11 the model or the provider failed, "
+    "130 stopped.",
+)
 @click.argument("task", nargs=-1, required=True)
 @click.option("--skill", multiple=True, shell_complete=complete_skill, help="Activate this first.")
 @click.option("--model", default="", help="provider:model, instead of the setting.")
 @click.option("--max-turns", type=click.IntRange(1), help="Most requests to the model.")
 @click.option("--max-seconds", type=click.FloatRange(0.1), help="Most seconds, also mid-request.")
 @click.option("--yes", is_flag=True, help="Allow writes and commands without asking.")
-@output.json_option
 def run_command(
     task: tuple[str, ...],
     skill: tuple[str, ...],
@@ -68,27 +69,28 @@ def run_command(
     try:
         names = [session.library.get(name).name for name in skill]
         message = " ".join([*(f"/{name}" for name in names), message])
-        return asyncio.run(_print_answer(session, message, as_json))
+        return asyncio.run(print_events(session.say(message), as_json))
     finally:
         session.close()
         reactions.end_chats()
 
 
-async def _print_answer(session: Session, message: str, as_json: bool) -> int:
-    shown = EventPrinter()
-    reason: agent_events.Reason = "error"
-    async for event in session.say(message):
+async def print_events(events: AsyncIterator[agent_events.AnyEvent], as_json: bool) -> int:
+    """Print what an agent says and does until it ends; the exit code."""
+    printer = EventPrinter()
+    end: agent_events.AnyEvent = agent_events.End("error", "", 0)
+    async for event in events:
         if as_json:
             click.echo(agent_events.encode_event(event))
         else:
-            shown.show(event)
+            printer.show(event)
         if isinstance(event, agent_events.End):
-            reason = event.reason
-    shown.break_line()
-    code = EXIT_CODES.get(reason, 1)
-    if code == 1:
-        click.echo(f"tacit: stopped: the limit on {reason} was reached", err=True)
-    return code
+            end = event
+    printer.break_line()
+    assert isinstance(end, agent_events.End)
+    if stopped := event_notice(end)[0]:
+        click.echo(f"tacit: {stopped}", err=True)
+    return EXIT_CODES.get(end.reason, 1)
 
 
 class EventPrinter:
@@ -111,15 +113,11 @@ class EventPrinter:
         elif isinstance(event, agent_events.Return) and event.failed:
             last = plain(agent_events.last_words(event.text))[:120]
             click.echo(click.style(f"  failed: {last}", fg="yellow"), err=True)
-        elif isinstance(event, agent_events.Restarted):
-            _write_aside(f"· {plain(event.why)}; again in {event.seconds:.0f} s")
-        elif isinstance(event, agent_events.Notice):
-            _write_aside(f"· {plain(event.text)}")
-        elif isinstance(event, agent_events.Compacted):
-            _write_aside(f"· summed up to make room ({event.tokens:,} tokens before)")
         elif isinstance(event, agent_events.Error):
-            name = click.style("tacit:", fg="red")
-            click.echo(f"{name} {plain(event.why)}\n       {plain(event.hint)}", err=True)
+            text = plain(event_notice(event)[0]).replace("\n", "\n       ")
+            click.echo(f"{click.style('tacit:', fg='red')} {text}", err=True)
+        elif text := event_notice(event)[0]:
+            _write_aside(f"· {plain(text)}")
 
     def break_line(self) -> None:
         if not self._fresh:

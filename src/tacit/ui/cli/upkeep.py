@@ -5,11 +5,12 @@ Owns what is printed. The repair and the curation are `learn/`'s.
 
 import secrets
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from tacit.base.clock import ago
-from tacit.base.display import counted, dollars, fit, one_line, plain
+from tacit.base.display import columns, counted, dollars, fit, one_line, plain
 from tacit.base.errors import NotFound, Refused
 from tacit.base.paths import with_tilde
 from tacit.base.settings import Settings, load_settings
@@ -25,28 +26,29 @@ from tacit.learn.curate.curation import (
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import CurationStatus, SkillRow
 from tacit.learn.curate.curation_status import curation_status as look_at
-from tacit.learn.improve.repair_broker import Repaired
-from tacit.learn.improve.repair_triggers import FailedUse, find_failed_use, why_not_counted
-from tacit.skills.library import Library
-from tacit.traces.store import Store
 from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import command, group
 from tacit.ui.cli.output import share_bar, sparkline
 from tacit.work import host_links
-from tacit.work.intake import sources, take_in
+
+if TYPE_CHECKING:
+    from tacit.learn.improve.repair_broker import Repaired
+    from tacit.learn.improve.repair_triggers import FailedUse
+    from tacit.traces.store import Store
 
 _MOST_SESSIONS = 1_000
-_IMPROVE_EPILOG = """\b
-Examples:
-  tacit improve release-notes                     its last use that failed
-  tacit improve release-notes --session b4a27079  in this session
-"""
 
 
-@click.command(epilog=_IMPROVE_EPILOG)
+@command(
+    "improve",
+    "learn",
+    "Repair a skill by what failed when it was used.",
+    "tacit improve release-notes                     its last use that failed",
+    "tacit improve release-notes --session b4a27079  in this session",
+)
 @click.argument("skill")
 @click.option("--session", default="", help="The session in which it failed: its id, or a part.")
-@output.json_option
 def improve_command(skill: str, session: str, as_json: bool) -> int:
     """Repair a skill by what failed when it was used.
 
@@ -55,6 +57,11 @@ def improve_command(skill: str, session: str, as_json: bool) -> int:
     a learned skill is changed, one of your own waits in the inbox. Repairs also happen by
     themselves after a failed use; see the settings under [improve].
     """
+    from tacit.learn.improve.repair_triggers import find_failed_use
+    from tacit.skills.library import Library
+    from tacit.traces.store import Store
+    from tacit.work.intake import sources, take_in
+
     settings = load_settings().settings
     name = Library(settings=settings).get(skill).name
     store = click.get_current_context().with_resource(Store.open())
@@ -75,8 +82,10 @@ def improve_command(skill: str, session: str, as_json: bool) -> int:
     return 0 if done.outcome in ("repaired", "proposed", "nothing") else 1
 
 
-def _last_failed(store: Store, name: str, settings: Settings) -> FailedUse:
+def _last_failed(store: "Store", name: str, settings: Settings) -> "FailedUse":
     """The newest use of the skill that failed; of one that never did, nothing can be mended."""
+    from tacit.learn.improve.repair_triggers import find_failed_use, why_not_counted
+
     why = "it was not used in any session that is known"
     for stored in store.sessions(limit=_MOST_SESSIONS):
         if name not in stored.skills:
@@ -91,14 +100,14 @@ def _last_failed(store: Store, name: str, settings: Settings) -> FailedUse:
     )
 
 
-def _write_case(case: FailedUse) -> None:
-    """What is being looked at, on the side: the answer is what is printed."""
+def _write_case(case: "FailedUse") -> None:
+    """Say on standard error which failed use is being repaired."""
     failed = counted(len(case.failures), "failed step")
     said = f"looking at {case.entry.name} in {case.run.session}, {failed}"
     click.echo(click.style(one_line(said), dim=True), file=sys.stderr)
 
 
-def _write_repair(done: Repaired) -> None:
+def _write_repair(done: "Repaired") -> None:
     title = {
         "repaired": "repaired",
         "proposed": "mended; it waits for you",
@@ -124,29 +133,23 @@ def _write_repair(done: Repaired) -> None:
         click.echo(click.style(spent, dim=True), file=sys.stderr)
 
 
-_CURATE_EPILOG = """\b
-Examples:
-  tacit curate --dry-run             what would be done, and why
-  tacit curate                       do it; the last line takes all of it back
-  tacit curate status                ages, uses, and when the next run is due
-  tacit curate --consolidate         have a model join skills that are much alike
-  tacit restore NAME                 bring one skill back
-"""
-_CURATE_STATUS_EPILOG = """\b
-Examples:
-  tacit curate status
-  tacit curate status --all          also those that are left alone
-  tacit curate status --report       the last run, as Markdown
-"""
 _STATE_COLOURS = {"archived": "yellow", "stale": "yellow", "active": "green"}
 _STATE_WORDS = {"active": "in use again"}
 
 
-@click.group(epilog=_CURATE_EPILOG, invoke_without_command=True)
+@group(
+    "curate",
+    "change",
+    "Put away what nobody uses, and see how the library ages.",
+    "tacit curate --dry-run             what would be done, and why",
+    "tacit curate                       do it; the last line takes all of it back",
+    "tacit curate status                ages, uses, and when the next run is due",
+    "tacit curate --consolidate         have a model join skills that are much alike",
+    "tacit restore NAME                 bring one skill back",
+)
 @click.option("--dry-run", is_flag=True, help="Do it on a copy, and say what it came to.")
 @click.option("--consolidate", "join", is_flag=True, help="Let a model join look-alikes instead.")
 @click.option("--apply", "waiting", metavar="ID", help="Join what waits for your word.")
-@output.json_option
 @click.pass_context
 def curate_command(
     ctx: click.Context, dry_run: bool, join: bool, waiting: str | None, as_json: bool
@@ -162,35 +165,32 @@ def curate_command(
     if ctx.invoked_subcommand is not None:
         return 0
     settings = load_settings().settings
-    world = default_scope()
+    scope = default_scope()
     host_links.listen()
     if join or waiting:
-        return _consolidate(world, settings, waiting, dry_run, as_json)
-    report = rehearse_curation(world, settings) if dry_run else curate(world, settings)
+        return _consolidate(scope, settings, waiting, dry_run, as_json)
+    report = rehearse_curation(scope, settings) if dry_run else curate(scope, settings)
     if as_json:
-        output.write_json(report)
-        return 0
+        return output.write_json(report)
     write_curation(report)
     if not dry_run:
-        click.echo(
-            click.style(f"as Markdown: {with_tilde(report_path(world, report.id))}", dim=True)
-        )
+        output.write_hint(f"as Markdown: {with_tilde(report_path(scope, report.id))}")
     return 0
 
 
 def _consolidate(
-    world: CurationScope, settings: Settings, waiting: str | None, dry_run: bool, as_json: bool
+    scope: CurationScope, settings: Settings, waiting: str | None, dry_run: bool, as_json: bool
 ) -> int:
     from tacit.learn.curate.curator import accept_consolidation, consolidate
 
     if waiting:
-        done = accept_consolidation(world, waiting)
+        done = accept_consolidation(scope, waiting)
         if done is None:
             hint = "see what does: tacit curate status"
             raise NotFound(f"no consolidation '{waiting}' waits for you", hint)
         reports = [done]
     else:
-        reports = consolidate(world, settings, dry=dry_run, asked=True)
+        reports = consolidate(scope, settings, dry=dry_run, asked=True)
     if as_json:
         output.write_json({"reports": reports})
         return _consolidation_code(reports)
@@ -209,26 +209,27 @@ def _consolidation_code(reports: list[CurationReport]) -> int:
 
 
 def write_joins(report: CurationReport) -> None:
-    """What came of one cluster of look-alikes."""
+    """Print how one cluster of look-alikes was joined."""
     for joined in report.joined:
         _write_joined(joined)
     for note in report.notes:
         click.echo(plain(note))
     if any(joined.outcome == "waits for you" for joined in report.joined):
-        click.echo(click.style(f"join them: tacit curate --apply {report.id[-8:]}", dim=True))
+        output.write_hint(f"join them: tacit curate --apply {report.id[-8:]}")
     if report.undo:
-        click.echo(click.style(f"undo all of it: {report.undo}", dim=True))
+        output.write_hint(f"undo all of it: {report.undo}")
 
 
-@curate_command.command(epilog=_CURATE_STATUS_EPILOG)
+@curate_command.verb(
+    "status",
+    "tacit curate status",
+    "tacit curate status --all          also those that are left alone",
+    "tacit curate status --report       the last run, as Markdown",
+)
 @click.option("--all", "everything", is_flag=True, help="Also those that are left alone.")
 @click.option("--report", "as_report", is_flag=True, help="Print the last run as Markdown.")
-@output.json_option
-@click.pass_context
-def status(ctx: click.Context, everything: bool, as_report: bool, as_json: bool) -> int:
+def status(everything: bool, as_report: bool, as_json: bool) -> int:
     """Show how the library ages: how long each learned skill has been without use."""
-    above = ctx.parent.params if ctx.parent else {}
-    as_json = as_json or bool(above.get("as_json"))
     found = look_at(default_scope(), load_settings().settings)
     if as_json:
         output.write_json(found)
@@ -255,7 +256,7 @@ def write_curation(report: CurationReport) -> None:
     for note in report.notes:
         click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
     if report.undo:
-        click.echo(click.style(f"undo all of it: {report.undo}", dim=True))
+        output.write_hint(f"undo all of it: {report.undo}")
 
 
 def _write_moved(moved: MovedSkill) -> None:
@@ -265,11 +266,11 @@ def _write_moved(moved: MovedSkill) -> None:
     outcome = "" if moved.outcome in ("done", "would") else f" [{moved.outcome}]"
     note = f": {moved.note}" if moved.note else ""
     text = one_line(f"{moved.skill}{outcome}: {moved.why}{note}")
-    click.echo(f"  {word} {fit(text, max(output.columns() - 16, 30))}")
+    click.echo(f"  {word} {fit(text, max(columns() - 16, 30))}")
     if moved.change and moved.outcome == "done":
-        click.echo(click.style(f"{'':<15} undo: tacit undo {moved.change[-8:]}", dim=True))
+        output.write_hint(f"{'':<15} undo: tacit undo {moved.change[-8:]}")
     elif moved.outcome == "proposed":
-        click.echo(click.style(f"{'':<15} see it: tacit inbox {moved.change[-8:]}", dim=True))
+        output.write_hint(f"{'':<15} see it: tacit inbox {moved.change[-8:]}")
 
 
 def _write_joined(joined: JoinedSkills) -> None:
@@ -287,7 +288,7 @@ def write_aging(found: CurationStatus, everything: bool) -> None:
     """The picture: states as bars, uses by week, the skills by age."""
     most = max([1, *found.states.values()])
     for state, count in found.states.items():
-        line = f"{state:<9} {count:>5}  {share_bar(count, most, 30)}"
+        line = f"{state:<9} {count:>5}  {share_bar(count / most, 30)}"
         click.echo(click.style(line, fg=_STATE_COLOURS[state] if count else None))
     if found.kept:
         left = ", ".join(f"{count} {why}" for why, count in sorted(found.kept.items()))
@@ -306,13 +307,13 @@ def write_aging(found: CurationStatus, everything: bool) -> None:
         click.echo("Nothing was learned yet.")
     last = f"last looked after {ago(found.last)}" if found.last else "never looked after yet"
     next_time = found.why or "the next run is due now"
-    click.echo(click.style(f"{last}; {next_time}", dim=True))
+    output.write_hint(f"{last}; {next_time}")
     for waiting in found.waiting:
         names = ", ".join(joined.umbrella for joined in waiting.joined)
         click.echo(f"waits for you: {plain(names)}: tacit curate --apply {waiting.id[-8:]}")
     for run in found.runs[:3]:
         undo = f"  {run.undo}" if run.undo else ""
-        click.echo(click.style(f"{run.at.astimezone():%Y-%m-%d}  {run.summary()}{undo}", dim=True))
+        output.write_hint(f"{run.at.astimezone():%Y-%m-%d}  {run.summary()}{undo}")
 
 
 def _aging_row(row: SkillRow) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ the user, prints verdicts and diffs, and opens the editor. What may be changed i
 import os
 import shlex
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -15,8 +17,17 @@ from tacit.base import database, paths
 from tacit.base.display import plain
 from tacit.base.errors import NotFound, Usage
 from tacit.base.paths import with_tilde
-from tacit.changes.change import Change, File, Operation, Verdict, acting_as, make_change
-from tacit.changes.gate import Gate
+from tacit.changes import git_exclude
+from tacit.changes.change import (
+    SKILL_FILE,
+    Change,
+    Files,
+    Operation,
+    Verdict,
+    acting_as,
+    make_change,
+)
+from tacit.changes.gate import Gate, find_group, undo_group
 from tacit.changes.history import Version
 from tacit.changes.journal import Site
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
@@ -24,10 +35,13 @@ from tacit.learn import notices
 from tacit.learn.curate.curation_scope import known_places
 from tacit.skills.fact import FACT_FILE
 from tacit.skills.library import Entry, Library
+from tacit.skills.skill_file import SKILL_FILE_NAMES
 from tacit.ui.cli import output
 from tacit.work import host_links
 
 REFUSED = 5
+_EDIT = {"skill": "tacit edit", "fact": "tacit memory edit"}
+_MAIN_FILES = (*SKILL_FILE_NAMES, FACT_FILE)
 
 
 class Target:
@@ -124,6 +138,24 @@ def propose(
         return gate.propose(change)
 
 
+def undo_any(gate: Gate, start: str, reason: str = "") -> tuple[str, list[Verdict]]:
+    """Take back the change or the whole group that `start` names; the group's id, or nothing."""
+    with acting_as("user"):
+        try:
+            return "", [gate.undo(start, reason=reason)]
+        except NotFound:
+            if not (group := find_group(gate, start)):
+                raise
+            return group, undo_group(gate, group, reason=reason)
+
+
+def latest_versions(gate: Gate, most: int) -> list[Version]:
+    """The latest changes in all places, the newest first."""
+    found = [version for site in gate.sites.values() for version in site.history.latest(most)]
+    found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
+    return found[:most]
+
+
 def write_verdict(
     verdict: Verdict,
     done: str,
@@ -133,7 +165,7 @@ def write_verdict(
     back: str = "undo",
     noun: str = "skill",
 ) -> int:
-    """Print what became of a change; the exit code. `can_override`: the command has --override."""
+    """Print how a change ended; the exit code. `can_override`: the command has --override."""
     if as_json:
         output.write_json(verdict)
         return 0 if not verdict.refused else REFUSED
@@ -141,14 +173,13 @@ def write_verdict(
         click.echo(done)
         for note in verdict.notes:
             click.echo(click.style(f"note: {plain(note)}", fg="yellow"))
-        click.echo(click.style(f"{back}: tacit undo {verdict.change[-8:]}", dim=True))
+        output.write_hint(f"{back}: tacit undo {verdict.change[-8:]}")
         return 0
     refusal = verdict.refusal
     assert refusal is not None
-    edit = "tacit edit" if noun == "skill" else "tacit memory edit"
     if verdict.outcome == "proposed":
         click.echo(f"Waits in the inbox: {plain(refusal.reason)}")
-        click.echo(click.style(f"see it: tacit inbox {verdict.change[-8:]}", dim=True))
+        output.write_hint(f"see it: tacit inbox {verdict.change[-8:]}")
         return 0
     click.echo(
         f"{click.style('refused', fg='red')} [{refusal.rule}] {plain(refusal.reason)}", err=True
@@ -156,28 +187,13 @@ def write_verdict(
     if refusal.hint:
         click.echo(f"        {plain(refusal.hint)}", err=True)
     for name in refusal.alternatives:
-        click.echo(f"        instead: {edit} {plain(name)}", err=True)
+        click.echo(f"        instead: {_EDIT[noun]} {plain(name)}", err=True)
     if refusal.overridable and can_override:
         click.echo(
             f"        your own {noun}: --override {refusal.rule} lets it through, on record",
             err=True,
         )
     return REFUSED
-
-
-def write_diff(text: str) -> None:
-    """A diff in colour."""
-    colours = {"+": "green", "-": "red", "@": "cyan"}
-    for line in text.splitlines():
-        shown = plain(line)
-        if line.startswith(("+++", "---")):
-            click.echo(click.style(shown, bold=True))
-        else:
-            click.echo(click.style(shown, fg=colours.get(line[:1])))
-
-
-def files_of_version(site: Site, version: Version | None) -> dict[str, File]:
-    return site.history.files(version) if version is not None else {}
 
 
 def edit_text(text: str) -> str | None:
@@ -249,6 +265,77 @@ def decode_text(data: bytes, what: str) -> str:
         ) from error
 
 
+def edit_through_gate(
+    gate: Gate,
+    target: Target,
+    name: str,
+    path: str,
+    source: str | None,
+    operation: Callable[[Files, str, bytes], Operation],
+    about: dict[str, Any],
+    as_json: bool,
+) -> int:
+    """Change a file of a skill or a fact by what `source` holds, or in the editor; the exit code.
+
+    Nothing of what was refused is lost: neither the user's text nor the merged one.
+    """
+    standing = gate.look(target.skill, target.root)
+    files = standing.contents.files
+    if path == SKILL_FILE:
+        path = next((known for known in SKILL_FILE_NAMES if known in files), path)
+    after = _edited_data(files, path, source)
+    if after is None:
+        if as_json:
+            output.write_json({"outcome": "unchanged", "skill": target.skill})
+        else:
+            click.echo("Nothing was changed.", err=True)
+        return 0
+    base = standing.head.id if standing.head else ""
+    change = operation(files, path, after)
+    verdict = propose(gate, target.root, target.skill, change, base=base, **about)
+    noun = "fact" if path == FACT_FILE else "skill"
+    code = write_verdict(verdict, f"Changed {name}", as_json, can_override=True, noun=noun)
+    if verdict.offer and not as_json:
+        write_merged_offer(verdict)
+    if verdict.refused and source in (None, "-"):  # else the file is still where it was
+        own = "" if path in _MAIN_FILES else f" --file {shlex.quote(path)}"
+        kept = keep_refused_text(after, name if not own else f"{name} {path}")
+        click.echo(f"Your text is kept: {_EDIT[noun]} {name}{own} --from {kept}", err=True)
+    return code
+
+
+def _edited_data(files: Files, path: str, source: str | None) -> bytes | None:
+    """What the file is to be; None where that is what it is."""
+    if path in files and files[path].kind == "link":
+        raise Usage(f"{path} is a link", "edit the file that it leads to")
+    before = files[path].data if path in files else b""
+    if source:
+        after = read_text_source(source)
+        if path in _MAIN_FILES:
+            decode_text(after, source)  # raises where it is none
+        return after if after != before or path not in files else None
+    edited = edit_text(decode_text(before, path))
+    return edited.encode() if edited is not None else None
+
+
+def share_with_git(
+    thing: str, name: str, place: Place, folder: str, hide: bool, as_json: bool
+) -> int:
+    """Let git see a skill or a fact of a project, or hide it again; the exit code."""
+    change = git_exclude.hide if hide else git_exclude.show
+    changed = change(place, folder, paths.folders().data)
+    if as_json:
+        output.write_json({thing: name, "shared": not hide, "changed": changed})
+    elif not changed:
+        click.echo(f"{name} was {'private' if hide else 'visible to git'} already")
+    elif hide:
+        click.echo(f"{name} is private again")
+    else:
+        seen = name if thing == "skill" else "it"
+        click.echo(f"git sees {seen} now: git add {os.path.join(place.root, folder)}")
+    return 0
+
+
 def write_merged_offer(verdict: Verdict) -> None:
     """Put the merged files of a conflict where the user can take them up."""
     from tacit.base.atomic_files import write_atomic
@@ -259,10 +346,6 @@ def write_merged_offer(verdict: Verdict) -> None:
         write_atomic(os.path.join(folder, path), data)
     is_fact = FACT_FILE in verdict.offer
     shown = quote_for_shell(os.path.join(folder, FACT_FILE if is_fact else "SKILL.md"))
-    edit = "tacit memory edit" if is_fact else "tacit edit"
+    edit = _EDIT["fact" if is_fact else "skill"]
     click.echo(f"The merged text, with both sides marked, is in {shown}", err=True)
     click.echo(f"Mend it, then: {edit} {verdict.skill} --from {shown}", err=True)
-
-
-def short_root(site: Site) -> str:
-    return with_tilde(site.place.root)

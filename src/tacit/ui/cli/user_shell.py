@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from tacit.base import paths, prompt_line
+from tacit.base import paths
 from tacit.base.errors import Usage
 from tacit.ui.cli import output
+from tacit.ui.cli.command import command
 
 _MOST_NAMES = 200
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -64,10 +65,21 @@ def _hosts() -> Iterable[tuple[str, str]]:
 
 
 def _proposals() -> Iterable[tuple[str, str]]:
-
     from tacit.changes.inbox import Inbox
 
     return [(p.id[-8:], f"{p.change.skill}: {p.change.reason}") for p in Inbox().waiting()]
+
+
+def _schedules() -> Iterable[tuple[str, str]]:
+    from tacit.work.schedule_store import listing
+
+    return [(schedule.name, schedule.description) for schedule in listing()[0]]
+
+
+def _runs() -> Iterable[tuple[str, str]]:
+    from tacit.work.schedule_runs import run_history
+
+    return [(row.id, row.state) for row in run_history(most=_MOST_NAMES)]
 
 
 complete_skill = _complete_from(_skills)
@@ -75,19 +87,19 @@ complete_fact = _complete_from(_facts)
 complete_session = _complete_from(_sessions)
 complete_host = _complete_from(_hosts)
 complete_proposal = _complete_from(_proposals)
+complete_schedule = _complete_from(_schedules)
+complete_run = _complete_from(_runs)
 
 
-_COMPLETION_EPILOG = """\b
-Examples:
-  tacit completion bash > ~/.local/share/bash-completion/completions/tacit
-  tacit completion zsh > "${fpath[1]}/_tacit"
-  tacit completion fish > ~/.config/fish/completions/tacit.fish
-"""
-
-
-@click.command(epilog=_COMPLETION_EPILOG)
+@command(
+    "completion",
+    "setup",
+    "Print the script that completes commands in a shell.",
+    "tacit completion bash > ~/.local/share/bash-completion/completions/tacit",
+    'tacit completion zsh > "${fpath[1]}/_tacit"',
+    "tacit completion fish > ~/.config/fish/completions/tacit.fish",
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
-@output.json_option
 def completion_command(shell: str | None, as_json: bool) -> int:
     """Print the script that completes commands in a shell.
 
@@ -107,26 +119,26 @@ def completion_command(shell: str | None, as_json: bool) -> int:
     return 0
 
 
-_PROMPT_STATUS_EPILOG = """\b
-Examples:
-  PROMPT_COMMAND='tacit prompt-status'           bash: in ~/.bashrc
-  precmd() { tacit prompt-status }               zsh: in ~/.zshrc
-  function tacit_news --on-event fish_prompt     fish: in config.fish
-    tacit prompt-status; end
-  [custom.tacit]                                 starship: in ~/.config/starship.toml
-  command = "tacit prompt-status"
-  when = true
-"""
-
-
-@click.command(epilog=_PROMPT_STATUS_EPILOG)
-@output.json_option
+@command(
+    "prompt-status",
+    "learn",
+    "Print, once, what was learned; for a prompt.",
+    "PROMPT_COMMAND='tacit prompt-status'           bash: in ~/.bashrc",
+    "precmd() { tacit prompt-status }               zsh: in ~/.zshrc",
+    "function tacit_news --on-event fish_prompt     fish: in config.fish",
+    "  tacit prompt-status; end",
+    "[custom.tacit]                                 starship: in ~/.config/starship.toml",
+    'command = "tacit prompt-status"',
+    "when = true",
+)
 def prompt_status_command(as_json: bool) -> int:
     """Print what was learned since the last prompt in one line, or nothing.
 
     Each thing is told once: what happened, the command that shows it, the command that takes it
     back. Meant to be called before every prompt; it only looks whether a small file is there.
     """
+    from tacit.base import prompt_line
+
     text = prompt_line.take(paths.folders().data)
     if as_json:
         output.write_json({"line": text})

@@ -6,15 +6,14 @@ from contextlib import suppress
 from datetime import datetime
 
 import click
-import msgspec
 
-from tacit.base.display import counted, fit, one_line, plain
+from tacit.base.display import columns, counted, fit, one_line, plain
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import load_settings
-from tacit.changes.change import File, acting_as, is_change_id
+from tacit.changes.change import File, Verdict, acting_as, is_change_id
 from tacit.changes.containment import open_root
 from tacit.changes.file_edits import diff_files
-from tacit.changes.gate import Gate, find_group, undo_group
+from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.skill_state import read_state
 from tacit.learn import use_records
@@ -24,25 +23,24 @@ from tacit.learn.skill_timeline import Figures, SkillEvent, figures, timeline, w
 from tacit.traces.skill_uses import RecordedViews, Use, uses_of, views_of
 from tacit.traces.store import Store
 from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import command
 from tacit.ui.cli.output import sparkline
 from tacit.ui.cli.user_shell import complete_skill
-
-_LOG_EPILOG = """\b
-Examples:
-  tacit log                          the last changes to any skill
-  tacit log db-migration             everything that happened to one
-  tacit log -n 100 --json
-
-Take one back: tacit undo CHANGE. See what it did: tacit diff CHANGE.
-"""
 
 _LOG_DROPS = ("by", "when", "why", "what")
 
 
-@click.command(epilog=_LOG_EPILOG)
+@command(
+    "log",
+    "history",
+    "Show the history of skills, the newest change first.",
+    "tacit log                          the last changes to any skill",
+    "tacit log db-migration             everything that happened to one",
+    "tacit log -n 100 --json",
+    note="Take one back: tacit undo CHANGE. See what it did: tacit diff CHANGE.",
+)
 @click.argument("name", required=False, shell_complete=complete_skill)
 @click.option("-n", "--limit", type=click.IntRange(1), default=20, help="How many.")
-@output.json_option
 def log_command(name: str | None, limit: int, as_json: bool) -> int:
     """Show the history of skills, the newest change first.
 
@@ -55,12 +53,9 @@ def log_command(name: str | None, limit: int, as_json: bool) -> int:
             v for v, _ in zip(target.site.history.log(target.skill), range(limit), strict=False)
         ]
     else:
-        found = [v for site in gate.sites.values() for v in site.history.latest(limit)]
-        found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
-        found = found[:limit]
+        found = user_gate.latest_versions(gate, limit)
     if as_json:
-        output.write_json({"versions": [_version_as_json(version) for version in found]})
-        return 0
+        return output.write_json({"versions": [_version_as_json(version) for version in found]})
     if not found:
         click.echo("Nothing has been changed through tacit yet.")
         return 0
@@ -86,32 +81,17 @@ def _when(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
+_LOG_KEYS = (
+    "change", "skill", "kind", "actor", "reason", "session", "evidence", "overrides",
+    "approved_by", "undoes", "partner", "state",
+)  # fmt: skip
+
+
 def _version_as_json(version: Version) -> dict[str, object]:
-    record = version.record
-    return {
-        "version": version.id,
-        "at": version.at,
-        "change": record.change,
-        "skill": record.skill,
-        "kind": record.kind,
-        "actor": record.actor,
-        "reason": record.reason,
-        "session": record.session,
-        "evidence": record.evidence,
-        "overrides": record.overrides,
-        "approved_by": record.approved_by,
-        "undoes": record.undoes,
-        "partner": record.partner,
-        "state": record.state,
-    }
+    record = {key: getattr(version.record, key) for key in _LOG_KEYS}
+    return {"version": version.id, "at": version.at, **record}
 
 
-_HISTORY_EPILOG = """\b
-Examples:
-  tacit history db-migration
-  tacit history db-migration -n 0    from the beginning
-  tacit session claude-code:b4a2…    a session that it names
-"""
 _EVENT_COLOURS = {
     "failed": "red", "repaired": "green", "kept": "green", "rolled back": "yellow",
     "archived": "yellow", "absorbed": "yellow", "made": "green", "restored": "green",
@@ -119,22 +99,16 @@ _EVENT_COLOURS = {
 _WEEKS = 26
 
 
-class SkillLife(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    skill: str
-    figures: Figures
-    weeks: list[int]
-    """Uses in each of the last 26 weeks, the oldest first."""
-    events: list[SkillEvent]
-    probation: Probation | None = None
-    """How the last repair does, while it is watched."""
-
-
-@click.command(epilog=_HISTORY_EPILOG)
+@command(
+    "history",
+    "history",
+    "Show the life of a skill: made, used, failed, repaired.",
+    "tacit history db-migration",
+    "tacit history db-migration -n 0    from the beginning",
+    "tacit session claude-code:b4a2…    a session that it names",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.option("-n", "--limit", type=click.IntRange(0), default=40, help="How many; 0 is all.")
-@output.json_option
 def history_command(name: str, limit: int, as_json: bool) -> int:
     """Show the life of a skill: made, used, failed, repaired, rolled back, archived.
 
@@ -153,14 +127,21 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
     weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
     shown = events[-limit:] if limit else events
     if as_json:
-        output.write_json(SkillLife(target.skill, found, weeks, shown, watched))
-        return 0
+        return output.write_json(
+            {
+                "skill": target.skill,
+                "figures": found,
+                "weeks": weeks,
+                "events": shown,
+                "probation": watched,
+            }
+        )
     _write_figures(plain(name), found, weeks)
     if watched is not None:
         click.echo(output.wrapped(f"repair {watched.change[-8:]} on probation: {watched.numbers}"))
     click.echo()
     if len(shown) < len(events):
-        click.echo(click.style(f"… {len(events) - len(shown)} earlier: -n 0", dim=True))
+        output.write_hint(f"… {len(events) - len(shown)} earlier: -n 0")
     for event in shown:
         _write_event(event)
     return 0
@@ -183,7 +164,7 @@ def _uses_and_views(
 
 
 def _on_probation(connection: sqlite3.Connection, target: user_gate.Target) -> Probation | None:
-    """The repair that is on probation; of one that cannot be looked at, the doctor speaks."""
+    """The repair that is on probation; one that cannot be read is a matter for `tacit doctor`."""
     if target.entry is None:
         return None
     with suppress(TacitError):
@@ -223,28 +204,26 @@ def _write_event(event: SkillEvent) -> None:
     whole = event.what in ("kept", "rolled back")  # figures: half of them would mislead
     if event.detail and not whole:
         parts.append(one_line(event.detail))
-    text = fit(f"by {plain(event.by)}: {' · '.join(parts)}", max(output.columns() - 30, 30))
+    text = fit(f"by {plain(event.by)}: {' · '.join(parts)}", max(columns() - 30, 30))
     click.echo(f"{when}  {what} {text.rstrip(': ')}")
     if event.detail and whole:
         click.echo(f"{'':<18}{one_line(event.detail)}")
     for session in event.sessions[:3]:
-        click.echo(click.style(f"{'':<18}tacit session {plain(session)}", dim=True))
+        output.write_hint(f"{'':<18}tacit session {plain(session)}")
     if len(event.sessions) > 3:
-        click.echo(click.style(f"{'':<18}and {len(event.sessions) - 3} more", dim=True))
+        output.write_hint(f"{'':<18}and {len(event.sessions) - 3} more")
 
 
-_DIFF_EPILOG = """\b
-Examples:
-  tacit diff db-migration            hand edits since the last change; else the last change
-  tacit diff db-migration 3f2a91c0   since that version
-  tacit diff 9c1d22ab                what that change did
-"""
-
-
-@click.command(epilog=_DIFF_EPILOG)
+@command(
+    "diff",
+    "history",
+    "Show what a change did, or how a skill differs.",
+    "tacit diff db-migration            hand edits since the last change; else the last change",
+    "tacit diff db-migration 3f2a91c0   since that version",
+    "tacit diff 9c1d22ab                what that change did",
+)
 @click.argument("what")
 @click.argument("version", required=False)
-@output.json_option
 def diff_command(what: str, version: str | None, as_json: bool) -> int:
     """Show what a change did, or how a skill differs from an earlier version.
 
@@ -256,7 +235,7 @@ def diff_command(what: str, version: str | None, as_json: bool) -> int:
     if as_json:
         output.write_json({"diff": text})
     elif text:
-        user_gate.write_diff(text)
+        output.write_diff(text)
     else:
         click.echo("No difference.")
     return 0
@@ -271,8 +250,8 @@ def _diff_of_change(gate: Gate, start: str) -> str | None:
         parts = []
         for made in site.history.of_change(change):
             before = site.history.version(made.parent) if made.parent else None
-            old = user_gate.files_of_version(site, before) if made.record.was == "live" else {}
-            new = user_gate.files_of_version(site, made) if made.record.state == "live" else {}
+            old = site.history.files(before) if before and made.record.was == "live" else {}
+            new = site.history.files(made) if made.record.state == "live" else {}
             parts.append(diff_files(old, new))
         return "".join(parts)
     if is_change_id(start):
@@ -299,18 +278,16 @@ def _diff_of_skill(name: str, start: str | None) -> str:
     return diff_files(history.files(history.version(head.parent)), history.files(head))
 
 
-_UNDO_EPILOG = """\b
-Examples:
-  tacit undo 9c1d22ab                the end of a change's id, as tacit log shows it
-  tacit undo 9c1d22ab                once more: the change is back
-  tacit undo 51f0a7c3                a whole run of tacit curate, as its report says
-"""
-
-
-@click.command(epilog=_UNDO_EPILOG)
+@command(
+    "undo",
+    "history",
+    "Take one change back, and nothing else.",
+    "tacit undo 9c1d22ab                the end of a change's id, as tacit log shows it",
+    "tacit undo 9c1d22ab                once more: the change is back",
+    "tacit undo 51f0a7c3                a whole run of tacit curate, as its report says",
+)
 @click.argument("change")
 @click.option("--reason", default="", help="Why, for the history.")
-@output.json_option
 def undo_command(change: str, reason: str, as_json: bool) -> int:
     """Take one change back, and nothing else.
 
@@ -319,21 +296,17 @@ def undo_command(change: str, reason: str, as_json: bool) -> int:
     whole run of curation takes back all that it did.
     """
     gate, _ = user_gate.open_gate(everywhere=True)
-    with acting_as("user"):
-        try:
-            verdict = gate.undo(change, reason=reason)
-        except NotFound:
-            if not (group := find_group(gate, change)):
-                raise
-            return _undo_group(gate, group, reason, as_json)
+    group, verdicts = user_gate.undo_any(gate, change, reason)
+    if group:
+        return _write_group_undone(group, verdicts, as_json)
+    (verdict,) = verdicts
     code = user_gate.write_verdict(verdict, f"Undone, in {verdict.skill}", as_json, back="redo")
     if verdict.offer and not as_json:
         user_gate.write_merged_offer(verdict)
     return code
 
 
-def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
-    verdicts = undo_group(gate, group, reason=reason)
+def _write_group_undone(group: str, verdicts: list[Verdict], as_json: bool) -> int:
     refused = [verdict for verdict in verdicts if not verdict.applied]
     if as_json:
         output.write_json({"group": group, "verdicts": verdicts})
@@ -342,7 +315,7 @@ def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
     skills = ", ".join(dict.fromkeys(plain(v.skill) for v in verdicts if v.applied))
     if skills:
         click.echo(f"Undone: {done}, in {skills}")
-        click.echo(click.style(f"redo: tacit undo {group[-8:]}", dim=True))
+        output.write_hint(f"redo: tacit undo {group[-8:]}")
     else:
         click.echo("Nothing was undone.")
     for verdict in refused:
@@ -350,17 +323,15 @@ def _undo_group(gate: Gate, group: str, reason: str, as_json: bool) -> int:
     return user_gate.REFUSED if refused else 0
 
 
-_ROLLBACK_EPILOG = """\b
-Examples:
-  tacit rollback db-migration            what it was before its last change
-  tacit rollback db-migration 3f2a91c0   a version or change, as tacit log shows it
-"""
-
-
-@click.command(epilog=_ROLLBACK_EPILOG)
+@command(
+    "rollback",
+    "history",
+    "Make one skill what it was in an earlier version.",
+    "tacit rollback db-migration            what it was before its last change",
+    "tacit rollback db-migration 3f2a91c0   a version or change, as tacit log shows it",
+)
 @click.argument("name", shell_complete=complete_skill)
 @click.argument("version", required=False, default="")
-@output.json_option
 def rollback_command(name: str, version: str, as_json: bool) -> int:
     """Make one skill what it was in an earlier version. No other skill is touched.
 

@@ -15,29 +15,27 @@ from tacit.base.errors import Busy, Refused
 from tacit.base.paths import with_tilde
 from tacit.traces.store import Store
 from tacit.ui.cli import output
-from tacit.work import daemon_unit, reactions
+from tacit.ui.cli.command import command, group
 from tacit.work.intake import Taken, host_homes, watch
-from tacit.work.jobs_db import address
-from tacit.work.presence import log, log_file
-from tacit.work.worker import left_running, patience, present, work
-
-_WORKER_EPILOG = """\b
-Examples:
-  tacit worker                       do what waits, then go
-  tacit worker --quiet 0             do not wait for sessions to go quiet
-"""
 
 
-@click.command(epilog=_WORKER_EPILOG)
+@command(
+    "worker",
+    "sessions",
+    "Take in the sessions that hooks reported.",
+    "tacit worker                       do what waits, then go",
+    "tacit worker --quiet 0             do not wait for sessions to go quiet",
+)
 @click.option("--quiet", type=click.FloatRange(0), help="Seconds that end a session.")
 @click.option("--idle", type=click.FloatRange(0), help="Seconds to wait for more.")
-@output.json_option
 def worker_command(quiet: float | None, idle: float | None, as_json: bool) -> int:
     """Take in the sessions that hooks reported, and go when nothing is left.
 
     Hooks start it by themselves; one runs at a time. How patient it is can be set: worker.quiet
     and worker.idle.
     """
+    from tacit.work.worker import left_running, patience, work
+
     set_ = patience()
     taken = work(
         quiet=set_.quiet if quiet is None else quiet, idle=set_.idle if idle is None else idle
@@ -52,23 +50,23 @@ def worker_command(quiet: float | None, idle: float | None, as_json: bool) -> in
     return 0
 
 
-_WATCH_EPILOG = """\b
-Examples:
-  tacit watch
-  tacit watch --quiet 30 --json
-"""
-
-
-@click.command(epilog=_WATCH_EPILOG)
+@command(
+    "watch",
+    "sessions",
+    "Follow the agents' folders, without hooks.",
+    "tacit watch",
+    "tacit watch --quiet 30 --json",
+)
 @click.option(
     "--quiet", type=click.FloatRange(1), default=120.0, help="Seconds that end a session."
 )
-@output.json_option
 def watch_command(quiet: float, as_json: bool) -> int:
     """Follow the agents' folders and take in each session when it has gone quiet.
 
     For agents that are not connected by hooks. Runs until Ctrl-C.
     """
+    from tacit.work import reactions
+
     reactions.listen()
     store = click.get_current_context().with_resource(Store.open())
     if not as_json:
@@ -87,26 +85,30 @@ def watch_command(quiet: float, as_json: bool) -> int:
     return 0
 
 
-_DAEMON_EPILOG = """\b
-Examples:
-  tacit daemon                       stay and work, here; Ctrl-C ends it
-  tacit daemon install               start it now and whenever you log in
-  tacit daemon install --print       only show what would be written
-  tacit daemon status
-  tacit daemon stop
-
-Hooks start a worker by themselves, which goes when it is idle; a daemon is for schedules, for jobs
-that were put off, and for machines that share a queue. Keys for models: write NAME=value lines into
-daemon.env beside config.toml.
-"""
 _STOP_SECONDS = 15.0
 
 
-@click.group(epilog=_DAEMON_EPILOG, invoke_without_command=True)
-@output.json_option
+@group(
+    "daemon",
+    "sessions",
+    "Keep a worker running, and start it with the machine.",
+    "tacit daemon                       stay and work, here; Ctrl-C ends it",
+    "tacit daemon install               start it now and whenever you log in",
+    "tacit daemon install --print       only show what would be written",
+    "tacit daemon status",
+    "tacit daemon stop",
+    note="Hooks start a worker by themselves, which goes when it is idle; a daemon is for "
+    "schedules, for jobs that were put off, and for machines that share a queue. Keys for "
+    "models: write NAME=value lines into daemon.env beside config.toml.",
+)
 @click.pass_context
 def daemon_command(ctx: click.Context, as_json: bool) -> int:
     """Keep a worker running: it does not go when it is idle."""
+    from tacit.work import daemon_unit
+    from tacit.work.jobs_db import address
+    from tacit.work.presence import log, log_file
+    from tacit.work.worker import patience, present, work
+
     if ctx.invoked_subcommand:
         return 0
     other = present()
@@ -134,16 +136,16 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     os._exit(0)
 
 
-@daemon_command.command("install", epilog=output.example("tacit daemon install --print"))
+@daemon_command.verb("install", "tacit daemon install --print")
 @click.option("--print", "only_print", is_flag=True, help="Write nothing.")
-@output.json_option
 def install_daemon(only_print: bool, as_json: bool) -> int:
     """Have the daemon started now, and whenever you log in."""
+    from tacit.work import daemon_unit
+
     unit = daemon_unit.unit()
     said = "" if only_print else daemon_unit.install(unit)
-    if output.json_wanted(as_json):
-        output.write_json({"unit": unit, "written": not only_print, "trouble": said})
-        return 0
+    if as_json:
+        return output.write_json({"unit": unit, "written": not only_print, "trouble": said})
     if only_print:
         click.echo(f"# {unit.path}\n{unit.text}")
         return 0
@@ -157,14 +159,15 @@ def install_daemon(only_print: bool, as_json: bool) -> int:
     return 0
 
 
-@daemon_command.command("uninstall", epilog=output.example("tacit daemon uninstall"))
-@output.json_option
+@daemon_command.verb("uninstall", "tacit daemon uninstall")
 def uninstall_daemon(as_json: bool) -> int:
     """Take back what `tacit daemon install` wrote."""
+    from tacit.work import daemon_unit
+
     unit = daemon_unit.unit()
     there = os.path.exists(unit.path)
     said = daemon_unit.uninstall(unit)
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json({"path": unit.path, "removed": there, "trouble": said})
     elif there:
         click.echo(f"Removed: {plain(with_tilde(unit.path))}{f' ({plain(said)})' if said else ''}")
@@ -173,16 +176,19 @@ def uninstall_daemon(as_json: bool) -> int:
     return 0
 
 
-@daemon_command.command("status", epilog=output.example("tacit daemon status --json"))
-@output.json_option
+@daemon_command.verb("status", "tacit daemon status --json")
 def daemon_status(as_json: bool) -> int:
     """Say whether a worker runs, and whether the daemon is installed."""
+    from tacit.work import daemon_unit
+    from tacit.work.jobs_db import address
+    from tacit.work.presence import log_file
+    from tacit.work.worker import present
+
     here = present()
     unit = daemon_unit.unit()
     installed = os.path.exists(unit.path)
-    if output.json_wanted(as_json):
-        output.write_json({"worker": here, "installed": installed, "queue": address().shown})
-        return 0
+    if as_json:
+        return output.write_json({"worker": here, "installed": installed, "queue": address().shown})
     if here is None:
         click.echo("No worker runs; hooks start one when a session ends.")
     else:
@@ -195,10 +201,11 @@ def daemon_status(as_json: bool) -> int:
     return 0
 
 
-@daemon_command.command("stop", epilog=output.example("tacit daemon stop"))
-@output.json_option
+@daemon_command.verb("stop", "tacit daemon stop")
 def stop_daemon(as_json: bool) -> int:
     """End the worker that runs; what it was doing is taken up by the next."""
+    from tacit.work.worker import present
+
     here = present()
     if here is not None:
         os.kill(here.pid, signal.SIGTERM)
@@ -207,7 +214,7 @@ def stop_daemon(as_json: bool) -> int:
             if time.monotonic() > until:
                 raise Busy(f"process {here.pid} has not ended", f"look at it: ps -p {here.pid}")
             time.sleep(0.1)
-    if output.json_wanted(as_json):
+    if as_json:
         output.write_json({"stopped": here})
     else:
         click.echo("No worker runs." if here is None else f"Ended process {here.pid}.")

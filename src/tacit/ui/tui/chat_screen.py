@@ -56,16 +56,16 @@ class ChatApp(App[int]):
         super().__init__(ansi_color=True)  # from the start: NO_COLOR is looked at there
         self.register_theme(THEME)
         self.theme = THEME.name
-        self.desk = Questions(self)
-        self.talk = Chat(options, approve=self.desk.approve, ask=self.desk.ask_user)
+        self.questions = Questions(self)
+        self.chat = Chat(options, approve=self.questions.approve, ask=self.questions.ask_user)
         self.conversation = Conversation()
         self.picker = Picker()
         self.prompt = Prompt(self.picker, InputHistory(), self.suggest)
-        self.footer = Footer(self.talk)
+        self.footer = Footer(self.chat)
         self.working = Working()
         self.queued: list[str] = []
         self.ready = asyncio.Event()
-        self._heard: asyncio.Queue[agent_events.AnyEvent | None] = asyncio.Queue()
+        self._events: asyncio.Queue[agent_events.AnyEvent | None] = asyncio.Queue()
         self._listening: asyncio.Task[None] | None = None
         self._doing: Worker[None] | None = None
         self._busy = False
@@ -86,7 +86,7 @@ class ChatApp(App[int]):
     async def on_mount(self) -> None:
         self.prompt.placeholder = PROMPT_HINT
         self.prompt.focus()
-        await self.conversation.put(greeting(__version__, with_tilde(self.talk.project)))
+        await self.conversation.add_rows(greeting(__version__, with_tilde(self.chat.project)))
         self.footer.draw()
         self.call_after_refresh(self._begin)
 
@@ -97,22 +97,22 @@ class ChatApp(App[int]):
         """What takes time, behind the first frame."""
         try:
             await asyncio.to_thread(import_module, "tacit.ui.tui.answer")
-            await asyncio.to_thread(self.talk.open)
+            await asyncio.to_thread(self.chat.open)
             self.footer.draw()
-            await self._recount()
-            await asyncio.to_thread(self.talk.warm)
+            await self._summarise_earlier()
+            await asyncio.to_thread(self.chat.load_model)
         except TacitError as error:
             await self._fault(error)
         self.ready.set()
         self.footer.opening = False
-        await self._look_around()
-        self.set_interval(_LOOK, self._look_when_quiet)
+        await self._show_news()
+        self.set_interval(_LOOK, self._show_news_when_idle)
 
     # What the user sends
 
     async def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        if self.desk.panel is not None:
-            self.desk.panel.settle(message.text)
+        if self.questions.panel is not None:
+            self.questions.panel.settle(message.text)
         elif self._busy:
             self.queued.append(message.text)
             self._draw_queued()
@@ -152,7 +152,7 @@ class ChatApp(App[int]):
             self._draw_queued()
             self._start(following)
         else:
-            await self._look_around()
+            await self._show_news()
 
     async def _command(self, text: str, command: object, rest: str) -> None:
         from tacit.ui.chat.slash_commands import SlashCommand
@@ -163,10 +163,10 @@ class ChatApp(App[int]):
             return
         await self.conversation.said(text)
         self.working.begin(f"/{command.name}")
-        shown = await asyncio.to_thread(command.run, self.talk, rest)
-        if shown.then == "reopened":
+        shown = await asyncio.to_thread(command.run, self.chat, rest)
+        if shown.next_step == "reopened":
             await self.conversation.clear()
-            await self._recount()
+            await self._summarise_earlier()
         await self.conversation.show_command(shown)
 
     async def _answer(self, text: str) -> None:
@@ -174,13 +174,13 @@ class ChatApp(App[int]):
         if not self.ready.is_set():
             self.working.begin("getting the model ready")
             await self.ready.wait()
-        if self.talk.session is None or not self.talk.ready:
-            await asyncio.to_thread(self.talk.open)
-            await asyncio.to_thread(self.talk.warm)
+        if self.chat.session is None or not self.chat.ready:
+            await asyncio.to_thread(self.chat.open)
+            await asyncio.to_thread(self.chat.load_model)
         self.working.begin("thinking")
         listening = self._listening = asyncio.create_task(self._listen(text))
-        while (event := await self._heard.get()) is not None:
-            await self.conversation.show(self._note(event))
+        while (event := await self._events.get()) is not None:
+            await self.conversation.show(self._update_status(event))
         await asyncio.wait({listening})
         self._listening = None
         if listening.cancelled():
@@ -190,19 +190,19 @@ class ChatApp(App[int]):
 
     async def _listen(self, text: str) -> None:
         try:
-            async for event in self.talk.say(text):
-                self._heard.put_nowait(event)
+            async for event in self.chat.say(text):
+                self._events.put_nowait(event)
         finally:
-            self._heard.put_nowait(None)
+            self._events.put_nowait(None)
 
-    def _note(self, event: "agent_events.AnyEvent") -> "agent_events.AnyEvent":
+    def _update_status(self, event: "agent_events.AnyEvent") -> "agent_events.AnyEvent":
         """Keep the lines at the bottom true."""
         from tacit.agent import agent_events
 
         if isinstance(event, agent_events.Call):
-            self.desk.doing = f"running {event.name}"
-            if self.desk.panel is None:
-                self.working.begin(self.desk.doing)
+            self.questions.doing = f"running {event.name}"
+            if self.questions.panel is None:
+                self.working.begin(self.questions.doing)
         elif isinstance(event, agent_events.Return):
             self.working.begin("thinking")
         elif isinstance(event, agent_events.Usage):
@@ -210,7 +210,7 @@ class ChatApp(App[int]):
         return event
 
     async def on_choices_show_all(self, message: "Choices.ShowAll") -> None:
-        await self.conversation.put(Static(message.body, classes="diff"))
+        await self.conversation.add_rows(Static(message.body, classes="diff"))
         self.conversation.anchor()
 
     # Completion
@@ -219,12 +219,12 @@ class ChatApp(App[int]):
         """What the word at the cursor could become."""
         from tacit.ui.chat import input_line, slash_commands
 
-        if self.desk.panel is not None:
+        if self.questions.panel is not None:
             return []
         if token.kind == "slash":
             named = [(c.name, c.about) for c in slash_commands.SLASH_COMMANDS.values()]
-            skills = self.talk.library.active() if self.talk.session is not None else []
-            return input_line.slash_candidates(token.text, skills, named, self.talk.scheduled())
+            skills = self.chat.library.active() if self.chat.session is not None else []
+            return input_line.slash_candidates(token.text, skills, named, self.chat.scheduled())
         if self._files is None:
             self._files = []
             self.run_worker(self._list_files(), group="files")
@@ -233,7 +233,7 @@ class ChatApp(App[int]):
     async def _list_files(self) -> None:
         from tacit.ui.chat.input_line import project_files
 
-        self._files = await asyncio.to_thread(project_files, self.talk.project)
+        self._files = await asyncio.to_thread(project_files, self.chat.project)
         self.prompt.offer_again()
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
@@ -262,7 +262,7 @@ class ChatApp(App[int]):
                 self._doing.cancel()
         elif self.prompt.text:
             self.prompt.earlier.add(self.prompt.text)
-            self.prompt.take("")
+            self.prompt.set_text("")
         else:
             self.footer.hint("Ctrl-C again quits", _QUIT_SECONDS)
 
@@ -282,7 +282,7 @@ class ChatApp(App[int]):
         middle.scroll_relative(y=pages * max(middle.size.height - 2, 1), animate=False)
 
     def action_focus_prompt(self) -> None:
-        if self.desk.panel is None:
+        if self.questions.panel is None:
             self.prompt.focus()
 
     def on_key(self, event: keys.Key) -> None:
@@ -301,29 +301,28 @@ class ChatApp(App[int]):
 
     # Bits of the screen
 
-    async def _recount(self) -> None:
-        session = self.talk.session
-        if session is not None and session.conversation.messages:
-            await self.conversation.recount(self.talk.id, list(session.conversation.active))
+    async def _summarise_earlier(self) -> None:
+        if self.chat.has_messages:
+            await self.conversation.summarise_earlier(self.chat)
         self.footer.draw()
 
     async def _fault(self, error: TacitError) -> None:
         await self.conversation.end_answer()
-        await self.conversation.tell(f"{error.message}\n{error.hint}".strip(), "error")
+        await self.conversation.add_notice(f"{error.message}\n{error.hint}".strip(), "error")
 
-    async def _look_around(self) -> None:
+    async def _show_news(self) -> None:
         """Tell what happened in the background, and count what waits for the user."""
         from tacit.ui.chat.slash_commands import waiting_count
 
-        for line in await asyncio.to_thread(self.talk.news.look):
-            await self.conversation.tell(f"◇ {line}", "news")
+        for line in await asyncio.to_thread(self.chat.news.take):
+            await self.conversation.add_notice(f"◇ {line}", "news")
         self.footer.inbox = await asyncio.to_thread(waiting_count)
         self.footer.draw()
 
-    def _look_when_quiet(self) -> None:
-        """Look again while nothing is going on; an answer that comes in is not broken into."""
-        if not self._busy and self.desk.panel is None and self.talk.news.is_due:
-            self.run_worker(self._look_around(), group="look")
+    def _show_news_when_idle(self) -> None:
+        """Show news while the chat is idle: they must not break into an answer."""
+        if not self._busy and self.questions.panel is None and self.chat.news.is_due:
+            self.run_worker(self._show_news(), group="look")
 
     def _draw_queued(self) -> None:
         row = self.query_one("#queued", Static)
@@ -333,6 +332,6 @@ class ChatApp(App[int]):
     def _take_back_queued(self) -> None:
         """What waits to be sent goes back into the input."""
         if self.queued:
-            self.prompt.take("\n".join([*self.queued, self.prompt.text]).strip())
+            self.prompt.set_text("\n".join([*self.queued, self.prompt.text]).strip())
             self.queued.clear()
             self._draw_queued()

@@ -93,19 +93,19 @@ class Prompt(TextArea):
         self._suggest = suggest
         self.typed_at = 0.0
         self._offered: Token | None = None
-        self._shut = ""
+        self._closed_for = ""
         """The text for which the user closed the picker."""
 
     async def _on_key(self, event: keys.Key) -> None:
         self.typed_at = time.monotonic()
-        if self._handled(event) or await self._edited(event):
+        if self._handle_key(event) or await self._run_binding(event):
             event.stop()
             event.prevent_default()
         else:
             await super()._on_key(event)
         self.offer()
 
-    async def _edited(self, event: keys.Key) -> bool:
+    async def _run_binding(self, event: keys.Key) -> bool:
         """Run an editing key at once. Left to bubble, it would come after letters typed later."""
         if event.is_printable:
             return False
@@ -123,12 +123,12 @@ class Prompt(TextArea):
         self.scroll_cursor_visible()
         self.offer()
 
-    def _handled(self, event: keys.Key) -> bool:
+    def _handle_key(self, event: keys.Key) -> bool:
         key = event.key
         if key in _NEW_LINE:
             self.insert("\n")
             return True
-        if self.picker.is_open and self._picked(key):
+        if self.picker.is_open and self._handle_picker_key(key):
             return True
         if key == "enter":
             self._enter()
@@ -139,13 +139,13 @@ class Prompt(TextArea):
             return self._recall(self.earlier.forward())
         return False
 
-    def _picked(self, key: str) -> bool:
+    def _handle_picker_key(self, key: str) -> bool:
         chosen = self.picker.chosen
         if key in ("up", "down"):
             self.picker.move(1 if key == "down" else -1)
             return True
         if key == "escape":
-            self._shut = self.text
+            self._closed_for = self.text
             self.picker.hide()
             return True
         if key in ("enter", "tab") and chosen is not None:
@@ -174,7 +174,7 @@ class Prompt(TextArea):
         self.move_cursor(self._location(token.start + len(inserted)))
         self.offer()
 
-    def take(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Put `text` into the input, with the cursor at its end."""
         self.load_text(text)
         self.move_cursor(self.document.end)
@@ -185,9 +185,9 @@ class Prompt(TextArea):
 
     def offer(self) -> None:
         """Let the list show what the word at the cursor could become."""
-        if self.text != self._shut:
-            self._shut = ""
-        token = None if self._shut or (self.earlier.browsing and self.text) else self.token
+        if self.text != self._closed_for:
+            self._closed_for = ""
+        token = None if self._closed_for or (self.earlier.browsing and self.text) else self.token
         if token is None:
             self._offered = None
             self.picker.hide()
@@ -216,7 +216,7 @@ class Prompt(TextArea):
     def _recall(self, text: str | None) -> bool:
         if text is None:
             return False
-        self.take(text)
+        self.set_text(text)
         return True
 
     def _offset(self) -> int:

@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tacit.base.display import one_line
+from tacit.ui.chat.event_text import call_preview
 from tacit.ui.tui.widgets import diff_content, literal, styled
 
 if TYPE_CHECKING:
@@ -176,9 +177,7 @@ class Questions:
 
     async def approve(self, request: "ApprovalRequest") -> "ApprovalAnswer":
         """Ask whether a call may run."""
-        from tacit.ui.chat.call_preview import call_preview
-
-        text, kind = call_preview(request, self._app.talk.project)
+        text, kind = call_preview(request, self._app.chat.project)
         answer = await self._ask(Approval(request, text, kind, typing=self._is_typing()))
         return cast("ApprovalAnswer", answer) if answer in ("once", "session", "always") else "no"
 

@@ -250,9 +250,9 @@ class Working(Static):
 class Footer(Static):
     """Model, context used, cost and the inbox; what does not fit is left out from the right."""
 
-    def __init__(self, talk: Chat) -> None:
+    def __init__(self, chat: Chat) -> None:
         super().__init__(id="footer")
-        self.talk = talk
+        self.chat = chat
         self.inbox: int | None = None
         self.opening = True
         """Whether settings and skills are still being read."""
@@ -280,9 +280,9 @@ class Footer(Static):
 
     def line(self, columns: int) -> str:
         """The footer's text for a width."""
-        tally = self.talk.tally
-        model = one_line(self.talk.model) or ("getting ready" if self.opening else "no model")
-        rest = [tally.shown_context(), tally.shown_cost()]
+        usage = self.chat.usage
+        model = one_line(self.chat.model) or ("getting ready" if self.opening else "no model")
+        rest = [usage.shown_context(), usage.shown_cost()]
         if self.inbox:
             rest.append(f"inbox {self.inbox}")
         rest = [part for part in rest if part]

@@ -1,0 +1,131 @@
+"""`tacit config` and `tacit trust`: what they print, for people and for scripts."""
+
+from pathlib import Path
+
+import click
+import inside
+import pytest
+
+from tacit.ui.cli import config
+
+
+class TestTrust:
+    def test_giving_and_taking(self, tacit, project: Path, put) -> None:
+        """From inside the project; skills count at once, and stop at once."""
+        put(project / ".agents" / "skills" / "theirs")
+        assert "\tuntrusted\t" in tacit.ok("list")
+        assert tacit.json("trust") == {"folder": str(project), "trusted": True, "changed": True}
+        assert "theirs\tproject\tactive" in tacit.ok("list")
+        assert tacit.json("trust")["changed"] is False
+        assert tacit.json("trust", "--list") == {"trusted": [str(project)]}
+        assert tacit.json("trust", "--remove") == {
+            "folder": str(project), "trusted": False, "changed": True,
+        }  # fmt: skip
+        assert "theirs\tproject\tuntrusted" in tacit.ok("list")
+        assert tacit.error("trust", "--remove", code=3)["code"] == "not-found"
+
+    def test_what_cannot_be_trusted(self, tacit, home: Path, monkeypatch) -> None:
+        """No folder, the home folder by chance, the whole disk, a name with a line end."""
+        assert tacit.error("trust", "nowhere", code=3)["code"] == "not-found"
+        monkeypatch.chdir(home)
+        assert "home folder" in tacit.error("trust", code=2)["message"]
+        assert "whole disk" in tacit.error("trust", "/", code=2)["message"]
+        (home / "a\nb").mkdir()
+        assert tacit.error("trust", "a\nb", code=5)["code"] == "refused"
+
+    def test_still_trusted_from_above(self, tacit, home: Path, project: Path) -> None:
+        """Taking back what a folder above gives is said."""
+        tacit.ok("trust", str(home))
+        tacit.ok("trust")
+        assert "still trusted by a folder above" in tacit.ok("trust", "--remove")
+
+
+class TestConfig:
+    def test_json(self, tacit) -> None:
+        """The keys that scripts rely on."""
+        found = tacit.json("config")
+        assert set(found) == {"settings", "ignored", "strays"}
+        assert all(set(row) == {"key", "value", "source", "about"} for row in found["settings"])
+        assert set(tacit.json("config", "search.limit")) == {"key", "value", "source", "about"}
+        assert set(tacit.json("config", "--path")) == {"path"}
+
+    def test_one_value(self, tacit, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As a script wants it."""
+        assert tacit.ok("config", "search.limit") == "10\n"
+        assert tacit.ok("config", "skills.hosts") == "true\n"
+        monkeypatch.setenv("TACIT_SKILLS_PATHS", "/a:/b")
+        assert tacit.ok("config", "skills.paths") == "[/a, /b]\n"
+
+    def test_a_typing_error(self, tacit) -> None:
+        """Exit code 3 and the nearest."""
+        assert (
+            tacit.error("config", "serch.limit", code=3)["hint"] == "did you mean 'search.limit'?"
+        )
+
+    def test_set_and_unset(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A value is checked and written, the rest of the file stays, and what wins is named."""
+        file = home / ".config/tacit/config.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text("# mine\n[search]\nlimit = 3  # few\n")
+        done = inside.tacit("config", "set", "learn.approval", "auto")
+        assert done.stdout == "learn.approval is auto, from ~/.config/tacit/config.toml\n"
+        assert inside.answer("config", "set", "learn.daily_money", "1.5")["value"] == 1.5
+        inside.answer("config", "set", "agent.allow", "run_command:git *", "run_command:make")
+        assert inside.answer("config", "set", "learn.notify", "true")["value"] is True
+        assert inside.answer("config", "set", "jobs.per_hour", "-1")["value"] == -1
+        text = file.read_text()
+        assert text.startswith("# mine\n[search]\nlimit = 3  # few\n")
+        assert 'allow = ["run_command:git *", "run_command:make"]' in text
+        monkeypatch.setenv("TACIT_LEARN_APPROVAL", "ask")
+        assert "learn.approval is ask, from TACIT_LEARN_APPROVAL, which wins over your file" in (
+            inside.tacit("config", "set", "learn.approval", "propose-only").stdout
+        )
+        monkeypatch.delenv("TACIT_LEARN_APPROVAL")
+        done = inside.tacit("config", "unset", "learn.approval")
+        assert done.stdout == "learn.approval is empty, from the defaults\n"
+        assert "approval" not in file.read_text()
+
+    def test_what_cannot_be_set(self, home: Path) -> None:
+        """A bad value, an unknown key, a table, too few or too many words: nothing is written."""
+        assert (
+            "learn.approval" in inside.error(4, "config", "set", "learn.approval", "yes")["message"]
+        )
+        assert "did you mean" in inside.error(3, "config", "set", "learn.aproval", "auto")["hint"]
+        inside.error(4, "config", "set", "learn.after_calls", "many")
+        inside.error(2, "config", "set", "mcp.servers", "x")
+        inside.error(2, "config", "set", "agent.model", "a", "b")
+        inside.error(2, "config", "set", "agent.model")
+        inside.error(2, "config", "search.limit", "5")
+        assert not (home / ".config/tacit/config.toml").exists()
+
+    def test_set_mends_a_bad_value(self, home: Path) -> None:
+        """A value that stops every command can be set right, or taken out, by this one."""
+        file = home / ".config/tacit/config.toml"
+        for words in (("set", "learn.approval", "ask"), ("unset", "learn.approval")):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('[learn]\napproval = "sometimes"\n')
+            assert inside.tacit("config").returncode == 4
+            assert inside.tacit("config", *words).returncode == 0
+            assert inside.tacit("config").returncode == 0
+
+    def test_words_are_completed(self) -> None:
+        """Keys, the two verbs, and after a key the values that it can have."""
+
+        def completed(*before: str, word: str = "") -> list[str]:
+            ctx = click.Context(config.config_command)
+            ctx.params["words"] = before
+            found = config.complete_setting(ctx, config.config_command.params[0], word)
+            return [item.value for item in found]
+
+        assert completed(word="un") == ["unset"]
+        assert completed("set", word="learn.app") == ["learn.approval"]
+        assert completed("set", "learn.approval") == ["auto", "ask", "propose-only"]
+        assert completed("set", "learn.notify") == ["true", "false"]
+        assert completed("set", "nonsense") == []
+
+    def test_an_untrusted_project(self, tacit, project: Path) -> None:
+        """Its file is named as not used."""
+        (project / ".tacit").mkdir()
+        (project / ".tacit" / "config.toml").write_text("[search]\nlimit = 3\n")
+        assert "Not used, as the project is not trusted" in tacit.ok("config")
+        assert tacit.json("config")["ignored"] == [str(project / ".tacit" / "config.toml")]
