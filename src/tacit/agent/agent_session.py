@@ -35,7 +35,7 @@ from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.event_bus import bus
-from tacit.base.settings import AgentSettings, Settings
+from tacit.base.settings import Settings
 from tacit.skills.library import Library
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class Session:
         self.project = paths.project_root(cwd)
         self.library = kit.library or Library(cwd, settings)
         self.tools = kit.tools
-        self.choice = choose(chosen, model)
-        self._configured = configured(chosen) or self.choice
+        self.choice = models.require(chosen, model)
+        self._configured = (models.configured(chosen) if model else None) or self.choice
         self.conversation = resume(resuming) if resuming else self._start()
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
         self.context = Context(
@@ -252,27 +252,6 @@ class Session:
             self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
         else:
             self._notices.append(f"'{pattern}' is allowed from now on: {paths.with_tilde(path)}")
-
-
-def choose(settings: AgentSettings, model: str = "") -> models.Choice:
-    """The model for a conversation. Raises `BadConfig` with what to do when there is none."""
-    if model:
-        known = configured(settings)
-        return models.named(model, *([known] if known else []))
-    choice = models.find(settings.model, settings.base_url)
-    if choice is None:
-        raise BadConfig(
-            "no model: no key is set, and no local server answers",
-            "set one up: tacit setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)",
-        )
-    return choice
-
-
-def configured(settings: AgentSettings) -> models.Choice | None:
-    """The model that the settings name, without looking for one."""
-    if not settings.model and not settings.base_url:
-        return None
-    return models.find(settings.model or "openai:", settings.base_url)
 
 
 async def _nobody(asked: Question) -> str | None:

@@ -219,7 +219,7 @@ def _agent(start: wire.Start, link: Link) -> "Agent":
         options=ToolOptions(read_only_project=True),
     )
     return Agent(
-        models.build(models.Choice(start.model, start.base_url)),
+        models.build(models.ModelChoice(start.model, start.base_url)),
         Conversation(task.instructions, writer, name),
         tools,
         context,

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from tacit.agent import models
 from tacit.agent.budget import Limits
 from tacit.base import paths, trust
 from tacit.base.clock import until_tomorrow
@@ -236,7 +237,7 @@ class _Work:
         if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
             return Conversed(Ran(reason="done"), before=tuple(before))
         try:
-            name = child_process.choose_background_model(self.settings.agent).name
+            name = models.require(self.settings.agent, background=True).name
         except TacitError as error:
             told = f"{error.message}; {error.hint}"
             return Conversed(Ran(reason="refused", error=told))
