@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.base.errors import NotFound
-from tacit.testing.host_contract import CHECKS, Expected, HostCase
+from tacit.testing import HOST_CHECKS, Expected, HostCase
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 
@@ -45,7 +45,7 @@ def broken(folder: Path, value: str) -> None:
     )
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
 def test_a_host_of_another_package_keeps_the_contract(check, example: Path, tmp_path: Path) -> None:
     """An installed package adds a host by its entry point, and the public suite holds for it."""
     assert "example" in host_registry.names()
