@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tacit.agent import agent_events, models, sandbox
-from tacit.agent.activation import Slash, Unknown, parse_slash
+from tacit.agent.activation import Slash, Unknown, parse_slash, slash_words
 from tacit.agent.agent_events import ReviewBegun
 from tacit.agent.budget import Limits
 from tacit.agent.conversation import Conversation, resume
@@ -28,7 +28,7 @@ from tacit.agent.instructions import (
 from tacit.agent.loop import Agent
 from tacit.agent.mcp_servers import Servers
 from tacit.agent.session_tools import Kit
-from tacit.agent.skill_tools import RunSkill, activate
+from tacit.agent.skill_tools import RunSkill, activate, bring_back
 from tacit.agent.skill_uses import Recorder
 from tacit.agent.tool import Context, Failed, Question, Result, Tool, ToolOptions
 from tacit.agent.tool_approval import Approver, Ask
@@ -126,7 +126,7 @@ class Session:
         named = Slash(tuple(skills), message, "") if skills else None
         slash = named or parse_slash(message, self.library)
         if isinstance(slash, Unknown):
-            slash = self._recalled(slash, message)
+            slash = self._restored(slash, message)
         if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
             yield agent_events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
@@ -154,10 +154,8 @@ class Session:
             counts = self.conversation.counts
             bus.publish(counts.answered(self.context.session, self.project, reason))
 
-    def _recalled(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
-        """What `message` asks for once a skill that was put away is back."""
-        from tacit.agent.skill_tools import bring_back
-
+    def _restored(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
+        """What `message` asks for once an archived skill is back."""
         found = bring_back(self.library, unknown.name, "user", self.conversation.session)
         if found is None:
             return unknown
@@ -165,8 +163,8 @@ class Session:
         if not found.name:
             return unknown
         self.library.refresh()
-        called = message.replace(f"/{unknown.name}", f"/{found.name}", 1)
-        return parse_slash(called, self.library)
+        rest = message[slash_words(message)[0].end :]
+        return parse_slash(f"/{found.name} {rest}", self.library)
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News

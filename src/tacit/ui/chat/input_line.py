@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from tacit.agent.activation import SLASH_WORD
 from tacit.base import paths
 from tacit.base.display import one_line
 
@@ -75,7 +76,7 @@ def _follows(wanted: str, whole: str) -> bool:
 
 
 CandidateKind = Literal["skill", "command", "file", "scheduled"]
-_SLASH_TOKEN = re.compile(r"(?:/[^\s/]+\s+)*(/[^\s/]*)\Z")
+_SLASH_TOKEN = re.compile(rf"(?:{SLASH_WORD}\s+)*(?P<word>/[^\s/]*)\Z")
 _FILE_TOKEN = re.compile(r"(?:^|\s)(@\S*)\Z")
 _SKIPPED_FOLDERS = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv"}
 _MOST_FILES = 50_000
@@ -107,7 +108,7 @@ def token_at(text: str, cursor: int) -> Token | None:
     """The word before the cursor, if it begins with a mark that stands where it counts."""
     before = text[:cursor]
     if match := _SLASH_TOKEN.match(before):
-        return Token("slash", match.start(1), cursor, match[1][1:])
+        return Token("slash", match.start("word"), cursor, match["word"][1:])
     if match := _FILE_TOKEN.search(before):
         return Token("file", match.start(1), cursor, match[1][1:])
     return None
