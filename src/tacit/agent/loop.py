@@ -23,10 +23,10 @@ from tacit.agent import agent_events
 from tacit.agent.budget import Limits, Meter
 from tacit.agent.conversation import Conversation
 from tacit.agent.model_client import ModelClient, RequestFailed, TooLong
-from tacit.agent.prompts import prompt
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.agent.tool_aliases import as_own_call
 from tacit.agent.tool_approval import ApprovalRequest, Approver, subject_of
+from tacit.base.prompts import prompt
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
@@ -245,7 +245,7 @@ async def compact(
     if not before:
         return  # one long message: there is nothing to sum up
     wish = ModelRequest(
-        parts=[UserPromptPart(content=prompt("summary").strip())],
+        parts=[UserPromptPart(content=prompt("agent", "summary").strip())],
         instructions=conversation.instructions,
     )
     answer: ModelResponse | None = None

@@ -16,6 +16,7 @@ from tacit.agent.tool import Failed, Result
 from tacit.base import paths
 from tacit.base.atomic_files import locked
 from tacit.base.job import Job, JobResult
+from tacit.base.prompts import prompt
 from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import SKILL_FILE, bytes_of, executable_paths, new_change_id
 from tacit.changes.gate import Gate
@@ -36,7 +37,6 @@ from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import curation_due
 from tacit.learn.curate.library_survey import Cluster, SurveyedSkill, clusters, survey
-from tacit.learn.prompts import prompt
 from tacit.learn.use_checks import ensure_use_tables
 from tacit.traces.store import Store
 
@@ -72,7 +72,7 @@ def ask_about_cluster(
             actor="curator",
             project=next((r.project for p, r in world.pairs if r.id == cluster.place), ""),
             staging=staging.path,
-            instructions=prompt("umbrella"),
+            instructions=prompt("learn", "umbrella"),
             message=_message(cluster, staging, found),
             toolset="tacit.learn.background.toolset:consolidation_tools",
             limits=Limits(

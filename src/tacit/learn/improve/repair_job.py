@@ -12,6 +12,7 @@ import msgspec
 from tacit.agent.budget import Limits
 from tacit.base.errors import NotFound
 from tacit.base.job import Job, JobResult, cancelled
+from tacit.base.prompts import prompt
 from tacit.base.settings import ImproveSettings, Settings, load_settings
 from tacit.changes.change import Change, Edit, Verdict, acting_as, bytes_of
 from tacit.changes.gate import Gate
@@ -30,7 +31,6 @@ from tacit.learn.improve.repair_triggers import (
 )
 from tacit.learn.improve.repairs import Attempt, Repairs
 from tacit.learn.improve.verification import tools_in
-from tacit.learn.prompts import prompt
 from tacit.learn.provenance.witness import Witness, sources
 from tacit.traces.store import Store
 
@@ -106,7 +106,7 @@ def _task(
         session=case.run.session,
         project=case.run.project if os.path.isdir(case.run.project) else "",
         staging=staging.path,
-        instructions=prompt("improver"),
+        instructions=prompt("learn", "improver"),
         message=brief(name, copied.files, case.run, case.failures, earlier, broker.tools),
         toolset=_TOOLSET,
         data={"skill": name, "commands": broker.bench is not None},

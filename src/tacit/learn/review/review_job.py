@@ -20,6 +20,7 @@ from tacit.base.clock import until_tomorrow
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.job import Job, JobResult, cancelled, step
+from tacit.base.prompts import prompt
 from tacit.base.secrets import redact
 from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Preview, acting_as
@@ -34,7 +35,6 @@ from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
 from tacit.learn.ledger import REVIEW, Ledger
-from tacit.learn.prompts import prompt
 from tacit.learn.provenance.witness import Witness, sources
 from tacit.learn.review.learned_skill import SkillOrigin
 from tacit.learn.review.review_broker import ReviewBroker, ReviewFacts, ReviewService, known_facts
@@ -290,11 +290,11 @@ def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> 
     """The system prompt for what is under review: skills, facts, or both."""
     parts = []
     if wanted.skills:
-        parts.append(prompt("reviewer_skills"))
+        parts.append(prompt("learn", "reviewer_skills"))
     if wanted.facts:
-        parts.append(prompt("reviewer_facts", known=known_facts(project)))
+        parts.append(prompt("learn", "reviewer_facts", known=known_facts(project)))
     text = "\n".join(part.strip() + "\n" for part in parts)
-    return prompt("reviewer", parts=text.strip(), turns=str(turns))
+    return prompt("learn", "reviewer", parts=text.strip(), turns=str(turns))
 
 
 def review_message(told: Digest, wanted: WantedReview) -> str:
