@@ -145,7 +145,7 @@ from tacit.agent.agent_session import Session
 from tacit.base import settings
 
 async def main():
-    session = Session(settings.load().settings, yes=True)
+    session = Session(settings.load_settings().settings, yes=True)
     print("ready", flush=True)
     for message in ("/deploy to staging", "two", "three"):
         async for event in session.say(message):

@@ -284,7 +284,7 @@ from tacit.learn.background import child_process as room
 from tacit.learn.background.task import Task
 import msgspec
 task = msgspec.json.decode(sys.argv[1], type=Task)
-loaded = settings.load(flags={"agent.model": "openai:x", "agent.base_url": "http://127.0.0.1:9/v1"})
+loaded = settings.load_settings(flags={"agent.model": "openai:x", "agent.base_url": "http://127.0.0.1:9/v1"})
 room.run(task, None, loaded.settings)
 """
 
