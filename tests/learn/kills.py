@@ -16,6 +16,7 @@ from repairing import COUNT, MENDED, SKILL, make_skill
 from traces_of_skills import call, session
 
 from tacit.base import trust
+from tacit.base.database import opened
 from tacit.base.job import Job
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
@@ -25,7 +26,7 @@ from tacit.learn.background.staging import Staging
 from tacit.learn.background.task import Ran, Task
 from tacit.learn.background.toolset import StagedSkills
 from tacit.learn.improve import probation, repair_broker, repair_job, verification
-from tacit.learn.improve.repairs import Repairs, opened
+from tacit.learn.improve.repairs import Repairs
 from tacit.traces.store import Store
 
 # Where the process is killed: the owner of a function, its name, and whether before or after it.

@@ -10,11 +10,12 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 import repairing
 from repairing import COUNT, chat, do, due, failed_steps, fails, make_skill, mends, server, works
 
+from tacit.base.database import opened
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
 from tacit.learn import notices
 from tacit.learn.improve.repair_triggers import DueRepair
-from tacit.learn.improve.repairs import Repairs, opened
+from tacit.learn.improve.repairs import Repairs
 from tacit.learn.improve.verification import find_sandbox
 from tacit.testing import ModelServer, ToolUse, Turns, reply
 

@@ -19,7 +19,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from datetime import time as time_of_day
 from typing import Literal, TypeVar
@@ -262,7 +262,7 @@ def refusal_today(learn: LearnSettings, *, now: datetime | None = None) -> str:
         with _open() as connection:
             spent = _sum(connection, _midnight(now))
             return _over(learn, limits, spent, _held(connection, _stamp(now)))
-    except (TacitError, sqlite3.Error) as error:
+    except TacitError as error:
         return _unknown(str(error))
 
 
@@ -396,18 +396,14 @@ def _sum(connection: sqlite3.Connection, moment: datetime) -> Spent:
     return Spent(*row)
 
 
-def _open() -> "closing[sqlite3.Connection]":
-    return closing(database.connect(wait=_WAIT, tables=[("spending", STEPS)]))
+def _open() -> AbstractContextManager[sqlite3.Connection]:
+    return database.opened(("spending", STEPS), wait=_WAIT)
 
 
 def _written(work: Callable[[sqlite3.Connection], T]) -> tuple[T | None, str]:
     """What `work` gives in a transaction, and, where it could not be done, why not."""
     try:
-        with (
-            _open() as connection,
-            database.explain_errors(database.default_path()),
-            database.transaction(connection),
-        ):
+        with _open() as connection, database.transaction(connection):
             return work(connection), ""
     except TacitError as error:
         return None, error.message

@@ -8,7 +8,7 @@ of a session is kept here: what is forgotten leaves numbers only.
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -201,9 +201,9 @@ def views_of(connection: sqlite3.Connection) -> list[RecordedViews]:
     return [msgspec.convert(dict(row), RecordedViews) for row in rows]
 
 
-def open_use_tables(path: str | None = None) -> "closing[sqlite3.Connection]":
+def open_use_tables(path: str | None = None) -> AbstractContextManager[sqlite3.Connection]:
     """tacit.db with the tables of uses in it, for a `with` block."""
-    return closing(database.connect(path, tables=_TABLES))
+    return database.opened(*_TABLES, path=path)
 
 
 def versions_for(project: str) -> VersionOf:

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -300,11 +299,6 @@ class Repairs:
             if attempt.tried == tried or resemblance(mine, sketch(attempt.tried)) >= SAME_REPAIR:
                 return attempt
         return None
-
-
-def opened() -> "closing[sqlite3.Connection]":
-    """tacit.db, to make `Repairs` of."""
-    return closing(database.connect())
 
 
 def _attempt(row: sqlite3.Row) -> Attempt:
