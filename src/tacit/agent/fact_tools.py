@@ -164,7 +164,7 @@ async def _verdict(
     try:
         verdict = await asyncio.to_thread(as_agent)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
+        raise Failed(error.explain()) from None
     context.noted.update(
         instructions.fact_mark(fact)
         for fact in (before, _find(name, place, context))

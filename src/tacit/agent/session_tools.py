@@ -33,7 +33,7 @@ async def run_command(call: RunCommand, context: Context) -> Result:
     try:
         sandbox = context.sandbox()
     except Refused as refused:
-        raise Failed(f"{refused.message}; {refused.hint}") from None
+        raise Failed(refused.explain()) from None
     rules = context.rules()
     seconds = min(call.seconds or context.options.seconds, _LONGEST)
     outcome = await run_sandboxed(call.command, sandbox, rules, seconds)
@@ -91,7 +91,7 @@ async def search_sessions(call: SearchSessions, context: Context) -> Result:
     try:
         hits = await asyncio.to_thread(find)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
+        raise Failed(error.explain()) from None
     rows = [_row(hit) for hit in hits]
     return Result(context.shorten("\n".join(rows)) or "(no session fits)")
 

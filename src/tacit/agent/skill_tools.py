@@ -232,7 +232,7 @@ async def git_log(call: GitLog, context: Context) -> Result:
     try:
         rows = [_row(version) for version in await asyncio.to_thread(read)]
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
+        raise Failed(error.explain()) from None
     return Result(context.shorten("\n".join(rows)) or "(nothing has been changed yet)")
 
 
@@ -262,7 +262,7 @@ async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:
     try:
         verdict = await asyncio.to_thread(work)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
+        raise Failed(error.explain()) from None
     context.library.refresh()
     text = "\n".join([verdict.explain(), *verdict.notes])
     if verdict.refusal is not None and verdict.refusal.alternatives:

@@ -15,6 +15,10 @@ class TacitError(Exception):
         self.message = message
         self.hint = hint
 
+    def explain(self) -> str:
+        """The message and what to do about it, on one line."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
     @property
     def code(self) -> str:
         """A stable word for scripts, e.g. `not-found`."""

@@ -295,7 +295,7 @@ def preview(arguments: dict[str, object]) -> str:
         name = zone_for(zone if isinstance(zone, str) else "", settings)
         found = understand(when, datetime.now(UTC), name)
     except TacitError as error:
-        return f"{error.message}; {error.hint}"
+        return error.explain()
     return "\n".join([found.says, *(f"next: {shown}" for shown in found.shown())])
 
 
@@ -362,7 +362,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
     try:
         return await asyncio.to_thread(work)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}" if error.hint else error.message) from None
+        raise Failed(error.explain()) from None
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -71,8 +71,7 @@ def run(job: Job) -> JobResult:
     except (Busy, Unwritable):
         raise  # these pass: the queue tries again
     except TacitError as error:
-        hint = f"; {error.hint}" if error.hint else ""
-        return _failed(row, error.message + hint)
+        return _failed(row, error.explain())
     return finish(schedule, row)
 
 

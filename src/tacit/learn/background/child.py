@@ -96,7 +96,7 @@ def _run(start: wire.Start, link: Link) -> wire.Ended:
         with acting_as(start.task.actor):
             return asyncio.run(_converse(start, link))
     except TacitError as error:
-        told = f"{error.message}; {error.hint}" if error.hint else error.message
+        told = error.explain()
         return wire.Ended("refused", error=told)
     except Exception as error:  # the parent must hear of it, whatever it is
         return wire.Ended("error", error=f"{type(error).__name__}: {error}"[:2000])

@@ -124,7 +124,7 @@ def run(task: Task, broker: Broker, settings: Settings) -> Ran:
     try:
         choice = models.require(settings.agent, background=True)
     except TacitError as error:
-        return Ran(reason="refused", error=_told(error))
+        return Ran(reason="refused", error=error.explain())
     held = budget.reserve(settings.learn, task.limits)
     if held.refusal:
         return Ran(reason="budget", error=held.refusal, model=choice.name)
@@ -409,7 +409,3 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
     process.wait()
-
-
-def _told(error: TacitError) -> str:
-    return f"{error.message}; {error.hint}" if error.hint else error.message

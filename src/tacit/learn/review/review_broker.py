@@ -127,9 +127,7 @@ class ReviewService:
         except TypeError as error:  # the arguments do not fit
             raise Failed(f"{name}: {error}") from None
         except TacitError as error:
-            raise Failed(
-                f"{error.message}; {error.hint}" if error.hint else error.message
-            ) from None
+            raise Failed(error.explain()) from None
         except Escape as escape:
             raise Failed(f"{escape.refusal.reason}; {escape.refusal.hint}") from None
 

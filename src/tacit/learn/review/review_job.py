@@ -239,7 +239,7 @@ class _Work:
         try:
             name = models.require(self.settings.agent, background=True).name
         except TacitError as error:
-            told = f"{error.message}; {error.hint}"
+            told = error.explain()
             return Conversed(Ran(reason="refused", error=told))
         staging = Staging.open(self.wanted.job)
         try:

@@ -327,7 +327,7 @@ def _reviewer_model(settings: Settings) -> tuple[str, str]:
     try:
         return require(settings.agent, background=True).name, ""
     except TacitError as error:
-        return "", f"{error.message}; {error.hint}"
+        return "", error.explain()
 
 
 def _sessions_to_review(store: Store, options: LearnOptions) -> list[Stored]:
