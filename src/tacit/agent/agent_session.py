@@ -202,18 +202,14 @@ class Session:
     def _loaded(self, more: Sequence[Tool] = ()) -> Agent:
         """The agent; the provider's library is imported at the first message."""
         if self._agent is None:
-            chosen = self.settings.agent
-            limits = Limits(
-                chosen.turns, chosen.seconds, chosen.tokens, chosen.money, chosen.retries
-            )
             self._agent = Agent(
                 [models.build(self.choice), *self._fallback()],
                 self.conversation,
                 (*self.tools, *more),
                 self.context,
                 self._approver,
-                limits=limits,
-                window=chosen.window,
+                limits=Limits.of(self.settings.agent),
+                window=self.settings.agent.window,
             )
         return self._agent
 

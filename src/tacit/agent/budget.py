@@ -26,11 +26,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from tacit.agent.agent_events import Reason, Usage
+from tacit.agent.agent_events import Usage
 from tacit.base import database
 from tacit.base.display import dollars
 from tacit.base.errors import TacitError
-from tacit.base.settings import LearnSettings
+from tacit.base.settings import AgentSettings, LearnSettings
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -46,6 +46,12 @@ class Limits(msgspec.Struct, frozen=True):
     """In dollars; counts what has a known price."""
     retries: int = 4
     """How often a request that failed on its way is made again."""
+
+    @classmethod
+    def of(cls, settings: AgentSettings) -> "Limits":
+        """Those that the user set for an answer."""
+        s = settings
+        return cls(s.turns, s.seconds, s.tokens, s.money, s.retries)
 
 
 class Meter:
@@ -77,7 +83,7 @@ class Meter:
         """Tokens left, or None without a limit."""
         return max(self.limits.tokens - self.tokens, 0) if self.limits.tokens else None
 
-    def over(self) -> Reason | None:
+    def over(self) -> Literal["turns", "tokens", "money", "seconds"] | None:
         """The limit that is reached, if one is."""
         limits = self.limits
         if limits.turns and self.turns >= limits.turns:

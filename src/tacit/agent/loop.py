@@ -25,7 +25,7 @@ from tacit.agent.conversation import Conversation
 from tacit.agent.model_client import ModelClient, RequestFailed, TooLong
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.agent.tool_aliases import as_own_call
-from tacit.agent.tool_approval import ApprovalRequest, Approver, subject_of
+from tacit.agent.tool_approval import ApprovalRequest, Approver
 from tacit.base.prompts import prompt
 
 if TYPE_CHECKING:
@@ -65,16 +65,26 @@ class Agent:
         """The call whose tool is at work, so that an interrupt may leave it half done."""
 
     async def respond(
-        self, message: str, *, note: str = "", known: Sequence[str] = ()
+        self,
+        message: str,
+        *,
+        note: str = "",
+        known: Sequence[str] = (),
+        meter: Meter | None = None,
     ) -> AsyncGenerator[agent_events.AnyEvent, None]:
-        """Answer `message`. The last event is an `End`, whatever happened before it."""
+        """Answer `message`. The last event is an `End`, whatever happened before it.
+
+        The limits are those of one message, unless a `meter` counts over several.
+        """
         self.conversation.add_user(message, note=note, known=known)
-        async for event in self.resume():
+        async for event in self.resume(meter):
             yield event
 
-    async def resume(self) -> AsyncGenerator[agent_events.AnyEvent, None]:
+    async def resume(
+        self, meter: Meter | None = None
+    ) -> AsyncGenerator[agent_events.AnyEvent, None]:
         """Go on from a conversation that ends with something the model has not answered."""
-        async for event in detached(self._run(Meter(self.limits))):
+        async for event in detached(self._run(meter or Meter(self.limits))):
             yield event
 
     async def _run(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
@@ -150,7 +160,9 @@ class Agent:
         began = 0.0
         try:
             call = tool.check(arguments)
-            request = ApprovalRequest(tool.name, tool.power, subject_of(arguments), arguments)
+            request = ApprovalRequest(
+                tool.name, tool.power, agent_events.subject_of(arguments), arguments
+            )
             if not await self._approver.allows(request):
                 return Result(self._approver.refusal, failed=True), 0.0
             self.context.agreed = self._approver.by_person
