@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from tacit.agent import instructions
+from tacit.agent.skill_tools import verdict_text
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base import secrets
 from tacit.base.errors import TacitError
@@ -170,15 +171,9 @@ async def _verdict(
         for fact in (before, _find(name, place, context))
         if fact is not None
     )
-    text = "\n".join([verdict.explain(), *verdict.notes])
-    if verdict.refusal is not None and verdict.refusal.alternatives:
-        names = ", ".join(f"`{name}`" for name in verdict.refusal.alternatives)
-        text += f"\nReplace {names} instead: call remember with that name."
-    if verdict.outcome == "proposed":
-        text += "\nIt waits for the user in the inbox; nothing was changed."
-    if verdict.applied:
-        text += f"\nThe user can take it back: tacit undo {verdict.change}"
-    return verdict, text
+    names = ", ".join(f"`{n}`" for n in verdict.refusal.alternatives) if verdict.refusal else ""
+    instead = f"Replace {names} instead: call remember with that name."
+    return verdict, verdict_text(verdict, instead)
 
 
 def _result(verdict: Verdict, text: str) -> Result:

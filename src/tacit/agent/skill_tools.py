@@ -264,14 +264,22 @@ async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:
     except TacitError as error:
         raise Failed(error.explain()) from None
     context.library.refresh()
+    refusal = verdict.refusal
+    instead = f"Edit instead: {', '.join(refusal.alternatives)}" if refusal else ""
+    text = verdict_text(verdict, instead)
+    return Result(text, failed=not verdict.applied, changed="skill" if verdict.applied else "")
+
+
+def verdict_text(verdict: Verdict, instead: str) -> str:
+    """A verdict for the model; `instead` says what to do where there is something better to do."""
     text = "\n".join([verdict.explain(), *verdict.notes])
     if verdict.refusal is not None and verdict.refusal.alternatives:
-        text += f"\nEdit instead: {', '.join(verdict.refusal.alternatives)}"
+        text += f"\n{instead}"
     if verdict.outcome == "proposed":
         text += "\nIt waits for the user in the inbox; nothing was changed."
     if verdict.applied:
         text += f"\nThe user can take it back: tacit undo {verdict.change}"
-    return Result(text, failed=not verdict.applied, changed="skill" if verdict.applied else "")
+    return text
 
 
 def _operation(call: ManageSkill) -> Operation:

@@ -6,7 +6,6 @@ and the error it may raise. The tools themselves are in `file_tools.py`, `skill_
 """
 
 import os
-import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -155,8 +154,3 @@ def text_of(data: bytes) -> str:
 def numbered(lines: list[str], first: int) -> str:
     """Lines with their numbers, as `read_file` shows them."""
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
-
-
-def clean_name(text: str) -> str:
-    """`text` fit for a file name."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-")[:60] or "x"

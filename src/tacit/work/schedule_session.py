@@ -123,7 +123,7 @@ class ScheduleSession:
         """Keep what was not allowed, so that the run can say so."""
         if event.text not in _REFUSALS and not event.text.startswith("There is no tool '"):
             return
-        from tacit.agent.tool_approval import subject_of
+        from tacit.agent.agent_events import subject_of
 
         call = self._calls.get(event.id)
         about = subject_of(call.arguments).split("\n")[0][:80] if call is not None else ""

@@ -3,7 +3,7 @@
 import os
 
 from tacit.agent.tool_approval import ApprovalRequest
-from tacit.base.display import plain
+from tacit.base.display import plain, unified_diff
 from tacit.ui.chat.event_text import arguments_text
 
 _MOST_BYTES = 1_000_000
@@ -57,10 +57,8 @@ def _standing_facts(name: str, project: str) -> str:
 
 
 def _short_diff(before: str, after: str, name: str) -> str:
-    from tacit.agent.file_tools import diff
-
-    lines = plain(diff(before, after, name)).splitlines()
-    return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ")))
+    lines = plain(unified_diff(before, after, name, name)).splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "\\ ")))
 
 
 def _text_argument(arguments: dict[str, object], *names: str) -> str | None:

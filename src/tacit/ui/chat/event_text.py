@@ -8,20 +8,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from tacit.agent.agent_events import subject_of
 from tacit.base.display import fit, one_line, pad, plain, width
-
-_SUBJECT_KEYS = ("command", "path", "name", "pattern", "query", "question")
 
 
 def call_subject(arguments: dict[str, Any]) -> str:
     """What a call is about, on one line: its command, its path, else its first word-like value."""
-    for key in _SUBJECT_KEYS:
-        if isinstance(value := arguments.get(key), str) and value.strip():
-            return one_line(value)
-    for value in arguments.values():
-        if isinstance(value, str) and value.strip():
-            return one_line(value)
-    return ""
+    values = (subject_of(arguments), *arguments.values())
+    return next((one_line(v) for v in values if isinstance(v, str) and v.strip()), "")
 
 
 def shown_seconds(taken: float) -> str:
