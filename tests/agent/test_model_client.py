@@ -128,5 +128,5 @@ def test_a_server_that_is_not_there_is_named_as_such() -> None:
 
     fault = RequestFailed.of(ModelConnectionError("mock", "Connection error."))
     assert str(fault) == "the model's server cannot be reached: Connection error"
-    assert fault.passing
+    assert fault.may_pass
     assert "agent.base_url" in fault.hint

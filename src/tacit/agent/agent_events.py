@@ -188,7 +188,7 @@ class AnswerCounts:
         elif what == "fact":
             self.user_turns = 0
 
-    def looked(self, *, skills: bool, facts: bool) -> None:
+    def review_begun(self, *, skills: bool, facts: bool) -> None:
         """The conversation is being looked at."""
         if skills:
             self.iterations = 0

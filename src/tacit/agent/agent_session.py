@@ -85,12 +85,14 @@ class Session:
         )
         self.context.session = self.conversation.session
         self.context.active = self.conversation.active
-        self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
+        self.context.folders_below = tuple(
+            os.path.realpath(p) for p in paths.upwards(cwd, self.project)
+        )
         self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
         self._agent: Agent | None = None
         self._servers = Servers(settings.mcp.servers)
         self._uses = Recorder(self.conversation.session, self.project)
-        self._deaf = bus.subscribe(ReviewBegun, self._hear)
+        self._unsubscribe = bus.subscribe(ReviewBegun, self._on_review)
         self._notices: list[str] = []
         if left_out := untrusted_files(self.project):
             names = " and ".join(left_out)
@@ -109,8 +111,8 @@ class Session:
         self.conversation.switched(choice.name)
 
     def close(self) -> None:
-        """Let go of the session's file and folder. Twice is the same as once."""
-        self._deaf()
+        """Let go of the session's file and folder. Safe to call again."""
+        self._unsubscribe()
         self._servers.close()
         self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
@@ -136,9 +138,12 @@ class Session:
         self._notices += self._servers.troubles
         self._servers.troubles.clear()
         facts = fact_news(
-            self.library.cwd, self.settings.memory, self.conversation.known, self.context.noted
+            self.library.cwd,
+            self.settings.memory,
+            self.conversation.known,
+            self.context.facts_changed,
         )
-        self.context.noted.clear()
+        self.context.facts_changed.clear()
         fresh = news_for(self.library, self.conversation, facts)
         reason: agent_events.Reason = "interrupted"
         try:
@@ -235,9 +240,9 @@ class Session:
         known = (*offered_skills(self.library), *facts.marks)
         return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
 
-    def _hear(self, looked: ReviewBegun) -> None:
-        if looked.session == self.context.session:
-            self.conversation.looked(skills=looked.skills, facts=looked.facts)
+    def _on_review(self, begun: ReviewBegun) -> None:
+        if begun.session == self.context.session:
+            self.conversation.review_begun(skills=begun.skills, facts=begun.facts)
 
     def _remember(self, pattern: str) -> None:
         try:

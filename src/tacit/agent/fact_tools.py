@@ -120,7 +120,7 @@ def _whole(known: KnownFact) -> str:
 
 
 def _gate(places: list[Place], context: Context) -> Gate:
-    agreed = context.agreed
+    agreed = context.approved_by_person
 
     def answer(case: Effect, asks: tuple[Refusal, ...]) -> Answer:
         return "yes" if agreed or _replaces_its_own(case, asks) else "later"
@@ -166,7 +166,7 @@ async def _verdict(
         verdict = await asyncio.to_thread(as_agent)
     except TacitError as error:
         raise Failed(error.explain()) from None
-    context.noted.update(
+    context.facts_changed.update(
         instructions.fact_mark(fact)
         for fact in (before, _find(name, place, context))
         if fact is not None

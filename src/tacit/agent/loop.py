@@ -102,15 +102,15 @@ class Agent:
         except TimeoutError:
             reason = "seconds"
         except asyncio.CancelledError:
-            self._leave_whole(_CUT, _NOT_RUN, _HALF_RUN)
+            self._close_history(_CUT, _NOT_RUN, _HALF_RUN)
             self.conversation.end("interrupted")
             raise
         except RequestFailed as fault:
             reason = "error"
-            yield agent_events.Error(str(fault), fault.hint, fault.passing)
+            yield agent_events.Error(str(fault), fault.hint, fault.may_pass)
         why = f"the limit on {reason} was reached" if reason != "error" else "the request failed"
         if reason != "done":
-            self._leave_whole(f"[{why}]", f"[not run: {why}]", f"[stopped while it ran: {why}]")
+            self._close_history(f"[{why}]", f"[not run: {why}]", f"[stopped while it ran: {why}]")
         self.conversation.end(reason)
         yield agent_events.End(reason, self.conversation.last_text(), meter.turns)
 
@@ -165,7 +165,7 @@ class Agent:
             )
             if not await self._approver.allows(request):
                 return Result(self._approver.refusal, failed=True), 0.0
-            self.context.agreed = self._approver.by_person
+            self.context.approved_by_person = self._approver.by_person
             self._running = call_id if tool.power != "ask" else ""
             began = time.monotonic()
             result = await tool.run(call, self.context)
@@ -191,9 +191,9 @@ class Agent:
         window = self._window or self._asking.window
         return self._asking.used > 0.8 * window
 
-    def _leave_whole(self, cut: str, not_run: str, half_run: str) -> None:
+    def _close_history(self, cut: str, not_run: str, half_run: str) -> None:
         """Leave a history that providers accept: what was half said kept, every call answered."""
-        if said := self._asking.take_half_said():
+        if said := self._asking.take_partial_text():
             self.conversation.add_cut_text(said, cut)
         self.conversation.close_open_calls(not_run, running=self._running, instead=half_run)
         self._running = ""
@@ -272,7 +272,7 @@ async def compact(
         except TooLong:
             if messages is not before:
                 raise
-    asking.take_half_said()
+    asking.take_partial_text()
     assert answer is not None
     from tacit.agent.model_client import usage_of
 

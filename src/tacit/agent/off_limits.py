@@ -104,7 +104,7 @@ class CommandRules(msgspec.Struct, frozen=True):
     network: bool = False
     show_secrets: bool = False
     """Whether files of keys in the project can be read."""
-    below: tuple[str, ...] = ()
+    working_folders: tuple[str, ...] = ()
     """Folders of the project whose skill folders count too: those down to where the user is."""
     hide: tuple[str, ...] = ()
     """More that it must not see."""
@@ -114,7 +114,7 @@ def guarded(rules: CommandRules) -> list[str]:
     """Paths in the project that stay as they are, by their real place, there or not."""
     names = [f".git/{name}" for name in _GIT] + list(_OTHERS)
     wanted = [os.path.join(rules.project, name) for name in names]
-    for base in dict.fromkeys((rules.project, *rules.below)):
+    for base in dict.fromkeys((rules.project, *rules.working_folders)):
         wanted += [os.path.join(base, folder) for place in HOST_FOLDERS for folder in place.project]
     real = dict.fromkeys(os.path.realpath(path) for path in wanted)
     open_to = {os.path.realpath(path) for path in rules.writable}
@@ -127,7 +127,7 @@ def is_guarded(path: str, rules: CommandRules) -> bool:
     return any(is_inside(folded, guard.casefold()) for guard in guarded(rules))
 
 
-def pinned(path: str, project: str) -> list[str]:
+def parents_of(path: str, project: str) -> list[str]:
     """The folders between `project` and `path`: renamed, one could be replaced by a new one."""
     found = []
     here = os.path.dirname(path)

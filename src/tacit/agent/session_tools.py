@@ -38,8 +38,8 @@ async def run_command(call: RunCommand, context: Context) -> Result:
     seconds = min(call.seconds or context.options.seconds, _LONGEST)
     outcome = await run_sandboxed(call.command, sandbox, rules, seconds)
     text = context.shorten(outcome.output.rstrip("\n"))
-    if outcome.taken_away:
-        names = ", ".join(outcome.taken_away)
+    if outcome.removed:
+        names = ", ".join(outcome.removed)
         text += f"\n[taken away again: {names}. Skills are made by manage_skill; git's settings and"
         text += " hooks are the user's.]"
         return Result(text.lstrip(), failed=True)

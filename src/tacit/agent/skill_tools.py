@@ -144,7 +144,7 @@ def activate(call: RunSkill, context: Context) -> Result:
 
 
 def _brought_back(name: str, context: Context) -> Entry | None:
-    """The skill that was put away under `name`, back in the library. Raises `Failed`."""
+    """The skill that was archived under `name`, back in the library. Raises `Failed`."""
 
     found = bring_back(context.library, name, "model", context.session)
     if found is None:
@@ -245,8 +245,10 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
         with acting_as("agent"):
             head = gate.site(root).history.head(skill)
             if call.version or head is None:
-                return gate.rollback(skill, call.version, root=root, approved=context.agreed)
-            return gate.undo(head.record.change, root=root, approved=context.agreed)
+                return gate.rollback(
+                    skill, call.version, root=root, approved=context.approved_by_person
+                )
+            return gate.undo(head.record.change, root=root, approved=context.approved_by_person)
 
     return await _verdict(roll_back, context)
 
@@ -254,7 +256,7 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
 def open_gate(context: Context) -> Gate:
     """The gate over every skills folder that can be reached from here."""
     here = [user_place(), *places_here(context.library.cwd)]
-    agreed = context.agreed
+    agreed = context.approved_by_person
     return Gate(here, approver=lambda case, asks: "yes" if agreed else "later")
 
 

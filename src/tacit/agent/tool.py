@@ -67,12 +67,12 @@ class Context:
         self.options = options
         self.active: dict[str, Active] = {}
         """The conversation's own table; the conversation writes it."""
-        self.noted: set[str] = set()
+        self.facts_changed: set[str] = set()
         """Marks of facts that this conversation's own calls noted or forgot."""
         self.session = ""
-        self.agreed = False
+        self.approved_by_person = False
         """Whether a person, and not a rule, has allowed the call that is being made."""
-        self.below: tuple[str, ...] = ()
+        self.folders_below: tuple[str, ...] = ()
         """The folders from the project down to where the user is."""
         self._kept = 0
 
@@ -85,7 +85,7 @@ class Context:
             network=options.network,
             read_only_project=options.read_only_project,
             show_secrets=options.show_secrets,
-            below=self.below,
+            working_folders=self.folders_below,
         )
 
     def shorten(self, text: str) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tacit.agent import budget, models
-from tacit.agent.budget import Limits, Reserved
+from tacit.agent.budget import Limits, Reservation
 from tacit.agent.models import ModelChoice
 from tacit.agent.tool import Failed, Result
 from tacit.base import paths, secrets, trust
@@ -146,7 +146,7 @@ class _Run:
         broker: Broker,
         settings: Settings,
         choice: ModelChoice,
-        held: Reserved,
+        held: Reservation,
         began: float,
     ) -> None:
         self._task = task
