@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from tacit.changes import gate, gate_steps, journal, skill_state
-from tacit.changes import gate as apply
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.git_store import git_environment
@@ -168,14 +167,14 @@ def bare_commit(folder: Path, count: int) -> float:
 def measured(times: dict[str, float]) -> Iterator[None]:
     """Time the steps of the gate, by standing in for the functions that make them."""
     steps = (
-        (gate, "build", "read and work out"),
+        (gate, "work_out", "read and work out"),
         (gate_steps, "judge_standard", "standard"),
         (gate_steps.Judge, "_scan", "scan"),
         (gate_steps, "judge_size", "size"),
         (gate_steps, "judge_duplicate", "near-duplicate"),
-        (apply, "prepare", "commits and stage"),
-        (apply, "carry_out", "journal, swap and refs"),
-        (apply, "clean", "clean the stage"),
+        (gate, "prepare_entry", "commits and stage"),
+        (gate, "carry_out", "journal, swap and refs"),
+        (gate, "clean", "clean the stage"),
         (skill_state.History, "commit", "  of which the commit"),
         (journal.Journal, "write", "  of which the journal"),
     )

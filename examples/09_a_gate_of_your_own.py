@@ -34,10 +34,10 @@ def house_scan(
     return msgspec.structs.replace(report, findings=(*shouting, *report.findings))
 
 
-def ask(case: Effect, asks: tuple[Refusal, ...]) -> Answer:
+def ask(effect: Effect, asks: tuple[Refusal, ...]) -> Answer:
     """Stands for a dialog: consents to small changes, leaves the rest for later."""
     print("asked:", asks[0].reason)
-    return "yes" if len(case.new["SKILL.md"].data) < 500 else "later"
+    return "yes" if len(effect.new["SKILL.md"].data) < 500 else "later"
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -8,11 +8,14 @@ import time
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tacit.base.event_bus import bus
+
+if TYPE_CHECKING:
+    from tacit.traces.store import Store
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -29,6 +32,13 @@ MEMORY = {
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how to have the same order and the same random numbers again."""
+    seed = config.getoption("randomly_seed", None)
+    if seed is not None:
+        terminalreporter.write_line(f"in the order of --randomly-seed={seed}")
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +59,15 @@ def home(
     work.mkdir()
     monkeypatch.chdir(work)
     return folder
+
+
+@pytest.fixture
+def store(home: Path) -> "Iterator[Store]":
+    """The user's session store, open for as long as the test runs."""
+    from tacit.traces.store import Store
+
+    with Store.open() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 
 from tacit.agent import agent_events
 from tacit.agent.agent_session import Session
+from waiting import LONG
 
 # Prefix of the model's name, and what its client wants after the server's address.
 WIRES = {
@@ -36,7 +37,7 @@ def interrupt(session: Session, message: str) -> None:
 
         ready = asyncio.Event()
         task = asyncio.create_task(talk())
-        await asyncio.wait_for(ready.wait(), 20)
+        await asyncio.wait_for(ready.wait(), LONG)
         task.cancel()
         await asyncio.wait({task})
 

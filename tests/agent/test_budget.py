@@ -167,7 +167,7 @@ def test_several_processes_pass_the_budget_by_a_request_each_at_most() -> None:
         one.stdin.write("go\n")
         one.stdin.flush()
     for one in several:
-        one.communicate(timeout=60)
+        one.communicate(timeout=120)
     assert [one.returncode for one in several] == [0, 0, 0]
     # The last to go is refused for what was spent, not for what others hold.
     assert 1.0 <= budget.since(FOREVER).money <= 1.0 + 3 * 0.0625

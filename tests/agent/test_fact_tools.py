@@ -14,7 +14,7 @@ from tacit.base.settings import MemorySettings
 from tacit.changes.change import acting_as
 from tacit.changes.facts import NewFact, forget, known_facts, remember
 from tacit.changes.gate import Gate
-from tacit.changes.place import fact_places, project_facts, user_facts
+from tacit.changes.place import fact_places, project_place, user_place
 from tacit.testing import ModelServer, ToolUse
 
 EDITOR = {"name": "editor", "fact": "The user works in Helix.", "kind": "user"}
@@ -31,18 +31,18 @@ async def no(request: Any) -> str:
 def note(name: str, says: str, actor: Any = "user", root: str = "", **more: Any) -> None:
     gate = Gate(fact_places())
     said = NewFact(name=name, says=says, kind=more.pop("kind", "project"), **more)
-    assert remember(gate, root or user_facts().root, said, actor=actor).applied
+    assert remember(gate, root or user_place("facts").root, said, actor=actor).applied
 
 
 def drop(name: str) -> str:
     gate = Gate(fact_places())
-    verdict = forget(gate, user_facts().root, name, actor="user")
+    verdict = forget(gate, user_place("facts").root, name, actor="user")
     assert verdict.applied
     return verdict.change
 
 
 def file_of(name: str) -> Path:
-    return Path(user_facts().root) / name / "FACT.md"
+    return Path(user_place("facts").root) / name / "FACT.md"
 
 
 def run(open_session: Any, *uses: ToolUse, **how: Any) -> tuple[list[Any], Any]:
@@ -56,7 +56,11 @@ def test_facts_stand_in_the_system_prompt_with_who_noted_them(open_session, proj
     """The block marks them as data; each line names its author by the history."""
     note("editor", "The user works in Helix.", kind="user")
     note(
-        "database", "It is PostgreSQL 16.", "reviewer", project_facts().root, detail="In Frankfurt."
+        "database",
+        "It is PostgreSQL 16.",
+        "reviewer",
+        project_place(kind="facts").root,
+        detail="In Frankfurt.",
     )
     clone = project / ".agents" / "memory" / "style"
     clone.mkdir(parents=True)
@@ -88,7 +92,7 @@ def test_without_facts_or_with_memory_off_the_prompt_says_nothing(open_session, 
 def test_an_untrusted_projects_facts_do_not_speak(open_session, project) -> None:
     """What a clone brings is not in the prompt before the user trusts it; the user's own is."""
     note("editor", "The user works in Helix.")
-    note("database", "It is PostgreSQL 16.", root=project_facts().root)
+    note("database", "It is PostgreSQL 16.", root=project_place(kind="facts").root)
     trust.remove(str(project))
     with ModelServer(["hi", ToolUse("recall", {"query": "database"}), "done"]) as server:
         session = open_session(server)
@@ -105,7 +109,7 @@ def test_an_untrusted_projects_facts_do_not_speak(open_session, project) -> None
 def test_secrets_written_by_hand_are_masked(open_session, project) -> None:
     """A key that somebody put in a fact past the gate does not go to the provider."""
     key = "AKIA" + "QYLPMN5HFIQR7XYA"
-    folder = Path(user_facts().root) / "bucket"
+    folder = Path(user_place("facts").root) / "bucket"
     folder.mkdir(parents=True)
     (folder / "FACT.md").write_text(
         f"---\nname: bucket\ndescription: It opens by {key}.\n---\n\n{key}\n"
@@ -133,7 +137,7 @@ def test_the_agent_notes_replaces_recalls_and_forgets(open_session, project) -> 
     assert texts[2].startswith("editor (user, noted by an agent, with the user, ")
     assert "Kakoune" in texts[2]
     assert not file_of("editor").exists()
-    log = list(Gate(fact_places()).site(user_facts().root).history.log("editor"))
+    log = list(Gate(fact_places()).site(user_place("facts").root).history.log("editor"))
     assert [v.record.kind for v in log] == ["delete", "edit", "create"]
     assert {v.record.actor for v in log} == {"agent"}
     assert {v.record.session for v in log} == {session.conversation.session}
@@ -177,7 +181,7 @@ def test_the_agents_own_fact_is_replaced_on_record(open_session, project, how: A
     )
     assert not returned[1].failed, returned[1].text
     assert "Kakoune" in file_of("editor").read_text()
-    history = Gate(fact_places()).site(user_facts().root).history
+    history = Gate(fact_places()).site(user_place("facts").root).history
     new, old = history.log("editor")
     assert (new.record.kind, new.record.reason) == ("edit", "it changed")
     assert (new.record.actor, new.record.approved_by) == ("agent", "user")
@@ -281,7 +285,7 @@ def test_after_a_resume_the_prefix_is_the_same_and_news_are_told(open_session, p
 def test_the_index_in_the_prompt_keeps_to_the_budget(project) -> None:
     """With more facts than fit, the newest are recalled within the lines and bytes of the settings,
     and the rest can still be found."""
-    root = Path(user_facts().root)
+    root = Path(user_place("facts").root)
     for number in range(300):
         folder = root / f"fact-{number:03}"
         folder.mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tacit.testing import (
     reply,
 )
 from tacit.ui.chat import past_sessions
+from waiting import FOREVER, LONG
 
 READ = ToolUse("read_file", {"path": "a.txt"})
 
@@ -53,15 +55,19 @@ def test_a_tool_is_called_and_its_result_sent_back(open_session, a_file, wire) -
 
 
 def test_an_answer_arrives_while_it_is_made(open_session) -> None:
-    """The first piece of text is there long before the last."""
+    """The first piece of text is there though the last one never comes."""
 
-    async def run(session: Any) -> list[float]:
-        told = session.say("hi")
-        return [time.monotonic() async for event in told if isinstance(event, agent_events.Text)]
+    async def run(session: Any) -> str:
+        stream, text = session.say("hi"), ""
+        async for event in stream:
+            if isinstance(event, agent_events.Text):
+                text = event.delta
+                break
+        await stream.aclose()
+        return text
 
-    with ModelServer([reply("word " * 40, fault=Stall(0.5, after_chunks=3))]) as server:
-        times = asyncio.run(run(open_session(server)))
-    assert times[-1] - times[0] > 0.4
+    with ModelServer([reply("word " * 40, fault=Stall(FOREVER, after_chunks=3))]) as server:
+        assert asyncio.run(run(open_session(server))).startswith("word")
 
 
 @pytest.mark.parametrize(
@@ -231,13 +237,11 @@ def test_the_price_of_a_known_model_is_known() -> None:
 @pytest.mark.parametrize("chunks", [0, 3])
 def test_the_limit_on_seconds_holds_in_a_stalled_request(open_session, wire, chunks) -> None:
     """A server that falls silent holds no run beyond its seconds; what was said is kept."""
-    stalled = reply("half an answer that goes on and on", fault=Stall(30, after_chunks=chunks))
+    stalled = reply("half an answer that goes on and on", fault=Stall(FOREVER, after_chunks=chunks))
     with ModelServer(lambda r: stalled if r.number == 1 else "whole") as server:
         session = open_session(server, wire, flags={"seconds": 1.0})
         session._loaded()  # importing the provider's library takes a while, and is not limited
-        began = time.monotonic()
         told = say(session, "go")
-        assert time.monotonic() - began < 25
         assert told[-1].reason == "seconds"
         if of(agent_events.Text, told):
             assert "[the limit on seconds was reached]" in session.conversation.last_text()
@@ -340,16 +344,22 @@ def test_a_fallback_model_takes_over(open_session, a_file, wire) -> None:
     assert "turning to" in of(agent_events.Restarted, told)[-1].why
 
 
-async def _interrupt(session: Any, message: str, when: Any) -> None:
-    async def talk() -> None:
-        async for event in session.say(message):
-            if when(event):
-                ready.set()
+async def _interrupt(session: Any, message: str, when: Callable[[str], bool]) -> None:
+    """Say something, and stop the answer when that holds, which is told the text so far."""
+    said = ""
 
-    ready = asyncio.Event()
+    async def talk() -> None:
+        nonlocal said
+        async for event in session.say(message):
+            if isinstance(event, agent_events.Text):
+                said += event.delta
+
+    async def wait() -> None:
+        while not when(said):
+            await asyncio.sleep(0.01)
+
     task = asyncio.create_task(talk())
-    await asyncio.wait_for(ready.wait(), 10)
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(wait(), LONG)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -360,7 +370,7 @@ def test_an_interrupt_in_an_answer_keeps_what_was_said(open_session, wire) -> No
     half = reply("The first half and more of it", fault=Stall(20, after_chunks=6))
     with ModelServer(lambda r: half if r.number == 1 else "fine") as server:
         session = open_session(server, wire)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Text)))
+        asyncio.run(_interrupt(session, "go", lambda said: "first half" in said))
         assert say(session, "go on")[-1].text == "fine"
     said = [m.text for m in server.requests[-1].messages if m.role == "assistant"]
     assert len(said) == 1
@@ -371,12 +381,12 @@ def test_an_interrupt_in_an_answer_keeps_what_was_said(open_session, wire) -> No
 def test_an_interrupt_in_a_tool_answers_every_call(open_session, project, wire) -> None:
     """The running call is told to be half done, the next one not to have run; both have results."""
     uses = reply(
-        ToolUse("run_command", {"command": "sleep 60"}, "c1"),
+        ToolUse("run_command", {"command": "touch runs; sleep 600"}, "c1"),
         ToolUse("write_file", {"path": "n", "content": "1"}, "c2"),
     )
     with ModelServer([uses, "fine"]) as server:
         session = open_session(server, wire, yes=True)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Call)))
+        asyncio.run(_interrupt(session, "go", lambda said: (project / "runs").exists()))
         assert say(session, "go on")[-1].text == "fine"
     results = {result.id: result.text for result in server.requests[-1].tool_results}
     assert "while it ran" in results["c1"]
@@ -388,13 +398,16 @@ def test_an_interrupt_in_a_tool_answers_every_call(open_session, project, wire) 
 def test_an_interrupt_in_a_question_says_that_nothing_ran(open_session, project, asked) -> None:
     """Stopped while the user was being asked, the call is told not to have run, and has not."""
 
+    questions: list[Any] = []
+
     async def never(what: Any) -> Any:
-        await asyncio.sleep(60)
+        questions.append(what)
+        await asyncio.sleep(FOREVER)
 
     use = ToolUse(asked, {"command": "touch made", "question": "which?"}, "c1")
     with ModelServer([use, "fine"]) as server:
         session = open_session(server, approve=never, ask=never)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Call)))
+        asyncio.run(_interrupt(session, "go", lambda said: bool(questions)))
         assert say(session, "go on")[-1].text == "fine"
     (result,) = server.requests[-1].tool_results
     assert result.text == "[not run: interrupted by the user]"
@@ -406,7 +419,7 @@ def test_a_half_answer_is_kept_in_the_session_too(open_session) -> None:
     half = reply("The first half and more of it", fault=Stall(20, after_chunks=6))
     with ModelServer(lambda r: half if r.number == 1 else "fine") as server:
         session = open_session(server)
-        asyncio.run(_interrupt(session, "go", lambda e: isinstance(e, agent_events.Text)))
+        asyncio.run(_interrupt(session, "go", lambda said: "first half" in said))
         session.close()
         session = open_session(server, resuming=session.conversation.session)
         say(session, "go on")
@@ -451,9 +464,7 @@ def test_leaving_the_stream_early_interrupts(open_session) -> None:
                 break
         await stream.aclose()
 
-    with ModelServer([reply("a b c d e f g", fault=Stall(20, after_chunks=3))]) as server:
+    with ModelServer([reply("a b c d e f g", fault=Stall(FOREVER, after_chunks=3))]) as server:
         session = open_session(server)
-        began = time.monotonic()
         asyncio.run(run(session))
-        assert time.monotonic() - began < 5
     assert not session.conversation.open_calls()

@@ -14,6 +14,7 @@ from talking import of, say
 from tacit.agent import agent_events
 from tacit.base import settings
 from tacit.testing import ModelServer, ToolUse, reply
+from waiting import FOREVER, until
 
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
@@ -38,7 +39,8 @@ def die() -> str:
 
 @server.tool()
 def stall() -> str:
-    time.sleep(600)
+    open(__file__ + ".stalls", "w").close()
+    time.sleep(3600)
 
 server.run("stdio")
 """
@@ -108,19 +110,18 @@ def test_a_server_that_dies_or_stalls_fails_its_call_only(open_session, configur
     assert told[-1].reason == "done"
 
 
-def test_an_interrupt_in_a_call_leaves_the_server_usable(open_session, configured) -> None:
+def test_an_interrupt_in_a_call_leaves_the_server_usable(
+    open_session, configured, home: Path
+) -> None:
     """Stopped in the middle of a call, the next message can call the server again."""
 
     async def run(session: Any) -> list[Any]:
         async def talk() -> None:
-            async for event in session.say("go"):
-                if isinstance(event, agent_events.Call):
-                    ready.set()
+            async for _ in session.say("go"):
+                pass
 
-        ready = asyncio.Event()
         task = asyncio.create_task(talk())
-        await asyncio.wait_for(ready.wait(), 30)
-        await asyncio.sleep(0.3)
+        await asyncio.to_thread(until, (home / "server.py.stalls").exists)
         task.cancel()
         await asyncio.wait({task})
         return [event async for event in session.say("again")]
@@ -165,7 +166,7 @@ class Remote:
 
     async def wait(self) -> str:
         """Take very long."""
-        await asyncio.sleep(600)
+        await asyncio.sleep(FOREVER)
         return "at last"
 
     def start(self) -> None:

@@ -136,7 +136,7 @@ def test_killed_in_the_middle_and_resumed_the_prefix_holds(open_session, home, p
             f'[agent]\nmodel = "openai:mock"\nbase_url = "{server.url}/v1"\n'
         )
         child = subprocess.Popen([sys.executable, "-c", _CHILD], cwd=project)
-        server.wait(3, timeout=30)
+        server.wait(3, timeout=120)
         child.kill()
         child.wait()
         session = open_session(server, resuming=_only_session(home))

@@ -27,7 +27,7 @@ def run(
         capture_output=True,
         text=True,
         env=os.environ | chosen | variables,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -101,8 +101,8 @@ def test_control_c_ends_with_130(project: Path) -> None:
             env=os.environ
             | {"TACIT_AGENT_MODEL": "openai:mock", "TACIT_AGENT_BASE_URL": f"{server.url}/v1"},
         )
-        server.wait(1, timeout=30)
+        server.wait(1, timeout=120)
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=20)
+        _, errors = child.communicate(timeout=120)
     assert child.returncode == 130
     assert "Traceback" not in errors

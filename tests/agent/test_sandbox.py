@@ -183,11 +183,14 @@ def test_there_is_no_network_unless_it_is_allowed(box: Box) -> None:
     """A server on loopback cannot be reached; with the setting it can."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 3); print('reached')"
+    code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 3); print(1)"
     command = f'{_PYTHON} -c "{code}"'
     try:
-        assert "reached" not in box.run(command).output
-        assert "reached" in box.run(command, network=True).output
+        refused = box.run(command)
+        assert refused.exit_code == 1
+        assert "Error" in refused.output
+        reached = box.run(command, network=True)
+        assert (reached.exit_code, reached.output) == (0, "1\n")
     finally:
         listener.close()
 
@@ -198,12 +201,12 @@ def test_other_programs_sockets_cannot_be_called(box: Box) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
-    code = (
-        f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{path}'); print('reached')"
-    )
+    code = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{path}')"
     try:
         for network in (False, True):
-            assert "reached" not in box.run(f'{_PYTHON} -c "{code}"', network=network).output
+            refused = box.run(f'{_PYTHON} -c "{code}"', network=network)
+            assert refused.exit_code == 1
+            assert "Error" in refused.output
         assert box.run("ls -A /run").output == ""
     finally:
         listener.close()

@@ -9,7 +9,6 @@ from talking import of, say, write_skill
 
 from tacit.agent import agent_events
 from tacit.agent.skill_tools import bring_back
-from tacit.agent.skill_uses import uses
 from tacit.changes.change import Archive, MergeInto, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import NoNeighbours
@@ -47,7 +46,6 @@ def test_the_user_calls_it_by_a_slash(open_session, gate) -> None:
     assert [event.name for event in of(agent_events.Skill, told)] == ["deploy"]
     assert "'deploy' was archived and is back" in [e.text for e in of(agent_events.Notice, told)]
     assert heads(gate, "deploy") == ("restore", "user")
-    assert [use.by for use in uses("deploy")] == ["user"]
 
 
 def test_the_model_calls_what_curation_put_away(open_session, gate) -> None:

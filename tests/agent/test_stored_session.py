@@ -172,7 +172,7 @@ def test_killed_at_some_moment_a_session_goes_on(
         child = subprocess.Popen(
             [sys.executable, "-c", _CHILD], cwd=project, stdout=subprocess.PIPE
         )
-        server.wait(moment, timeout=30)
+        server.wait(moment, timeout=120)
         time.sleep(random.Random(moment).uniform(0, 0.02))
         child.kill()
         child.communicate()

@@ -13,6 +13,7 @@ import pytest
 
 from tacit.base.atomic_files import TEMPORARY_NAME, locked, write_atomic
 from tacit.base.errors import Busy, Unwritable
+from waiting import LONG
 
 
 def leftovers(folder: Path) -> list[str]:
@@ -169,7 +170,7 @@ import sys, time
 from tacit.base.atomic_files import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 
@@ -192,7 +193,7 @@ def test_a_held_lock_is_busy_and_a_kill_frees_it(home: Path) -> None:
         assert str(path) in caught.value.hint
         process.send_signal(signal.SIGKILL)
         process.wait()
-    with locked(str(path), seconds=5):
+    with locked(str(path), seconds=LONG):
         pass
 
 
@@ -201,9 +202,8 @@ def test_waiting_ends_when_the_lock_is_free(home: Path) -> None:
     path = home / "x.lock"
     with holder(path) as process:
         process.terminate()
-        start = time.monotonic()
-        with locked(str(path), seconds=20):
-            assert time.monotonic() - start < 15
+        with locked(str(path), seconds=LONG):
+            pass
 
 
 def test_an_error_inside_frees_the_lock(home: Path) -> None:
@@ -235,5 +235,5 @@ for _ in range(10):
 """
     run = [sys.executable, "-W", "ignore", "-c", code, str(home / "count")]
     processes = [subprocess.Popen(run) for _ in range(4)]
-    assert [process.wait(60) for process in processes] == [0] * 4
+    assert [process.wait(120) for process in processes] == [0] * 4
     assert (home / "count").read_text() == "40"

@@ -86,7 +86,7 @@ def test_many_processes_may_migrate_at_once(tmp_path: Path) -> None:
         "database.migrate(database.connect(sys.argv[1]), 'one', steps)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(8)]
-    assert [process.wait(60) for process in running] == [0] * 8
+    assert [process.wait(120) for process in running] == [0] * 8
     connection = database.connect(path)
     assert [row[0] for row in connection.execute("SELECT x FROM a")] == [1, 2]
     connection.close()
@@ -173,12 +173,12 @@ def test_a_second_connection_leaves_the_locks_of_the_first(tmp_path: Path) -> No
     # A process that believes to be the last one takes the log away as it closes.
     passing = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('DELETE FROM a'); \
 c.commit(); c.close()"
-    subprocess.run([sys.executable, "-c", passing, path], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", passing, path], check=True, timeout=120)
     first.execute("INSERT INTO a VALUES (1)")
     counting = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) \
 FROM a').fetchone()[0])"
     counted = subprocess.run(
-        [sys.executable, "-c", counting, path], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", counting, path], capture_output=True, text=True, timeout=120
     )
     first.close()
     assert counted.stdout.strip() == "1"

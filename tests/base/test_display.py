@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.base.display import can_colour, columns, fit, one_line, pad, plain, width
+from tacit.base.display import (
+    can_colour,
+    columns,
+    fit,
+    one_line,
+    pad,
+    plain,
+    shorten,
+    shorten_middle,
+    width,
+)
 
 HOSTILE = [
     "\x1b[31m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x9b31m", "\x90q\x9c", "\x08",
@@ -111,3 +121,31 @@ class TestColour:
         """FORCE_COLOR colours a pipe."""
         monkeypatch.setenv("FORCE_COLOR", "1")
         assert can_colour(object())
+
+
+def test_a_long_text_is_cut_at_its_end() -> None:
+    """What fits stays as it is; else the ellipsis is within the limit, and no space before it."""
+    assert shorten("four words stand here", 21) == "four words stand here"
+    assert shorten("four words stand here", 12) == "four words…"
+    assert len(shorten("x" * 50, 10)) == 10
+
+
+def test_a_long_text_is_cut_in_its_middle() -> None:
+    """Start and end stay, with how much is missing, and no word is cut in two."""
+    text = " ".join(f"word{n}" for n in range(200))
+    assert shorten_middle(text, len(text)) == text
+    head, note, end = shorten_middle(text, 400).split("\n")
+    assert text.startswith(head + " ")
+    assert text.endswith(end)
+    assert end.startswith(" ")
+    assert note == f"[… {len(text) - len(head) - len(end):,} characters left out …]"
+    assert 2 * len(end) < len(head) < 300
+    halves = shorten_middle(text, 400, tail=0.5, more="; see page 2").split("\n")
+    assert abs(len(halves[0]) - len(halves[2])) < 10
+    assert halves[1].endswith("left out; see page 2 …]")
+
+
+def test_a_text_without_spaces_is_cut_all_the_same() -> None:
+    """Where no word ends within reach, the cut is made at the limit."""
+    cut = shorten_middle("x" * 10_000, 100)
+    assert cut == "x" * 75 + "\n[… 9,900 characters left out …]\n" + "x" * 25

@@ -35,7 +35,7 @@ def test_a_bad_config_is_found(home: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text("x = [")
     (found,) = check_config()
-    assert (found.code, found.mend) == ("config", None)
+    assert (found.code, found.repair) == ("config", None)
     assert str(file) in found.what
 
 
@@ -43,9 +43,9 @@ def test_a_folder_open_to_others_is_closed(data: Path) -> None:
     """Mending takes the right to write away, and twice is the same as once."""
     data.chmod(0o777)
     (found,) = check_folders()
-    assert found.mend is not None
-    found.mend()
-    found.mend()
+    assert found.repair is not None
+    found.repair()
+    found.repair()
     assert data.stat().st_mode & 0o777 == 0o755
     assert check_folders() == []
 
@@ -57,7 +57,7 @@ def test_a_file_in_place_of_a_folder_is_found(home: Path) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(own.data).write_text("")
     Path(own.cache).symlink_to("nowhere")
-    assert [(f.code, f.mend) for f in check_folders()] == [("folder", None), ("folder", None)]
+    assert [(f.code, f.repair) for f in check_folders()] == [("folder", None), ("folder", None)]
 
 
 def test_old_leftovers_are_deleted_and_new_ones_left(data: Path) -> None:
@@ -71,9 +71,9 @@ def test_old_leftovers_are_deleted_and_new_ones_left(data: Path) -> None:
     os.utime(other, (time.time() - 100,) * 2)
     (found,) = check_leftovers()
     assert str(old) in found.what
-    assert found.mend is not None
-    found.mend()
-    found.mend()
+    assert found.repair is not None
+    found.repair()
+    found.repair()
     assert not old.exists()
     assert new.exists()
     assert other.exists()
@@ -86,8 +86,8 @@ def test_trust_in_what_is_gone_is_taken_back(home: Path) -> None:
         trust.add(str(home / name))
     (home / "goes").rmdir()
     (found,) = check_trust()
-    assert found.mend is not None
-    found.mend()
+    assert found.repair is not None
+    found.repair()
     assert trust.trusted() == [str(home / "stays")]
     assert check_trust() == []
 
@@ -100,8 +100,8 @@ def test_trust_that_now_leads_through_a_link_can_be_mended(home: Path) -> None:
     (home / "a").rename(home / "moved")
     (home / "a").symlink_to("moved")
     (found,) = check_trust()
-    assert found.mend is not None
-    found.mend()
+    assert found.repair is not None
+    found.repair()
     assert check_trust() == []
 
 
@@ -118,7 +118,7 @@ def test_a_damaged_database_is_put_aside(home: Path) -> None:
     path.write_bytes(data)
     found = doctor.check_database()
     assert [finding.code for finding in found] == ["database"]
-    assert found[0].mend is not None
-    found[0].mend()
+    assert found[0].repair is not None
+    found[0].repair()
     assert doctor.check_database() == []
     assert list(path.parent.glob("tacit.db.damaged-*"))

@@ -147,5 +147,5 @@ def test_many_processes_add_at_once(home: Path) -> None:
     code = "import sys; from tacit.base import trust; [trust.add(p) for p in sys.argv[1:]]"
     folders = [[str(home / f"{worker}-{n}") for n in range(5)] for worker in range(6)]
     running = [subprocess.Popen([sys.executable, "-c", code, *part]) for part in folders]
-    assert [process.wait(30) for process in running] == [0] * 6
+    assert [process.wait(120) for process in running] == [0] * 6
     assert sorted(trust.trusted()) == sorted(path for part in folders for path in part)

@@ -4,44 +4,36 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from tacit.changes.change import Change, Create, Verdict, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
-
-
-class ScanFinding(msgspec.Struct, frozen=True):
-    file: str
-    line: int
-    rule: str
-    severity: str
-    message: str
-    fix: str = "take it out"
-    overridable: bool = True
-
-
-class ScanReport(msgspec.Struct, frozen=True):
-    findings: tuple[ScanFinding, ...]
+from tacit.changes.scan import Finding, Report
 
 
 def word_scan(
     files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
-) -> ScanReport:
+) -> Report:
     """A scanner whose findings a test can choose by the words BLOCK, ASK and NOTE."""
     found = []
     for path, data in files.items():
         for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
             found.extend(
-                ScanFinding(path, number, f"word-{word.lower()}", word.lower(), line)
+                _found(path, number, f"word-{word.lower()}", word.lower(), line)
                 for word in ("BLOCK", "ASK", "NOTE")
                 if word in line
             )
     if learned and executable:
-        found.append(ScanFinding(executable[0], 0, "executable", "block", "a program"))
-    return ScanReport(tuple(found))
+        found.append(_found(next(iter(executable)), 0, "executable", "block", "a program"))
+    return Report(tuple(found))
+
+
+def _found(file: str, line: int, rule: str, severity: Any, message: str) -> Finding:
+    return Finding(
+        file=file, line=line, rule=rule, severity=severity, message=message, fix="take it out"
+    )
 
 
 def skill_md(name: str, body: str = "Do it step by step.\n", *, learned: bool = False) -> bytes:

@@ -30,6 +30,7 @@ from tacit.changes.change import (
     make_change,
     new_change_id,
 )
+from tacit.changes.containment import Folder
 from tacit.changes.gate import Gate, find_group, group_members, undo_group
 from tacit.changes.neighbours import LibraryNeighbours, NoNeighbours
 from tacit.changes.place import Place, project_place, user_place
@@ -566,12 +567,11 @@ def test_unwritable_place_is_an_error_with_a_hint(
 ) -> None:
     """A full disk is raised, not passed over: nothing has changed and nothing is left behind."""
     kit.create("notes")
-    import tacit.changes.stage as stage_module
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(stage_module, "_write", full)
+    monkeypatch.setattr(Folder, "write_new", full)
     with pytest.raises(Unwritable, match="No space left"):
         kit.propose("notes", Edit("step by step", "x"))
     monkeypatch.undo()
@@ -606,7 +606,7 @@ def test_edit_race_with_a_person(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
     from tacit.changes import journal
 
     kit.create("notes", "one\n\ntwo\n\nthree\n", learned=True)
-    original, saves = journal.exchange.exchange, []
+    original, saves = journal.swap_names, []
 
     def save_first(*args: Any) -> bool:
         if not saves:
@@ -617,7 +617,7 @@ def test_edit_race_with_a_person(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
             saves.append(1)
         return original(*args)
 
-    monkeypatch.setattr(journal.exchange, "exchange", save_first)
+    monkeypatch.setattr(journal, "swap_names", save_first)
     assert kit.propose("notes", Edit("one", "1"), actor="reviewer").applied
     assert kit.text("notes").endswith("1\n\ntwo\n\nthree, by hand\n")
     assert kit.kinds("notes") == ["create", "hand", "edit"]

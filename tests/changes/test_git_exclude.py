@@ -158,7 +158,7 @@ def test_line_for_nothing_is_found_and_mended(
     (project / ".agents" / "skills" / "one").rmdir()
     (found,) = change_checks.check_changes(gate)
     assert found.code == "hidden-nothing"
-    assert found.mend is not None
-    found.mend()
+    assert found.repair is not None
+    found.repair()
     assert change_checks.check_changes(gate) == []
     assert git_exclude.hidden(gate.site().place) == []

@@ -221,7 +221,7 @@ def test_broken_row_is_found_and_mended(kit: Any) -> None:
     assert [p.change.actor for p in kit.gate.inbox.waiting()] == ["distiller"]
     (found,) = change_checks.check_changes(kit.gate)
     assert found.code == "broken-proposal"
-    found.mend()
+    found.repair()
     assert change_checks.check_changes(kit.gate) == []
 
 

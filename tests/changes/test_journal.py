@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from tacit.base.errors import Damaged
-from tacit.changes import change_checks
-from tacit.changes import journal as exchange
+from tacit.changes import change_checks, journal
 from tacit.changes.change import Archive, Edit, MergeInto, Rename
 from tacit.changes.containment import open_root
 from tacit.changes.gate import Gate
-from tacit.changes.journal import Entry, Journal, Move
+from tacit.changes.journal import Journal, JournalEntry, Move
 from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
 
@@ -29,7 +28,6 @@ class Stop(BaseException):
 
 def interrupt(kit: Any, monkeypatch: pytest.MonkeyPatch, *change: Any) -> None:
     """Make a change whose folders move, and stop before its refs do."""
-    from tacit.changes import journal
 
     def stop(*_: Any) -> None:
         raise Stop
@@ -60,7 +58,7 @@ def test_doctor_mends_an_interrupted_change(kit: Any, monkeypatch: pytest.Monkey
     kit.create("two")
     interrupt(kit, monkeypatch, "one", MergeInto("two", (Edit("step by step", "x"),)))
     (found,) = change_checks.check_changes(kit.gate)
-    found.mend()
+    found.repair()
     assert change_checks.check_changes(kit.gate) == []
     assert kit.kinds("one") == ["create", "archive"]
     assert kit.kinds("two") == ["create", "edit"]
@@ -94,7 +92,7 @@ def test_lost_objects_after_a_power_failure(kit: Any, monkeypatch: pytest.Monkey
 
 def _killed_between_the_moves(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rename of notes to memo that ended after the first of its two moves."""
-    original, calls = exchange.rename_to_free, []
+    original, calls = journal.rename_to_free, []
 
     def second_fails(*args: Any) -> None:
         calls.append(args)
@@ -105,7 +103,7 @@ def _killed_between_the_moves(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("tacit.changes.journal._take_back", lambda *_: None)
     monkeypatch.setattr(Journal, "finish", lambda *_: None)
     monkeypatch.setattr("tacit.changes.gate.clean", lambda root: None)
-    monkeypatch.setattr(exchange, "move", second_fails)
+    monkeypatch.setattr(journal, "rename_to_free", second_fails)
     with pytest.raises(Stop):
         kit.propose("notes", Rename("memo"))
     monkeypatch.undo()
@@ -138,14 +136,14 @@ def test_half_a_rename_whose_target_was_taken_is_reverted(
 @pytest.mark.parametrize("operation", [Edit("step by step", "x"), Rename("memo"), Archive()])
 def test_without_the_system_call(operation: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system cannot exchange two names, plain renames do the same."""
-    monkeypatch.setattr(exchange, "_system_call", lambda: None)
+    monkeypatch.setattr(journal, "_system_call", lambda: None)
     kit.create("notes", scripts__run=b"ls\n")
     assert kit.propose("notes", operation).applied
     assert change_checks.check_changes(kit.gate) == []
     (kit.root / "a").mkdir()
     (kit.root / "b").mkdir()
     with open_root(kit.place) as root, pytest.raises(FileExistsError):
-        exchange.rename_to_free(root.fd, "a", root.fd, "b")
+        journal.rename_to_free(root.fd, "a", root.fd, "b")
 
 
 def test_broken_entry_is_put_aside(kit: Any) -> None:
@@ -157,7 +155,7 @@ def test_broken_entry_is_put_aside(kit: Any) -> None:
     with pytest.raises(Damaged, match="journal entry"):
         kit.propose("notes", Edit("step by step", "x"))
     (found,) = change_checks.check_changes(kit.gate)
-    found.mend()
+    found.repair()
     assert change_checks.check_changes(kit.gate) == []
     assert kit.propose("notes", Edit("step by step", "x")).applied
 
@@ -187,7 +185,7 @@ def test_entries_survive_json(tmp_path: Path) -> None:
     """An entry is read back as it was written, and finishing twice is finishing once."""
     journal = Journal(str(tmp_path / "journal"))
     move = Move("swap", "a", "b", 7, "0" * 40)
-    entry = Entry("20260101-000000000-00000000", "/root", "notes", (move,), ())
+    entry = JournalEntry("20260101-000000000-00000000", "/root", "notes", (move,), ())
     assert journal.entries() == []
     journal.write(entry)
     assert journal.entries() == [entry]

@@ -120,7 +120,7 @@ def killed(moment: float, *arguments: str, given: bytes) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    process.wait(timeout=60)
+    process.wait(timeout=120)
 
 
 def test_kills_at_any_moment_leave_everything_whole(home: Path) -> None:

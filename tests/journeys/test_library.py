@@ -17,7 +17,7 @@ TOOLS = ["psql", "ffmpeg", "terraform", "pandoc", "ripgrep", "openssl", "rsync"]
 
 def run(*arguments: str, code: int = 0) -> str:
     done = subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=60
+        [PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == code, done.stderr
     return done.stdout

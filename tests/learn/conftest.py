@@ -44,7 +44,7 @@ def make_task(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., T
     monkeypatch.setenv("PYTHONPATH", os.path.dirname(__file__))
 
     def make(toolset: str, *, job: str = "job-1", **more: Any) -> Task:
-        limits = more.pop("limits", Limits(turns=8, seconds=60, retries=0))
+        limits = more.pop("limits", Limits(turns=8, seconds=300, retries=0))
         return Task(
             job=job,
             kind="review",

@@ -15,8 +15,7 @@ from typing import Any
 from repairing import COUNT, MENDED, SKILL, make_skill
 from traces_of_skills import call, session
 
-from tacit.base import trust
-from tacit.base.database import opened
+from tacit.base import database, trust
 from tacit.base.job import Job
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
@@ -83,7 +82,7 @@ def state(folder: Path) -> dict[str, Any]:
     gate = Gate([project_place()])
     versions = list(gate.site().history.log("check-notes"))
     gate.look("check-notes")
-    with opened() as connection:
+    with database.opened() as connection:
         attempts = Repairs(connection).of("check-notes", project_place().root)
     staging = Path(os.environ["HOME"], ".local/share/tacit/staging")
     return {

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from waiting import LONG, until
+
 pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 
 from tacit.agent import budget, process_rights
@@ -149,10 +151,7 @@ def test_no_process_is_left(make_task: Tasks, chosen: Chosen) -> None:
     pids = [int(line) for line in (Path(task.staging) / "pids").read_text().split()]
     assert len(pids) == 3
     if ran.walls.group or sys.platform == "linux":
-        until = time.monotonic() + 20
-        while any(map(_is_alive, pids)) and time.monotonic() < until:
-            time.sleep(0.01)
-        assert [pid for pid in pids if _is_alive(pid)] == []
+        until(lambda: not any(map(_is_alive, pids)))
 
 
 def test_the_time_is_kept_by_the_parent(make_task: Tasks, chosen: Chosen) -> None:
@@ -299,11 +298,11 @@ def test_a_killed_parent_takes_the_child_along(make_task: Tasks) -> None:
     task = make_task("sleeper")
     words = [sys.executable, "-c", _PARENT, msgspec.json.encode(task).decode()]
     parent = subprocess.Popen(words)
-    _wait((Path(task.staging) / "asleep").exists)
+    until((Path(task.staging) / "asleep").exists)
     (child,) = _children(parent.pid)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    _wait(lambda: not _is_alive(child))
+    until(lambda: not _is_alive(child))
 
 
 def test_a_child_that_does_not_listen_holds_nobody_up() -> None:
@@ -314,12 +313,12 @@ def test_a_child_that_does_not_listen_holds_nobody_up() -> None:
     assert channel.line(time.monotonic() + 0.05) is None
     os.write(pipes[1][1], b"one\ntw")
     os.write(pipes[2][1], b"printed" * 3000)
-    assert channel.line(time.monotonic() + 10) == b"one"
+    assert channel.line(time.monotonic() + LONG) == b"one"
     threading.Timer(0.05, lambda: os.write(pipes[1][1], b"o\n")).start()
-    assert channel.line(time.monotonic() + 10) == b"two"
+    assert channel.line(time.monotonic() + LONG) == b"two"
     os.close(pipes[1][1])
     with pytest.raises(EOFError):
-        channel.line(time.monotonic() + 10)
+        channel.line(time.monotonic() + LONG)
     assert len(channel.printed) <= 8192
     channel.close()
     channel.close()
@@ -343,10 +342,3 @@ def _children(parent: int | None = None) -> list[int]:
         with open(f"/proc/{pid}/task/{task}/children") as file:
             found += [int(child) for child in file.read().split()]
     return [child for child in found if _is_alive(child)]
-
-
-def _wait(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)

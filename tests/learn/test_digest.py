@@ -12,8 +12,20 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "traces"))
 from trace_samples import PROMPTS, REAL, file_of
 
-from tacit.learn.digest import LEAST, MOST, SHORT, Digest, Fence, blocks, digest, pages, size_of
-from tacit.learn.excerpts import arguments_excerpt, failure_excerpt, first_and_last
+from tacit.learn.digest import (
+    LEAST,
+    MOST,
+    SHORT,
+    Digest,
+    Fence,
+    arguments_excerpt,
+    blocks,
+    digest,
+    failure_excerpt,
+    first_and_last,
+    pages,
+    size_of,
+)
 from tacit.learn.findings import count_findings, session_signals, session_weight
 from tacit.testing.sample_sessions import called, made, ran, used
 from tacit.traces.assembler import read_trace

@@ -3,7 +3,6 @@
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -179,23 +178,15 @@ def test_planted_instructions_do_not_land(home: Path) -> None:
     assert not (home / ".agents/skills").exists()
 
 
-def test_a_secret_does_not_land(home: Path) -> None:
+def test_a_secret_does_not_land(store: Store) -> None:
     """A token in a command never stands in a draft that waits."""
     calls = [shell("deploy.sh a", "denied"), shell(f"export TOKEN={TOKEN}; deploy.sh a")]
     (found,) = count_findings([session("s1", ("Deploy", calls), project="")])
     verdict = propose_draft(draft(found))
     assert verdict.outcome == "refused"
-    store = Store.open()
     store.write(session("s1", ("Deploy", calls), project="/p/app"))
     (made,) = draft_sessions(store, Ledger(store.connection), store.sessions())
     assert TOKEN not in made.draft.text
-
-
-@pytest.fixture
-def store(home: Path) -> Any:
-    opened = Store.open()
-    yield opened
-    opened.close()
 
 
 def test_the_real_sessions(home: Path, store: Store, tmp_path: Path) -> None:

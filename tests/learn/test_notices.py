@@ -17,7 +17,7 @@ from tacit.base.settings import LearnSettings, Settings
 from tacit.changes.change import Archive, Create, Edit, Verdict, acting_as, make_change
 from tacit.changes.facts import NewFact, Rationale, remember
 from tacit.changes.gate import Gate
-from tacit.changes.place import user_facts, user_place
+from tacit.changes.place import user_place
 from tacit.learn import announcements, notices
 from tacit.learn.background.background_gate import GO_ON, background_gate
 from tacit.learn.notices import Notice, announce, line, pending, tell
@@ -195,7 +195,7 @@ def test_many_failures_are_one_line() -> None:
 
 def test_facts_are_told_as_facts() -> None:
     """One is told with its way back, several in one line; they bring no question about skills."""
-    gate = background_gate([user_facts()], Settings(), facts=True)
+    gate = background_gate([user_place("facts")], Settings(), facts=True)
     says = {
         "package-manager": "The project uses pnpm; npm breaks the lock file.",
         "editor": "The user writes in vim and wants no trailing spaces.",
@@ -203,7 +203,7 @@ def test_facts_are_told_as_facts() -> None:
     for name, text in says.items():
         note = NewFact(name=name, says=text, kind="user")
         verdict = remember(
-            gate, user_facts().root, note, Rationale(reason="said so"), actor="reviewer"
+            gate, user_place("facts").root, note, Rationale(reason="said so"), actor="reviewer"
         )
         assert verdict.applied, verdict
         if name == "package-manager":
@@ -304,7 +304,7 @@ def test_two_shells_do_not_both_tell() -> None:
         subprocess.Popen([program, "prompt-status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(4)
     ]
-    outputs = [one.communicate(timeout=60) for one in several]
+    outputs = [one.communicate(timeout=120) for one in several]
     assert sorted(out != b"" for out, _ in outputs) == [False, False, False, True]
     assert {err for _, err in outputs} == {b""}
     assert [name for name in os.listdir(paths.folders().data) if "prompt" in name] == []
@@ -322,7 +322,7 @@ def test_a_prompt_is_answered_without_the_command_line_library(home: Path) -> No
             [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {probe}"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
         )
         assert done.stdout.startswith(wanted), done
         assert done.stdout.endswith("0 set()\n")
@@ -335,7 +335,7 @@ def test_a_terminal_without_the_characters_gets_the_line_all_the_same() -> None:
         [Path(sys.executable).with_name("tacit"), "prompt-status"],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        timeout=60,
+        timeout=120,
     )
     assert done.stdout.startswith(b"tacit: learned the skill ??? ? see: tacit diff 9c1d22ab")
     assert (done.returncode, done.stderr) == (0, b"")

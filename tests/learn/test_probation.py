@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from repairing import make_skill
 from traces_of_skills import call, session
 
-from tacit.agent.skill_uses import Use
 from tacit.base import settings
 from tacit.base.errors import Damaged
 from tacit.base.settings import ImproveSettings
@@ -29,6 +28,7 @@ from tacit.learn.improve.probation import (
     judge_probation,
     settle_probation,
 )
+from tacit.traces.skill_uses import Use, prepare_use_tables
 from tacit.traces.store import Store
 
 
@@ -112,7 +112,7 @@ def _repair(source: str = "auto-skill") -> str:
 
 def _record(store: Store, change: str, old: int, new: int) -> None:
     """Five uses of the old version and three of the new, of ten calls, with so many failed."""
-    use_records.prepare_use_tables(store.connection)
+    prepare_use_tables(store.connection)
     site = Gate([project_place()]).site()
     after, before = list(site.history.log("check-notes"))[:2]
     for version, failed, count in ((before, old, 5), (after, new, 3)):
@@ -120,9 +120,8 @@ def _record(store: Store, change: str, old: int, new: int) -> None:
         for number in range(count):
             at = version.at + timedelta(seconds=number)
             store.connection.execute(
-                "INSERT INTO uses (skill, digest, by, at, session, project, calls, failed)"
-                " VALUES ('check-notes', ?, 'model', ?, ?, '', 10, ?)",
-                (digest, at.isoformat(), f"s{digest}{number}", failed),
+                "INSERT INTO uses VALUES (?, 0, 'check-notes', ?, 'model', ?, '', 10, ?)",
+                (f"tacit:s{digest}{number}", digest, at.isoformat(), failed),
             )
 
 
@@ -173,7 +172,9 @@ def test_what_the_network_did_is_not_the_repair_s(store: Store) -> None:
         store.write(session("check-notes", *down, gone, name=f"n{number}", project=os.getcwd()))
         use_records.record_uses(store, f"claude-code:n{number}")
     later = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
-    store.connection.execute("UPDATE host_uses SET at = ?, digest = ''", (later,))
+    store.connection.execute(
+        "UPDATE uses SET at = ?, digest = '' WHERE session LIKE 'claude-code:%'", (later,)
+    )
     found = current_probation(store.connection, root, "check-notes", loaded)
     assert found is not None
     assert (found.new.uses, found.new.calls, found.new.failed) == (5, 32, 2)

@@ -87,13 +87,6 @@ Work = Callable[[StagedSkills, Any], list[str | None]]
 
 
 @pytest.fixture
-def store(project: Path) -> Any:
-    opened = Store.open()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def repaired(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., repair_broker.Repaired]:

@@ -10,7 +10,7 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 import repairing
 from repairing import COUNT, chat, do, due, failed_steps, fails, make_skill, mends, server, works
 
-from tacit.base.database import opened
+from tacit.base import database
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place
 from tacit.learn import notices
@@ -80,7 +80,7 @@ def test_it_fails_is_repaired_and_works(folder: Path, reach: Reach) -> None:
     said = asked.messages[-1].text
     assert "scripts/check.sh" in said
     assert "- Bash" in said or "Bash, " in said, "the table of other names"
-    with opened() as connection:
+    with database.opened() as connection:
         (attempt,) = Repairs(connection).of("check-notes", project_place().root)
     assert attempt.outcome == "repaired"
     assert "scripts/count.sh parses" in attempt.note
@@ -144,7 +144,7 @@ def test_a_repair_that_makes_it_worse_is_rolled_back(folder: Path, reach: Reach)
     log = list(Gate([project_place()]).site().history.log("check-notes"))
     assert [version.record.actor for version in log] == ["improver", "improver", "user"]
     assert log[0].record.undoes == repaired.changes[0]
-    with opened() as connection:
+    with database.opened() as connection:
         (attempt,) = Repairs(connection).of("check-notes", project_place().root)
     assert attempt.outcome == "rolled back"
     assert "p = " in attempt.note

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -132,13 +131,6 @@ def test_reasons_read_well() -> None:
 
 
 SETTINGS = Settings()
-
-
-@pytest.fixture
-def store():
-    opened = Store.open()
-    yield opened
-    opened.close()
 
 
 def calls(number: int) -> list:

@@ -14,9 +14,10 @@ from tacit.traces.trace import REFUSED
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_skill_that_a_real_agent_read_governs_what_follows(host: str, tmp_path: Path) -> None:
+def test_a_skill_that_a_real_agent_read_governs_what_follows(
+    host: str, tmp_path: Path, store: Store
+) -> None:
     """In each host's own transcript: the read is the use, the calls after it are the steps."""
-    store = Store.open()
     store.take_in(host_registry.get(host), with_skill(host, tmp_path))
     (run,) = runs_of(store.trace(store.sessions()[0].id))
     assert (run.skill, run.by, run.read, run.turn) == ("build", "model", True, 0)
@@ -26,7 +27,7 @@ def test_a_skill_that_a_real_agent_read_governs_what_follows(host: str, tmp_path
     assert [step.number for step in run.steps] == [1, 2, 3]
     assert [step.turn for step in run.steps] == [0, 0, 1]
     assert run.answer == 2
-    (failure,) = run.failures
+    (failure,) = [step for step in run.steps if step.failed]
     assert "KeyError: 'VERSION'" in failure.error
     assert "python3 build.py" in str(failure.arguments)
     assert "KeyError" in failure.result
@@ -43,7 +44,7 @@ def test_words_are_no_failure() -> None:
     """A step fails when the host says so; output that speaks of failures does not make it one."""
     talk = call("Bash", result="12 passed, 3 failed\nError: none. exit code: 1 was seen before")
     (run,) = runs_of(session((used("check"), talk)))
-    assert run.failures == ()
+    assert not any(step.failed for step in run.steps)
 
 
 def test_a_refused_call_is_a_failure_of_its_own_kind() -> None:
@@ -55,7 +56,7 @@ def test_a_refused_call_is_a_failure_of_its_own_kind() -> None:
         call("Bash", failed=True, error="exit code 2", result="make: *** [all] Error 2"),
     )
     (run,) = runs_of(session(steps))
-    assert [step.refused for step in run.failures] == [True, True, False]
+    assert [step.refused for step in run.steps if step.failed] == [True, True, False]
 
 
 def test_a_skill_stays_active_and_the_last_one_loaded_governs() -> None:

@@ -1,35 +1,27 @@
-"""Uses of skills in the hosts' sessions are counted once, whatever happens to the sessions."""
+"""Uses of skills are counted once, whatever happens to the sessions that show them."""
 
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from used_sessions import HOSTS, MORNING, call, session, used, with_skill
 
-from tacit.agent import agent_events
-from tacit.agent.skill_uses import Recorder
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
+from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.use_records import (
     catch_up,
-    open_use_tables,
+    rebuild_use_tables,
     record_uses,
-    record_view,
-    uses_of,
-    views_of,
+    use_tables_trouble,
 )
 from tacit.skills.library import Library
 from tacit.testing import FakeClock
 from tacit.traces import host_registry
+from tacit.traces.skill_uses import open_use_tables, record_view, uses_of, views_of
 from tacit.traces.store import Store
 
 MD = b"---\nname: build\ndescription: How the package is built here.\n---\n\nRun build.py.\n"
-
-
-@pytest.fixture
-def store() -> Store:
-    return Store.open()
 
 
 def test_the_sessions_of_all_hosts_count(store: Store, tmp_path: Path) -> None:
@@ -58,14 +50,18 @@ def test_a_session_that_grew_is_counted_once(store: Store) -> None:
     ]
 
 
-def test_our_own_chat_is_not_counted_twice(store: Store) -> None:
-    """What the chat recorded itself is not recorded from the store again; a mere read is."""
-    Recorder("s1", "/p").hear(agent_events.Skill("a", "model", "d1"))
+def test_our_own_chat_counts_as_the_others_do(store: Store) -> None:
+    """What run_skill loaded and what was merely read are uses, in place of older rows of it."""
+    with open_use_tables() as connection:  # as an older tacit left it
+        connection.execute(
+            "INSERT INTO uses VALUES"
+            " ('tacit:s1', -7, 'a', 'd1', 'model', '2026-11-02T09:00:00+00:00', '/p', 0, 0)"
+        )
     load = call("run_skill", kind="skill", arguments={"name": "a"})
     read = call("read_file", kind="read", arguments={"path": "/x/skills/b/SKILL.md"})
     store.write(session((load, used("a"), read, used("b")), host="tacit"))
     catch_up(store)
-    assert [(use.skill, use.session) for use in uses_of(store.connection)] == [
+    assert sorted((use.skill, use.session) for use in uses_of(store.connection)) == [
         ("a", "tacit:s1"),
         ("b", "tacit:s1"),
     ]
@@ -140,3 +136,28 @@ def test_what_was_forgotten_leaves_numbers_only(store: Store) -> None:
     with open_use_tables() as connection:
         assert len(uses_of(connection, ["a"])) == 1
         assert "the-secret-word" not in "".join(connection.iterdump())
+
+
+def test_a_rebuild_keeps_what_forgotten_sessions_left(store: Store) -> None:
+    """Stored sessions are counted anew; of forgotten ones the numbers stay, except nonsense."""
+    for name in ("kept", "forgotten", "broken"):
+        store.write(session((used("a"), call("x", failed=True)), name=name))
+    catch_up(store)
+    store.remove(["claude-code:forgotten", "claude-code:broken"], by_user=True)
+    store.connection.execute("UPDATE uses SET at = 'no time' WHERE session LIKE '%:broken'")
+    store.connection.execute("UPDATE uses SET failed = 9 WHERE session LIKE '%:kept'")
+    rebuild_use_tables(store)
+    found = {use.session: use.failed for use in uses_of(store.connection)}
+    assert found == {"claude-code:kept": 1, "claude-code:forgotten": 1}
+
+
+def test_what_an_older_version_counted_is_no_loss(store: Store) -> None:
+    """It counted a skill twice that was loaded twice in one answer; one use fewer is no damage."""
+    records = CurationRecords(store.connection)
+    records.set_fact("uses", "2")
+    store.write(session((used("a"), used("a")), host="tacit"))
+    catch_up(store)
+    assert len(uses_of(store.connection)) == 1
+    assert use_tables_trouble(store.connection) == ""
+    records.note({}, MORNING, 2)
+    assert use_tables_trouble(store.connection) == "1 of 2 uses are gone"

@@ -1,7 +1,7 @@
 """Fetching agents once, with an npm of a few lines in place of the real one."""
 
 import os
-import time
+import signal
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,7 @@ from host_programs import (
     transcripts,
 )
 from tacit.base.errors import NotFound
+from waiting import LONG, until
 
 NPM = r"""#!/bin/sh
 # npm install --prefix FOLDER --no-audit --no-fund PACKAGE@VERSION
@@ -142,7 +143,7 @@ def test_a_run_gives_code_output_and_time(agent, place) -> None:
     """What the agent printed, its exit code and its time are given back."""
     done = go(agent, place, "echo out; echo err >&2; exit 3")
     assert (done.code, done.stdout, done.stderr, done.ended_well) == (3, "out\n", "err\n", False)
-    assert 0 < done.seconds < 5
+    assert 0 < done.seconds < LONG
     assert go(agent, place, "exit 0").ended_well
 
 
@@ -174,39 +175,34 @@ def test_the_way_out_is_the_server(agent, place) -> None:
 
 def test_when_its_time_is_up_its_children_die_too(agent, place) -> None:
     """An agent past its time is killed with all it started, and its output so far is kept."""
-    started = time.monotonic()
-    done = go(agent, place, "echo begun; sleep 60 & echo $!; wait", timeout=0.5)
-    assert time.monotonic() - started < 5
-    assert done.code is None
+    for timeout in (0.5, 5.0, LONG):  # the first in which a busy machine comes to it
+        done = go(agent, place, "echo begun; sleep 3600 & echo $!; wait", timeout=timeout)
+        assert done.code is None
+        if len(done.stdout.split()) == 2:
+            break
     begun, child = done.stdout.split()
     assert begun == "begun"
-    assert _gone(int(child))
+    until(lambda: _is_gone(int(child)))
 
 
-def _gone(pid: int) -> bool:
+def _is_gone(pid: int) -> bool:
     """Whether a process has ended, also as a zombie that nobody has collected yet."""
-    end = time.monotonic() + 3
-    while time.monotonic() < end:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
         try:
-            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except FileNotFoundError:
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                return True
-            state = "?"
-        if state == "Z":
+            os.kill(pid, 0)
+        except ProcessLookupError:
             return True
-        time.sleep(0.02)
-    return False
+        return False
+    return state == "Z"
 
 
 def test_a_child_that_outlives_the_agent_does_not_hold_the_run(agent, place) -> None:
     """The run ends with the agent, though a background child still has its output open."""
-    started = time.monotonic()
-    done = go(agent, place, "(sleep 5 &) ; echo done")
-    assert done.stdout == "done\n"
-    assert time.monotonic() - started < 4
+    done = go(agent, place, "sleep 3600 & echo $!", timeout=LONG)
+    os.kill(int(done.stdout), signal.SIGKILL)  # it is still there
+    assert done.code == 0
 
 
 def test_transcripts_are_found_and_empty_ones_passed_over(agent, place) -> None:

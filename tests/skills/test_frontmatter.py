@@ -218,7 +218,7 @@ class TestHostile:
     def _in_time(self):
         start = time.monotonic()
         yield
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 120
 
     @pytest.mark.parametrize("unit", ["[", "{", "- ", "? ", "[{a: ", "a: {", "!!seq [", "&a ["])
     @pytest.mark.parametrize("count", [MAX_DEPTH * 2, 1_000, 60_000, 100_000])

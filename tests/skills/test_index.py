@@ -26,7 +26,7 @@ def content(snapshot: Snapshot) -> tuple[Any, ...]:
     """All that a snapshot says, without the stamps."""
     rows = [row[:STAMP] + row[STAMP + 1 :] for row in snapshot.rows]
     folders = sorted(folder for folder, _ in snapshot.categories)
-    return (snapshot.root, rows, folders, snapshot.twice, sorted(snapshot.broken))
+    return (snapshot.root, rows, folders, snapshot.repeated, sorted(snapshot.broken))
 
 
 @pytest.fixture
@@ -405,7 +405,7 @@ for turn in range(4):
 """
     run = [sys.executable, "-c", code, str(root), cache]
     processes = [subprocess.Popen([*run, str(n)]) for n in range(20)]
-    assert [process.wait(60) for process in processes] == [0] * 20
+    assert [process.wait(120) for process in processes] == [0] * 20
     assert len(names(root, cache)) == 23
 
 

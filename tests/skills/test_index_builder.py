@@ -24,7 +24,7 @@ def test_skills_and_categories(root: Path, put) -> None:
     found = walk(str(root))
     assert found.skills == {"one": "SKILL.md", "cat/two": "SKILL.md"}
     assert sorted(found.categories) == ["", "cat", "empty"]
-    assert found.links == found.twice == {}
+    assert found.links == found.repeated == {}
 
 
 def test_nested_categories_to_a_depth_of_four(root: Path, put) -> None:
@@ -93,7 +93,7 @@ class TestLinks:
         (root / "a").symlink_to(home / "outside")
         found = walk(str(root))
         assert list(found.skills) == ["a"]
-        assert found.twice == {"b": str(home / "outside")}
+        assert found.repeated == {"b": str(home / "outside")}
 
     def test_a_link_never_takes_the_place_of_the_real_folder(self, root: Path, put) -> None:
         """Even when it comes first by name."""
@@ -101,7 +101,7 @@ class TestLinks:
         (root / "a-link").symlink_to("real")
         found = walk(str(root))
         assert list(found.skills) == ["real"]
-        assert found.twice == {"a-link": str(root / "real")}
+        assert found.repeated == {"a-link": str(root / "real")}
 
     def test_loops_end(self, root: Path, put) -> None:
         """A link to the root, to itself, to a folder above, and two that lead to each other."""
@@ -113,7 +113,7 @@ class TestLinks:
         (root / "y").symlink_to("x")
         found = walk(str(root))
         assert list(found.skills) == ["cat/one"]
-        assert sorted(found.twice) == ["cat/up", "root"]
+        assert sorted(found.repeated) == ["cat/up", "root"]
         assert sorted(found.broken) == ["self", "x", "y"]
 
     def test_a_broken_link_is_noticed(self, root: Path) -> None:
@@ -138,7 +138,7 @@ class TestLinks:
         (home / "link").symlink_to(root)
         found = walk(str(home / "link"))
         assert list(found.skills) == ["one"]
-        assert list(found.twice) == ["again"]
+        assert list(found.repeated) == ["again"]
 
 
 def test_no_folder_is_an_empty_walk(home: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path) -> None:
     (root / "up").symlink_to(tmp_path)
     found = walk(str(root))
     assert found.skills == {}
-    assert set(found.twice) == {"everything", "up"}
+    assert set(found.repeated) == {"everything", "up"}
     assert found.categories == [""]
 
 

@@ -37,10 +37,10 @@ def test_a_damaged_index(library: Library, user_skills: Path) -> None:
     file.write_bytes(file.read_bytes()[:-3])
     (found,) = check_index()
     assert str(file) in found.what
-    assert found.mend is not None
+    assert found.repair is not None
     assert file.exists()
-    found.mend()
-    found.mend()
+    found.repair()
+    found.repair()
     assert not file.exists()
     assert check_index() == []
     assert Library().find("one") is not None
@@ -51,8 +51,8 @@ def test_a_folder_called_like_an_index(library: Library) -> None:
     folder = Path(library.cache) / "index" / "0.idx"
     (folder / "x").mkdir(parents=True)
     (found,) = check_index()
-    assert found.mend is not None
-    found.mend()
+    assert found.repair is not None
+    found.repair()
     assert not folder.exists()
 
 
@@ -65,9 +65,9 @@ def test_a_damaged_search_index(library: Library, damage: str) -> None:
     file.unlink()
     file.write_bytes(data)
     (found,) = check_search()
-    assert found.mend is not None
-    found.mend()
-    found.mend()
+    assert found.repair is not None
+    found.repair()
+    found.repair()
     assert check_search() == []
     assert [hit.entry.name for hit in Library().search("zebras")] == ["one"]
 
@@ -77,7 +77,7 @@ def test_links_to_nothing(library: Library, user_skills: Path) -> None:
     (user_skills / "gone").symlink_to("nowhere")
     (found,) = check_links()
     assert str(user_skills / "gone") in found.what
-    assert found.mend is None
+    assert found.repair is None
     assert os.path.islink(user_skills / "gone")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tacit.base.errors import NotFound, Unwritable
 from tacit.skills.skill import PROBLEM_RULES, Skill
-from tacit.skills.skill_file import MAX_SKILL_BYTES, parse_skill, read_skill, read_skill_bytes
+from tacit.skills.skill_file import MAX_SKILL_READ, parse_skill, read_skill, read_skill_bytes
 
 GOOD = "---\nname: demo\ndescription: Does it.\n---\n\n# Demo\n\nDo it.\n"
 
@@ -330,7 +330,7 @@ class TestFiles:
             start = time.monotonic()
             with pytest.raises(Unwritable, match=r"cannot read .*SKILL.md"):
                 read_skill(place)
-            assert time.monotonic() - start < 10
+            assert time.monotonic() - start < 120
 
     def test_a_file_of_eight_megabytes_and_more_is_cut(self, home: Path) -> None:
         """Only the beginning is read, a character cut in two is no complaint, and it is said."""
@@ -338,7 +338,7 @@ class TestFiles:
         file = home / "demo" / "SKILL.md"
         file.write_bytes(GOOD.encode() + "é".encode() * (5 * 1024 * 1024))
         data, size = read_skill_bytes(str(file))
-        assert (len(data), size) == (MAX_SKILL_BYTES, file.stat().st_size)
+        assert (len(data), size) == (MAX_SKILL_READ, file.stat().st_size)
         skill = read_skill(home / "demo")
         assert found(skill) == [("too-big", 1)]
         assert f"{size:,}" in skill.problems[0].message
@@ -346,7 +346,7 @@ class TestFiles:
     def test_a_file_of_exactly_the_limit_is_whole(self, home: Path) -> None:
         """The limit itself is allowed."""
         (home / "demo").mkdir()
-        (home / "demo" / "SKILL.md").write_bytes(GOOD.encode().ljust(MAX_SKILL_BYTES, b"x"))
+        (home / "demo" / "SKILL.md").write_bytes(GOOD.encode().ljust(MAX_SKILL_READ, b"x"))
         assert found(read_skill(home / "demo")) == []
 
 

@@ -235,7 +235,7 @@ class TestChanges:
             def killed(*_: object, **__: object) -> None:
                 raise KeyboardInterrupt
 
-            patch.setattr(search_index, "write_atomic", killed)
+            patch.setattr(search_index.index, "write_checked", killed)
             with pytest.raises(KeyboardInterrupt):
                 names("git")
         assert names("zebras") == ["zebra-one"]
@@ -346,7 +346,7 @@ class TestManyProcesses:
         run = [sys.executable, "-c", SEARCH, "merge conflicts", "1"]
         running = [subprocess.Popen(run, stderr=subprocess.PIPE) for _ in range(8)]
         for process in running:
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=120)
             assert (process.returncode, errors) == (0, b"")
 
     def test_searches_while_another_adds(self, skills: Path, put) -> None:
@@ -357,6 +357,6 @@ class TestManyProcesses:
             put(skills / f"zebra-{number}", description="Zebras.")
             names("zebras")
         for process in running:
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=120)
             assert (process.returncode, errors) == (0, b"")
         assert len(names("zebras", 50)) == 12

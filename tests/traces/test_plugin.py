@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from tacit.traces import hook_events
 from tacit.traces.connector import find_hook
 from tacit.traces.plugin import files, shim, shim_calls
+from waiting import until
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="needs node")
@@ -30,10 +30,8 @@ def data(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def heard(number: int) -> list[hook_events.Event]:
     """The events, once there are `number` of them."""
-    end = time.monotonic() + 10
-    while len(found := hook_events.pending()) < number and time.monotonic() < end:
-        time.sleep(0.05)
-    return found
+    until(lambda: len(hook_events.pending()) >= number)
+    return hook_events.pending()
 
 
 def play(folder: Path, name: str, words: tuple[str, ...], script: str) -> None:
@@ -42,7 +40,7 @@ def play(folder: Path, name: str, words: tuple[str, ...], script: str) -> None:
     program = folder / (Path(name).stem + ".mjs")
     program.write_text(shim(name, words))
     (folder / "agent.mjs").write_text(script)
-    done = subprocess.run([NODE, folder / "agent.mjs"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([NODE, folder / "agent.mjs"], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

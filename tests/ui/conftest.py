@@ -39,7 +39,7 @@ class Program:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
             stdin=options.pop("stdin", subprocess.DEVNULL),
             **options,
         )
@@ -89,7 +89,7 @@ class Program:
                 break
             written += part
         os.close(leader)
-        return process.wait(60), written.decode().replace("\r\n", "\n")
+        return process.wait(120), written.decode().replace("\r\n", "\n")
 
 
 def without_colour(text: str) -> str:

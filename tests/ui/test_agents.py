@@ -104,7 +104,7 @@ def test_a_person_is_asked(machine: Path, typed: bytes, code: int, written: bool
         [BIN / "tacit", "connect", "codex"], stdin=theirs, stdout=subprocess.PIPE
     ) as process:
         os.write(ours, typed)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
     os.close(ours)
     os.close(theirs)
     assert b"Write this?" in out

@@ -18,6 +18,7 @@ import pytest
 from tacit.testing import ModelServer, Request, Stall, ToolUse, Turns, reply
 from tacit.testing.script import ScriptLike
 from tacit.ui.cli.app import run
+from waiting import FOREVER, LONG, until
 
 pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
 COMMAND = ToolUse("run_command", {"command": "echo made > made.txt"})
@@ -186,15 +187,26 @@ class _Terminal:
             os.execv(sys.executable, [sys.executable, "-m", "tacit", "chat", *arguments])
         self.seen = ""
 
-    def until(self, text: str, seconds: float = 30.0) -> None:
+    def until(self, text: str) -> None:
+        assert self.comes(text, LONG), f"{text!r} did not come; there is: {self.seen!r}"
+
+    def comes(self, text: str, seconds: float) -> bool:
         end = time.monotonic() + seconds
         while text not in self.seen:
-            assert time.monotonic() < end, f"{text!r} did not come; there is: {self.seen!r}"
+            if time.monotonic() > end:
+                return False
             if select.select([self.fd], [], [], 0.2)[0]:
                 try:
                     self.seen += os.read(self.fd, 65536).decode("utf-8", "replace")
                 except OSError:
                     self.seen += "<closed>"
+        return True
+
+    def interrupt(self, text: str) -> None:
+        """Press Ctrl-C until that is said: one before the reading begins waits for the next."""
+        self.press("\x03")
+        while not self.comes(text, 10.0):
+            self.press("\x03")
 
     def press(self, keys: str) -> None:
         os.write(self.fd, keys.encode())
@@ -212,8 +224,8 @@ class _Terminal:
 def _states(request: Request) -> Any:
     """A reply for each state in which the user may press Ctrl-C."""
     replies: dict[str, Any] = {
-        "count": reply("One two three four five six", fault=Stall(50, after_chunks=4)),
-        "run": ToolUse("run_command", {"command": "echo ran > made; sleep 50"}),
+        "count": reply("One\ntwo three four five six", fault=Stall(FOREVER, after_chunks=6)),
+        "run": ToolUse("run_command", {"command": "echo ran > made; sleep 600"}),
         "approve": ToolUse("run_command", {"command": "touch never"}),
         "ask": ToolUse("ask_user", {"question": "Which one?"}),
     }
@@ -238,17 +250,11 @@ def test_ctrl_c_in_every_state_of_a_dumb_terminal(home: Path) -> None:
                 terminal.until("you> ")
                 terminal.seen = ""
                 terminal.press(f"{text}\n")
-                if text == "count":
-                    server.wait(1)  # half a line is not written until it is whole
-                    time.sleep(0.3)
-                else:
-                    terminal.until(sign)
-                    time.sleep(0.3)  # a key before the reading begins waits for the next
-                    terminal.press(keys)
+                terminal.until(sign)
+                terminal.press(keys)
                 if text == "run":
-                    _wait_for(home / "work" / "made")
-                terminal.press("\x03")
-                terminal.until("Interrupted; what was done is kept.")
+                    until((home / "work" / "made").exists)
+                terminal.interrupt("Interrupted; what was done is kept.")
                 assert len(server.requests) == count
                 assert "Traceback" not in terminal.seen
                 assert "\x1b" not in terminal.seen
@@ -264,10 +270,3 @@ def test_ctrl_c_in_every_state_of_a_dumb_terminal(home: Path) -> None:
     assert "while it ran" in ran
     assert approved == asked == "[not run: interrupted by the user]"
     assert not (home / "work" / "never").exists()
-
-
-def _wait_for(path: Path) -> None:
-    end = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} was not made"
-        time.sleep(0.05)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tacit.testing import ModelServer, Request, ToolUse
+from waiting import LONG
 
 pytest.importorskip("textual", reason="the extra 'tui' is not installed")
 pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
@@ -58,7 +59,7 @@ class Tmux:
     def screen(self, *how: str) -> str:
         return self.call("capture-pane", "-p", *how)
 
-    def until(self, text: str, seconds: float = 60.0) -> str:
+    def until(self, text: str, seconds: float = LONG) -> str:
         end = time.monotonic() + seconds
         while text not in (screen := self.screen()):
             assert time.monotonic() < end, f"{text!r} did not come; there is:\n{screen}"
@@ -66,7 +67,7 @@ class Tmux:
         return screen
 
     def wait_dead(self) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + LONG
         while self.call("display-message", "-p", "#{pane_dead}").strip() != "1":
             assert time.monotonic() < end, "the program lives on"
             time.sleep(0.05)
@@ -131,7 +132,7 @@ def test_the_whole_journey(tmux: Tmux, server: ModelServer, home: Path) -> None:
     tmux.until("◆ dust, called by you")
     tmux.until("Run this command?")
     assert not Path("desk.txt").exists()
-    time.sleep(0.5)
+    time.sleep(0.5)  # a question takes no key of somebody who is still typing
     tmux.type("y")
     tmux.until("So: swept.")
     tmux.until("✓ run_command")

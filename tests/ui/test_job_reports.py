@@ -3,13 +3,13 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from inside import answer, error, tacit
 
 from tacit.work.job_queue import request
+from waiting import until
 
 PROGRAM = str(Path(sys.executable).with_name("tacit"))
 
@@ -73,15 +73,11 @@ def test_a_daemon_stays_works_and_is_stopped(home: Path) -> None:
     try:
         assert running.stdout is not None
         assert "Working until Ctrl-C" in running.stdout.readline()
-        until = time.monotonic() + 60
-        while answer("daemon", "status")["worker"] is None:
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        here = answer("daemon", "status")["worker"]
+        here = until(lambda: answer("daemon", "status")["worker"])
         assert (here["pid"], here["stays"]) == (running.pid, True)
         assert "a daemon runs already" in error(5, "daemon")["message"]
         assert answer("daemon", "stop")["stopped"]["pid"] == running.pid
-        assert running.wait(60) == 0
+        assert running.wait(120) == 0
     finally:
         running.kill()
         running.wait()

@@ -10,7 +10,7 @@ from inside import answer, error, tacit
 from tacit.base import trust
 from tacit.changes.facts import NewFact, remember
 from tacit.changes.gate import Gate
-from tacit.changes.place import fact_places, project_facts, user_facts
+from tacit.changes.place import fact_places, project_place, user_place
 from tacit.ui.cli.memory import forget_fact
 from tacit.ui.cli.user_shell import complete_fact
 
@@ -115,7 +115,7 @@ def test_edit_in_an_editor_and_from_a_file(project: Path, tmp_path: Path) -> Non
     refused = tacit("memory", "edit", "package-manager", EDITOR=str(script))
     assert refused.returncode == 5
     assert "Your text is kept: tacit memory edit package-manager --from" in refused.stderr
-    text = (Path(project_facts().root) / "package-manager" / "FACT.md").read_bytes()
+    text = (Path(project_place(kind="facts").root) / "package-manager" / "FACT.md").read_bytes()
     given = text.replace(b"bun", b"deno")
     done = tacit("memory", "edit", "package-manager", "--from", "-", given=given)
     assert done.returncode == 0, done.stderr
@@ -171,7 +171,10 @@ def test_a_proposed_fact_is_seen_and_accepted_in_the_inbox(project: Path) -> Non
     add("package-manager", PNPM)
     said = NewFact(name="package-manager", says="The project uses bun since June.", kind="project")
     gate = Gate(fact_places())
-    assert remember(gate, project_facts().root, said, actor="reviewer").outcome == "proposed"
+    assert (
+        remember(gate, project_place(kind="facts").root, said, actor="reviewer").outcome
+        == "proposed"
+    )
     (waiting,) = answer("inbox")["proposals"]
     assert "+description: The project uses bun since June." in tacit("inbox", waiting["id"]).stdout
     assert tacit("accept", waiting["id"]).returncode == 0
@@ -196,7 +199,7 @@ def test_share_shows_a_fact_to_git(project: Path) -> None:
 
 def test_control_characters_of_a_file_do_not_reach_the_terminal(project: Path) -> None:
     """A fact that somebody else wrote steers no terminal."""
-    folder = Path(user_facts().root) / "odd"
+    folder = Path(user_place("facts").root) / "odd"
     folder.mkdir(parents=True)
     (folder / "FACT.md").write_text('---\nname: odd\ndescription: "a\\x1b[2Jb"\n---\n\n\x1b[2J\n')
     assert "\x1b" not in tacit("memory", "show", "odd").stdout
@@ -206,7 +209,7 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(project: Path) -
 def test_doctor_looks_at_facts_too(project: Path) -> None:
     """What an interrupted change left on the stage of a facts folder is found and mended."""
     add("package-manager", PNPM)
-    (Path(project_facts().root) / ".tacit-stage").mkdir()
+    (Path(project_place(kind="facts").root) / ".tacit-stage").mkdir()
     assert tacit("doctor").returncode == 6
     assert tacit("doctor", "--fix").returncode == 0
     assert tacit("doctor").returncode == 0

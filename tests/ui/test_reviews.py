@@ -160,7 +160,7 @@ def test_interrupted_it_notes_nothing_of_what_was_not_done(store: Store) -> None
         )
         server.wait(1, 60)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Stopped; what was done is kept." in out
     assert "2 sessions more: tacit learn" in out

@@ -299,7 +299,7 @@ def test_worker_and_watch(home: Path) -> None:
         assert process.stdout.readline() == b"Claude Code: 1 new\n"
     finally:
         process.send_signal(2)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=120)
     assert process.returncode in (0, 130), stderr
     assert b"Traceback" not in stderr
 

@@ -514,7 +514,7 @@ def test_colours_on_a_terminal(skills: Path, environment: dict[str, str], colour
             if not data:
                 break
             shown += data
-        process.wait(timeout=60)
+        process.wait(timeout=120)
         os.close(ours)
         assert (b"\x1b[" in shown) == coloured, shown
 

@@ -13,11 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "learn"))
 from aging import Library
 from used_sessions import call, session, used
 
-from tacit.agent import agent_events
-from tacit.agent.skill_uses import Recorder
 from tacit.base import database, paths
 from tacit.changes.change import Edit
 from tacit.changes.place import user_place
+from tacit.traces.hosts.tacit import SessionWriter
 from tacit.traces.store import Store
 
 
@@ -118,7 +117,7 @@ def test_the_doctor_mends_the_record_of_uses_alone(library: Library) -> None:
     """Rows that make no sense are no reason to put the whole database aside."""
     connection = database.connect()
     connection.execute("PRAGMA ignore_check_constraints = 1")
-    connection.execute("UPDATE uses SET by = 'nobody' WHERE id = 1")
+    connection.execute("UPDATE uses SET by = 'nobody' WHERE turn = 0")
     connection.close()
     fixed = answer("doctor", "--fix")
     assert [(f["code"], f["mended"]) for f in fixed["findings"]] == [
@@ -153,9 +152,12 @@ def test_the_life_of_a_skill(library: Library) -> None:
     broken = call("Bash", failed=True, error="make: no rule to make target", at=at)
     store.write(session((used("old", at), broken), name="abc", at=at))
     store.close()
-    mine = Recorder("own", "/p")
-    mine.hear(agent_events.Skill("old", "user", "feedc0de00000000"))
-    mine.end("done")
+    mine = SessionWriter("own", project="/p")
+    mine.prompt("/old it")
+    mine.called("skill_1", "run_skill", {"name": "old"})
+    mine.returned("skill_1", '<skill name="old" folder="/x">\nDo it.\n</skill feedc0de00000000>')
+    mine.activated("old")
+    mine.close()
     library.days(3)
     assert library.propose("old", Edit("Do it", "Do it now"), actor="improver").applied
     library.days(1)

@@ -3,15 +3,13 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from waiting import LONG
+
 DRIVER = Path(__file__).parent / "job_driver.py"
-LONG = 120.0
-"""Seconds after which something will not happen any more, on however slow a machine."""
 
 
 class Workers:
@@ -55,14 +53,6 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Workers":
     made = Workers(tmp_path)
     yield made
     made.end()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    end = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.25)
 
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -60,7 +60,7 @@ def server() -> Iterator[str]:
         yield f"postgresql://tacit@/postgres?host={folder}"
     finally:
         running.terminate()
-        running.wait(60)
+        running.wait(120)
         shutil.rmtree(folder, ignore_errors=True)
 
 

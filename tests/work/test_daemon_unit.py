@@ -42,7 +42,7 @@ def test_systemd_understands_the_unit(odd: str, tmp_path: Path) -> None:
         ["systemd-analyze", "--user", "verify", str(file)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
     )
     assert "tacit.service" not in done.stderr + done.stdout

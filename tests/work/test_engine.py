@@ -2,6 +2,10 @@
 
 import os
 import signal
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +88,20 @@ def test_a_job_that_failed_for_good_is_told_once() -> None:
     assert notices.line(told) == (
         "could not learn from a session (no answer) · see: tacit why codex:s1"
     )
+
+
+def test_an_old_sqlite_tells_the_time_in_milliseconds(home: Path) -> None:
+    """The engine's tables have a time in them whatever version of SQLite Python was built with."""
+    import sqlalchemy
+
+    from tacit.work import engine
+
+    with closing(sqlite3.connect(":memory:")) as connection:
+        engine._tell_time(connection, None)
+        (told,) = connection.execute("SELECT unixepoch('subsec') * 1000").fetchone()
+    assert abs(told / 1000 - time.time()) < 60
+    assert round(told) == pytest.approx(told, abs=0.01)
+    made = sqlalchemy.create_engine("sqlite://")
+    with made.connect() as connection:
+        assert connection.exec_driver_sql("SELECT unixepoch('subsec')").scalar() is not None
+    made.dispose()

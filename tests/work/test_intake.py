@@ -34,18 +34,16 @@ def agents(home: Path) -> Path:
     return home
 
 
-def test_every_agent_is_found_and_read(agents: Path) -> None:
+def test_every_agent_is_found_and_read(agents: Path, store: Store) -> None:
     """Without a name, the sessions of all eight agents are taken in, each with its figures."""
-    store = Store.open()
     taken = take_in(store, sources())
     assert {t.host for t in taken} == set(HOSTS.values())
     assert all(t.counts == {"new": 1} for t in taken)
     assert {(s.prompts, s.calls, s.failures) for s in store.sessions()} == {(2, 4, 1)}
 
 
-def test_reading_again_finds_nothing_new(agents: Path) -> None:
+def test_reading_again_finds_nothing_new(agents: Path, store: Store) -> None:
     """A second import says unchanged, and no event is published."""
-    store = Store.open()
     take_in(store, sources())
     heard: list[SessionStored] = []
     with bus.listening(SessionStored, heard.append):
@@ -77,9 +75,8 @@ def test_unknown_names_are_errors(agents: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", HOSTS.values())
-def test_a_session_is_found_by_its_id(agents: Path, host: str) -> None:
+def test_a_session_is_found_by_its_id(agents: Path, host: str, store: Store) -> None:
     """What a hook says (host and session id, without a path) leads to the transcript."""
-    store = Store.open()
     take_in(store, sources(host))
     session = store.sessions()[0].head.session
     found = find_source(host, session)
@@ -87,14 +84,13 @@ def test_a_session_is_found_by_its_id(agents: Path, host: str) -> None:
     assert found.host == host
 
 
-def test_secrets_are_counted_and_not_stored(agents: Path) -> None:
+def test_secrets_are_counted_and_not_stored(agents: Path, store: Store) -> None:
     """A key in a transcript is taken out before anything is written, and counted by rule."""
     file = next(agents.glob(".pi/agent/sessions/*/*.jsonl"))
     key = "ghp_" + "kR8vQ2mZx7Lw4TnB9cYs3HdJf6GpV1aEuN5o"
     file.write_text(
         file.read_text().replace("Build the package", f"Use {key} to build the package")
     )
-    store = Store.open()
     taken = take_in(store, sources("pi"))
     assert sum(taken[0].redacted.values()) >= 1
     assert key not in "".join(store.trace(store.sessions()[0].id).prompts)
@@ -103,12 +99,12 @@ def test_secrets_are_counted_and_not_stored(agents: Path) -> None:
 def test_old_sessions_are_dropped_by_setting(agents: Path) -> None:
     """With keep_days, sessions that ended longer ago leave the store; with 0 they stay."""
     settings = TraceSettings(keep_days=1)
-    store = open_store(settings)
-    take_in(store, sources("codex"))
-    assert keep_to_limits(store, TraceSettings()).sessions == 0
-    store.connection.execute("UPDATE sessions SET ended = ended - 200000")
-    assert keep_to_limits(store, settings).sessions == 1
-    assert store.sessions() == []
+    with open_store(settings) as store:
+        take_in(store, sources("codex"))
+        assert keep_to_limits(store, TraceSettings()).sessions == 0
+        store.connection.execute("UPDATE sessions SET ended = ended - 200000")
+        assert keep_to_limits(store, settings).sessions == 1
+        assert store.sessions() == []
 
 
 def test_redaction_can_be_turned_off(agents: Path) -> None:
@@ -116,6 +112,6 @@ def test_redaction_can_be_turned_off(agents: Path) -> None:
     file = next(agents.glob(".pi/agent/sessions/*/*.jsonl"))
     key = "ghp_" + "kR8vQ2mZx7Lw4TnB9cYs3HdJf6GpV1aEuN5o"
     file.write_text(file.read_text().replace("Build the package", f"Use {key} to build"))
-    store = open_store(TraceSettings(redact=False))
-    take_in(store, sources("pi"))
-    assert key in "".join(store.trace(store.sessions()[0].id).prompts)
+    with open_store(TraceSettings(redact=False)) as store:
+        take_in(store, sources("pi"))
+        assert key in "".join(store.trace(store.sessions()[0].id).prompts)

@@ -77,8 +77,8 @@ def test_a_damaged_queue_is_put_aside_and_what_was_asked_is_asked_again(home: Pa
     assert not made.turn()
     assert "tacit doctor --fix" in log(home)[0]
     (finding,) = work_checks.check_jobs()
-    assert finding.mend is not None
-    finding.mend()
+    assert finding.repair is not None
+    finding.repair()
     assert {asked.key for asked in job_queue.waiting_requests()} == {"taken", "waiting"}
     assert not work_checks.check_jobs()
     assert len(list(Path(place.path).parent.glob("jobs.db.damaged-*"))) == 1
@@ -89,7 +89,7 @@ def test_the_engine_is_not_imported_for_nothing() -> None:
     script = "import sys; from tacit.work.worker import work; work(idle=0); \
 print([name for name in ('dbos', 'sqlalchemy', 'psycopg') if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.strip() == "[]"
 

@@ -13,8 +13,9 @@ from tacit.base.errors import NotFound, Refused
 from tacit.base.errors import Usage as WrongUse
 from tacit.work import job_kinds, job_queue, jobs, jobs_db
 from tacit.work.job_queue import request
+from waiting import until
 
-from .conftest import Workers, until
+from .conftest import Workers
 
 
 @pytest.fixture
@@ -145,8 +146,5 @@ def test_settings_that_cannot_be_read_only_put_a_job_off(home: Path) -> None:
 def test_a_kind_whose_code_is_missing_says_so() -> None:
     """Not an import error out of nowhere, but which kind nobody does."""
     job_kinds.register("odd", "tacit.nowhere:run")
-    try:
-        with pytest.raises(NotFound, match="nothing here does jobs of the kind 'odd'"):
-            job_kinds.runner("odd")
-    finally:
-        job_kinds._KINDS.pop("odd")
+    with pytest.raises(NotFound, match="nothing here does jobs of the kind 'odd'"):
+        job_kinds.runner("odd")

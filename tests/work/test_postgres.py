@@ -10,8 +10,9 @@ import pytest
 
 from tacit.work import job_queue, jobs, jobs_db
 from tacit.work.job_queue import request
+from waiting import until
 
-from .conftest import Workers, until
+from .conftest import Workers
 from .postgres import server
 
 Start = Callable[[str], "Popen[bytes]"]

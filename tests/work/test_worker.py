@@ -5,15 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tacit.base.settings import WorkerSettings
 from tacit.traces import hook_events
-from tacit.traces.store import Store
+from tacit.traces.store import Store, Stored
 from tacit.work.worker import patience, sole, work
+from waiting import until
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts"
 BIN = Path(sys.executable).parent
@@ -34,10 +34,15 @@ def call_hook(host: str, event: str, data: bytes, **environment: str) -> None:
         [str(BIN / "tacit-hook"), host, event],
         input=data,
         capture_output=True,
-        timeout=20,
+        timeout=120,
         env={**os.environ, **environment},
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def stored() -> list[Stored]:
+    with Store.open() as store:
+        return store.sessions()
 
 
 @pytest.fixture
@@ -50,13 +55,9 @@ def claude(home: Path) -> Path:
 def test_an_ended_session_is_taken_in(claude: Path) -> None:
     """SessionEnd from the hook, then the worker: the session is in the store, the spool empty."""
     call_hook("claude-code", "SessionEnd", payload(claude, "claude", "SessionEnd"), TACIT_WORKER="")
-    subprocess.run([str(BIN / "tacit"), "worker", "--idle", "0"], check=True, timeout=60)
-    until = time.monotonic() + 20
-    while hook_events.pending() and time.monotonic() < until:
-        time.sleep(0.1)  # the worker that the hook started may have it
-    assert not hook_events.pending()
-    stored = Store.open().sessions()
-    assert [(s.head.host, s.calls) for s in stored] == [("claude-code", 4)]
+    subprocess.run([str(BIN / "tacit"), "worker", "--idle", "0"], check=True, timeout=120)
+    until(lambda: not hook_events.pending())  # the worker that the hook started may have it
+    assert [(s.head.host, s.calls) for s in stored()] == [("claude-code", 4)]
 
 
 def test_a_turn_waits_for_quiet(claude: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,11 +85,9 @@ def test_a_session_without_a_transcript_is_logged(home: Path) -> None:
     )
     call_hook("claude-code", "SessionEnd", data, TACIT_WORKER="")
     work(idle=0)
-    until = time.monotonic() + 20
     log = home / ".local" / "share" / "tacit" / "worker.log"
-    while (hook_events.pending() or not log.exists()) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert "no transcript" in log.read_text()
+    until(lambda: not hook_events.pending() and log.exists())
+    until(lambda: "no transcript" in log.read_text())
 
 
 def test_the_worker_of_a_hook_is_as_patient_as_set(claude: Path) -> None:
@@ -97,11 +96,9 @@ def test_the_worker_of_a_hook_is_as_patient_as_set(claude: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text("[worker]\nquiet = 0.2\nidle = 0.1\n")
     call_hook("claude-code", "Stop", payload(claude, "claude", "Stop"))
-    until = time.monotonic() + 20
-    database = claude / ".local/share/tacit/tacit.db"
-    while not (database.exists() and Store.open().sessions()) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert [(s.head.host, s.calls) for s in Store.open().sessions()] == [("claude-code", 4)]
+    until((claude / ".local/share/tacit/tacit.db").exists)
+    until(stored)
+    assert [(s.head.host, s.calls) for s in stored()] == [("claude-code", 4)]
 
 
 def test_broken_settings_stop_no_worker(home: Path) -> None:

@@ -29,7 +29,6 @@ from tacit.agent.loop import Agent
 from tacit.agent.mcp_servers import Servers
 from tacit.agent.session_tools import Kit
 from tacit.agent.skill_tools import RunSkill, activate, bring_back
-from tacit.agent.skill_uses import Recorder
 from tacit.agent.tool import Context, Failed, Question, Result, Tool, ToolOptions
 from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import config_file, paths
@@ -91,7 +90,6 @@ class Session:
         self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
         self._agent: Agent | None = None
         self._servers = Servers(settings.mcp.servers)
-        self._uses = Recorder(self.conversation.session, self.project)
         self._unsubscribe = bus.subscribe(ReviewBegun, self._on_review)
         self._notices: list[str] = []
         if left_out := untrusted_files(self.project):
@@ -148,14 +146,12 @@ class Session:
         reason: agent_events.Reason = "interrupted"
         try:
             async for event in self._answer(agent, message, slash, fresh):
-                self._uses.hear(event)
                 if isinstance(event, agent_events.End):
                     reason = event.reason
                 while self._notices:
                     yield agent_events.Notice(self._notices.pop(0))
                 yield event
         finally:
-            self._uses.end("interrupted")
             counts = self.conversation.counts
             bus.publish(counts.answered(self.context.session, self.project, reason))
 

@@ -28,7 +28,7 @@ import msgspec
 
 from tacit.agent.agent_events import Usage
 from tacit.base import database
-from tacit.base.display import dollars
+from tacit.base.display import counted, dollars
 from tacit.base.errors import TacitError
 from tacit.base.settings import AgentSettings, LearnSettings
 
@@ -162,7 +162,7 @@ class Spent(msgspec.Struct, frozen=True):
         """`$0.042`, with what has no price said as such."""
         if not self.unpriced:
             return dollars(self.money)
-        unknown = f"{self.unpriced:,} request{'s' if self.unpriced != 1 else ''} without a price"
+        unknown = f"{counted(self.unpriced, 'request')} without a price"
         return unknown if self.unpriced == self.requests else f"{dollars(self.money)} and {unknown}"
 
 

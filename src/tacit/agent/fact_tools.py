@@ -21,7 +21,6 @@ from tacit.base.errors import TacitError
 from tacit.changes.change import Refusal, Rewrite, Verdict, acting_as
 from tacit.changes.effect import Effect
 from tacit.changes.facts import (
-    ASKS_FIRST,
     KnownFact,
     NewFact,
     Rationale,
@@ -34,6 +33,7 @@ from tacit.changes.gate import Gate
 from tacit.changes.gate_steps import Answer
 from tacit.changes.neighbours import content_words
 from tacit.changes.place import Place, fact_places
+from tacit.changes.policy import ASKS_FIRST
 from tacit.skills.fact import KIND_MEANINGS, Fact, FactKind, facts_here
 
 Scope = Literal["", "project", "user"]
@@ -122,20 +122,20 @@ def _whole(known: KnownFact) -> str:
 def _gate(places: list[Place], context: Context) -> Gate:
     agreed = context.approved_by_person
 
-    def answer(case: Effect, asks: tuple[Refusal, ...]) -> Answer:
-        return "yes" if agreed or _replaces_its_own(case, asks) else "later"
+    def answer(effect: Effect, asks: tuple[Refusal, ...]) -> Answer:
+        return "yes" if agreed or _replaces_its_own(effect, asks) else "later"
 
     return Gate(places, approver=answer)
 
 
-def _replaces_its_own(case: Effect, asks: tuple[Refusal, ...]) -> bool:
+def _replaces_its_own(effect: Effect, asks: tuple[Refusal, ...]) -> bool:
     """Whether the text that it replaces is the agent's, by the history and not by the file."""
-    if not all(isinstance(operation, Rewrite) for operation in case.change.operations):
+    if not all(isinstance(operation, Rewrite) for operation in effect.change.operations):
         return False
-    standing = case.actions[0].standing
-    by_agent = standing.head is not None and standing.head.record.actor == "agent"
+    now = effect.actions[0].now
+    by_agent = now.head is not None and now.head.record.actor == "agent"
     whose_it_is = all(ask.rule == ASKS_FIRST for ask in asks)  # nothing else is asked about
-    return by_agent and standing.is_recorded and whose_it_is
+    return by_agent and now.is_recorded and whose_it_is
 
 
 def _why(reason: str, context: Context) -> Rationale:

@@ -18,7 +18,6 @@ import msgspec
 
 from tacit.agent import tool_aliases
 from tacit.agent.conversation import Conversation
-from tacit.agent.skill_uses import recently_used
 from tacit.agent.tool import Tool
 from tacit.base import paths, secrets, trust
 from tacit.base.prompts import prompt
@@ -28,6 +27,7 @@ from tacit.changes.pins import pinned_skills
 from tacit.skills.catalogue import Catalogue
 from tacit.skills.fact import MEMORY_FOLDER, Fact, fact_index, fact_line
 from tacit.skills.library import Library
+from tacit.traces.skill_uses import recently_used
 
 _MOST_NEWS = 10
 

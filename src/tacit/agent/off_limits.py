@@ -61,7 +61,7 @@ def is_secret_file(name: str) -> bool:
 def is_secret_path(path: str, home: str) -> bool:
     """Whether `path` is such a file, or lies in a folder of secrets; links are followed."""
     real = os.path.realpath(path)
-    if any(real == place or real.startswith(place + os.sep) for place in _places(home)):
+    if any(is_inside(real, place) for place in _places(home)):
         return True
     return is_secret_file(real) or is_secret_file(path)
 

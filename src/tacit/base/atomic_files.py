@@ -15,6 +15,11 @@ from tacit.base.errors import Busy, Unwritable
 TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
 """The names of files that are being written."""
 
+# For files in folders that others may write: never through a link, and no waiting on a pipe.
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+CREATE_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
     """Replace the file at `path` with `data` in one step.

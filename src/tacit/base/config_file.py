@@ -16,6 +16,7 @@ from typing import Any
 from tacit.base import paths
 from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import BadConfig
+from tacit.base.settings import read_toml
 
 SettingValue = str | bool | int | float | list[str]
 """What can be set: one value, or a list of texts."""
@@ -41,9 +42,9 @@ def set_values(values: Mapping[str, SettingValue | None], path: str = "") -> str
 def append_value(key: str, value: str, path: str = "") -> str:
     """Add `value` to the list `section.key`, unless it is in it; the file's path.
 
-    Raises as `put` does.
+    Raises as `set_values` does.
     """
-    section, _, field = key.rpartition(".")
+    section, field = _split_key(key)
 
     def wanted(data: dict[str, Any]) -> dict[str, Any]:
         listed = data.get(section, {}).get(field, [])
@@ -60,19 +61,18 @@ def append_value(key: str, value: str, path: str = "") -> str:
 def _rewrite(
     path: str,
     edit: Callable[[str], str],
-    wish: Callable[[dict[str, Any]], dict[str, Any]],
-    otherwise: str,
+    expected: Callable[[dict[str, Any]], dict[str, Any]],
+    hint: str,
 ) -> str:
-    """Write the file as `edit` makes it, if it then says what `wish` makes of what it says."""
+    """Write the file as `edit` makes it, if it then holds the values that are expected."""
     path = path or paths.folders().config_file
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with locked(path + ".lock", what="the settings"):
-        before = _read(path)
-        said = _parsed(before, path)
-        wanted = wish(said)
-        after = edit(before) if wanted != said else before
+        before, current = read_toml(path)
+        wanted = expected(current)
+        after = edit(before) if wanted != current else before
         if _parsed_or_none(after) != wanted:
-            raise BadConfig(f"{path} cannot be edited by rule", otherwise)
+            raise BadConfig(f"{path} cannot be edited by rule", hint)
         if after != before:
             mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
             write_atomic(os.path.realpath(path), after.encode(), mode=mode)
@@ -82,14 +82,14 @@ def _rewrite(
 def edited(text: str, values: Mapping[str, SettingValue | None]) -> str:
     """`text` with these values set."""
     for key, value in values.items():
-        section, _, field = key.rpartition(".")
+        section, field = _split_key(key)
         text = _set(text, section, field, value)
     return text
 
 
 def appended(text: str, key: str, value: str) -> str:
     """`text` with `value` at the end of a list."""
-    section, _, field = key.rpartition(".")
+    section, field = _split_key(key)
     lines = text.splitlines(keepends=True)
     head = next((n for n, line in enumerate(lines) if _is_head(line, section)), None)
     at = None if head is None else _place(lines, head, field)[0]
@@ -107,6 +107,11 @@ def appended(text: str, key: str, value: str) -> str:
     comma = "," if last and inside[last - 1] != "," else ""
     rest = inside[last:].rstrip()
     return f"{text[:begin]}{inside[:last]}{comma}{rest}\n  {toml_value(value)},\n{text[end:]}"
+
+
+def _split_key(key: str) -> tuple[str, str]:
+    section, _, field = key.rpartition(".")
+    return section, field
 
 
 def toml_value(value: SettingValue) -> str:
@@ -181,29 +186,12 @@ def _comment(line: str) -> str:
 def _with_values(data: dict[str, Any], values: Mapping[str, SettingValue | None]) -> dict[str, Any]:
     wanted = copy.deepcopy(data)
     for key, value in values.items():
-        section, _, field = key.rpartition(".")
+        section, field = _split_key(key)
         if value is not None:
             wanted.setdefault(section, {})[field] = value
         elif section in wanted:
             wanted[section].pop(field, None)
     return wanted
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadConfig(f"cannot read {path}: {error}", "mend it, or move it away") from error
-
-
-def _parsed(text: str, path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"{path} is not valid TOML: {error}", "mend that line") from error
 
 
 def _parsed_or_none(text: str) -> dict[str, Any] | None:

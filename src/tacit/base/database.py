@@ -27,6 +27,13 @@ def default_path() -> str:
     return os.path.join(paths.folders().data, DATABASE_FILE)
 
 
+def move_aside(path: str, aside: str) -> None:
+    """Rename a database, and what SQLite keeps beside it. Nothing there is fine."""
+    for ending in ("", "-wal", "-shm"):
+        if os.path.exists(path + ending):
+            os.replace(path + ending, aside + ending)
+
+
 def connect(
     path: str | None = None,
     *,

@@ -14,6 +14,8 @@ _CONTROL = {
 # Characters that reorder or hide what follows them: shown, not obeyed.
 _CONTROL.update(dict.fromkeys((1564, 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�"))
 _CONTROL[13] = ""
+_REACH = 2000
+"""How far from a cut a space is looked for."""
 
 
 def plain(text: str) -> str:
@@ -48,6 +50,28 @@ def fit(text: str, columns: int) -> str:
             break
         out.append(c)
     return "".join(out).rstrip() + "…" if columns > 0 else ""
+
+
+def shorten(text: str, most: int) -> str:
+    """`text` in at most `most` characters, with an ellipsis where its end was cut."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def shorten_middle(text: str, most: int, *, tail: float = 0.25, more: str = "") -> str:
+    """`text`, or of a long one about `most` characters from its start and its end.
+
+    `tail` is the part that is kept of the end; `more` is said beside how much was left out. The
+    cuts are made where a word ends: half of a key would not look like one to a redaction.
+    """
+    if len(text) <= most:
+        return text
+    end = len(text) - int(most * tail)
+    start = most - int(most * tail)
+    space = max(text.rfind(c, max(0, start - _REACH), start) for c in " \n\t")
+    start = space if space > 0 else start
+    spaces = [at for c in " \n\t" if (at := text.find(c, end, end + _REACH)) > 0]
+    end = min(spaces, default=end)
+    return f"{text[:start]}\n[… {end - start:,} characters left out{more} …]\n{text[end:]}"
 
 
 def pad(text: str, columns: int) -> str:

@@ -7,9 +7,11 @@ that can be repeated without harm. The checks of other layers are in their own p
 
 import contextlib
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -24,8 +26,9 @@ class Finding(msgspec.Struct, frozen=True):
     code: str
     what: str
     fix: str
-    """What mending does, or what the user must do where it cannot be done for them."""
-    mend: Callable[[], None] | None = None
+    """What the repair does, or what the user must do where it cannot be done for them."""
+    repair: Callable[[], object] | None = None
+    """Repairs it. May be called again without harm."""
 
 
 Check = Callable[[], list[Finding]]
@@ -66,7 +69,9 @@ def check_folders() -> list[Finding]:
             mode = os.stat(folder).st_mode & 0o755
             what = f"{folder} can be written by others"
             findings.append(
-                Finding("folder", what, f"set its mode to {mode:o}", _chmod(folder, mode))
+                Finding(
+                    "folder", what, f"set its mode to {mode:o}", partial(os.chmod, folder, mode)
+                )
             )
     return findings
 
@@ -81,7 +86,9 @@ def check_leftovers() -> list[Finding]:
                 path = os.path.join(here, name)
                 if TEMPORARY_NAME.fullmatch(name) and not _is_recent(path):
                     what = f"{path} was left behind by a process that was stopped"
-                    findings.append(Finding("leftover", what, "delete it", _remove_file(path)))
+                    findings.append(
+                        Finding("leftover", what, "delete it", partial(remove_path, path))
+                    )
     return findings
 
 
@@ -94,7 +101,9 @@ def check_trust() -> list[Finding]:
     for folder in trust.trusted():
         if not os.path.isdir(folder):
             what = f"{folder} is trusted but does not exist"
-            findings.append(Finding("trust", what, "take it off the list", _distrust(folder)))
+            findings.append(
+                Finding("trust", what, "take it off the list", partial(trust.remove, folder))
+            )
     return findings
 
 
@@ -122,7 +131,9 @@ def check_database() -> list[Finding]:
         f"put it aside as {os.path.basename(aside)} and begin a new one; sessions come back with"
         " 'tacit import', what waited in the inbox does not"
     )
-    return [Finding("database", f"{path} is damaged: {why}", fix, _move_aside(path, aside))]
+    return [
+        Finding("database", f"{path} is damaged: {why}", fix, partial(_begin_anew, path, aside))
+    ]
 
 
 BASE_CHECKS: tuple[Check, ...] = (
@@ -141,31 +152,14 @@ def _is_recent(path: str) -> bool:
         return True
 
 
-def _remove_file(path: str) -> Callable[[], None]:
-    def mend() -> None:
-        if os.path.lexists(path):
-            os.unlink(path)
-
-    return mend
-
-
-def _chmod(path: str, mode: int) -> Callable[[], None]:
-    return lambda: os.chmod(path, mode)
+def remove_path(path: str) -> None:
+    """Remove a file, a link or a folder with all that is in it; nothing there is fine."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
 
 
-def _move_aside(path: str, aside: str) -> Callable[[], None]:
-    def mend() -> None:
-        if not check_database():
-            return  # what was wrong in it, another mending has put right
-        for ending in ("", "-wal", "-shm"):
-            if os.path.exists(path + ending):
-                os.replace(path + ending, aside + ending)
-
-    return mend
-
-
-def _distrust(folder: str) -> Callable[[], None]:
-    def mend() -> None:
-        trust.remove(folder)
-
-    return mend
+def _begin_anew(path: str, aside: str) -> None:
+    if check_database():  # else another repair has put right what was wrong in it
+        database.move_aside(path, aside)

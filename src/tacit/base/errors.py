@@ -51,7 +51,7 @@ class Refused(TacitError):
 
 
 class Damaged(TacitError):
-    """Stored data is broken; `tacit doctor` mends it."""
+    """Stored data is broken; `tacit doctor` repairs it."""
 
     exit_code = 6
 

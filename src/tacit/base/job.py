@@ -3,7 +3,7 @@ of the engine while it runs.
 
 Queues, retries and the worker are `work/`'s; the layers below it that do the work know only these
 structs, and nothing here imports the engine. A job may run again after a kill, so whatever it
-changes carries an id made of `Job.id`, and doing it a second time changes nothing more.
+changes carries an id made of `Job.id`, and can be repeated without harm.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,10 +27,11 @@ class Job(msgspec.Struct, frozen=True):
     payload: dict[str, Any] = {}
     """What it needs to know; JSON."""
     attempt: int = 1
+    """Which try this is, from 1."""
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """What came of a job."""
+    """The result of a job."""
 
     outcome: str
     """One word or two for a table: created, edited, nothing, refused, failed."""
@@ -53,13 +54,13 @@ class JobControl(Protocol):
         ...
 
 
-_control: ContextVar[JobControl | None] = ContextVar("hold", default=None)
+_control: ContextVar[JobControl | None] = ContextVar("tacit_job", default=None)
 
 
 @contextmanager
-def controlled_by(hold: JobControl) -> Iterator[None]:
-    """For the block, `cancelled` and `step` speak to `hold`."""
-    token = _control.set(hold)
+def controlled_by(control: JobControl) -> Iterator[None]:
+    """For the block, `cancelled` and `step` speak to `control`."""
+    token = _control.set(control)
     try:
         yield
     finally:
@@ -68,8 +69,8 @@ def controlled_by(hold: JobControl) -> Iterator[None]:
 
 def cancelled() -> bool:
     """Whether the job that runs here was cancelled; False outside of a job."""
-    hold = _control.get()
-    return hold is not None and hold.cancelled()
+    control = _control.get()
+    return control is not None and control.cancelled()
 
 
 def step(name: str, function: Callable[[], R]) -> R:
@@ -78,5 +79,5 @@ def step(name: str, function: Callable[[], R]) -> R:
     Only one that was in the middle at a kill runs again. A job must take its steps in the same
     order each time. Outside of a job it is a plain call.
     """
-    hold = _control.get()
-    return function() if hold is None else cast("R", hold.step(name, function))
+    control = _control.get()
+    return function() if control is None else cast("R", control.step(name, function))

@@ -127,6 +127,6 @@ def is_inside(path: str, folder: str) -> bool:
 def with_tilde(path: str) -> str:
     """`path` as a person would write it: `~` for home."""
     home = user_home()
-    if path == home or path.startswith(home.rstrip(os.sep) + os.sep):
+    if is_inside(path, home):
         return "~" + path[len(home.rstrip(os.sep)) :]
     return path

@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tacit.base.display import plain
 from tacit.base.secret_formats import (
     ASSIGNED_VALUE,
     AWS_SECRET,
@@ -84,8 +85,13 @@ def find(text: str) -> list[Secret]:
     return found
 
 
+def clean(text: str) -> str:
+    """`text` without secrets and without what steers a terminal."""
+    return redact(plain(text)).text
+
+
 def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
-    """`text` with each secret replaced by `[redacted: rule]`. Doing it twice is the same.
+    """`text` with each secret replaced by `[redacted: rule]`. Can be repeated without harm.
 
     `values` is told what was taken out, and by which rule: the same may stand elsewhere with
     nothing beside it that tells.

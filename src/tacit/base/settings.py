@@ -321,7 +321,7 @@ def load_settings(
         if path != user_file and not trust.is_trusted(paths.project_root(cwd)):
             ignored.append(path)
             continue
-        _merge(merged, sources, _read(path), path)
+        _merge(merged, sources, read_toml(path)[1], path)
     found, strays = _environment()
     _merge(merged, sources, found, "")
     for key, value in (flags or {}).items():
@@ -334,10 +334,14 @@ def load_settings(
         raise _explain(error, sources, merged) from error
 
 
-def _read(path: str) -> dict[str, Any]:
+def read_toml(path: str) -> tuple[str, dict[str, Any]]:
+    """The text of a file of settings and what it says; nothing where there is none."""
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        return text, tomllib.loads(text)
+    except FileNotFoundError:
+        return "", {}
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(
             f"{path} is not valid TOML: {error}", f"mend that line: {_editor()} {path}"

@@ -2,7 +2,7 @@
 
 A folder that came with a clone can carry skills and settings; they are shown, but they do not
 count until the user says so. Trust holds for the folder and what lies below it, by real path.
-The list is a text file, a path a line, so that a person can read and mend it.
+The list is a text file, a path a line, so that a person can read and edit it.
 """
 
 import os
@@ -32,7 +32,7 @@ def trusted() -> list[str]:
 def is_trusted(folder: str) -> bool:
     """Whether `folder`, or one above it, is trusted."""
     real = os.path.realpath(folder)
-    return any(real == path or real.startswith(path.rstrip(os.sep) + os.sep) for path in trusted())
+    return any(paths.is_inside(real, path) for path in trusted())
 
 
 def add(folder: str) -> bool:

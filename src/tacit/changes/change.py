@@ -73,8 +73,8 @@ class Contents(msgspec.Struct, frozen=True):
     """What stands in a skill's folder."""
 
     files: dict[str, File]
-    carried: tuple[str, ...] = ()
-    """Paths that are left as they are, e.g. `.git`; see `pathnames.CARRIED`."""
+    unversioned: tuple[str, ...] = ()
+    """Paths of which no version is kept, e.g. `.git`; see `containment.UNVERSIONED`."""
     shared: tuple[str, ...] = ()
     """Files that have a second name elsewhere (hard links)."""
 
@@ -272,6 +272,20 @@ class Refusal(msgspec.Struct, frozen=True):
     """Names of skills to edit instead."""
     overridable: bool = False
     """Whether the user may set this rule aside for their own skill."""
+
+
+class Unfit(Exception):
+    """A change that cannot be made: the refusal to hand back, and of a conflict the merged text."""
+
+    def __init__(self, refusal: Refusal, offer: dict[str, bytes] | None = None) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+        self.offer = offer or {}
+
+
+def unfit(rule: str, reason: str, hint: str, alternatives: tuple[str, ...] = ()) -> Unfit:
+    """A change that does not fit what stands there now."""
+    return Unfit(Refusal("apply", rule, reason, hint, alternatives))
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,11 +1,12 @@
 """What `tacit doctor` looks at in this layer: journal, stage, history, inbox, exclude file.
 
-A check only looks. What it finds says what is wrong and how to mend it; `mend` does it, where
-that can be done without asking.
+A check changes nothing. What it finds says what is wrong and how it is repaired, with the repair
+where that can be done without asking.
 """
 
 import os
 from collections.abc import Iterator
+from functools import partial
 
 from tacit.base.doctor import Finding
 from tacit.base.errors import Damaged
@@ -42,7 +43,7 @@ def _journal(site: Site) -> Iterator[Finding]:
             "broken-journal",
             damaged.message,
             "it is put aside; the folders are left as they are",
-            lambda: _put_entries_aside(site),
+            partial(_put_entries_aside, site),
         )
         return
     for entry in entries:
@@ -50,7 +51,7 @@ def _journal(site: Site) -> Iterator[Finding]:
             "interrupted-change",
             f"the change {entry.change} to '{entry.skill}' in {site.place.root} was interrupted",
             "it is finished, or taken back",
-            lambda: _recover(site),
+            site.recover,
         )
 
 
@@ -64,7 +65,7 @@ def _leftovers(site: Site) -> Iterator[Finding]:
             "left-on-stage",
             f"{stage} holds what an interrupted change left behind",
             "it is removed",
-            lambda: _recover(site),
+            site.recover,
         )
     for folder in (os.path.join(site.history.folder, "tmp"), site.journal.folder):
         names = os.listdir(folder) if os.path.isdir(folder) else []
@@ -73,7 +74,7 @@ def _leftovers(site: Site) -> Iterator[Finding]:
                 "left-temporary",
                 f"{folder} holds temporary files that nobody uses",
                 "they are removed",
-                lambda: _recover(site),
+                site.recover,
             )
 
 
@@ -114,7 +115,7 @@ def _hidden(site: Site) -> Iterator[Finding]:
                 "hidden-nothing",
                 f"git's exclude file hides the skill '{skill}', which is not there",
                 "that line is removed",
-                lambda skill=skill: _show(site, skill),  # type: ignore[misc]
+                partial(git_exclude.show, site.place, skill, site.data),
             )
 
 
@@ -137,7 +138,7 @@ def check_inbox(inbox: Inbox, sites: list[Site]) -> list[Finding]:
             "broken-proposal",
             f"the proposal {row} in the inbox cannot be read",
             "it is removed",
-            lambda row=row: inbox.remove(row),  # type: ignore[misc]
+            partial(inbox.remove, row),
         )
         for row in inbox.broken()
     ]
@@ -152,18 +153,10 @@ def check_inbox(inbox: Inbox, sites: list[Site]) -> list[Finding]:
                     "answered-proposal",
                     f"the proposal {proposal.id} was accepted and applied, but still waits",
                     "it is closed",
-                    lambda proposal=proposal: inbox.close(proposal, "accepted"),  # type: ignore[misc]
+                    partial(inbox.close, proposal, "accepted"),
                 )
             )
     return found
-
-
-def _recover(site: Site) -> None:
-    site.recover()
-
-
-def _show(site: Site, skill: str) -> None:
-    git_exclude.show(site.place, skill, site.data)
 
 
 def _entries(site: Site) -> bool:
@@ -175,7 +168,4 @@ def _entries(site: Site) -> bool:
 
 def _put_entries_aside(site: Site) -> None:
     with site.lock():
-        for name in os.listdir(site.journal.folder):
-            if name.endswith(".json") and not site.journal.is_readable(name):
-                path = os.path.join(site.journal.folder, name)
-                os.replace(path, path + ".broken")
+        site.journal.put_broken_aside()

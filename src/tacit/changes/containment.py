@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from tacit.changes.change import SKILL_FILE, Contents, File, Refusal
+from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER
+from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
 from tacit.changes.place import Place
 
-CARRIED = frozenset({".git", ".hg", ".jj", "node_modules", ".venv", "__pycache__", ".DS_Store"})
-"""Left as they are: neither read, versioned nor written, but kept with the skill."""
+UNVERSIONED = frozenset({".git", ".hg", ".jj", "node_modules", ".venv", "__pycache__", ".DS_Store"})
+"""Left as they are: neither read, versioned nor written, but they stay with the skill."""
 
 MAX_PATH_DEPTH = 8
 MAX_NAME_BYTES = 200
@@ -77,7 +78,7 @@ def check_name(part: str, path: str = "") -> Refusal | None:
         return _refuse("look-alike", path, "mixes letters of look-alike alphabets", "use one")
     if len(part.encode()) > MAX_NAME_BYTES:
         return _refuse("long-name", path, f"has a part over {MAX_NAME_BYTES} bytes", "shorten it")
-    if part.casefold() in CARRIED or part.casefold().startswith(".tacit"):
+    if part.casefold() in UNVERSIONED or part.casefold().startswith(".tacit"):
         return _refuse("kept-out", path, f"'{part}' is not a place for a skill's files", "rename")
     return None
 
@@ -117,16 +118,12 @@ MAX_TOTAL = 64 * 1024 * 1024
 MAX_FILES = 5_000
 MAX_FOLDER_DEPTH = 32
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-
-class Escape(Exception):
+class Escape(Unfit):
     """Something is not the plain file or folder that it has to be."""
 
     def __init__(self, rule: str, reason: str, hint: str = "") -> None:
-        super().__init__(reason)
-        self.refusal = Refusal("containment", rule, reason, hint)
+        super().__init__(Refusal("containment", rule, reason, hint))
 
 
 class Folder:
@@ -135,6 +132,11 @@ class Folder:
     def __init__(self, descriptor: int, path: str) -> None:
         self.fd = descriptor
         self.path = path
+
+    @classmethod
+    def at(cls, path: str) -> "Folder":
+        """The folder at `path`, which is no link. Raises OSError."""
+        return cls(os.open(path, OPEN_FOLDER), path)
 
     def __enter__(self) -> "Folder":
         return self
@@ -175,7 +177,7 @@ class Folder:
             except FileExistsError:
                 pass
         try:
-            return Folder(os.open(name, _FOLDER, dir_fd=self.fd), path)
+            return Folder(os.open(name, OPEN_FOLDER, dir_fd=self.fd), path)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
@@ -210,7 +212,7 @@ class Folder:
         """The bytes of the regular file `name`, never those of what it links to."""
         path = os.path.join(self.path, name)
         try:
-            descriptor = os.open(name, _FILE, dir_fd=self.fd)
+            descriptor = os.open(name, OPEN_FILE, dir_fd=self.fd)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO):
                 raise Escape("special-file", f"{path} is a link or a device") from None
@@ -225,6 +227,16 @@ class Folder:
                 return file.read(MAX_TOTAL + 1), status
         finally:
             os.close(descriptor)
+
+    def write_new(self, name: str, data: bytes, mode: int, *, durable: bool = True) -> None:
+        """Write a file that is not there yet. Raises FileExistsError."""
+        descriptor = os.open(name, CREATE_FILE, 0o600, dir_fd=self.fd)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            if durable:
+                os.fsync(descriptor)
 
     def sync(self) -> None:
         os.fsync(self.fd)
@@ -247,12 +259,12 @@ def open_root(place: Place, *, make: bool = False) -> Iterator[Folder]:
                 "replace that link by a folder, or keep those skills in the user's scope",
             )
         parts = [] if real == project else os.path.relpath(real, project).split(os.sep)
-        with Folder(os.open(project, _FOLDER), project) as above:
+        with Folder.at(project) as above:
             root = above.descend(parts, make=make)
     else:
         if make:
             os.makedirs(real, exist_ok=True)
-        root = Folder(os.open(real, _FOLDER), real)
+        root = Folder.at(real)
     with root:
         yield root
 
@@ -266,13 +278,13 @@ def read_contents(folder: Folder) -> Contents:
     """Everything in a skill's folder; raises `Escape` on pipes, devices and too much of it."""
     reader = _Reader()
     reader.walk(folder, "", 0)
-    return Contents(reader.files, tuple(reader.carried), tuple(reader.shared))
+    return Contents(reader.files, tuple(reader.unversioned), tuple(reader.shared))
 
 
 class _Reader:
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
-        self.carried: list[str] = []
+        self.unversioned: list[str] = []
         self.shared: list[str] = []
         self._left = MAX_TOTAL
 
@@ -284,8 +296,8 @@ class _Reader:
             status = folder.status(name)
             if status is None:  # gone since the listing
                 continue
-            if name in CARRIED:
-                self.carried.append(path)
+            if name in UNVERSIONED:
+                self.unversioned.append(path)
             elif stat.S_ISDIR(status.st_mode):
                 with folder.open(name) as below:
                     self.walk(below, path + "/", depth + 1)

@@ -1,8 +1,7 @@
 """What a change would do: how its skills stand, what the files would be, which actions it takes.
 
 Reads, computes and writes nothing; the gate works out an effect once to judge it and, when a
-person had to be asked in between, a second time to make sure. `Unfit` and `Escape` say why a change
-has none.
+person had to be asked in between, a second time to make sure. `Unfit` says why a change has none.
 """
 
 import msgspec
@@ -22,11 +21,13 @@ from tacit.changes.change import (
     Rename,
     Restore,
     Rewrite,
+    Unfit,
     Unpin,
     WriteFile,
+    unfit,
 )
 from tacit.changes.containment import Folder, check_name
-from tacit.changes.file_edits import Merged, Unfit, apply_operations, merge_files, rename_in_head
+from tacit.changes.file_edits import Merged, apply_operations, merge_files, rename_in_head
 from tacit.changes.history import History, VersionKind
 from tacit.changes.place import Place
 from tacit.changes.policy import SKILL_RULES, Act, Rules, rules_of
@@ -36,6 +37,7 @@ from tacit.changes.skill_state import (
     find_archived,
     parse_skill_files,
     read_state,
+    rename_actions,
     skill_of,
 )
 from tacit.skills.skill import Origin, Skill
@@ -58,7 +60,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """A change, worked out against what stands on the disk."""
 
     change: Change
-    form: Rules = SKILL_RULES
+    rules: Rules = SKILL_RULES
     touches: tuple[Touch, ...]
     actions: tuple[Action, ...]
     before: Skill | None = None
@@ -69,12 +71,15 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     merged: Merged | None = None
     """Set when later edits had to be merged in; with conflicts the change cannot land."""
     shared: tuple[str, ...] = ()
+    """Files that have a hard link elsewhere."""
     absorbs: tuple[str, ...] = ()
-    carried: tuple[str, ...] = ()
+    """The skills that a new umbrella takes in."""
+    unversioned: tuple[str, ...] = ()
+    """Paths that would go and of which no version is kept."""
 
 
 def work_out(place: Place, root: Folder, history: History, change: Change) -> Effect:
-    """Work out `change`. Raises `Unfit` or `Escape`.
+    """Work out `change`. Raises `Unfit`.
 
     Policy comes first: what the actor may not do is refused before it is looked at any closer.
     """
@@ -84,7 +89,7 @@ def work_out(place: Place, root: Folder, history: History, change: Change) -> Ef
 class _Builder:
     def __init__(self, place: Place, root: Folder, history: History, change: Change) -> None:
         self.place = place
-        self.form = rules_of(place)
+        self.rules = rules_of(place)
         self.root = root
         self.history = history
         self.change = change
@@ -92,15 +97,15 @@ class _Builder:
     def build(self) -> Effect:
         operations = self.change.operations
         if not operations:
-            raise _unfit("no-operations", "the change holds no operation", "say what to do")
+            raise unfit("no-operations", "the change holds no operation", "say what to do")
         _check_folder(self.change.skill)
-        if unfit := next(filter(None, map(self.form.fits, operations)), None):
-            raise Unfit(unfit)
+        if found := next(filter(None, map(self.rules.check_operation, operations)), None):
+            raise Unfit(found)
         files = [op for op in operations if isinstance(op, FileOperation)]
         if len(files) == len(operations):
             return self._edit(files)
         if len(operations) > 1:
-            raise _unfit(
+            raise unfit(
                 "mixed-operations",
                 "only edits of files can be put together in one change",
                 "make the others changes of their own",
@@ -128,23 +133,23 @@ class _Builder:
         name = self.change.skill
         if found := check_name(name):
             raise Unfit(found)
-        standing = self._look(name)
-        if standing.is_live:
-            raise _unfit(
+        now = self._state(name)
+        if now.is_live:
+            raise unfit(
                 "exists",
                 f"there is already something called '{name}' in {self.place.root}",
                 f"edit '{name}' instead, or choose another name",
                 (name,),
             )
-        after = parse_skill(create.files.get(self.form.file, b""), name)
-        touch = self._permit("create", standing, after)
+        after = parse_skill(create.files.get(self.rules.file, b""), name)
+        touch = self._permit("create", now, after)
         if self.change.actor in BACKGROUND:
-            self._check_put_away(standing)
-        files = apply_operations({}, [create], file=self.form.file)
-        action = Action(standing=standing, kind="create", state="live", files=files)
+            self._check_archived(now)
+        files = apply_operations({}, [create], file=self.rules.file)
+        action = Action(now=now, kind="create", state="live", files=files)
         return Effect(
             change=self.change,
-            form=self.form,
+            rules=self.rules,
             touches=(touch,),
             actions=(action,),
             after=after,
@@ -152,121 +157,111 @@ class _Builder:
             absorbs=create.absorbs,
         )
 
-    def _check_put_away(self, standing: SkillState) -> None:
+    def _check_archived(self, now: SkillState) -> None:
         """What was archived, or deleted by the user, is not made again by a machine."""
-        head, name = standing.head, standing.skill
+        head, name = now.head, now.skill
         if find_archived(self.root, self.history, name):
-            raise _unfit(
+            raise unfit(
                 "archived",
                 f"a skill '{name}' is in the archive",
                 f"leave it there; the user can bring it back: tacit restore {name}",
             )
         deleted = head is not None and head.record.kind in ("delete", "hand")
         if head is not None and deleted and head.record.actor == "user":
-            raise _unfit(
+            raise unfit(
                 "deleted-by-user",
                 f"the user deleted '{name}' on {head.at:%Y-%m-%d}",
                 "do not make it again",
             )
 
     def _edit(self, operations: list[FileOperation]) -> Effect:
-        standing = self._live(self.change.skill)
-        touch = self._permit("edit", standing)
-        merged = self._result(standing, operations, self.change.base)
-        return self._edited(standing, merged, (touch,))
+        now = self._live(self.change.skill)
+        touch = self._permit("edit", now)
+        merged = self._result(now, operations, self.change.base)
+        return self._edited(now, merged, (touch,))
 
-    def _edited(self, standing: SkillState, merged: Merged, touches: tuple[Touch, ...]) -> Effect:
+    def _edited(self, now: SkillState, merged: Merged, touches: tuple[Touch, ...]) -> Effect:
         new = merged.files
-        if new == standing.contents.files:
-            raise _unfit("no-change", f"'{standing.skill}' already says that", "nothing to do")
-        after = parse_skill_files(new, standing.skill, self.form.names)
+        if new == now.contents.files:
+            raise unfit("no-change", f"'{now.skill}' already says that", "nothing to do")
+        after = parse_skill_files(new, now.skill, self.rules.names)
         return Effect(
             change=self.change,
-            form=self.form,
+            rules=self.rules,
             touches=touches,
-            actions=(Action(standing=standing, kind="edit", state="live", files=new),),
-            before=skill_of(standing, self.form.names),
+            actions=(Action(now=now, kind="edit", state="live", files=new),),
+            before=skill_of(now, self.rules.names),
             after=after,
-            old=standing.contents.files,
+            old=now.contents.files,
             new=new,
             merged=merged,
-            shared=standing.contents.shared,
+            shared=now.contents.shared,
         )
 
     def _rename(self, renaming: Rename) -> Effect:
-        standing = self._live(self.change.skill)
-        touch = self._permit("rename", standing)
+        now = self._live(self.change.skill)
+        touch = self._permit("rename", now)
         parent = self.change.skill.rpartition("/")[0]
         if found := check_name(renaming.to):
             raise Unfit(found)
         to = f"{parent}/{renaming.to}" if parent else renaming.to
-        target = self._look(to)
+        target = self._state(to)
         if target.is_live:
-            raise _unfit("exists", f"there is already a skill '{to}'", "choose another name", (to,))
-        new = rename_in_head(standing.contents.files, renaming.to)
-        away = Action(standing=standing, kind="renamed", state="gone", partner=to)
-        arrive = Action(
-            standing=target,
-            kind="rename",
-            state="live",
-            files=new,
-            partner=standing.skill,
-            like=standing.skill,
-            also_after=(standing.skill,),
-        )
+            raise unfit("exists", f"there is already a skill '{to}'", "choose another name", (to,))
+        new = rename_in_head(now.contents.files, renaming.to)
         return Effect(
             change=self.change,
             touches=(touch,),
-            actions=(away, arrive),
-            before=skill_of(standing),
+            actions=rename_actions(now, target, new),
+            before=skill_of(now),
             after=parse_skill_files(new, to),
-            old=standing.contents.files,
+            old=now.contents.files,
             new=new,
-            shared=standing.contents.shared,
+            shared=now.contents.shared,
         )
 
     def _archive(self) -> Effect:
-        standing = self._live(self.change.skill)
-        return self._moved(standing, "archive", "archive", FREE_ARCHIVE)
+        now = self._live(self.change.skill)
+        return self._moved(now, "archive", "archive", FREE_ARCHIVE)
 
     def _restore(self) -> Effect:
-        standing = self._archived(self.change.skill)
-        self._permit("restore", standing)
-        if self._look(standing.skill).is_live:
-            raise _unfit(
+        now = self._archived(self.change.skill)
+        self._permit("restore", now)
+        if self._state(now.skill).is_live:
+            raise unfit(
                 "exists",
-                f"a skill '{standing.skill}' is there again",
-                f"rename or archive that one first: tacit archive {standing.skill}",
-                (standing.skill,),
+                f"a skill '{now.skill}' is there again",
+                f"rename or archive that one first: tacit archive {now.skill}",
+                (now.skill,),
             )
-        return self._moved(standing, "restore", "restore", "live")
+        return self._moved(now, "restore", "restore", "live")
 
     def _delete(self) -> Effect:
         skill, archived = self.change.skill, None
-        if not self._look(skill).is_live:
+        if not self._state(skill).is_live:
             archived = find_archived(self.root, self.history, skill)
         return self._moved(archived or self._live(skill), "delete", "delete", "gone")
 
-    def _moved(self, standing: SkillState, act: Act, kind: VersionKind, state: str) -> Effect:
-        files = {} if state == "gone" else standing.contents.files
-        touch = self._permit(act, standing)
+    def _moved(self, now: SkillState, act: Act, kind: VersionKind, state: str) -> Effect:
+        files = {} if state == "gone" else now.contents.files
+        touch = self._permit(act, now)
         return Effect(
             change=self.change,
-            form=self.form,
+            rules=self.rules,
             touches=(touch,),
-            actions=(Action(standing=standing, kind=kind, state=state, files=files),),
-            carried=standing.contents.carried if state == "gone" else (),
+            actions=(Action(now=now, kind=kind, state=state, files=files),),
+            unversioned=now.contents.unversioned if state == "gone" else (),
         )
 
     def _merge_into(self, merging: MergeInto) -> Effect:
         _check_folder(merging.into)
         if merging.into == self.change.skill:
-            raise _unfit("itself", "a skill cannot be merged into itself", "name another skill")
+            raise unfit("itself", "a skill cannot be merged into itself", "name another skill")
         source = self._live(self.change.skill)
         target = self._live(merging.into)
         touch = self._permit("merge", source)
         away = Action(
-            standing=source,
+            now=source,
             kind="archive",
             state=FREE_ARCHIVE,
             files=source.contents.files,
@@ -275,7 +270,7 @@ class _Builder:
         if not merging.operations:
             return Effect(change=self.change, touches=(touch,), actions=(away,))
         into = self._permit("edit", target)
-        if self.form.decide(self.change.actor, "edit", into.origin) == "copy":
+        if self.rules.decide(self.change.actor, "edit", into.origin) == "copy":
             raise Unfit(
                 Refusal(
                     "policy",
@@ -285,54 +280,54 @@ class _Builder:
                 )
             )
         merged = self._result(target, list(merging.operations), "")
-        case = self._edited(target, merged, (touch, into))
-        edit = msgspec.structs.replace(case.actions[0], partner=source.skill)
-        return msgspec.structs.replace(case, actions=(edit, away))
+        effect = self._edited(target, merged, (touch, into))
+        edit = msgspec.structs.replace(effect.actions[0], partner=source.skill)
+        return msgspec.structs.replace(effect, actions=(edit, away))
 
     def _pin(self, kind: VersionKind) -> Effect:
-        standing = self._live(self.change.skill)
-        self._permit("pin", standing)
-        if standing.pinned == (kind == "pin"):
-            raise _unfit(
+        now = self._live(self.change.skill)
+        self._permit("pin", now)
+        if now.pinned == (kind == "pin"):
+            raise unfit(
                 "no-change",
-                f"'{standing.skill}' is {'already' if standing.pinned else 'not'} pinned",
+                f"'{now.skill}' is {'already' if now.pinned else 'not'} pinned",
                 "nothing to do",
             )
-        return self._moved(standing, "pin", kind, "live")
+        return self._moved(now, "pin", kind, "live")
 
-    def _permit(self, act: Act, standing: SkillState, skill: Skill | None = None) -> Touch:
+    def _permit(self, act: Act, now: SkillState, skill: Skill | None = None) -> Touch:
         """What is done to whom. Raises `Unfit` where the table says no."""
-        origin = self.place.origin(skill or skill_of(standing, self.form.names))
-        actor, pinned = self.change.actor, standing.pinned
-        if self.form.decide(actor, act, origin, pinned=pinned) == "refuse":
-            raise Unfit(self.form.refusal(actor, act, origin, standing.skill, pinned=pinned))
-        return Touch(act, origin, standing.skill, pinned)
+        origin = self.place.origin(skill or skill_of(now, self.rules.names))
+        actor, pinned = self.change.actor, now.pinned
+        if self.rules.decide(actor, act, origin, pinned=pinned) == "refuse":
+            raise Unfit(self.rules.refusal(actor, act, origin, now.skill, pinned=pinned))
+        return Touch(act, origin, now.skill, pinned)
 
-    def _result(self, standing: SkillState, operations: list[FileOperation], base: str) -> Merged:
+    def _result(self, now: SkillState, operations: list[FileOperation], base: str) -> Merged:
         """The files after `operations`, merged with what happened since `base`."""
-        now = standing.contents.files
+        files = now.contents.files
         if not base:
-            self._check_blind(now, operations)
-            return Merged(apply_operations(now, operations, file=self.form.file))
-        seen = self._version_files(standing, base)
-        wanted = apply_operations(seen, operations, file=self.form.file)
-        if seen == now:
+            self._check_blind(files, operations)
+            return Merged(apply_operations(files, operations, file=self.rules.file))
+        seen = self._version_files(now, base)
+        wanted = apply_operations(seen, operations, file=self.rules.file)
+        if seen == files:
             return Merged(wanted)
         return merge_files(
-            seen, now, wanted, labels=("as it is now", f"the {self.change.actor}'s edit")
+            seen, files, wanted, labels=("as it is now", f"the {self.change.actor}'s edit")
         )
 
-    def _version_files(self, standing: SkillState, base: str) -> dict[str, File]:
-        for version in self.history.log(standing.skill):
+    def _version_files(self, now: SkillState, base: str) -> dict[str, File]:
+        for version in self.history.log(now.skill):
             if version.id == base:
                 return self.history.files(version)
-        raise _unfit(
+        raise unfit(
             "unknown-version",
-            f"'{standing.skill}' has no version {base[:12]}",
+            f"'{now.skill}' has no version {base[:12]}",
             "read the skill again and make the change on that",
         )
 
-    def _check_blind(self, now: dict[str, File], operations: list[FileOperation]) -> None:
+    def _check_blind(self, files: dict[str, File], operations: list[FileOperation]) -> None:
         """A machine that overwrites must say what it looked at, else it could undo a person."""
         if self.change.actor == "user":
             return
@@ -340,43 +335,43 @@ class _Builder:
             op
             for op in operations
             if isinstance(op, Rewrite)
-            or (isinstance(op, WriteFile | RemoveFile) and op.path in now)
+            or (isinstance(op, WriteFile | RemoveFile) and op.path in files)
         ]
         if blind:
-            raise _unfit(
+            raise unfit(
                 "no-base",
                 "a whole file is replaced without saying which version was read",
                 "give the version as 'base', or edit the lines that change",
             )
 
     def _live(self, skill: str) -> SkillState:
-        standing = self._look(skill)
-        if not standing.is_live:
+        now = self._state(skill)
+        if not now.is_live:
             if archived := find_archived(self.root, self.history, skill):
                 key = archived.state.partition(":")[2]
-                raise _unfit(
+                raise unfit(
                     "archived", f"'{skill}' is archived", f"restore it first: tacit restore {key}"
                 )
-            raise _unfit(
-                f"no-such-{self.form.noun}",
-                f"there is no {self.form.noun} '{skill}' in {self.place.root}",
-                f"see what there is: {self.form.see}",
+            raise unfit(
+                f"no-such-{self.rules.noun}",
+                f"there is no {self.rules.noun} '{skill}' in {self.place.root}",
+                f"see what there is: {self.rules.list_command}",
             )
-        if not any(name in standing.contents.files for name in self.form.names):
-            noun, file = self.form.noun, self.form.file
-            raise _unfit(
+        if not any(name in now.contents.files for name in self.rules.names):
+            noun, file = self.rules.noun, self.rules.file
+            raise unfit(
                 f"not-a-{noun}", f"the folder '{skill}' has no {file}", f"name a {noun} in it"
             )
-        return standing
+        return now
 
     def _archived(self, skill: str) -> SkillState:
         if found := find_archived(self.root, self.history, skill):
             return found
-        raise _unfit(
+        raise unfit(
             "not-archived", f"no archived skill is called '{skill}'", "see them: tacit restore"
         )
 
-    def _look(self, skill: str) -> SkillState:
+    def _state(self, skill: str) -> SkillState:
         return read_state(self.root, self.history, skill)
 
 
@@ -392,7 +387,3 @@ def _check_folder(skill: str) -> None:
                     "name it as 'tacit list' does",
                 )
             )
-
-
-def _unfit(rule: str, reason: str, hint: str, alternatives: tuple[str, ...] = ()) -> Unfit:
-    return Unfit(Refusal("apply", rule, reason, hint, alternatives))

@@ -12,7 +12,6 @@ which is scanned before it is recalled and never stands in for a fact of the use
 Reading the files of facts is left to the skills layer.
 """
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -42,7 +41,7 @@ from tacit.changes.gate_steps import unwritable_place
 from tacit.changes.history import History, Version
 from tacit.changes.neighbours import Neighbour, Neighbours, content_words
 from tacit.changes.place import Place, fact_places
-from tacit.changes.policy import Act, Decision, Measure, Rules
+from tacit.changes.policy import Act, Measure, Rules
 from tacit.changes.skill_state import SkillState
 from tacit.skills import skill_lint
 from tacit.skills.fact import (
@@ -52,6 +51,7 @@ from tacit.skills.fact import (
     Fact,
     FactKind,
     MemoryRoot,
+    fact_digest,
     facts_here,
     parse_fact,
     read_facts,
@@ -60,7 +60,7 @@ from tacit.skills.fact import (
 from tacit.skills.skill import LEARNED_SOURCE, Origin, Problem, Skill
 from tacit.skills.skill_file import parse_skill
 
-MAX_SAYS = 400
+MAX_FACT_LENGTH = 400
 """Characters of the one line that a prompt carries."""
 MAX_DETAIL_LINES = 60
 MAX_FACT_BYTES = 8 * 1024
@@ -68,34 +68,41 @@ ALIKE_FACTS = 0.4
 """The part of all telling words of two facts that they must share to be one subject."""
 NEARLY_ALL = 0.8
 """From here on two texts are one sentence, and a name alone does not make two facts of it."""
-ASKS_FIRST = "asks-first"
-"""The rule by which a change waits only for whose the fact is."""
 _SHARED = 3
 
 _KEYS = ("name", "description", "metadata")
 
-# By whose the fact is. What is not listed is refused.
-_TABLE: dict[tuple[Actor, Act], dict[Origin, Decision]] = {
-    ("user", "create"): {"user": "allow", "learned": "allow"},
-    ("user", "edit"): {"user": "allow", "learned": "allow"},
-    ("user", "delete"): {"user": "allow", "learned": "allow"},
-    ("agent", "create"): {"user": "allow", "learned": "allow"},
-    ("agent", "edit"): {"user": "ask", "learned": "allow"},
-    ("agent", "delete"): {"user": "ask", "learned": "ask"},
-    ("reviewer", "create"): {"learned": "allow"},
-    ("reviewer", "edit"): {"user": "propose", "learned": "allow"},
+# For facts of the user's, and for those that a machine recorded. What is not listed is refused.
+_TABLE: dict[tuple[Actor, Act], str] = {
+    # actor, act               user    learned
+    ("user", "create"): "      allow   allow",
+    ("user", "edit"): "        allow   allow",
+    ("user", "delete"): "      allow   allow",
+    ("agent", "create"): "     allow   allow",
+    ("agent", "edit"): "       ask     allow",
+    ("agent", "delete"): "     ask     ask",
+    ("reviewer", "create"): "  refuse  allow",
+    ("reviewer", "edit"): "    propose allow",
 }
 _VERBS: dict[Act, str] = {"create": "note", "edit": "replace", "delete": "forget"}
+_WHOSE: dict[Origin, str] = {
+    "user": "a fact of the user's",
+    "learned": "a fact that a machine noted",
+}
 
 
-class _FactRules:
+class _FactRules(Rules):
     noun = "fact"
     file = FACT_FILE
-    names: tuple[str, ...] = (FACT_FILE,)
-    see = "tacit memory"
-    remove = "tacit memory forget"
+    names = (FACT_FILE,)
+    list_command = "tacit memory"
+    remove_command = "tacit memory forget"
+    table = _TABLE
+    verbs = _VERBS
+    whose = _WHOSE
+    consent = "the {actor} may {verb} {whose} ('{name}') only with the user's consent"
 
-    def fits(self, operation: Operation) -> Refusal | None:
+    def check_operation(self, operation: Operation) -> Refusal | None:
         if isinstance(operation, Create | Rewrite | Delete):
             return None
         return Refusal(
@@ -105,37 +112,16 @@ class _FactRules:
             "note it again under the same name to replace it",
         )
 
-    def decide(self, actor: Actor, act: Act, origin: Origin, *, pinned: bool = False) -> Decision:
-        if pinned and actor != "user":
-            return "refuse"
-        return _TABLE.get((actor, act), {}).get(origin, "refuse")
-
-    def refusal(
-        self, actor: Actor, act: Act, origin: Origin, name: str, *, pinned: bool
-    ) -> Refusal:
-        who = "the user" if actor == "user" else f"the {actor}"
-        verb = _VERBS.get(act, act)
-        hint = "leave it as it is"
+    def instead(self, actor: Actor, act: Act, origin: Origin, name: str) -> str:
         if act == "create" and (actor, "create") in _TABLE:
-            hint = f"a fact noted in the background must say 'source: {LEARNED_SOURCE}'"
-        whose = "a fact that a machine noted" if origin == "learned" else "a fact of the user's"
-        return Refusal(
-            "policy", f"{actor}-{act}-{origin}", f"{who} may not {verb} {whose} ('{name}')", hint
-        )
-
-    def asked(
-        self, actor: Actor, act: Act, origin: Origin, name: str, decision: Decision
-    ) -> Refusal:
-        whose = "a fact that a machine noted" if origin == "learned" else "a fact of the user's"
-        reason = f"the {actor} may {_VERBS[act]} {whose} ('{name}') only with the user's consent"
-        rule = ASKS_FIRST if decision == "ask" else "proposes"
-        return Refusal("approval", rule, reason, "it waits in the inbox: tacit inbox")
+            return f"a fact noted in the background must say 'source: {LEARNED_SOURCE}'"
+        return "leave it as it is"
 
     def check(self, text: str, folder: str) -> list[Problem]:
         """The standard's frontmatter with fewer keys, and a kind."""
         found = skill_lint.check_standard(text, folder)
         if any(problem.severity == "error" for problem in found):
-            return [_in_fact(problem) for problem in found]
+            return [_with_fact_file(problem) for problem in found]
         read = parse_skill(text, folder)
         others = {
             "allowed-tools": read.allowed_tools,
@@ -165,7 +151,7 @@ class _FactRules:
             Measure(
                 "long-fact",
                 len(skill.description),
-                MAX_SAYS,
+                MAX_FACT_LENGTH,
                 "the fact has {n:,} characters; {most:,} are allowed",
                 "say it in one sentence, and put the rest below the head",
             ),
@@ -192,7 +178,7 @@ class _FactRules:
             ),
         )
 
-    def around(self, root: str) -> Neighbours | None:
+    def neighbours_in(self, root: str) -> Neighbours | None:
         return FactNeighbours(root)
 
     def repeats(self, new: Skill, others: Iterable[Skill]) -> Refusal | None:
@@ -217,14 +203,14 @@ class _FactRules:
             overridable=True,
         )
 
-    def is_machines(self, change: Change) -> bool:
+    def scans_as_learned(self, change: Change) -> bool:
         return change.actor != "user"
 
-    def never(self, rule: str) -> bool:
+    def always_refuses(self, rule: str) -> bool:
         return rule.startswith("secret:")
 
 
-FACT_RULES: Rules = _FactRules()
+FACT_RULES = _FactRules()
 
 
 class FactNeighbours:
@@ -242,7 +228,7 @@ class FactNeighbours:
             for fact in read_facts(MemoryRoot(self._root, "user"))
         ]
 
-    def noticed(self, root: str, folder: str) -> None:
+    def changed(self, root: str, folder: str) -> None:
         return None
 
 
@@ -277,7 +263,7 @@ def _problem(code: str, message: str, fix: str) -> Problem:
     return Problem(1, code, "error", message, fix, FACT_FILE)
 
 
-def _in_fact(problem: Problem) -> Problem:
+def _with_fact_file(problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, file=FACT_FILE)
 
 
@@ -290,16 +276,16 @@ _WORDS: dict[str, str] = {
 
 
 class KnownFact(msgspec.Struct, frozen=True):
-    """A fact, and who noted it; None where that is whoever wrote the project's files."""
+    """A fact, and who recorded it; None where that is whoever wrote the project's files."""
 
     fact: Fact
-    by: Actor | None
+    recorded_by: Actor | None
 
     @property
     def provenance(self) -> str:
         """Where it is from, in words for a person or a model."""
-        said = _WORDS.get(self.by or "", "noted by tacit after a session")
-        return f"{said}, {self.fact.noted}" if self.fact.noted and self.by else said
+        said = _WORDS.get(self.recorded_by or "", "noted by tacit after a session")
+        return f"{said}, {self.fact.noted}" if self.fact.noted and self.recorded_by else said
 
 
 def known_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFact]:
@@ -307,7 +293,7 @@ def known_facts(cwd: str | None = None, data: str | None = None) -> list[KnownFa
     data = data or paths.folders().data
     histories = {place.root: History(place, data) for place in fact_places(cwd)}
     found = [_known(fact, histories.get(fact.root)) for fact in facts_here(cwd)]
-    own = {k.fact.name for k in found if k.fact.scope == "project" and k.by and _active(k)}
+    own = {k.fact.name for k in found if k.fact.scope == "project" and k.recorded_by and _active(k)}
     return [_shadowed(known) if known.fact.name in own else known for known in found]
 
 
@@ -338,7 +324,7 @@ def _version(fact: Fact, history: History | None) -> Version | None:
     if head is None or head.record.state != "live":
         return None
     file = history.files(head).get(FACT_FILE)
-    if file is None or hashlib.sha256(file.data).hexdigest()[:16] != fact.digest:
+    if file is None or fact_digest(file.data) != fact.digest:
         return None
     if not head.record.undoes and head.record.kind not in _PAST_THE_GATE:
         return head
@@ -362,11 +348,13 @@ def _active(known: KnownFact) -> bool:
 
 
 def _shadowed(known: KnownFact) -> KnownFact:
-    """A user's fact, where the project has one of the same name that was noted here."""
+    """A user's fact, where the project has one of the same name that was recorded here."""
     if known.fact.scope == "project" or not _active(known):
         return known
     why = "the project has a fact of that name"
-    return KnownFact(msgspec.structs.replace(known.fact, state="shadowed", why=why), known.by)
+    return KnownFact(
+        msgspec.structs.replace(known.fact, state="shadowed", why=why), known.recorded_by
+    )
 
 
 _OF_THE_USER: frozenset[FactKind] = frozenset({"user", "feedback"})
@@ -392,7 +380,7 @@ class Rationale(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     id: str = ""
-    """The change's id, where it must be the same when this is done twice; else a fresh one."""
+    """The change's id, where it must be the same when this is repeated; else a fresh one."""
 
 
 def fact_place_for(places: Sequence[Place], kind: FactKind) -> Place:
@@ -404,24 +392,24 @@ def fact_place_for(places: Sequence[Place], kind: FactKind) -> Place:
 def remember(
     gate: Gate,
     root: str,
-    note: NewFact,
+    fact: NewFact,
     why: Rationale | None = None,
     *,
     actor: Actor | None = None,
     today: date | None = None,
 ) -> Verdict:
-    """Note a fact in the place `root`, or replace the one that has its name, through the gate.
+    """Record a fact in the place `root`, or replace the one that has its name, through the gate.
 
-    What was replaced stays in the history, with the reason. With the same id in `why`, twice is
-    the same as once.
+    What was replaced stays in the history, with the reason. With the same id in `why`, this
+    can be repeated without harm.
     """
-    return gate.propose(fact_change(gate, root, note, why, actor=actor, today=today))
+    return gate.propose(fact_change(gate, root, fact, why, actor=actor, today=today))
 
 
 def fact_change(
     gate: Gate,
     root: str,
-    note: NewFact,
+    fact: NewFact,
     why: Rationale | None = None,
     *,
     actor: Actor | None = None,
@@ -429,15 +417,15 @@ def fact_change(
 ) -> Change:
     """The change that `remember` proposes, for whoever wants to see first what becomes of it."""
     actor = actor or acting()
-    standing = _look(gate, root, note.name)
-    data = fact_text(note, actor, today or date.today()).encode()
-    if not standing.is_live:
-        return _change(root, note.name, Create({FACT_FILE: data}), actor, why)
-    old = standing.contents.files.get(FACT_FILE)
-    if old is not None and old.kind != "link" and _same(parse_fact(old.data, note.name), note):
+    now = _state(gate, root, fact.name)
+    data = fact_text(fact, actor, today or date.today()).encode()
+    if not now.is_live:
+        return _change(root, fact.name, Create({FACT_FILE: data}), actor, why)
+    old = now.contents.files.get(FACT_FILE)
+    if old is not None and old.kind != "link" and _same(parse_fact(old.data, fact.name), fact):
         data = old.data  # so that the gate says that nothing changes, whatever the day
-    base = standing.head.id if standing.head else ""
-    return _change(root, note.name, Rewrite({FACT_FILE: data}), actor, why, base)
+    base = now.head.id if now.head else ""
+    return _change(root, fact.name, Rewrite({FACT_FILE: data}), actor, why, base)
 
 
 def forget(
@@ -447,22 +435,22 @@ def forget(
     return gate.propose(_change(root, name, Delete(), actor or acting(), why))
 
 
-def fact_text(note: NewFact, actor: Actor, today: date) -> str:
-    """The FACT.md of a note."""
+def fact_text(fact: NewFact, actor: Actor, today: date) -> str:
+    """The text of its FACT.md."""
     import yaml
 
-    metadata: dict[str, str] = {"kind": note.kind}
+    metadata: dict[str, str] = {"kind": fact.kind}
     if actor in BACKGROUND:
         metadata["source"] = LEARNED_SOURCE
     metadata |= {"noted": today.isoformat(), "by": actor}
-    metadata |= {key: " ".join(str(value).split()) for key, value in note.metadata.items()}
-    head = {"name": note.name, "description": " ".join(note.says.split()), "metadata": metadata}
+    metadata |= {key: " ".join(str(value).split()) for key, value in fact.metadata.items()}
+    head = {"name": fact.name, "description": " ".join(fact.says.split()), "metadata": metadata}
     dumped = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=100_000)
-    detail = note.detail.strip()
+    detail = fact.detail.strip()
     return f"---\n{dumped}---\n" + (f"\n{detail}\n" if detail else "")
 
 
-def _look(gate: Gate, root: str, name: str) -> SkillState:
+def _state(gate: Gate, root: str, name: str) -> SkillState:
     try:
         return gate.look(name, root)
     except Escape:  # the gate says why
@@ -489,6 +477,6 @@ def _change(
     return msgspec.structs.replace(change, id=why.id) if why.id else change
 
 
-def _same(fact: Fact, note: NewFact) -> bool:
-    said = " ".join(note.says.split())
-    return (fact.says, fact.kind, fact.detail) == (said, note.kind, note.detail.strip())
+def _same(old: Fact, new: NewFact) -> bool:
+    said = " ".join(new.says.split())
+    return (old.says, old.kind, old.detail) == (said, new.kind, new.detail.strip())

@@ -1,10 +1,9 @@
 """What operations do to the files of a skill, and how two versions of them are compared and merged.
 
 Works on files in memory; only a merge of lines runs git, in a temporary folder. An operation that
-cannot be carried out raises `Unfit`, which holds the refusal that the gate hands back. Whether the
-outcome is a good skill is judged by the gate's later steps. Where both sides of a three-way merge
-changed the same thing differently there is a conflict, and the merged text carries git's marks;
-nobody's line is dropped in silence.
+cannot be carried out raises `Unfit`. Whether the outcome is a good skill is judged by the gate's
+later steps. Where both sides of a three-way merge changed the same thing differently there is a
+conflict, and the merged text carries git's marks; nobody's line is dropped in silence.
 """
 
 import difflib
@@ -28,8 +27,10 @@ from tacit.changes.change import (
     Refusal,
     RemoveFile,
     Rewrite,
+    Unfit,
     WriteFile,
     files_of,
+    unfit,
 )
 from tacit.changes.containment import check_path, check_paths
 from tacit.changes.git_store import git_environment
@@ -141,14 +142,6 @@ def merge_text(
 _NAME_LINE = re.compile(r"^name[ \t]*:[^\n]*$", re.M)
 
 
-class Unfit(Exception):
-    """An operation cannot be carried out; carries the refusal to hand back."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.reason)
-        self.refusal = refusal
-
-
 def apply_operations(
     files: Files, operations: Iterable[FileOperation | Create], *, file: str = SKILL_FILE
 ) -> dict[str, File]:
@@ -170,7 +163,7 @@ def apply_operations(
             case RemoveFile():
                 _check_support(operation.path, "removed")
                 if operation.path not in now:
-                    raise Unfit(_no_such_file(now, operation.path))
+                    raise _no_such_file(now, operation.path)
                 del now[operation.path]
             case Create() | Rewrite():
                 now = _whole(now, operation, file)
@@ -182,25 +175,25 @@ def edit_file(files: Files, operation: Edit) -> File:
     """The file with `old` replaced by `new`, where `old` stands exactly once."""
     file = files.get(operation.path)
     if file is None:
-        raise Unfit(_no_such_file(files, operation.path))
+        raise _no_such_file(files, operation.path)
     _refuse_link(file, operation.path)
     try:
         text = file.data.decode("utf-8")
     except UnicodeDecodeError:
-        raise Unfit(
-            _refuse("not-text", f"'{operation.path}' is not UTF-8 text", "write the whole file")
+        raise unfit(
+            "not-text", f"'{operation.path}' is not UTF-8 text", "write the whole file"
         ) from None
     old, new = operation.old, operation.new
     if not old:
-        raise Unfit(_refuse("empty-old", "the text to replace is empty", "quote what stands there"))
+        raise unfit("empty-old", "the text to replace is empty", "quote what stands there")
     if "\r\n" in text and "\r" not in old:  # a file with Windows line ends keeps them
         old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     count = text.count(old)
     if count == 1:
         return File(text.replace(old, new).encode(), file.kind)
     if count:
-        raise Unfit(_not_unique(text, old, operation.path, count))
-    raise Unfit(_not_found(text, operation.old, operation.path))
+        raise _not_unique(text, old, operation.path, count)
+    raise _not_found(text, operation.old, operation.path)
 
 
 def rename_in_head(files: Files, to: str) -> dict[str, File]:
@@ -209,9 +202,7 @@ def rename_in_head(files: Files, to: str) -> dict[str, File]:
     head_end = text.find("\n---", 3)
     found = _NAME_LINE.search(text, 0, head_end if head_end > 0 else len(text))
     if found is None or not text.startswith("---"):
-        raise Unfit(
-            _refuse("no-name-line", "SKILL.md has no 'name:' line", "add one, then rename it")
-        )
+        raise unfit("no-name-line", "SKILL.md has no 'name:' line", "add one, then rename it")
     ending = "\r" if found.group().endswith("\r") else ""
     text = f"{text[: found.start()]}name: {to}{ending}{text[found.end() :]}"
     changed = File(text.encode("utf-8", "surrogateescape"), files[SKILL_FILE].kind)
@@ -222,9 +213,7 @@ def _whole(now: Files, operation: Create | Rewrite, file: str) -> dict[str, File
     """The files of a create or a rewrite. Links stay as they are: bytes cannot say them."""
     if file not in operation.files:
         noun = file.removesuffix(".md").lower()
-        raise Unfit(
-            _refuse(f"no-{noun}-file", f"{file} is not among the files", f"a {noun} needs a {file}")
-        )
+        raise unfit(f"no-{noun}-file", f"{file} is not among the files", f"a {noun} needs a {file}")
     programs = {path for path, file in now.items() if file.kind == "program"}
     links = {path: file for path, file in now.items() if file.kind == "link"}
     if clash := sorted(links.keys() & operation.files.keys()):
@@ -234,12 +223,10 @@ def _whole(now: Files, operation: Create | Rewrite, file: str) -> dict[str, File
 
 def _check_support(path: str, verb: str) -> None:
     if path.casefold() == SKILL_FILE.casefold():
-        raise Unfit(
-            _refuse(
-                "skill-file",
-                f"SKILL.md cannot be {verb} as a support file",
-                "edit it instead, or archive the skill",
-            )
+        raise unfit(
+            "skill-file",
+            f"SKILL.md cannot be {verb} as a support file",
+            "edit it instead, or archive the skill",
         )
     if found := check_path(path):
         raise Unfit(found)
@@ -268,25 +255,25 @@ def _refuse_link(file: File | None, path: str) -> None:
         )
 
 
-def _no_such_file(files: Files, path: str) -> Refusal:
+def _no_such_file(files: Files, path: str) -> Unfit:
     near = difflib.get_close_matches(path, list(files), 3) or sorted(files)[:5]
-    return _refuse("no-such-file", f"there is no file '{path}'", f"there are: {', '.join(near)}")
+    return unfit("no-such-file", f"there is no file '{path}'", f"there are: {', '.join(near)}")
 
 
-def _not_unique(text: str, old: str, path: str, count: int) -> Refusal:
+def _not_unique(text: str, old: str, path: str, count: int) -> Unfit:
     lines: list[str] = []
     at = text.find(old)
     while at >= 0 and len(lines) < 5:
         lines.append(str(text.count("\n", 0, at) + 1))
         at = text.find(old, at + 1)
-    return _refuse(
+    return unfit(
         "not-unique",
         f"the text to replace stands {count} times in '{path}' (lines {', '.join(lines)})",
         "quote more of the lines around it, so that it stands there once",
     )
 
 
-def _not_found(text: str, old: str, path: str) -> Refusal:
+def _not_found(text: str, old: str, path: str) -> Unfit:
     """Say what is near: the stretch of as many lines that is most like `old`."""
     lines, size = text.splitlines(), max(1, len(old.splitlines()))
     first = next((line for line in old.splitlines() if line.strip()), "")
@@ -303,18 +290,12 @@ def _not_found(text: str, old: str, path: str) -> Refusal:
         if share > best:
             best, at = share, number
     if best < 0.5:
-        return _refuse(
-            "not-found", f"the text to replace is not in '{path}'", "read the file again"
-        )
+        return unfit("not-found", f"the text to replace is not in '{path}'", "read the file again")
     offset = next(i for i, line in enumerate(old.splitlines()) if line.strip())
     start = max(0, at - offset)
     near = "\n".join(lines[start : start + min(size, 8)])
-    return _refuse(
+    return unfit(
         "not-found",
         f"the text to replace is not in '{path}'; nearest is line {start + 1}:\n{near}",
         "quote that exactly, spaces and all",
     )
-
-
-def _refuse(rule: str, reason: str, hint: str) -> Refusal:
-    return Refusal("apply", rule, reason, hint)

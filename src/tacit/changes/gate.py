@@ -9,6 +9,8 @@ is raised is trouble with the machine (`Unwritable`, `Busy`, `Damaged`), never a
 import os
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -27,15 +29,16 @@ from tacit.changes.change import (
     Preview,
     Proposed,
     Refusal,
+    Unfit,
     Verdict,
     bytes_of,
     executable_paths,
     make_change,
     new_change_id,
 )
-from tacit.changes.containment import Escape, Folder
+from tacit.changes.containment import Folder
 from tacit.changes.effect import FREE_ARCHIVE, Effect, work_out
-from tacit.changes.file_edits import Unfit, diff_files
+from tacit.changes.file_edits import diff_files
 from tacit.changes.gate_steps import (
     Approver,
     Consent,
@@ -56,7 +59,7 @@ from tacit.changes.gate_steps import (
 from tacit.changes.git_store import tree_id
 from tacit.changes.history import ref_updates
 from tacit.changes.inbox import Inbox, Proposal
-from tacit.changes.journal import Entry, Overtaken, Site, carry_out
+from tacit.changes.journal import JournalEntry, Overtaken, Site, carry_out
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
 from tacit.changes.place import Place, places_here
 from tacit.changes.policy import rules_of
@@ -78,38 +81,38 @@ def land(
     root: Folder,
     change: Change,
     actions: Sequence[Action],
-    origins: CommitDetails,
+    details: CommitDetails,
     at: datetime,
 ) -> str:
     """Make `actions` true and return the id of the new version. Raises `Overtaken` or OSError."""
     ready = [_with_key(root, action) for action in actions]
     try:
-        entry = prepare_entry(root, site, change, ready, at, origins)
+        entry = prepare_entry(root, site, change, ready, at, details)
         hide_new_from_git(site, change, ready)
         carry_out(root, entry, site.journal, site.history)
     finally:
         clean(root)
     for action in ready:
         if action.kind in ("delete", "renamed"):
-            _show_to_git(site, action.standing.skill)
-    return site.history.knows(change.id, ready[-1].standing.skill)
+            _show_to_git(site, action.now.skill)
+    return site.history.knows(change.id, ready[-1].now.skill)
 
 
-def record_by_hand(site: Site, root: Folder, standing: SkillState, at: datetime) -> SkillState:
-    """Put what stands in a folder into its history, as the user's, and look again."""
-    if standing.is_recorded:
-        return standing
-    version = commit_unrecorded(site.history, standing, at)
-    head = standing.head
+def record_by_hand(site: Site, root: Folder, now: SkillState, at: datetime) -> SkillState:
+    """Put what stands in a folder into its history, as the user's, and return its new state."""
+    if now.is_recorded:
+        return now
+    version = commit_unrecorded(site.history, now, at)
+    head = now.head
     refs = ref_updates([version], head.id if head else "")
-    entry = Entry(version.record.change, site.real, standing.skill, (), refs)
+    entry = JournalEntry(version.record.change, site.real, now.skill, (), refs)
     carry_out(root, entry, site.journal, site.history)
-    return read_state(root, site.history, standing.skill)
+    return read_state(root, site.history, now.skill)
 
 
 def hide_new_from_git(site: Site, change: Change, actions: Sequence[Action]) -> None:
     """What a machine learned in a project stays out of `git status` from the start, and so do
-    facts, whoever noted them: they may be about a person."""
+    facts, whoever recorded them: they may be about a person."""
     if site.place.scope != "project":
         return
     for action in actions:
@@ -117,7 +120,7 @@ def hide_new_from_git(site: Site, change: Change, actions: Sequence[Action]) -> 
         made = action.kind == "create" and private_at_first
         moved = action.kind == "rename" and git_exclude.is_hidden(site.place, action.partner)
         if made or moved:
-            git_exclude.hide(site.place, action.standing.skill, site.data)
+            git_exclude.hide(site.place, action.now.skill, site.data)
 
 
 def _show_to_git(site: Site, skill: str) -> None:
@@ -128,10 +131,11 @@ def _show_to_git(site: Site, skill: str) -> None:
 def _with_key(root: Folder, action: Action) -> Action:
     if action.state != FREE_ARCHIVE:
         return action
-    key = free_archive_key(root, action.standing.skill)
+    key = free_archive_key(root, action.now.skill)
     return msgspec.structs.replace(action, state=f"archived:{key}")
 
 
+T = TypeVar("T")
 ATTEMPTS = 20
 """How often a change is begun again because somebody edited the folder meanwhile."""
 
@@ -162,7 +166,7 @@ class Gate:
         self._always_ask = frozenset(always_ask)
 
     def propose(self, change: Change) -> Verdict:
-        """Put `change` through every step. The same id twice is the same as once."""
+        """Put `change` through every step. With the same id again, what landed is the answer."""
         if refusal := check_author(change):
             return refused_verdict(change, refusal)
         site, change = self._locate(change)
@@ -174,15 +178,15 @@ class Gate:
             return Preview(refusal=refusal)
         site, change = self._locate(change)
         try:
-            with site.writing() if site.is_made() else site.imagined() as root:
-                case = work_out(site.place, root, site.history, change)
-                judgement = self._judge.judge(case)
-        except (Unfit, Escape) as unfit:
+            with site.writing() if site.exists() else site.empty_stand_in() as root:
+                effect = work_out(site.place, root, site.history, change)
+                judgement = self._judge.judge(effect)
+        except Unfit as unfit:
             return Preview(refusal=unfit.refusal)
         asks = judgement.asks
         if change.actor in self._always_ask:
             asks = (*asks, always_asks(change.actor))
-        return Preview(judgement.refusal, asks, judgement.notes, diff_files(case.old, case.new))
+        return Preview(judgement.refusal, asks, judgement.notes, diff_files(effect.old, effect.new))
 
     def accept(self, proposal: Proposal) -> Verdict:
         """Apply what waits in the inbox, as its author and with the user's consent.
@@ -194,7 +198,7 @@ class Gate:
             refusal = Refusal("approval", "answered", reason, "see them: tacit inbox --all")
             return refused_verdict(proposal.change, refusal)
         # The change gets an id of its own, so that the log has it where it landed in time. The
-        # id is noted first: after a kill the same one is used, and nothing lands twice.
+        # id is recorded first: after a kill the same one is used, and nothing lands twice.
         applied_as = self.inbox.begin(proposal, new_change_id(self.clock.now()))
         change = msgspec.structs.replace(proposal.change, id=applied_as)
         verdict = self._run(self.site(change.root), change, Consent("yes"))
@@ -268,11 +272,11 @@ class Gate:
     def look(self, skill: str, root: str = "") -> SkillState:
         """How `skill` stands, hand edits recorded, so that `.head.id` is a base for a change."""
         site = self.site(root)
-        if not site.is_made():
+        if not site.exists():
             return SkillState(skill=skill, state="gone", head=site.history.head(skill))
         with site.writing() as folder:
-            standing = read_state(folder, site.history, skill)
-            return record_by_hand(site, folder, standing, self.clock.now())
+            now = read_state(folder, site.history, skill)
+            return record_by_hand(site, folder, now, self.clock.now())
 
     def share(self, skill: str, root: str = "") -> bool:
         """Let git see a learned skill of a project; False where it was not hidden."""
@@ -291,77 +295,89 @@ class Gate:
 
     def _run(self, site: Site, change: Change, consent: Consent, *, copy_of: str = "") -> Verdict:
         for _ in range(ATTEMPTS):
-            try:
-                outcome = self._attempt(site, change, consent, copy_of)
-            except Overtaken:
-                continue
-            except (Unfit, Escape) as unfit:
-                return refused_verdict(change, unfit.refusal)
-            except OSError as error:
-                raise unwritable_place(site, error) from error
+            outcome = self._retried(
+                site, change, partial(self._attempt, site, change, consent, copy_of)
+            )
             if isinstance(outcome, Verdict):
                 return outcome
             if isinstance(outcome, Effect):
                 return self._copy(outcome)
             assert self._approver is not None
-            answer = self._approver(outcome.case, outcome.asks)
+            answer = self._approver(outcome.effect, outcome.asks)
             if answer == "no":
                 return refused_verdict(change, refused_by_user())
-            consent = Consent(answer, tree_id(outcome.case.new))
+            consent = Consent(answer, tree_id(outcome.effect.new))
+        return refused_verdict(change, overtaken(change))
+
+    def _retried(self, site: Site, change: Change, attempt: Callable[[], T]) -> T | Verdict:
+        """What `attempt` returns, begun again where somebody edited the folder meanwhile."""
+        for _ in range(ATTEMPTS):
+            try:
+                return attempt()
+            except Overtaken:
+                continue
+            except Unfit as unfit:
+                return refused_verdict(change, unfit.refusal, unfit.offer)
+            except OSError as error:
+                raise unwritable_place(site, error) from error
         return refused_verdict(change, overtaken(change))
 
     def _attempt(
         self, site: Site, change: Change, consent: Consent, copy_of: str
     ) -> Verdict | Question | Effect:
-        if not site.is_made():  # judged first, so that a refusal leaves no empty folders behind
-            with site.imagined() as nothing:
-                case, judgement, held = self._consider(site, nothing, change, consent, copy_of)
+        if not site.exists():  # judged first, so that a refusal leaves no empty folders behind
+            with site.empty_stand_in() as nothing:
+                effect, judgement, held = self._judge_effect(
+                    site, nothing, change, consent, copy_of
+                )
             if held is not None:
                 return held
         with site.writing() as root:
             if version := site.history.knows(change.id, change.skill):
                 return applied_verdict(change, version)
-            case, judgement, held = self._consider(site, root, change, consent, copy_of)
+            effect, judgement, held = self._judge_effect(site, root, change, consent, copy_of)
             if held is not None:
                 return held
-            origins = CommitDetails(
-                approved_by="user" if consent.covers(case) else "",
+            details = CommitDetails(
+                approved_by="user" if consent.covers(effect) else "",
                 overrides=judgement.overridden,
                 copy_of=copy_of,
             )
-            version = land(site, root, change, case.actions, origins, self.clock.now())
-        self._announce(site, change, case.actions, version)
+            version = land(site, root, change, effect.actions, details, self.clock.now())
+        self._announce(site, change, effect.actions, version)
         return applied_verdict(change, version, judgement.notes)
 
-    def _consider(
+    def _judge_effect(
         self, site: Site, root: Folder, change: Change, consent: Consent, copy_of: str
     ) -> tuple[Effect, Judgement, Verdict | Question | Effect | None]:
         """The steps up to the approval; the last value is what keeps the change from landing."""
-        case = work_out(site.place, root, site.history, change)
-        judgement = self._judge.judge(case, is_copy=bool(copy_of))
+        effect = work_out(site.place, root, site.history, change)
+        judgement = self._judge.judge(effect, is_copy=bool(copy_of))
         if judgement.refusal is not None:
-            held = self._refuse(site, root, case, judgement.refusal, consent)
-            return case, judgement, held
+            held = self._refuse(site, root, effect, judgement.refusal, consent)
+            return effect, judgement, held
         if judgement.decision == "copy":
-            return case, judgement, case
-        return case, judgement, self._approve(site, root, case, judgement, consent)
+            return effect, judgement, effect
+        return effect, judgement, self._approve(site, root, effect, judgement, consent)
 
     def _refuse(
-        self, site: Site, root: Folder, case: Effect, refusal: Refusal, consent: Consent
+        self, site: Site, root: Folder, effect: Effect, refusal: Refusal, consent: Consent
     ) -> Verdict:
         """A refusal; of a machine's conflict, a question for a person who was not asked yet."""
-        offer = bytes_of(case.merged.files) if case.merged and refusal.rule == "conflict" else {}
-        if offer and case.change.actor != "user" and consent.answer is None:
-            verdict = self._put_in_inbox(site, root, case, refusal)
+        offer = (
+            bytes_of(effect.merged.files) if effect.merged and refusal.rule == "conflict" else {}
+        )
+        if offer and effect.change.actor != "user" and consent.answer is None:
+            verdict = self._put_in_inbox(site, root, effect, refusal)
             return msgspec.structs.replace(verdict, offer=offer)
-        return msgspec.structs.replace(refused_verdict(case.change, refusal), offer=offer)
+        return refused_verdict(effect.change, refusal, offer)
 
     def _approve(
-        self, site: Site, root: Folder, case: Effect, judgement: Judgement, consent: Consent
+        self, site: Site, root: Folder, effect: Effect, judgement: Judgement, consent: Consent
     ) -> Verdict | Question | None:
         """None when the change may land now."""
-        change, asks = case.change, judgement.asks
-        if consent.covers(case):
+        change, asks = effect.change, judgement.asks
+        if consent.covers(effect):
             return None
         if change.actor == "user":
             return refused_verdict(change, asks[0]) if asks else None
@@ -373,33 +389,33 @@ class Gate:
             return None
         can_ask = change.actor == "agent" or change.actor in self._always_ask
         if can_ask and self._approver is not None and consent.answer != "later":
-            return Question(case, asks)
-        return self._put_in_inbox(site, root, case, asks[0])
+            return Question(effect, asks)
+        return self._put_in_inbox(site, root, effect, asks[0])
 
-    def _put_in_inbox(self, site: Site, root: Folder, case: Effect, why: Refusal) -> Verdict:
+    def _put_in_inbox(self, site: Site, root: Folder, effect: Effect, why: Refusal) -> Verdict:
         """Let the change wait, with the version it was made on, so that it can be merged later."""
-        change = case.change
-        standing = case.actions[0].standing
-        if case.before is not None and not change.base and standing.is_live:
-            standing = record_by_hand(site, root, standing, self.clock.now())
-            base = standing.head.id if standing.head else ""
-            if len(case.actions) == 1:
+        change = effect.change
+        now = effect.actions[0].now
+        if effect.before is not None and not change.base and now.is_live:
+            now = record_by_hand(site, root, now, self.clock.now())
+            base = now.head.id if now.head else ""
+            if len(effect.actions) == 1:
                 change = msgspec.structs.replace(change, base=base)
         proposal = self.inbox.add(change, why)
         if proposal.id == change.id:
             bus.publish(Proposed(change, why))
         return Verdict(outcome="proposed", change=proposal.id, skill=change.skill, refusal=why)
 
-    def _copy(self, case: Effect) -> Verdict:
+    def _copy(self, effect: Effect) -> Verdict:
         """Somebody else's skill was to be edited: the user gets a copy of their own instead."""
-        change = case.change
+        change = effect.change
         target = next((s for s in self.sites.values() if s.place.scope == "user"), None)
         if target is None:
             refusal = Refusal(
                 "policy", "no-own-place", "there is no place of the user's for a copy", ""
             )
             return refused_verdict(change, refusal)
-        create = Create(bytes_of(case.new), executable_paths(case.new))
+        create = Create(bytes_of(effect.new), executable_paths(effect.new))
         copy = msgspec.structs.replace(
             change,
             skill=change.skill.rsplit("/", 1)[-1],
@@ -414,33 +430,24 @@ class Gate:
         site: Site,
         change: Change,
         actions: Callable[[Folder], list[Action]],
-        origins: CommitDetails,
+        details: CommitDetails,
     ) -> Verdict:
-        for _ in range(ATTEMPTS):
-            try:
-                with site.writing() as root:
-                    wanted = actions(root)
-                    undo.check_undo(site.place, change, wanted)
-                    version = land(site, root, change, wanted, origins, self.clock.now())
-            except Overtaken:
-                continue
-            except undo.Conflict as found:
-                verdict = refused_verdict(change, found.refusal)
-                return msgspec.structs.replace(verdict, offer=found.offer)
-            except (Unfit, Escape) as unfit:
-                return refused_verdict(change, unfit.refusal)
-            except OSError as error:
-                raise unwritable_place(site, error) from error
+        def attempt() -> Verdict:
+            with site.writing() as root:
+                wanted = actions(root)
+                undo.check_undo(site.place, change, wanted)
+                version = land(site, root, change, wanted, details, self.clock.now())
             self._announce(site, change, wanted, version)
             return applied_verdict(change, version)
-        return refused_verdict(change, overtaken(change))
+
+        return self._retried(site, change, attempt)
 
     def _announce(
         self, site: Site, change: Change, actions: Sequence[Action], version: str
     ) -> None:
         noun = rules_of(site.place).noun
         for action in actions if noun == "skill" else ():
-            self.neighbours.noticed(site.place.root, action.standing.skill)
+            self.neighbours.changed(site.place.root, action.now.skill)
         bus.publish(Applied(change, actions[-1].kind, version, site.real, noun))
 
     def _locate(self, change: Change) -> tuple[Site, Change]:
@@ -503,8 +510,8 @@ def undo_group(
     listed = group_members(gate, group)
     if not listed:
         raise NotFound(f"there is no group of changes '{group}'", "see: tacit log")
-    standing = [(site, change) for site, change in listed if not _is_undone(site, change)]
-    order = standing[::-1] if standing else listed
+    left = [(site, change) for site, change in listed if not _is_undone(site, change)]
+    order = left[::-1] if left else listed
     why = reason or f"undo {group}"
     return [
         gate.undo(change, actor=actor, root=site.place.root, reason=why) for site, change in order

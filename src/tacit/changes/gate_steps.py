@@ -7,7 +7,7 @@ The order of the steps, and what happens between them, is `gate`'s.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -34,9 +34,12 @@ from tacit.changes.policy import Decision, Rules
 from tacit.skills.library import used_by_schedules
 from tacit.skills.skill import Problem
 
+if TYPE_CHECKING:  # the scan compiles its tables
+    from tacit.changes.scan import Finding, Report
+
 
 def check_author(change: Change) -> Refusal | None:
-    """Who says to be somebody else than who acts here is turned away."""
+    """Refuses a change that claims another author than the actor who runs here."""
     here = current_actor()
     if here is not None and here not in ("user", change.actor):
         reason = f"the {here} cannot make a change as {change.actor}"
@@ -63,8 +66,16 @@ def may_undo(change: Change, authors: set[Actor], *, approved: bool = False) -> 
     )
 
 
-def refused_verdict(change: Change, refusal: Refusal) -> Verdict:
-    return Verdict(outcome="refused", change=change.id, skill=change.skill, refusal=refusal)
+def refused_verdict(
+    change: Change, refusal: Refusal, offer: Mapping[str, bytes] | None = None
+) -> Verdict:
+    return Verdict(
+        outcome="refused",
+        change=change.id,
+        skill=change.skill,
+        refusal=refusal,
+        offer=dict(offer or {}),
+    )
 
 
 def applied_verdict(change: Change, version: str, notes: tuple[str, ...] = ()) -> Verdict:
@@ -116,44 +127,18 @@ class Consent(msgspec.Struct, frozen=True):
     answer: Answer | None = None
     tree: str = ""
 
-    def covers(self, case: Effect) -> bool:
-        return self.answer == "yes" and self.tree in ("", tree_id(case.new))
+    def covers(self, effect: Effect) -> bool:
+        return self.answer == "yes" and self.tree in ("", tree_id(effect.new))
 
 
 class Question(msgspec.Struct, frozen=True):
     """The change stands or falls with a person's answer."""
 
-    case: Effect
+    effect: Effect
     asks: tuple[Refusal, ...]
 
 
 _GRAVEST: tuple[Decision, ...] = ("refuse", "copy", "propose", "ask", "allow")
-
-
-class Finding(Protocol):
-    """What the scan says of one line."""
-
-    @property
-    def file(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def severity(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def fix(self) -> str: ...
-    @property
-    def overridable(self) -> bool: ...
-
-
-class Report(Protocol):
-    """What the scan says of a skill."""
-
-    @property
-    def findings(self) -> "Collection[Finding]": ...
 
 
 class Scanner(Protocol):
@@ -161,7 +146,7 @@ class Scanner(Protocol):
 
     def __call__(
         self, files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
-    ) -> Report: ...
+    ) -> "Report": ...
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,58 +162,58 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judge:
-    """Puts a case through the judging steps, in order."""
+    """Puts the effect of a change through the judging steps, in order."""
 
     def __init__(self, neighbours: Neighbours, scanner: Scanner | None = None) -> None:
         self._neighbours = neighbours
         self._scanner = scanner
 
-    def judge(self, case: Effect, *, is_copy: bool = False) -> Judgement:
+    def judge(self, effect: Effect, *, is_copy: bool = False) -> Judgement:
         """What the steps before the approval say. `is_copy`: it is meant to repeat a skill."""
-        around = case.form.around(case.change.root) or self._neighbours
-        decision, refusal, asks = judge_policy(case, around)
+        around = effect.rules.neighbours_in(effect.change.root) or self._neighbours
+        decision, refusal, asks = judge_policy(effect, around)
         if refusal is not None:
             return Judgement(refusal=refusal, decision=decision)
-        if case.merged is not None and case.merged.conflicts:
-            return Judgement(refusal=conflict(case), decision=decision)
+        if effect.merged is not None and effect.merged.conflicts:
+            return Judgement(refusal=conflict(effect), decision=decision)
         notes: list[str] = []
         overridden: list[str] = []
         steps: list[Callable[[], list[Refusal]]] = [
-            lambda: judge_containment(case),
-            lambda: judge_standard(case),
-            lambda: self._judge_scan(case, asks, notes),
-            lambda: judge_size(case),
-            lambda: [] if is_copy else judge_duplicate(case, around),
+            lambda: judge_containment(effect),
+            lambda: judge_standard(effect),
+            lambda: self._judge_scan(effect, asks, notes),
+            lambda: judge_size(effect),
+            lambda: [] if is_copy else judge_duplicate(effect, around),
         ]
         for step in steps:
             for found in step():
-                if not _is_set_aside(case, found, overridden):
+                if not _is_overridden(effect, found, overridden):
                     return Judgement(refusal=found, decision=decision, notes=tuple(notes))
         return Judgement(
             decision=decision,
-            asks=tuple(ask for ask in asks if not _is_set_aside(case, ask, overridden)),
+            asks=tuple(ask for ask in asks if not _is_overridden(effect, ask, overridden)),
             notes=tuple(notes),
             overridden=tuple(dict.fromkeys(overridden)),
         )
 
-    def _judge_scan(self, case: Effect, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
-        if case.after is None:
+    def _judge_scan(self, effect: Effect, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
+        if effect.after is None:
             return []
         learned = (
-            case.after.learned
-            or case.change.actor in BACKGROUND
-            or case.form.is_machines(case.change)
+            effect.after.learned
+            or effect.change.actor in BACKGROUND
+            or effect.rules.scans_as_learned(effect.change)
         )
         known = set()
-        if _own_work(case):
-            known = {_key(found) for found in self._scan(case.old, learned=learned)}
+        if _is_own_change(effect):
+            known = {_finding_key(found) for found in self._scan(effect.old, learned=learned)}
         refusals: list[Refusal] = []
-        for found in self._scan(case.new, learned=learned):
+        for found in self._scan(effect.new, learned=learned):
             where = f"{found.file}, line {found.line}: {found.message}"
-            if case.form.never(found.rule):
+            if effect.rules.always_refuses(found.rule):
                 refusals.append(Refusal("scan", found.rule, where, found.fix))
                 continue
-            if _key(found) in known or found.severity == "note":
+            if _finding_key(found) in known or found.severity == "note":
                 notes.append(where)
                 continue
             refusal = Refusal("scan", found.rule, where, found.fix, overridable=found.overridable)
@@ -246,26 +231,28 @@ class Judge:
 
 
 def judge_policy(
-    case: Effect, neighbours: Neighbours
+    effect: Effect, neighbours: Neighbours
 ) -> tuple[Decision, Refusal | None, list[Refusal]]:
     """The gravest decision over all the skills that are touched (a "refuse" never gets here),
     what speaks against the change beside the table, and what a person has to agree to."""
-    actor = case.change.actor
+    actor = effect.change.actor
     worst: Decision = "allow"
     asks: list[Refusal] = []
-    for touch in case.touches:
-        decision = case.form.decide(actor, touch.act, touch.origin, pinned=touch.pinned)
+    for touch in effect.touches:
+        decision = effect.rules.decide(actor, touch.act, touch.origin, pinned=touch.pinned)
         if decision in ("ask", "propose"):
-            asks.append(case.form.asked(actor, touch.act, touch.origin, touch.skill, decision))
+            asks.append(
+                effect.rules.consent_needed(actor, touch.act, touch.origin, touch.skill, decision)
+            )
         worst = min(worst, decision, key=_GRAVEST.index)
-    return worst, _scheduled(case) or _background_rules(case, neighbours), asks
+    return worst, _check_schedules(effect) or _background_rules(effect, neighbours), asks
 
 
-def _scheduled(case: Effect) -> Refusal | None:
-    """A skill that a schedule runs is not put away by a machine."""
-    if case.change.actor == "user":
+def _check_schedules(effect: Effect) -> Refusal | None:
+    """A skill that a schedule runs is not archived, merged, renamed or deleted by a machine."""
+    if effect.change.actor == "user":
         return None
-    for touch in case.touches:
+    for touch in effect.touches:
         if touch.act not in ("archive", "merge", "delete", "rename"):
             continue
         name = touch.skill.rsplit("/", 1)[-1]
@@ -279,36 +266,36 @@ def _scheduled(case: Effect) -> Refusal | None:
     return None
 
 
-def _background_rules(case: Effect, neighbours: Neighbours) -> Refusal | None:
+def _background_rules(effect: Effect, neighbours: Neighbours) -> Refusal | None:
     """What the table cannot say: of names, marks and umbrellas."""
-    actor, after, name = case.change.actor, case.after, case.change.skill
+    actor, after, name = effect.change.actor, effect.after, effect.change.skill
     if actor not in BACKGROUND or after is None:
         return None
-    if case.before is None:
+    if effect.before is None:
         taken = neighbours.find(name)
         if taken is not None:
             return Refusal(
                 "policy",
                 "exists",
-                f"there is already a {case.form.noun} '{name}', in {taken.root}",
+                f"there is already a {effect.rules.noun} '{name}', in {taken.root}",
                 f"edit '{taken.name}' instead" if taken.origin == "learned" else "leave it",
                 (taken.name,),
             )
         if actor == "curator":
-            return _umbrella(case, neighbours)
-    elif case.before.learned and not after.learned:
+            return _check_umbrella(effect, neighbours)
+    elif effect.before.learned and not after.learned:
         return Refusal(
             "policy",
             "mark-removed",
             "the edit takes out 'source: auto-skill', which says that the"
-            f" {case.form.noun} was learned",
+            f" {effect.rules.noun} was learned",
             "leave that line in",
         )
     return None
 
 
-def _umbrella(case: Effect, neighbours: Neighbours) -> Refusal | None:
-    known = [neighbours.find(name) for name in case.absorbs]
+def _check_umbrella(effect: Effect, neighbours: Neighbours) -> Refusal | None:
+    known = [neighbours.find(name) for name in effect.absorbs]
     learned = {found.name for found in known if found and found.origin == "learned"}
     if len(learned) >= 2:
         return None
@@ -320,127 +307,133 @@ def _umbrella(case: Effect, neighbours: Neighbours) -> Refusal | None:
     )
 
 
-def judge_containment(case: Effect) -> list[Refusal]:
-    """Paths were checked when the case was built; here, what lies in the folder already."""
-    if case.carried:
+def judge_containment(effect: Effect) -> list[Refusal]:
+    """Paths were checked as the effect was worked out; here, what lies in the folder already."""
+    if effect.unversioned:
         return [
             Refusal(
                 "containment",
                 "unversioned",
-                f"no version is kept of {', '.join(case.carried)}: an undo would not bring it back",
+                f"no version is kept of {', '.join(effect.unversioned)}:"
+                " an undo would not bring it back",
                 "archive the skill instead, or remove that folder first",
                 overridable=True,
             )
         ]
-    if case.change.actor == "user" or not case.shared:
+    if effect.change.actor == "user" or not effect.shared:
         return []
     return [
         Refusal(
             "containment",
             "hard-link",
-            f"'{case.shared[0]}' has a second name elsewhere on the disk (a hard link)",
+            f"'{effect.shared[0]}' has a second name elsewhere on the disk (a hard link)",
             "replace it by a copy: the user can, by saving the file anew",
         )
     ]
 
 
-def judge_standard(case: Effect) -> list[Refusal]:
+def judge_standard(effect: Effect) -> list[Refusal]:
     """The open standard to the letter; for people, only what they made worse."""
-    if case.after is None:
+    if effect.after is None:
         return []
-    name = case.actions[-1].standing.skill if case.before is None else case.after.name
-    folder = _edited_folder(case) or name
-    form = case.form
-    file = case.new.get(form.file)
+    name = effect.actions[-1].now.skill if effect.before is None else effect.after.name
+    folder = _edited_folder(effect) or name
+    rules = effect.rules
+    file = effect.new.get(rules.file)
     if file is None or file.kind == "link":
-        return [] if _own_work(case) else [_no_file(form)]
-    found = form.check(file.data.decode("utf-8", "replace"), folder)
-    if any(problem.code == "not-utf8" for problem in case.after.problems):
-        found += [problem for problem in case.after.problems if problem.code == "not-utf8"]
+        return [] if _is_own_change(effect) else [_no_file(rules)]
+    found = rules.check(file.data.decode("utf-8", "replace"), folder)
+    if any(problem.code == "not-utf8" for problem in effect.after.problems):
+        found += [problem for problem in effect.after.problems if problem.code == "not-utf8"]
     known: set[tuple[str, str]] = set()
-    before = case.old.get(form.file)
-    if _own_work(case) and before is not None:
+    before = effect.old.get(rules.file)
+    if _is_own_change(effect) and before is not None:
         text = before.data.decode("utf-8", "replace")
-        known = {(p.code, p.message) for p in form.check(text, folder)}
+        known = {(p.code, p.message) for p in rules.check(text, folder)}
     return [
-        _broken(problem, form)
+        _standard_refusal(problem, rules)
         for problem in found
         if problem.severity == "error" and (problem.code, problem.message) not in known
     ]
 
 
-def judge_size(case: Effect) -> list[Refusal]:
-    if case.after is None:
+def judge_size(effect: Effect) -> list[Refusal]:
+    if effect.after is None:
         return []
-    over = policy.check_size(case.new, case.after, case.form.measure)
-    if over and _own_work(case) and case.before is not None:
-        was = policy.sizes(case.old, case.before, case.form.measure)
-        now = policy.sizes(case.new, case.after, case.form.measure)
+    over = policy.check_size(effect.new, effect.after, effect.rules.measure)
+    if over and _is_own_change(effect) and effect.before is not None:
+        was = policy.sizes(effect.old, effect.before, effect.rules.measure)
+        now = policy.sizes(effect.new, effect.after, effect.rules.measure)
         over = [found for found in over if now[found.rule] > was[found.rule]]
     return over
 
 
-def judge_duplicate(case: Effect, neighbours: Neighbours) -> list[Refusal]:
-    if case.after is None or case.before is not None:
+def judge_duplicate(effect: Effect, neighbours: Neighbours) -> list[Refusal]:
+    if effect.after is None or effect.before is not None:
         return []
-    names = {case.after.name, *case.absorbs}
-    others = [skill for skill in neighbours.alike(case.after) if skill.name not in names]
-    found = case.form.repeats(case.after, others)
+    names = {effect.after.name, *effect.absorbs}
+    others = [skill for skill in neighbours.alike(effect.after) if skill.name not in names]
+    found = effect.rules.repeats(effect.after, others)
     return [found] if found else []
 
 
-def conflict(case: Effect) -> Refusal:
-    assert case.merged is not None
+def conflict(effect: Effect) -> Refusal:
+    assert effect.merged is not None
     return Refusal(
         "apply",
         "conflict",
-        "it changes lines that were changed meanwhile, in " + ", ".join(case.merged.conflicts),
-        f"read the {case.form.noun} again and make the change on that",
-        (case.change.skill,),
+        "it changes lines that were changed meanwhile, in " + ", ".join(effect.merged.conflicts),
+        f"read the {effect.rules.noun} again and make the change on that",
+        (effect.change.skill,),
     )
 
 
-def _own_work(case: Effect) -> bool:
+def _is_own_change(effect: Effect) -> bool:
     """Whether a person changes what is theirs: then old faults are not held against the change."""
-    learned = case.before is not None and case.before.learned
-    return case.change.actor in ("user", "agent") and not (learned and case.change.actor == "agent")
+    learned = effect.before is not None and effect.before.learned
+    return effect.change.actor in ("user", "agent") and not (
+        learned and effect.change.actor == "agent"
+    )
 
 
-def _is_set_aside(case: Effect, found: Refusal, overridden: list[str]) -> bool:
+def _is_overridden(effect: Effect, found: Refusal, overridden: list[str]) -> bool:
     """Whether the user lets this pass in a skill of their own; a learned one stays under every
-    rule. What was set aside is noted."""
-    learned = case.after is not None and case.after.learned
-    if case.change.actor != "user" or learned or not found.overridable:
+    rule. What was set aside is recorded."""
+    learned = effect.after is not None and effect.after.learned
+    if effect.change.actor != "user" or learned or not found.overridable:
         return False
-    if found.rule not in case.change.overrides:
+    if found.rule not in effect.change.overrides:
         return False
     overridden.append(found.rule)
     return True
 
 
-def _edited_folder(case: Effect) -> str:
+def _edited_folder(effect: Effect) -> str:
     """The name of the folder whose SKILL.md is judged."""
-    for action in case.actions:
-        if action.state == "live" and action.files == case.new:
-            return action.standing.skill.rsplit("/", 1)[-1]
+    for action in effect.actions:
+        if action.state == "live" and action.files == effect.new:
+            return action.now.skill.rsplit("/", 1)[-1]
     return ""
 
 
-def _key(found: Finding) -> tuple[str, str, str]:
+def _finding_key(found: "Finding") -> tuple[str, str, str]:
     return (found.rule, found.file, found.message)
 
 
-def _broken(problem: Problem, form: Rules) -> Refusal:
+def _standard_refusal(problem: Problem, rules: Rules) -> Refusal:
     return Refusal(
         "standard",
         problem.code,
-        f"{form.file}, line {problem.line}: {problem.message}",
+        f"{rules.file}, line {problem.line}: {problem.message}",
         problem.fix,
         overridable=problem.code in ("unknown-key", "name-differs", "name-form"),
     )
 
 
-def _no_file(form: Rules) -> Refusal:
+def _no_file(rules: Rules) -> Refusal:
     return Refusal(
-        "standard", f"no-{form.noun}-file", f"there is no {form.file}", f"a {form.noun} needs one"
+        "standard",
+        f"no-{rules.noun}-file",
+        f"there is no {rules.file}",
+        f"a {rules.noun} needs one",
     )

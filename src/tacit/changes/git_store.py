@@ -55,7 +55,7 @@ class Objects:
         self._made = False
 
     def make(self) -> None:
-        """Lay out the git directory; twice is the same as once."""
+        """Lay out the git directory, unless it is there."""
         if self._made:
             return
         if not self.is_made():
@@ -105,8 +105,7 @@ class Objects:
 
     def write(self, kind: str, data: bytes) -> str:
         """Store an object and return its id."""
-        whole = f"{kind} {len(data)}\0".encode() + data
-        oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+        oid, whole = _object(kind, data)
         name = f"objects/{oid[:2]}/{oid[2:]}"
         if not os.path.exists(self._path(name)):
             self.write_file(name, zlib.compress(whole, 1))
@@ -173,12 +172,13 @@ class Objects:
 
 def tree_id(files: Files) -> str:
     """The id that `files` would have as a tree, without storing anything."""
+    return _build_tree(files, lambda kind, data: _object(kind, data)[0])
 
-    def name(kind: str, data: bytes) -> str:
-        whole = f"{kind} {len(data)}\0".encode() + data
-        return hashlib.sha1(whole, usedforsecurity=False).hexdigest()
 
-    return _build_tree(files, name)
+def _object(kind: str, data: bytes) -> tuple[str, bytes]:
+    """An object's id, and its bytes as git stores them."""
+    whole = f"{kind} {len(data)}\0".encode() + data
+    return hashlib.sha1(whole, usedforsecurity=False).hexdigest(), whole
 
 
 def _build_tree(files: Files, write: Any) -> str:

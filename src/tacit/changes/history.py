@@ -55,7 +55,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     partner: str = ""
     """The other skill of a rename or a merge, or what a copy was made from."""
     group: str = ""
-    """The changes that it was made together with; see `grouping.py`."""
+    """The changes that it was made together with; see `gate.undo_group`."""
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,7 +171,7 @@ class History:
     def commit(
         self, record: Record, files: Files, parents: tuple[str, ...], at: datetime
     ) -> Version:
-        """Store a version. Nothing points to it yet; see `updates`."""
+        """Store a version. Nothing points to it yet; see `ref_updates`."""
         self.objects.make()
         tree = self.objects.write_tree(files)
         stamp = f"{int(at.timestamp())} +0000"

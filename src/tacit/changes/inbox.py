@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base import database
-from tacit.base.clock import Clock
+from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import NotFound
 from tacit.changes.change import Change, Create, MergeInto, Operation, Refusal, Rewrite, WriteFile
 from tacit.changes.change import Edit as EditOperation
@@ -22,7 +22,7 @@ from tacit.changes.neighbours import resemblance, sketch
 from tacit.skills.fact import FACT_FILE
 from tacit.skills.skill_file import parse_skill
 
-State = Literal["waiting", "accepted", "rejected"]
+ProposalState = Literal["waiting", "accepted", "rejected"]
 SAME = 0.8
 """How alike two proposals are, from 0 to 1, that are taken for one."""
 
@@ -45,7 +45,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     change: Change
     why: Refusal
     """Why it waits."""
-    state: State
+    state: ProposalState
     made: str
     decided: str = ""
     answer: str = ""
@@ -55,11 +55,11 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inbox:
-    """The proposals of one data folder. Each call opens the database for itself."""
+    """The proposals in one tacit.db, by default the user's. Each call opens it for itself."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
-        self._path = path
-        self._clock = clock
+    def __init__(self, path: str = "", clock: Clock | None = None) -> None:
+        self._path = path or database.default_path()
+        self._clock = clock or SystemClock()
 
     def waiting(self, root: str = "") -> list[Proposal]:
         """What waits, oldest first."""
@@ -71,7 +71,7 @@ class Inbox:
         return self._read("1 ORDER BY made DESC, id DESC LIMIT ?", (most,))
 
     def count(
-        self, state: State, *, kind: str = "", actors: Collection[str] = (), below: str = ""
+        self, state: ProposalState, *, kind: str = "", actors: Collection[str] = (), below: str = ""
     ) -> int:
         """How many there are in this state: of one kind, such as `create`, by some actors, in
         places whose path ends in `below`."""
@@ -99,7 +99,7 @@ class Inbox:
 
     def add(self, change: Change, why: Refusal) -> Proposal:
         """Let `change` wait. The same proposal again gives the one that already waits."""
-        fingerprint = fingerprint_of(change)
+        fingerprint, made = fingerprint_of(change), self._clock.now().isoformat()
         with self._open() as connection, database.transaction(connection):
             for known in self._like(connection, change, fingerprint, "waiting"):
                 return known
@@ -116,10 +116,10 @@ class Inbox:
                     msgspec.json.encode(why),
                     fingerprint,
                     msgspec.json.encode(sketch(_text(change))),
-                    self._clock.now().isoformat(),
+                    made,
                 ),
             )
-        return self.get(change.id)
+        return Proposal(id=change.id, change=change, why=why, state="waiting", made=made)
 
     def rejected_like(self, change: Change) -> Proposal | None:
         """A rejected proposal that said the same, if there is one."""
@@ -128,7 +128,7 @@ class Inbox:
         return found[0] if found else None
 
     def begin(self, proposal: Proposal, applied_as: str) -> str:
-        """Note under which id it is about to be applied; the first such note stands."""
+        """Record under which id it is about to be applied; the first that was recorded stands."""
         with self._open() as connection, database.transaction(connection):
             connection.execute(
                 "UPDATE proposals SET applied_as = ? WHERE id = ? AND applied_as = ''",
@@ -139,7 +139,7 @@ class Inbox:
             ).fetchone()
         return str(row[0])
 
-    def close(self, proposal: Proposal, state: State, answer: str = "") -> None:
+    def close(self, proposal: Proposal, state: ProposalState, answer: str = "") -> None:
         """Record the answer; only a proposal that waits can be answered."""
         with self._open() as connection, database.transaction(connection):
             connection.execute(
@@ -148,11 +148,6 @@ class Inbox:
                 (state, self._clock.now().isoformat(), answer, proposal.id),
             )
 
-    def forget(self, proposal: Proposal) -> None:
-        """Let a rejected idea be proposed again."""
-        with self._open() as connection, database.transaction(connection):
-            connection.execute("DELETE FROM proposals WHERE id = ?", (proposal.id,))
-
     def broken(self) -> list[str]:
         """The ids of rows that cannot be read."""
         with self._open() as connection:
@@ -160,7 +155,7 @@ class Inbox:
         return [str(row["id"]) for row in rows if _readable(row) is None]
 
     def remove(self, proposal: str) -> None:
-        """Remove a row that cannot be read."""
+        """Remove a row: one that cannot be read, or a rejected idea that may come again."""
         with self._open() as connection, database.transaction(connection):
             connection.execute("DELETE FROM proposals WHERE id = ?", (proposal,))
 
@@ -174,7 +169,7 @@ class Inbox:
         return [proposal for proposal in found if proposal is not None]
 
     def _like(
-        self, connection: sqlite3.Connection, change: Change, fingerprint: str, state: State
+        self, connection: sqlite3.Connection, change: Change, fingerprint: str, state: ProposalState
     ) -> list[Proposal]:
         """Proposals that say the same: to the letter, else nearly, about the same skill.
 

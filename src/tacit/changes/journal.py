@@ -95,7 +95,7 @@ class Move(msgspec.Struct, frozen=True):
     expected: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class JournalEntry(msgspec.Struct, frozen=True):
     """One change under way."""
 
     change: str
@@ -115,17 +115,17 @@ class Journal:
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: JournalEntry) -> None:
         write_atomic(self._path(entry.change), msgspec.json.encode(entry))
 
-    def finish(self, entry: Entry) -> None:
+    def finish(self, entry: JournalEntry) -> None:
         try:
             os.unlink(self._path(entry.change))
         except FileNotFoundError:
             return
         sync_folder(self.folder)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """What was interrupted, oldest first. Raises `Damaged` on an entry that makes no sense."""
         try:
             names = sorted(os.listdir(self.folder))
@@ -143,18 +143,21 @@ class Journal:
             if name.endswith(".tmp"):
                 os.unlink(os.path.join(self.folder, name))
 
-    def is_readable(self, name: str) -> bool:
-        try:
-            self._read(name)
-        except Damaged:
-            return False
-        return True
+    def put_broken_aside(self) -> None:
+        """Rename the entries that make no sense, so that the others can be settled."""
+        for name in os.listdir(self.folder):
+            try:
+                if name.endswith(".json"):
+                    self._read(name)
+            except Damaged:
+                path = os.path.join(self.folder, name)
+                os.replace(path, path + ".broken")
 
-    def _read(self, name: str) -> Entry:
+    def _read(self, name: str) -> JournalEntry:
         path = os.path.join(self.folder, name)
         try:
             with open(path, "rb") as file:
-                return msgspec.json.decode(file.read(), type=Entry)
+                return msgspec.json.decode(file.read(), type=JournalEntry)
         except (OSError, msgspec.DecodeError) as error:
             raise Damaged(
                 f"the journal entry {path} is broken: {error}", "run: tacit doctor"
@@ -164,7 +167,7 @@ class Journal:
         return os.path.join(self.folder, f"{change}.json")
 
 
-def carry_out(root: Folder, entry: Entry, journal: Journal, history: History) -> None:
+def carry_out(root: Folder, entry: JournalEntry, journal: Journal, history: History) -> None:
     """Make every move and point every ref, or nothing. Raises `Overtaken` or OSError."""
     journal.write(entry)
     try:
@@ -194,7 +197,7 @@ def recover(root: Folder, journal: Journal, history: History) -> list[str]:
     return finished
 
 
-def _has_objects(history: History, entry: Entry) -> bool:
+def _has_objects(history: History, entry: JournalEntry) -> bool:
     try:
         for update in entry.refs:
             if update.new:
@@ -204,15 +207,15 @@ def _has_objects(history: History, entry: Entry) -> bool:
     return True
 
 
-def _settle(root: Folder, entry: Entry) -> bool:
-    """Bring the folders to one side; True when that is the new one."""
+def _settle(root: Folder, entry: JournalEntry) -> bool:
+    """Finish or take back the moves of an interrupted entry; True when it was finished."""
     for move in entry.moves:
         _put_back_aside(root, move)
-    if entry.moves and not any(_made(root, move) for move in entry.moves):
+    if entry.moves and not any(_is_done(root, move) for move in entry.moves):
         return False
     try:
         for move in entry.moves:
-            if _made(root, move):
+            if _is_done(root, move):
                 _verify(root, move)
             else:
                 _make(root, move)
@@ -223,8 +226,8 @@ def _settle(root: Folder, entry: Entry) -> bool:
 
 
 def _make(root: Folder, move: Move) -> None:
-    with _at(root, move.source) as source, _at(root, move.target) as target:
-        here, there = _base(move.source), _base(move.target)
+    with _parent(root, move.source) as source, _parent(root, move.target) as target:
+        here, there = _name(move.source), _name(move.target)
         if move.kind == "move":
             rename_to_free(source.fd, here, target.fd, there)
         elif not swap_names(source.fd, here, target.fd, there):
@@ -245,8 +248,8 @@ def _put_back_aside(root: Folder, move: Move) -> None:
     if move.kind != "swap":
         return
     try:
-        with _at(root, move.source) as source, _at(root, move.target) as target:
-            here, there = _base(move.source), _base(move.target)
+        with _parent(root, move.source) as source, _parent(root, move.target) as target:
+            here, there = _name(move.source), _name(move.target)
             if source.status(here + _ASIDE) is None:
                 return
             if source.status(here) is None:
@@ -257,11 +260,11 @@ def _put_back_aside(root: Folder, move: Move) -> None:
         return
 
 
-def _made(root: Folder, move: Move) -> bool:
+def _is_done(root: Folder, move: Move) -> bool:
     """Whether the source folder has left its place."""
     try:
-        with _at(root, move.source) as folder:
-            found = folder.identity(_base(move.source))
+        with _parent(root, move.source) as folder:
+            found = folder.identity(_name(move.source))
     except FileNotFoundError:
         return True
     return found is None or found[1] != move.number
@@ -273,7 +276,7 @@ def _verify(root: Folder, move: Move) -> None:
         return
     place = move.source if move.kind == "swap" else move.target
     try:
-        with _at(root, place) as above, above.open(_base(place)) as folder:
+        with _parent(root, place) as above, above.open(_name(place)) as folder:
             found = tree_id(read_contents(folder).files)
     except (FileNotFoundError, Escape):
         raise Overtaken from None
@@ -284,10 +287,10 @@ def _verify(root: Folder, move: Move) -> None:
 def _take_back(root: Folder, moves: Iterable[Move]) -> None:
     for move in reversed(list(moves)):
         _put_back_aside(root, move)
-        if not _made(root, move):
+        if not _is_done(root, move):
             continue
-        with _at(root, move.source) as source, _at(root, move.target) as target:
-            here, there = _base(move.source), _base(move.target)
+        with _parent(root, move.source) as source, _parent(root, move.target) as target:
+            here, there = _name(move.source), _name(move.target)
             if move.kind == "move":
                 rename_to_free(target.fd, there, source.fd, here)
             elif not swap_names(source.fd, here, target.fd, there):
@@ -296,11 +299,11 @@ def _take_back(root: Folder, moves: Iterable[Move]) -> None:
             target.sync()
 
 
-def _at(root: Folder, path: str) -> Folder:
+def _parent(root: Folder, path: str) -> Folder:
     return root.descend(path.split("/")[:-1])
 
 
-def _base(path: str) -> str:
+def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
@@ -333,7 +336,7 @@ class Site:
             yield root
 
     @contextmanager
-    def imagined(self) -> Iterator[Folder]:
+    def empty_stand_in(self) -> Iterator[Folder]:
         """An empty folder in place of a skills folder that is not there yet: to judge by."""
         with (
             tempfile.TemporaryDirectory(prefix="tacit-") as folder,
@@ -341,7 +344,7 @@ class Site:
         ):
             yield root
 
-    def is_made(self) -> bool:
+    def exists(self) -> bool:
         """Whether the skills folder is there. Raises `Escape` where the way to it leads astray."""
         try:
             with open_root(self.place):

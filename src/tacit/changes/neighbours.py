@@ -138,7 +138,7 @@ class Neighbours(Protocol):
         """A few skills that are about the same as `skill`, best first."""
         ...
 
-    def noticed(self, root: str, folder: str) -> None:
+    def changed(self, root: str, folder: str) -> None:
         """The skill in `folder` below `root` was just changed."""
         ...
 
@@ -152,7 +152,7 @@ class NoNeighbours:
     def alike(self, skill: Skill) -> list[Skill]:
         return []
 
-    def noticed(self, root: str, folder: str) -> None:
+    def changed(self, root: str, folder: str) -> None:
         return None
 
 
@@ -209,7 +209,7 @@ class LibraryNeighbours:
         found = [self._read(*where) for where in listed.values()]
         return [other for other in found if other is not None]
 
-    def noticed(self, root: str, folder: str) -> None:
+    def changed(self, root: str, folder: str) -> None:
         path = os.path.join(root, folder)
         self._changed.pop(path, None)
         self._changed[path] = (root, folder)

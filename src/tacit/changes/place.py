@@ -10,23 +10,25 @@ from tacit.base import paths
 from tacit.skills.fact import MEMORY_FOLDER
 from tacit.skills.library import scheduled_folder
 from tacit.skills.skill import Origin, Skill
+from tacit.traces.host_folders import SHARED_FOLDERS
 
-Scope = Literal["project", "user", "extra", "bundled", "scheduled"]
+PlaceScope = Literal["project", "user", "extra", "bundled", "scheduled"]
 PlaceKind = Literal["skills", "facts"]
 
-SHARED = os.path.join(".agents", "skills")
+SHARED = SHARED_FOLDERS.project[0]
 """Where skills lie in a project and in a home, for every agent."""
+_FOLDERS: dict[PlaceKind, str] = {"skills": SHARED, "facts": MEMORY_FOLDER}
 
 
 class Place(msgspec.Struct, frozen=True):
     """A folder of skills or of facts. It need not exist yet, unless what is in it is changed."""
 
     root: str
-    scope: Scope = "user"
+    scope: PlaceScope = "user"
     project: str = ""
     """The project that it belongs to; its real path must lie in there."""
     kind: PlaceKind = "skills"
-    """What lies in it, and with that the rules that hold there; see `form.py`."""
+    """What lies in it, and with that the rules that hold there; see `policy`."""
 
     @property
     def real(self) -> str:
@@ -77,45 +79,29 @@ def all_places(cwd: str | None = None) -> list[Place]:
 
 def fact_places(cwd: str | None = None) -> list[Place]:
     """Where facts are kept: the project's folder, then the user's."""
-    return list(dict.fromkeys((project_facts(cwd), user_facts())))
+    return list(dict.fromkeys((project_place(cwd, "facts"), user_place("facts"))))
 
 
 def place_of(root: str) -> Place | None:
     """The place of a project with this folder, where the project is still there."""
-    for folder, kind in ((SHARED, "skills"), (MEMORY_FOLDER, "facts")):
+    for kind, folder in _FOLDERS.items():
         project = root.removesuffix(os.sep + folder)
         if project != root and os.path.isdir(project):
-            return Place(root, "project", project, kind)  # type: ignore[arg-type]
+            return Place(root, "project", project, kind)
     return None
 
 
-def user_facts() -> Place:
-    """The user's own facts: `~/.agents/memory`."""
-    return Place(os.path.join(paths.user_home(), MEMORY_FOLDER), "user", kind="facts")
+def user_place(kind: PlaceKind = "skills") -> Place:
+    """The user's own skills, `~/.agents/skills`, or facts, `~/.agents/memory`."""
+    return Place(os.path.join(paths.user_home(), _FOLDERS[kind]), "user", kind=kind)
 
 
-def project_facts(cwd: str | None = None) -> Place:
-    """The facts of the project that `cwd` lies in: `<project>/.agents/memory`.
-
-    Outside any project (the home itself) that is the user's place.
-    """
-    project = paths.project_root(cwd or os.getcwd())
-    if project == paths.user_home():
-        return user_facts()
-    return Place(os.path.join(project, MEMORY_FOLDER), "project", project, "facts")
-
-
-def user_place() -> Place:
-    """The user's own skills: `~/.agents/skills`."""
-    return Place(os.path.join(paths.user_home(), SHARED), "user")
-
-
-def project_place(cwd: str | None = None) -> Place:
-    """The skills of the project that `cwd` lies in: `<project>/.agents/skills`.
+def project_place(cwd: str | None = None, kind: PlaceKind = "skills") -> Place:
+    """The skills or the facts of the project that `cwd` lies in, in the same folders there.
 
     Outside any project (the home itself) that is the user's place.
     """
     project = paths.project_root(cwd or os.getcwd())
     if project == paths.user_home():
-        return user_place()
-    return Place(os.path.join(project, SHARED), "project", project)
+        return user_place(kind)
+    return Place(os.path.join(project, _FOLDERS[kind]), "project", project, kind)

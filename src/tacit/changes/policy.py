@@ -1,48 +1,34 @@
 """The rules of a place: who may do what, how large a thing may be, and what else is judged of it.
 
 Who may do what is a table: actor by act by the skill's origin. Whether a skill is pinned comes
-before the table; whether a name is taken comes after it, in the gate. `Rules` is the contract for
-one kind of thing, skills or facts, and the rules of skills are here; those of facts are in `facts`.
+before the table; whether a name is taken comes after it, in the gate. `Rules` are those of one kind
+of thing: the rules of skills are here; those of facts, where they differ, are in `facts`.
 Everything that makes a change safe (handles, stage, journal, history, locks, inbox, undo) is the
 same for both. The gate asks the rules of the place that a change is made in, never the change, so
 that no change can choose the rules it is judged by.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from tacit.changes import neighbours
 from tacit.changes.change import (
     SKILL_FILE,
     Actor,
-    Archive,
     Change,
-    Create,
-    Delete,
-    Edit,
     Files,
-    MergeInto,
     Operation,
-    Pin,
     Refusal,
-    RemoveFile,
-    Rename,
-    Restore,
-    Rewrite,
-    Unpin,
-    WriteFile,
 )
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.place import Place
 from tacit.skills import skill_lint
 from tacit.skills.skill import Origin, Problem, Skill
-from tacit.skills.skill_file import SKILL_FILE_NAMES
+from tacit.skills.skill_file import MAX_BODY_LINES, MAX_DESCRIPTION, SKILL_FILE_NAMES
 
-MAX_BODY_LINES = 500
 MAX_BODY_TOKENS = 5_000
 MAX_SKILL_BYTES = 1024 * 1024
 MAX_SKILL_FILES = 50
-MAX_DESCRIPTION = 1_024
 
 _PER_TOKEN = 4.0  # characters, of English prose and code
 _PER_TOKEN_WIDE = 1.5  # of scripts that are written without spaces
@@ -133,6 +119,8 @@ Act = Literal["create", "edit", "rename", "archive", "restore", "merge", "delete
 Decision = Literal["allow", "ask", "propose", "copy", "refuse"]
 """allow: at once. ask: after a person said yes. propose: to the inbox. copy: in their own scope."""
 
+ASKS_FIRST = "asks-first"
+"""The rule by which a change waits only for whose the thing is."""
 ORIGINS: tuple[Origin, ...] = ("user", "learned", "bundled", "installed", "scheduled")
 
 # For each origin in the order above. What is not listed is refused.
@@ -165,21 +153,6 @@ _TABLE: dict[tuple[Actor, Act], str] = {
     ("distiller", "edit"): "   propose allow   refuse  refuse    propose",
 }
 
-_ACTS: dict[type, Act] = {
-    Create: "create",
-    Edit: "edit",
-    Rewrite: "edit",
-    WriteFile: "edit",
-    RemoveFile: "edit",
-    Rename: "rename",
-    Archive: "archive",
-    Restore: "restore",
-    MergeInto: "merge",
-    Delete: "delete",
-    Pin: "pin",
-    Unpin: "pin",
-}
-
 _VERBS: dict[Act, str] = {
     "create": "make",
     "edit": "edit",
@@ -200,43 +173,11 @@ _WHOSE: dict[Origin, str] = {
 }
 
 
-def act_of(operation: Operation) -> Act:
-    """Which column of the table an operation falls under."""
-    return _ACTS[type(operation)]
-
-
-def decide(actor: Actor, act: Act, origin: Origin, *, pinned: bool = False) -> Decision:
-    """What the rules say of `actor` doing `act` to a skill of this `origin`."""
-    if pinned and actor != "user":
-        return "refuse"
-    row = _TABLE.get((actor, act))
-    return row.split()[ORIGINS.index(origin)] if row else "refuse"  # type: ignore[return-value]
-
-
-def policy_refusal(actor: Actor, act: Act, origin: Origin, skill: str, *, pinned: bool) -> Refusal:
-    """The words for a "refuse"."""
-    if pinned and actor != "user":
-        return Refusal(
-            "policy",
-            "pinned",
-            f"'{skill}' is pinned: nobody but the user changes it",
-            "leave it as it is, or ask the user to run: tacit unpin " + skill,
-        )
-    who = "the user" if actor == "user" else f"the {actor}"
-    what = _WHOSE[origin]
-    return Refusal(
-        "policy",
-        f"{actor}-{act}-{origin}",
-        f"{who} may not {_VERBS[act]} {what} ('{skill}')",
-        _instead(actor, act, origin, skill),
-    )
-
-
 def _instead(actor: Actor, act: Act, origin: Origin, skill: str) -> str:
     if act == "create" and origin != "learned" and actor not in ("user", "agent"):
         return (
             "a skill made in the background must say 'source: auto-skill' under 'metadata:'"
-            if any(("create" in key) for key in _TABLE if key[0] == actor)
+            if (actor, "create") in _TABLE
             else "edit a learned skill instead"
         )
     if act == "create":
@@ -257,116 +198,98 @@ def _instead(actor: Actor, act: Act, origin: Origin, skill: str) -> str:
     return "leave it as it is"
 
 
-def consent_needed(
-    actor: Actor, act: Act, origin: Origin, skill: str, decision: Decision
-) -> Refusal:
-    """Why a change waits for a person."""
-    verb, what = _VERBS[act], _WHOSE[origin]
-    rule = "asks-first" if decision == "ask" else "proposes"
-    reason = f"the {actor} may {verb} {what} only with the user's consent"
-    return Refusal("approval", rule, reason, "it waits in the inbox: tacit inbox")
+class Rules:
+    """The rules of one kind of thing: those of skills, which the kinds that differ override.
 
+    Has no state; judges what it is given and touches nothing.
+    """
 
-class Rules(Protocol):
-    """The rules of one kind of thing. Has no state; judges what it is given and touches nothing."""
-
-    noun: str
-    file: str
-    """The file that each of them must have."""
-    names: tuple[str, ...]
-    """The names under which that file is read."""
-    see: str
-    """The command that lists them."""
-    remove: str
-    """The command that removes one."""
-
-    def fits(self, operation: Operation) -> Refusal | None:
-        """Whether there is such an operation here at all."""
-        ...
-
-    def decide(
-        self, actor: Actor, act: Act, origin: Origin, *, pinned: bool = False
-    ) -> Decision: ...
-
-    def refusal(
-        self, actor: Actor, act: Act, origin: Origin, name: str, *, pinned: bool
-    ) -> Refusal: ...
-
-    def asked(
-        self, actor: Actor, act: Act, origin: Origin, name: str, decision: Decision
-    ) -> Refusal: ...
-
-    def check(self, text: str, folder: str) -> list[Problem]:
-        """What is wrong with the text of the file, to the letter."""
-        ...
-
-    def measure(self, files: Files, skill: Skill) -> tuple[Measure, ...]: ...
-
-    def around(self, root: str) -> Neighbours | None:
-        """Who knows the others in the place `root`; None leaves that to the library."""
-        ...
-
-    def repeats(self, new: Skill, others: Iterable[Skill]) -> Refusal | None:
-        """Whether `new` says what one of `others` says."""
-        ...
-
-    def is_machines(self, change: Change) -> bool:
-        """Whether the scan must treat what `change` writes as a machine's, whatever it says."""
-        ...
-
-    def never(self, rule: str) -> bool:
-        """Whether what the scan found by `rule` is refused whoever wrote it."""
-        ...
-
-
-class _SkillRules:
     noun = "skill"
     file = SKILL_FILE
+    """The file that each of them must have."""
     names: tuple[str, ...] = SKILL_FILE_NAMES
-    see = "tacit list"
-    remove = "tacit rm"
+    """The names under which that file is read."""
+    list_command = "tacit list"
+    remove_command = "tacit rm"
+    table = _TABLE
+    verbs = _VERBS
+    whose = _WHOSE
+    consent = "the {actor} may {verb} {whose} only with the user's consent"
 
-    def fits(self, operation: Operation) -> Refusal | None:
+    def check_operation(self, operation: Operation) -> Refusal | None:
+        """Whether there is such an operation here at all."""
         return None
 
     def decide(self, actor: Actor, act: Act, origin: Origin, *, pinned: bool = False) -> Decision:
-        return decide(actor, act, origin, pinned=pinned)
+        """What the table says of `actor` doing `act` to something of this `origin`."""
+        if pinned and actor != "user":
+            return "refuse"
+        row = self.table.get((actor, act), "").split()
+        return dict(zip(ORIGINS, row, strict=False)).get(origin, "refuse")  # type: ignore[return-value]
 
     def refusal(
         self, actor: Actor, act: Act, origin: Origin, name: str, *, pinned: bool
     ) -> Refusal:
-        return policy_refusal(actor, act, origin, name, pinned=pinned)
+        """The words for a "refuse"."""
+        if pinned and actor != "user":
+            return Refusal(
+                "policy",
+                "pinned",
+                f"'{name}' is pinned: nobody but the user changes it",
+                "leave it as it is, or ask the user to run: tacit unpin " + name,
+            )
+        who = "the user" if actor == "user" else f"the {actor}"
+        return Refusal(
+            "policy",
+            f"{actor}-{act}-{origin}",
+            f"{who} may not {self.verbs.get(act, act)} {self.whose[origin]} ('{name}')",
+            self.instead(actor, act, origin, name),
+        )
 
-    def asked(
+    def instead(self, actor: Actor, act: Act, origin: Origin, name: str) -> str:
+        """What to do instead of something that is refused."""
+        return _instead(actor, act, origin, name)
+
+    def consent_needed(
         self, actor: Actor, act: Act, origin: Origin, name: str, decision: Decision
     ) -> Refusal:
-        return consent_needed(actor, act, origin, name, decision)
+        """Why a change waits for a person."""
+        reason = self.consent.format(
+            actor=actor, verb=self.verbs[act], whose=self.whose[origin], name=name
+        )
+        rule = ASKS_FIRST if decision == "ask" else "proposes"
+        return Refusal("approval", rule, reason, "it waits in the inbox: tacit inbox")
 
     def check(self, text: str, folder: str) -> list[Problem]:
+        """What is wrong with the text of the file, to the letter."""
         return skill_lint.check_standard(text, folder)
 
     def measure(self, files: Files, skill: Skill) -> tuple[Measure, ...]:
         return measure_skill(files, skill)
 
-    def around(self, root: str) -> Neighbours | None:
+    def neighbours_in(self, root: str) -> Neighbours | None:
+        """Who knows the others in the place `root`; None leaves that to the library."""
         return None
 
     def repeats(self, new: Skill, others: Iterable[Skill]) -> Refusal | None:
+        """Whether `new` says what one of `others` says."""
         found = neighbours.nearest_duplicate(new, others)
         return neighbours.duplicate_refusal(new, found) if found else None
 
-    def is_machines(self, change: Change) -> bool:
+    def scans_as_learned(self, change: Change) -> bool:
+        """Whether the scan must treat what `change` writes as a machine's, whatever it says."""
         return False
 
-    def never(self, rule: str) -> bool:
+    def always_refuses(self, rule: str) -> bool:
+        """Whether what the scan found by `rule` is refused whoever wrote it."""
         return False
 
 
-SKILL_RULES: Rules = _SkillRules()
+SKILL_RULES = Rules()
 
 
 def rules_of(place: Place) -> Rules:
-    """The form of what lies in `place`."""
+    """The rules for what lies in `place`."""
     if place.kind == "facts":
         from tacit.changes.facts import FACT_RULES
 

@@ -14,7 +14,7 @@ from tacit.changes.change import Change, Contents, File, Files, change_time, new
 from tacit.changes.containment import Escape, Folder, open_skill, read_contents
 from tacit.changes.git_store import RefUpdate, group_ref, pin_ref, tree_id
 from tacit.changes.history import History, Record, Version, VersionKind, ref_updates
-from tacit.changes.journal import Entry, Move, Site
+from tacit.changes.journal import JournalEntry, Move, Site
 from tacit.changes.stage import ARCHIVE, STAGE, open_hidden, stage
 from tacit.skills.skill import Skill
 from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill
@@ -104,8 +104,8 @@ def find_archived(root: Folder, history: History, skill: str) -> SkillState | No
     return read_archived(root, history, key)
 
 
-def skill_of(standing: SkillState, names: tuple[str, ...] = SKILL_FILE_NAMES) -> Skill:
-    return parse_skill_files(standing.contents.files, standing.skill, names)
+def skill_of(now: SkillState, names: tuple[str, ...] = SKILL_FILE_NAMES) -> Skill:
+    return parse_skill_files(now.contents.files, now.skill, names)
 
 
 def parse_skill_files(files: Files, skill: str, names: tuple[str, ...] = SKILL_FILE_NAMES) -> Skill:
@@ -135,17 +135,34 @@ def _state(history: History, skill: str, state: str, contents: Contents) -> Skil
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """How a skill will stand."""
+    """What is done to one skill: how it stands now, and how it will stand."""
 
-    standing: SkillState
+    now: SkillState
     kind: VersionKind
     state: str
     files: dict[str, File] = {}
     partner: str = ""
-    like: str = ""
-    """Another skill whose unchanged files and carried folders come along (a rename)."""
-    also_after: tuple[str, ...] = ()
-    """Further parents of its commit."""
+    copy_from: str = ""
+    """Another skill whose unchanged files and unversioned folders come along (a rename)."""
+    more_parents: tuple[str, ...] = ()
+    """Skills whose commits of the same change are further parents of its commit."""
+
+
+def rename_actions(
+    now: SkillState, target: SkillState, files: dict[str, File]
+) -> tuple[Action, Action]:
+    """The two that make `now` go by the name of `target`, with these files."""
+    away = Action(now=now, kind="renamed", state="gone", partner=target.skill)
+    arrive = Action(
+        now=target,
+        kind="rename",
+        state="live",
+        files=files,
+        partner=now.skill,
+        copy_from=now.skill,
+        more_parents=(now.skill,),
+    )
+    return away, arrive
 
 
 class CommitDetails(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,40 +181,38 @@ def prepare_entry(
     change: Change,
     actions: list[Action],
     at: datetime,
-    origins: CommitDetails,
-) -> Entry:
+    details: CommitDetails,
+) -> JournalEntry:
     """Write the commits and the staged folders of `actions`; nothing is visible yet."""
     moves: list[Move] = []
     refs: list[RefUpdate] = []
     earlier: dict[str, str] = {}
     for number, action in enumerate(actions):
-        versions = _commit(site.history, change, action, at, origins, earlier)
-        earlier[action.standing.skill] = versions[-1].id
-        head = action.standing.head
+        versions = _commit(site.history, change, action, at, details, earlier)
+        earlier[action.now.skill] = versions[-1].id
+        head = action.now.head
         refs.extend(ref_updates(versions, head.id if head else ""))
         if change.group:
-            name = group_ref(change.group, change.id, action.standing.skill)
+            name = group_ref(change.group, change.id, action.now.skill)
             refs.append(RefUpdate(name, versions[-1].id))
         refs.extend(_pins(site.history, action, versions[-1].id))
         moves.extend(_moves(root, change.id, number, action))
-    return Entry(change.id, site.real, change.skill, tuple(moves), tuple(refs))
+    return JournalEntry(change.id, site.real, change.skill, tuple(moves), tuple(refs))
 
 
-def commit_unrecorded(
-    history: History, standing: SkillState, at: datetime, change: str = ""
-) -> Version:
+def commit_unrecorded(history: History, now: SkillState, at: datetime, change: str = "") -> Version:
     """A version of what stands there, past the gate: the baseline, or what was done by hand."""
-    head = standing.head
+    head = now.head
     record = Record(
-        skill=standing.skill,
+        skill=now.skill,
         kind="hand" if head else "baseline",
         actor="user",
         change=change or new_change_id(at),
-        state=standing.state,
+        state=now.state,
         was=head.record.state if head else "none",
         reason="changed by hand" if head else "found in the folder",
     )
-    return history.commit(record, standing.contents.files, (head.id,) if head else (), at)
+    return history.commit(record, now.contents.files, (head.id,) if head else (), at)
 
 
 def _commit(
@@ -205,18 +220,18 @@ def _commit(
     change: Change,
     action: Action,
     at: datetime,
-    origins: CommitDetails,
+    details: CommitDetails,
     earlier: dict[str, str],
 ) -> list[Version]:
-    standing = action.standing
+    now = action.now
     versions: list[Version] = []
-    head = standing.head
-    if not standing.is_recorded:
+    head = now.head
+    if not now.is_recorded:
         just_before = min(at, change_time(change.id)) - timedelta(milliseconds=1)
-        head = commit_unrecorded(history, standing, at, new_change_id(just_before))
+        head = commit_unrecorded(history, now, at, new_change_id(just_before))
         versions.append(head)
     record = Record(
-        skill=standing.skill,
+        skill=now.skill,
         kind=action.kind,
         actor=change.actor,
         change=change.id,
@@ -225,61 +240,61 @@ def _commit(
         reason=change.reason,
         session=change.session,
         evidence=change.evidence,
-        overrides=origins.overrides,
-        approved_by=origins.approved_by,
-        undoes=origins.undoes,
-        partner=action.partner or origins.copy_of,
+        overrides=details.overrides,
+        approved_by=details.approved_by,
+        undoes=details.undoes,
+        partner=action.partner or details.copy_of,
         group=change.group,
     )
-    more = tuple(earlier[name] for name in action.also_after if name in earlier)
+    more = tuple(earlier[name] for name in action.more_parents if name in earlier)
     parents = ((head.id,) if head else ()) + more
     versions.append(history.commit(record, action.files, parents, at))
     return versions
 
 
 def _pins(history: History, action: Action, commit: str) -> list[RefUpdate]:
-    skill = action.standing.skill
+    skill = action.now.skill
     name = pin_ref(skill)
-    now = history.refs.get(name)
+    pinned = history.refs.get(name)
     if action.kind == "pin":
-        return [RefUpdate(name, commit, now)]
-    if action.kind in ("unpin", "delete", "renamed") and now:
-        return [RefUpdate(name, "", now)]
+        return [RefUpdate(name, commit, pinned)]
+    if action.kind in ("unpin", "delete", "renamed") and pinned:
+        return [RefUpdate(name, "", pinned)]
     if action.kind == "rename" and history.is_pinned(action.partner):
-        return [RefUpdate(name, commit, now)]
+        return [RefUpdate(name, commit, pinned)]
     return []
 
 
 def _moves(root: Folder, change: str, number: int, action: Action) -> list[Move]:
-    standing = action.standing
-    before, after = standing.state, action.state
+    now = action.now
+    before, after = now.state, action.state
     here = f"{STAGE}/{change}/{number}"
     if after == "live" and before == "live":
-        if action.files == standing.contents.files:
+        if action.files == now.contents.files:
             return []
-        source = _stage(root, change, number, action, standing.skill)
-        return [Move("swap", here, standing.skill, source, standing.tree)]
+        source = _stage(root, change, number, action, now.skill)
+        return [Move("swap", here, now.skill, source, now.tree)]
     if after == "live" and before == "gone":
-        source = _stage(root, change, number, action, action.like)
-        return [Move("move", here, standing.skill, source)]
-    leaving = _inode(root, standing.slot)
+        source = _stage(root, change, number, action, action.copy_from)
+        return [Move("move", here, now.skill, source)]
+    leaving = _inode(root, now.slot)
     if after == "gone":
         with open_hidden(root, STAGE) as folder:
             folder.open(change, make=True).close()
-        return [Move("move", standing.slot, here, leaving, standing.tree)]
-    target = f"{ARCHIVE}/{after.partition(':')[2]}" if after != "live" else standing.skill
+        return [Move("move", now.slot, here, leaving, now.tree)]
+    target = f"{ARCHIVE}/{after.partition(':')[2]}" if after != "live" else now.skill
     if after != "live":
         open_hidden(root, ARCHIVE).close()
-    return [Move("move", standing.slot, target, leaving, standing.tree)]
+    return [Move("move", now.slot, target, leaving, now.tree)]
 
 
-def _stage(root: Folder, change: str, number: int, action: Action, like: str) -> int:
+def _stage(root: Folder, change: str, number: int, action: Action, copy_from: str) -> int:
     """Put the files on the stage; the inode of the folder there."""
     with open_hidden(root, STAGE) as top, top.open(change, make=True) as folder:
-        contents = action.standing.contents
-        if like:
-            with open_skill(root, like) as source:
-                if action.like:
+        contents = action.now.contents
+        if copy_from:
+            with open_skill(root, copy_from) as source:
+                if action.copy_from:
                     contents = read_contents(source)
                 stage(folder, str(number), action.files, source, contents)
         else:

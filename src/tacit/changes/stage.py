@@ -12,12 +12,11 @@ import stat
 
 from tacit.changes.change import Contents, File, Files
 from tacit.changes.containment import Folder, remove_tree
-from tacit.skills import library
+from tacit.skills.library import ARCHIVE_FOLDER
 
 STAGE = ".tacit-stage"
-ARCHIVE = library.ARCHIVE_FOLDER
+ARCHIVE = ARCHIVE_FOLDER
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_hidden(root: Folder, name: str) -> Folder:
@@ -25,7 +24,7 @@ def open_hidden(root: Folder, name: str) -> Folder:
     folder = root.open(name, make=True)
     if folder.status(".gitignore") is None:
         try:
-            _write(folder, ".gitignore", b"*\n", 0o644, durable=False)
+            folder.write_new(".gitignore", b"*\n", 0o644, durable=False)
         except FileExistsError:
             pass
     return folder
@@ -37,20 +36,22 @@ def clean(root: Folder) -> None:
         remove_tree(root, STAGE)
 
 
-def stage(folder: Folder, name: str, files: Files, like: Folder | None, known: Contents) -> None:
+def stage(
+    folder: Folder, name: str, files: Files, source: Folder | None, contents: Contents
+) -> None:
     """Put `files` into a new folder `name`; they are on the disk for certain when this returns.
 
-    `like` is the folder that they change, and `known` what was read there: files that are the same
-    are linked from it, and what is carried comes along.
+    `source` is the folder that they change, and `contents` what was read there: files that are
+    the same are linked from it, and what no version is kept of comes along.
     """
     os.mkdir(name, 0o777, dir_fd=folder.fd)
     with folder.open(name) as top:
-        writer = _Writer(top, like, known)
+        writer = _Writer(top, source, contents)
         try:
             for path in sorted(files):
                 writer.put(path, files[path])
-            for path in known.carried:
-                writer.carry(path)
+            for path in contents.unversioned:
+                writer.bring_unversioned(path)
         finally:
             writer.close()
         top.sync()
@@ -59,10 +60,10 @@ def stage(folder: Folder, name: str, files: Files, like: Folder | None, known: C
 class _Writer:
     """Writes below one folder; handles of the folders on the way are kept until the end."""
 
-    def __init__(self, top: Folder, like: Folder | None, known: Contents) -> None:
+    def __init__(self, top: Folder, source: Folder | None, contents: Contents) -> None:
         self._top = top
-        self._like = like
-        self._known = known
+        self._source = source
+        self._contents = contents
         self._open: dict[str, Folder] = {}
 
     def close(self) -> None:
@@ -73,19 +74,19 @@ class _Writer:
     def put(self, path: str, file: File) -> None:
         parent, _, name = path.rpartition("/")
         folder = self._folder(parent)
-        before = self._known.files.get(path)
+        before = self._contents.files.get(path)
         if file.kind == "link":
             os.symlink(os.fsdecode(file.data), name, dir_fd=folder.fd)
             return
-        if self._like is not None and before == file and self._link(parent, name, folder):
+        if self._source is not None and before == file and self._link(parent, name, folder):
             return
-        _write(folder, name, file.data, self._mode(parent, name, file))
+        folder.write_new(name, file.data, self._mode(parent, name, file))
 
-    def carry(self, path: str) -> None:
+    def bring_unversioned(self, path: str) -> None:
         parent, _, name = path.rpartition("/")
-        if self._like is not None:
-            with self._like.descend(parent.split("/") if parent else []) as source:
-                _carry(source, name, self._folder(parent))
+        if self._source is not None:
+            with self._source.descend(parent.split("/") if parent else []) as source:
+                _bring_unread(source, name, self._folder(parent))
 
     def _folder(self, path: str) -> Folder:
         if not path:
@@ -96,30 +97,20 @@ class _Writer:
         return self._open[path]
 
     def _link(self, parent: str, name: str, folder: Folder) -> bool:
-        assert self._like is not None
-        with self._like.descend(parent.split("/") if parent else []) as source:
+        assert self._source is not None
+        with self._source.descend(parent.split("/") if parent else []) as source:
             return _link(source, name, folder)
 
     def _mode(self, parent: str, name: str, file: File) -> int:
         """The permissions that the file had, else the usual ones; a program may be run."""
         mode = 0o666 & ~_umask()
-        if self._like is not None and f"{parent}/{name}".lstrip("/") in self._known.files:
-            with self._like.descend(parent.split("/") if parent else []) as source:
+        if self._source is not None and f"{parent}/{name}".lstrip("/") in self._contents.files:
+            with self._source.descend(parent.split("/") if parent else []) as source:
                 found = source.status(name)
             if found is not None and stat.S_ISREG(found.st_mode):
                 mode = stat.S_IMODE(found.st_mode) & 0o777
         runs = (mode & 0o444) >> 2
         return mode | runs if file.kind == "program" else mode & ~0o111
-
-
-def _write(folder: Folder, name: str, data: bytes, mode: int, *, durable: bool = True) -> None:
-    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder.fd)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fchmod(descriptor, mode)
-        if durable:
-            os.fsync(descriptor)
 
 
 def _link(source: Folder, name: str, folder: Folder) -> bool:
@@ -132,7 +123,7 @@ def _link(source: Folder, name: str, folder: Folder) -> bool:
     return True
 
 
-def _carry(source: Folder, name: str, folder: Folder) -> None:
+def _bring_unread(source: Folder, name: str, folder: Folder) -> None:
     """Bring `name` along unread: folders anew, files linked, links as they are."""
     found = source.status(name)
     if found is None:
@@ -140,12 +131,12 @@ def _carry(source: Folder, name: str, folder: Folder) -> None:
     if stat.S_ISDIR(found.st_mode):
         with source.open(name) as below, folder.open(name, make=True) as new:
             for child in below.names():
-                _carry(below, child, new)
+                _bring_unread(below, child, new)
             os.fchmod(new.fd, stat.S_IMODE(found.st_mode))
     elif stat.S_ISLNK(found.st_mode):
         os.symlink(os.readlink(name, dir_fd=source.fd), name, dir_fd=folder.fd)
     elif stat.S_ISREG(found.st_mode) and not _link(source, name, folder):
-        _write(folder, name, source.read(name)[0], stat.S_IMODE(found.st_mode))
+        folder.write_new(name, source.read(name)[0], stat.S_IMODE(found.st_mode))
 
 
 def _umask() -> int:

@@ -5,10 +5,10 @@ ways, and where that cannot be done the refusal says so and carries the merged t
 change like any other, so undoing it brings the change back.
 """
 
-from tacit.changes.change import Change, File, Refusal, bytes_of
+from tacit.changes.change import Change, File, Refusal, Unfit, bytes_of, unfit
 from tacit.changes.containment import Folder
 from tacit.changes.effect import FREE_ARCHIVE
-from tacit.changes.file_edits import Unfit, merge_files
+from tacit.changes.file_edits import merge_files
 from tacit.changes.history import History, Version
 from tacit.changes.place import Place
 from tacit.changes.policy import SKILL_RULES, Act, Rules, rules_of
@@ -18,46 +18,39 @@ from tacit.changes.skill_state import (
     parse_skill_files,
     read_archived,
     read_state,
+    rename_actions,
 )
 
 
-class Conflict(Unfit):
-    """Later changes are in the way; `offer` is the merged text with its conflict marks."""
-
-    def __init__(self, refusal: Refusal, offer: dict[str, bytes]) -> None:
-        super().__init__(refusal)
-        self.offer = offer
-
-
 def undo_actions(
-    root: Folder, history: History, versions: list[Version], form: Rules = SKILL_RULES
+    root: Folder, history: History, versions: list[Version], rules: Rules = SKILL_RULES
 ) -> list[Action]:
-    """The actions that take back a change, given its commits. Raises `Unfit` or `Conflict`."""
-    return _Undo(root, history, versions, form).actions()
+    """The actions that take back a change, given its commits. Raises `Unfit`."""
+    return _Undo(root, history, versions, rules).actions()
 
 
 def rollback_action(root: Folder, history: History, skill: str, version: Version) -> Action:
     """The action that makes `skill` what it was in `version`. Raises `Unfit`."""
     if version.record.state == "gone":
-        raise _unfit("gone-then", f"'{skill}' was not there in {version.id[:12]}", "choose another")
-    standing = read_state(root, history, skill)
+        raise unfit("gone-then", f"'{skill}' was not there in {version.id[:12]}", "choose another")
+    now = read_state(root, history, skill)
     files = history.files(version)
-    if standing.is_live and files == standing.contents.files:
-        raise _unfit("no-change", f"'{skill}' is what it was in {version.id[:12]}", "nothing to do")
-    kind = "edit" if standing.is_live else "create"
-    return Action(standing=standing, kind=kind, state="live", files=files)  # type: ignore[arg-type]
+    if now.is_live and files == now.contents.files:
+        raise unfit("no-change", f"'{skill}' is what it was in {version.id[:12]}", "nothing to do")
+    kind = "edit" if now.is_live else "create"
+    return Action(now=now, kind=kind, state="live", files=files)  # type: ignore[arg-type]
 
 
 def check_undo(place: Place, change: Change, actions: list[Action]) -> None:
     """Taking back is changing: a machine may do it where it may edit. Raises `Unfit`."""
-    form = rules_of(place)
+    rules = rules_of(place)
     for action in actions:
-        standing = action.standing
+        now = action.now
         act: Act = "delete" if action.kind == "delete" else "edit"
-        files = standing.contents.files or action.files
-        origin = place.origin(parse_skill_files(files, standing.skill, form.names))
-        if form.decide(change.actor, act, origin, pinned=standing.pinned) in ("refuse", "propose"):
-            words = form.refusal(change.actor, act, origin, standing.skill, pinned=standing.pinned)
+        files = now.contents.files or action.files
+        origin = place.origin(parse_skill_files(files, now.skill, rules.names))
+        if rules.decide(change.actor, act, origin, pinned=now.pinned) in ("refuse", "propose"):
+            words = rules.refusal(change.actor, act, origin, now.skill, pinned=now.pinned)
             raise Unfit(words)
 
 
@@ -77,9 +70,9 @@ def already_undone(history: History, versions: list[Version]) -> str:
 
 class _Undo:
     def __init__(
-        self, root: Folder, history: History, versions: list[Version], form: Rules
+        self, root: Folder, history: History, versions: list[Version], rules: Rules
     ) -> None:
-        self.form = form
+        self.rules = rules
         self.root = root
         self.history = history
         self.versions = versions
@@ -93,145 +86,127 @@ class _Undo:
 
     def _opposite(self, version: Version) -> Action:
         record = version.record
-        standing = read_state(self.root, self.history, record.skill)
+        now = read_state(self.root, self.history, record.skill)
         match record.kind:
             case "baseline":
-                raise _unfit(
+                raise unfit(
                     "baseline",
                     f"this is what '{record.skill}' was before Tacit's first change",
                     "there is nothing to go back to",
                 )
             case "pin" | "unpin":
-                return self._unpin(version, standing)
+                return self._unpin(version, now)
             case "archive":
                 return self._unarchive(version)
             case "restore":
-                return self._leave(version, standing, "archive", FREE_ARCHIVE)
+                return self._leave(version, now, "archive", FREE_ARCHIVE)
         if record.state == "gone":
-            return self._bring_back(version, standing)
+            return self._bring_back(version, now)
         if not self._was_live(version):
-            return self._leave(version, standing, "delete", "gone")
-        return self._edit_back(version, standing)
+            return self._leave(version, now, "delete", "gone")
+        return self._edit_back(version, now)
 
     def _was_live(self, version: Version) -> bool:
         return bool(version.parent) and version.record.was == "live"
 
-    def _edit_back(self, version: Version, standing: SkillState) -> Action:
-        self._check_live(version, standing)
-        files = self._merged(version, self._before(version), standing)
-        if files == standing.contents.files:
-            raise _unfit(
+    def _edit_back(self, version: Version, now: SkillState) -> Action:
+        self._check_live(version, now)
+        files = self._merged(version, self._before(version), now)
+        if files == now.contents.files:
+            raise unfit(
                 "no-change",
-                f"what {version.record.change} did to '{standing.skill}' is no longer there",
+                f"what {version.record.change} did to '{now.skill}' is no longer there",
                 "nothing to do",
             )
-        return Action(standing=standing, kind="edit", state="live", files=files)
+        return Action(now=now, kind="edit", state="live", files=files)
 
-    def _bring_back(self, version: Version, standing: SkillState) -> Action:
-        if standing.is_live:
-            raise _unfit(
+    def _bring_back(self, version: Version, now: SkillState) -> Action:
+        if now.is_live:
+            raise unfit(
                 "exists",
-                f"a {self.form.noun} '{standing.skill}' is there again",
-                f"remove it first: {self.form.remove} {standing.skill}"
-                if self.form.noun == "fact"
-                else f"rename or archive it first: tacit archive {standing.skill}",
+                f"a {self.rules.noun} '{now.skill}' is there again",
+                f"remove it first: {self.rules.remove_command} {now.skill}"
+                if self.rules.noun == "fact"
+                else f"rename or archive it first: tacit archive {now.skill}",
             )
         files = self._before(version)
-        return Action(standing=standing, kind="create", state="live", files=files)
+        return Action(now=now, kind="create", state="live", files=files)
 
-    def _leave(self, version: Version, standing: SkillState, kind: str, state: str) -> Action:
-        self._check_live(version, standing)
-        if state == "gone" and standing.tree != version.tree:
-            raise _unfit(
+    def _leave(self, version: Version, now: SkillState, kind: str, state: str) -> Action:
+        self._check_live(version, now)
+        if state == "gone" and now.tree != version.tree:
+            raise unfit(
                 "changed-since",
-                f"'{standing.skill}' was changed after {version.record.change} made it",
-                f"undo those changes first (tacit log {standing.skill}),"
-                f" or delete it: {self.form.remove} {standing.skill}",
+                f"'{now.skill}' was changed after {version.record.change} made it",
+                f"undo those changes first (tacit log {now.skill}),"
+                f" or delete it: {self.rules.remove_command} {now.skill}",
             )
-        files = {} if state == "gone" else standing.contents.files
-        return Action(standing=standing, kind=kind, state=state, files=files)  # type: ignore[arg-type]
+        files = {} if state == "gone" else now.contents.files
+        return Action(now=now, kind=kind, state=state, files=files)  # type: ignore[arg-type]
 
     def _unarchive(self, version: Version) -> Action:
         key = version.record.state.partition(":")[2]
         archived = read_archived(self.root, self.history, key)
         if archived is None:
-            raise _unfit(
+            raise unfit(
                 "not-archived",
                 f"'{key}' is no longer in the archive",
                 f"go back to a version of it: tacit rollback {version.record.skill}",
             )
         if read_state(self.root, self.history, archived.skill).is_live:
-            raise _unfit(
+            raise unfit(
                 "exists",
                 f"a skill '{archived.skill}' is there again",
                 f"rename or archive it first: tacit archive {archived.skill}",
             )
-        return Action(
-            standing=archived, kind="restore", state="live", files=archived.contents.files
-        )
+        return Action(now=archived, kind="restore", state="live", files=archived.contents.files)
 
-    def _unpin(self, version: Version, standing: SkillState) -> Action:
-        self._check_live(version, standing)
+    def _unpin(self, version: Version, now: SkillState) -> Action:
+        self._check_live(version, now)
         pin = version.record.kind == "pin"
-        if standing.pinned != pin:
-            raise _unfit("no-change", f"'{standing.skill}' was changed back already", "")
+        if now.pinned != pin:
+            raise unfit("no-change", f"'{now.skill}' was changed back already", "")
         return Action(
-            standing=standing,
+            now=now,
             kind="unpin" if pin else "pin",
             state="live",
-            files=standing.contents.files,
+            files=now.contents.files,
         )
 
     def _rename_back(self, version: Version) -> list[Action]:
-        standing = read_state(self.root, self.history, version.record.skill)
-        self._check_live(version, standing)
+        now = read_state(self.root, self.history, version.record.skill)
+        self._check_live(version, now)
         old = version.record.partner
         target = read_state(self.root, self.history, old)
         if target.is_live:
-            raise _unfit("exists", f"a skill '{old}' is there again", "rename that one first")
+            raise unfit("exists", f"a skill '{old}' is there again", "rename that one first")
         leaving = next(v for v in self.versions if v.record.kind == "renamed")
-        files = self._merged(version, self._before(leaving), standing)
-        away = Action(standing=standing, kind="renamed", state="gone", partner=old)
-        arrive = Action(
-            standing=target,
-            kind="rename",
-            state="live",
-            files=files,
-            partner=standing.skill,
-            like=standing.skill,
-            also_after=(standing.skill,),
-        )
-        return [away, arrive]
+        files = self._merged(version, self._before(leaving), now)
+        return list(rename_actions(now, target, files))
 
     def _merged(
-        self, version: Version, before: dict[str, File], standing: SkillState
+        self, version: Version, before: dict[str, File], now: SkillState
     ) -> dict[str, File]:
         labels = ("as it is now", f"without {version.record.change}")
-        merged = merge_files(
-            self.history.files(version), standing.contents.files, before, labels=labels
-        )
+        merged = merge_files(self.history.files(version), now.contents.files, before, labels=labels)
         if not merged.conflicts:
             return merged.files
         found = Refusal(
             "apply",
             "conflict",
-            f"later changes to '{standing.skill}' touch the same lines,"
+            f"later changes to '{now.skill}' touch the same lines,"
             f" in {', '.join(merged.conflicts)}",
             "undo those first, or take the merged text that comes with this and mend it",
         )
-        raise Conflict(found, bytes_of(merged.files))
+        raise Unfit(found, bytes_of(merged.files))
 
     def _before(self, version: Version) -> dict[str, File]:
         return self.history.files(self.history.version(version.parent)) if version.parent else {}
 
-    def _check_live(self, version: Version, standing: SkillState) -> None:
-        if not standing.is_live:
-            raise _unfit(
+    def _check_live(self, version: Version, now: SkillState) -> None:
+        if not now.is_live:
+            raise unfit(
                 "not-there",
-                f"'{standing.skill}' is no longer there",
+                f"'{now.skill}' is no longer there",
                 f"undo what took it away first: tacit log {version.record.skill}",
             )
-
-
-def _unfit(rule: str, reason: str, hint: str) -> Unfit:
-    return Unfit(Refusal("apply", rule, reason, hint))

@@ -83,7 +83,7 @@ _OF_FACTS: dict[str, Kind] = {"create": "noted", "rewrite": "noted", "delete": "
 
 
 def listen() -> None:
-    """From now on, changes of the background in this process are announced. Twice is once."""
+    """From now on, changes of the background in this process are announced. Idempotent."""
     bus.subscribe_once(Applied, _on_applied)
     bus.subscribe_once(Proposed, _on_proposed)
 
@@ -104,9 +104,9 @@ def announce_change(change: Change, verdict: Verdict) -> None:
 
 
 def announce_failed_job(job: Job, why: str) -> None:
-    """Announce that a job has failed for good. Again is no second notice.
+    """Announce that a job has failed for good; the same job only once.
 
-    Runs of schedules tell for themselves.
+    Runs of schedules have notices of their own.
     """
     if job.kind != "schedule":
         session = str(job.payload.get("session", "")) if job.kind == "review" else ""

@@ -8,14 +8,15 @@ a fence or open another; what a tool printed is closed by a mark as well.
 """
 
 import hashlib
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from tacit.base.display import one_line
-from tacit.learn.excerpts import arguments_excerpt, clean, cut, failure_excerpt, first_and_last
+from tacit.base.secrets import clean
 from tacit.learn.findings import Finding, Signal, session_signals
 from tacit.traces import observations
 from tacit.traces.trace import (
@@ -38,7 +39,7 @@ PASTE = 6000
 
 
 class Lengths(msgspec.Struct, frozen=True):
-    """How much of each thing is told."""
+    """How many characters are shown of each thing."""
 
     text: int
     arguments: int
@@ -138,6 +139,99 @@ def _call(call: ToolCall, name: str, lengths: Lengths) -> Iterator[Block]:
     yield Block("output", name, f"{state}{size}", shown, call.failed)
 
 
+# Lines that say what went wrong, in the words that programs use for it.
+_MATTERS = re.compile(
+    r"\b(?:error|errors|exception|traceback|fatal|panic|failed|failure|fail|denied|refused|invalid"
+    r"|undefined|unknown|unrecognized|unexpected|missing|not found|no such|cannot|could not|can't"
+    r"|unable|must|required|expected|deprecated|warning|usage|hint|did you mean|abort(?:ed)?"
+    r"|timed out|timeout|conflict|exit (?:code|status))\b|^E\s{2,}|[A-Z]\w+(?:Error|Exception)\b",
+    re.IGNORECASE,
+)
+_NOISE = re.compile(r'^\s*(?:at |File "|\d+%|[#=\-*.\s]{3,}$|\|?\s*\^+~*\s*$)')
+
+
+def cut(text: str, most: int) -> str:
+    """`text`, or its beginning and its end with how much stood between them."""
+    if len(text) <= most:
+        return text
+    tail = most // 4
+    head = most - tail
+    left = len(text) - head - tail
+    return f"{text[:head].rstrip()} […{left:,} characters…] {text[len(text) - tail :].lstrip()}"
+
+
+def first_and_last(text: str, most: int) -> str:
+    """Of an output that is fine: all of a short one, else its first and its last line."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    lines = [line for line in text.splitlines() if line.strip()]
+    first, last = lines[0].rstrip(), lines[-1].strip()
+    half = most // 2
+    head = first if len(first) <= half else first[:half].rstrip() + "…"
+    if len(lines) == 1:
+        return f"{head}\n[{len(text):,} characters]"
+    tail = last if len(last) <= half else "…" + last[-half:].lstrip()
+    return f"{head}\n[{len(lines):,} lines]\n{tail}"
+
+
+def failure_excerpt(text: str, most: int) -> str:
+    """Of an output that failed: the lines that say why, and the last ones, in their order."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    lines = text.splitlines()
+    scores = [_score(line, at, len(lines)) for at, line in enumerate(lines)]
+    chosen: set[int] = set()
+    budget_left = most
+    for at in sorted(range(len(lines)), key=lambda at: (-scores[at], -at)):
+        size = min(len(lines[at]), 240) + 1
+        if scores[at] <= 0 or size > budget_left:
+            continue
+        chosen.add(at)
+        budget_left -= size
+    return "\n".join(_with_gaps(lines, sorted(chosen)))
+
+
+def _score(line: str, at: int, count: int) -> int:
+    if not line.strip() or _NOISE.match(line):
+        return 0
+    score = 4 if _MATTERS.search(line) else 0
+    if at >= count - 3:
+        score += 3
+    return score + (at < 1)
+
+
+def _with_gaps(lines: list[str], chosen: list[int]) -> list[str]:
+    out: list[str] = []
+    before = -1
+    for at in chosen:
+        if at > before + 1:
+            out.append(f"[{at - before - 1} lines]")
+        line = lines[at].rstrip()
+        out.append(line if len(line) <= 240 else line[:239] + "…")
+        before = at
+    if before < len(lines) - 1:
+        out.append(f"[{len(lines) - 1 - before} lines]")
+    return out
+
+
+def arguments_excerpt(given: dict[str, Any], most: int, each: int) -> str:
+    """A call's arguments as JSON on one line; long values cut, and the whole if that is long."""
+    shown = {key: _shortened(value, each) for key, value in given.items()}
+    return cut(clean(msgspec.json.encode(shown, enc_hook=str).decode()), most)
+
+
+def _shortened(value: Any, most: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, most)
+    if isinstance(value, dict):
+        return {str(key): _shortened(inner, most) for key, inner in list(value.items())[:20]}
+    if isinstance(value, list | tuple):
+        return [_shortened(inner, most) for inner in value[:20]]
+    return value
+
+
 PAGE = 8000
 """Characters of a page, about."""
 
@@ -232,17 +326,17 @@ def digest(trace: Trace, *, budget: int = 0, findings: Iterable[Finding] = ()) -
     size = size_of(trace)
     budget = budget or min(MOST, max(LEAST, size // SHARE))
     fence = Fence(trace)
-    book = pages(trace)
+    paged = pages(trace)
     found = session_signals(trace, findings)
-    head = _head(trace, fence, found, book)
+    head = _head(trace, fence, found, paged)
     every = list(blocks(trace, SHORT))
-    room = budget - len(head)
-    chosen = _choose(every, found, fence, room)
-    body = _tell(every, chosen, fence, book)
+    budget_left = budget - len(head)
+    chosen = _choose(every, found, fence, budget_left)
+    body = _body(every, chosen, fence, paged)
     return Digest(
         "\n".join([*head.splitlines(), *body]),
         fence.word,
-        len(book),
+        len(paged),
         len(chosen),
         len(every),
         size,
@@ -259,7 +353,7 @@ def size_of(trace: Trace) -> int:
     return total
 
 
-def _head(trace: Trace, fence: Fence, found: list[Signal], book: Pages) -> str:
+def _head(trace: Trace, fence: Fence, found: list[Signal], paged: Pages) -> str:
     counts = observations.counts(trace)
     head = trace.head
     about = [f"host {_short(head.host)}", f"model {_short(head.model) or 'unknown'}"]
@@ -267,7 +361,7 @@ def _head(trace: Trace, fence: Fence, found: list[Signal], book: Pages) -> str:
         about.append(f"ended {head.ended:%Y-%m-%d}")
     about.append(
         f"{counts.prompts} messages, {counts.calls} calls, {counts.failures} failed, "
-        f"{len(book)} pages"
+        f"{len(paged)} pages"
     )
     lines = [
         f"# Session {one_line(trace.id)[:200]}",
@@ -292,37 +386,37 @@ def _place(signal: Signal) -> str:
     return f"{' -> '.join(signal.steps)}: "
 
 
-def _choose(every: list[Block], found: list[Signal], fence: Fence, room: int) -> set[int]:
-    """Which blocks are told: all of the user's, then by worth while there is room."""
-    telling = {step for signal in found for step in signal.steps}
+def _choose(every: list[Block], found: list[Signal], fence: Fence, budget_left: int) -> set[int]:
+    """Which blocks are shown: all of the user's, then the most telling while the budget lasts."""
+    marked = {step for signal in found for step in signal.steps}
     chosen = {at for at, block in enumerate(every) if block.origin == "user"}
-    room -= sum(len(fence.around(every[at])) + 1 for at in chosen)
+    budget_left -= sum(len(fence.around(every[at])) + 1 for at in chosen)
     last = len(every) - 1
-    centres = [at for at, block in enumerate(every) if block.step in telling] or [last]
+    centres = [at for at, block in enumerate(every) if block.step in marked] or [last]
     order = sorted(
         (at for at in range(len(every)) if at not in chosen),
-        key=lambda at: (-_worth(every[at], telling, at == last), _far(at, centres)),
+        key=lambda at: (-_worth(every[at], marked, at == last), _distance(at, centres)),
     )
     gaps = 0
     for at in order:
         cost = len(fence.around(every[at])) + 1
         # A block in the middle of what is left out may make two gaps of one.
-        if cost + _GAP <= room - gaps:
+        if cost + _GAP <= budget_left - gaps:
             chosen.add(at)
-            room -= cost
+            budget_left -= cost
             gaps = min(gaps + _GAP // 8, 8 * _GAP)
     return chosen
 
 
-def _far(at: int, centres: list[int]) -> int:
-    """How far a block is from the nearest that stands out."""
+def _distance(at: int, centres: list[int]) -> int:
+    """How many blocks away the nearest one is that stands out."""
     near = bisect_left(centres, at)
     return min(abs(at - centre) for centre in centres[max(0, near - 1) : near + 1])
 
 
-def _worth(block: Block, telling: set[str], is_last: bool) -> int:
-    """How much a block tells; the same step's call and output go together."""
-    near = 40 if block.step in telling else 0
+def _worth(block: Block, marked: set[str], is_last: bool) -> int:
+    """How much a block tells; the call and the output of one step go together."""
+    near = 40 if block.step in marked else 0
     if block.origin == "call":
         return 50 + near + (20 if block.failed else 0)
     if block.origin == "output":
@@ -332,24 +426,24 @@ def _worth(block: Block, telling: set[str], is_last: bool) -> int:
     return 45 + near
 
 
-def _tell(every: list[Block], chosen: set[int], fence: Fence, book: Pages) -> list[str]:
+def _body(every: list[Block], chosen: set[int], fence: Fence, paged: Pages) -> list[str]:
     lines: list[str] = []
     left: list[Block] = []
     for at, block in enumerate(every):
         if at not in chosen:
             left.append(block)
             continue
-        lines += _gap(left, book)
+        lines += _gap(left, paged)
         left = []
         lines.append(fence.around(block))
-    return [*lines, *_gap(left, book)]
+    return [*lines, *_gap(left, paged)]
 
 
-def _gap(left: list[Block], book: Pages) -> list[str]:
+def _gap(left: list[Block], paged: Pages) -> list[str]:
     """One line for a run of calls that are left out; an output alone goes without a word."""
     calls = [block for block in left if block.origin in ("call", "agent")]
     if not calls:
         return []
     first, last = calls[0].step, calls[-1].step
     run = first if first == last else f"{first} to {last}"
-    return [f"({run} left out: page {book.page_of(first)})"]
+    return [f"({run} left out: page {paged.page_of(first)})"]

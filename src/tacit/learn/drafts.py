@@ -11,7 +11,7 @@ from datetime import date
 
 import msgspec
 
-from tacit.base.display import one_line, plain
+from tacit.base.display import counted, one_line, plain
 from tacit.changes.change import Actor, Create, Verdict, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import Place, project_place, user_place
@@ -34,8 +34,7 @@ class Draft(msgspec.Struct, frozen=True):
 def draft(finding: Finding, today: date | None = None) -> Draft:
     """The draft for one finding."""
     where = _project(finding.project)
-    count = len(finding.sessions)
-    sessions = f"{count} session{'s' if count != 1 else ''}"
+    sessions = counted(len(finding.sessions), "session")
     name = suggest_name(finding.name)
     if finding.steps:
         last = finding.purpose.split(" ", 1)[-1]
@@ -87,8 +86,7 @@ def _body(finding: Finding) -> list[str]:
 
 
 def _failure(failure: FailedForm, works: str) -> list[str]:
-    times = len(failure.seen)
-    often = f"{times} time{'s' if times != 1 else ''}"
+    often = counted(len(failure.seen), "time")
     why = f" with {_code(failure.error)}" if failure.error else ""
     lines = [f"- {_code(failure.command)} failed {often}{why}."]
     if failure.mended_by and failure.mended_by != works:

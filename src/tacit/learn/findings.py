@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from tacit.base.display import one_line
+from tacit.base.secrets import clean
 from tacit.learn.command_purposes import abstracted, purpose, slug
-from tacit.learn.excerpts import clean
 from tacit.traces import observations
 from tacit.traces.trace import REFUSED, Activation, Step, ToolCall, Trace
 
@@ -75,11 +75,15 @@ def count_findings(traces: Iterable[Trace]) -> list[Finding]:
     by_project: dict[str, list[Trace]] = {}
     for trace in traces:
         by_project.setdefault(trace.project, []).append(trace)
-    found = [finding for project, own in by_project.items() for finding in _of(project, own)]
+    found = [
+        finding
+        for project, own in by_project.items()
+        for finding in _project_findings(project, own)
+    ]
     return sorted(found, key=lambda f: (-len(f.wishes), -len(f.sessions), f.project, f.purpose))
 
 
-def _of(project: str, traces: list[Trace]) -> list[Finding]:
+def _project_findings(project: str, traces: list[Trace]) -> list[Finding]:
     counts: dict[str, _Counted] = {}
     for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
         _count(trace, counts)
@@ -116,7 +120,7 @@ class _Counted:
 
 def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
     corrected = {c.turn: c.text for c in observations.corrections(trace) if c.by == "prompt"}
-    mended = {id(m.failed): m for m in _by_the_command(trace)}
+    mended = {id(m.failed): m for m in _mended_by_command(trace)}
     tried: set[str] = set()
     for turn in trace.turns:
         wish = corrected.get(turn.number, "")
@@ -140,7 +144,7 @@ def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
                     counted.wishes.setdefault(wish, []).append(seen)
 
 
-def _by_the_command(trace: Trace) -> list[observations.Mended]:
+def _mended_by_command(trace: Trace) -> list[observations.Mended]:
     """The failures that another form of the command mended, rather than an edit in between."""
     place = {id(call): at for at, call in enumerate(trace.calls)}
     edits = [at for at, c in enumerate(trace.calls) if c.kind in ("write", "edit") and not c.failed]
@@ -167,7 +171,7 @@ def _failed(
 
 def _habits(project: str, traces: list[Trace]) -> list[Finding]:
     """Sequences of purposes that stand, in this order, in several sessions."""
-    ways = {trace.id: _way(trace)[:_MOST_STEPS] for trace in traces}
+    ways = {trace.id: _commands_by_purpose(trace)[:_MOST_STEPS] for trace in traces}
     support: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for session, way in ways.items():
         keys = [key for key, _ in way]
@@ -179,7 +183,7 @@ def _habits(project: str, traces: list[Trace]) -> list[Finding]:
                     support.setdefault(part, {}).setdefault(session, commands)
     common = {part: seen for part, seen in support.items() if len(seen) >= FEWEST}
     found: list[Finding] = []
-    for part in sorted(_whole(common), key=lambda p: (-len(common[p]), -len(p), p)):
+    for part in sorted(_maximal(common), key=lambda p: (-len(common[p]), -len(p), p)):
         if len(found) == _MOST_HABITS:
             break
         seen = common[part]
@@ -192,19 +196,19 @@ def _habits(project: str, traces: list[Trace]) -> list[Finding]:
     return found
 
 
-def _whole(common: dict[tuple[str, ...], dict[str, list[str]]]) -> set[tuple[str, ...]]:
-    """Those that no longer one, seen in the same sessions, holds."""
-    whole = set(common)
+def _maximal(common: dict[tuple[str, ...], dict[str, list[str]]]) -> set[tuple[str, ...]]:
+    """The sequences that are not part of a longer one seen in the same sessions."""
+    maximal = set(common)
     for longer, seen in common.items():
         for size in range(_SHORTEST, len(longer)):
             for at in range(len(longer) - size + 1):
                 part = longer[at : at + size]
                 if common[part].keys() <= seen.keys():
-                    whole.discard(part)
-    return whole
+                    maximal.discard(part)
+    return maximal
 
 
-def _way(trace: Trace) -> list[tuple[str, str]]:
+def _commands_by_purpose(trace: Trace) -> list[tuple[str, str]]:
     """The purposes that were served, in order, each with its command; repetitions once."""
     done = [
         (key, text)

@@ -117,24 +117,14 @@ def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
         connection.execute("DELETE FROM notices WHERE at < ? AND kind != 'question'", (old,))
         made = connection.execute(
             "INSERT OR IGNORE INTO notices (key, at, kind, skill, change, root, session, why,"
-            " actor, quiet) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                notice.key,
-                now.timestamp(),
-                notice.kind,
-                notice.skill,
-                notice.change,
-                notice.root,
-                notice.session,
-                notice.why,
-                notice.actor,
-                notice.quiet,
-            ),
+            " actor, quiet) VALUES (:key, :at, :kind, :skill, :change, :root, :session, :why,"
+            " :actor, :quiet)",
+            msgspec.structs.asdict(notice) | {"key": notice.key, "at": now.timestamp()},
         )
-        if not made.rowcount:
-            return 0
-        _line_up(connection, (int(made.lastrowid or 0),))
-        return int(made.lastrowid or 0)
+        number = int(made.lastrowid or 0) if made.rowcount else 0
+        if number:
+            _add_to_prompt(connection, number)
+        return number
 
     number = _done(write, 0)
     if number and learn.notify and not notice.quiet:
@@ -170,7 +160,7 @@ def pending(face: Face, *, now: datetime | None = None) -> list[Notice]:
 def refresh() -> None:
     """Take what is answered by now out of the prompt's line."""
     if prompt_line.peek(paths.folders().data):
-        _done(lambda c: _line_up(c, ()), None)
+        _done(_add_to_prompt, None)
 
 
 def roots(now: datetime | None = None) -> list[str]:
@@ -189,12 +179,12 @@ def roots(now: datetime | None = None) -> list[str]:
 def _lines(found: Sequence[Notice], face: Face, most: int) -> tuple[str, ...]:
     if face == "inbox":  # which lists what waits, and asks for itself
         found = [notice for notice in found if notice.kind not in ("proposed", "question")]
-    aloud = [notice for notice in found if not notice.quiet]
-    aloud, failed = _several(aloud, "failed")
-    aloud, noted = _several(aloud, "noted")
-    lines = [line(notice) for notice in aloud[:most]]
-    if len(aloud) > most:
-        lines.append(f"and {len(aloud) - most} more · see: tacit inbox")
+    single = [notice for notice in found if not notice.quiet]
+    single, failed = _several(single, "failed")
+    single, noted = _several(single, "noted")
+    lines = [line(notice) for notice in single[:most]]
+    if len(single) > most:
+        lines.append(f"and {len(single) - most} more · see: tacit inbox")
     if noted:
         names = fit(", ".join(one_line(notice.skill) for notice in noted), _WHY)
         lines.append(f"noted {len(noted)} facts: {names} · see: tacit memory")
@@ -221,11 +211,12 @@ def _pending(connection: sqlite3.Connection, face: str, now: datetime) -> list[N
         " (SELECT 1 FROM told WHERE notice = notices.id AND face = ?) ORDER BY at DESC, id DESC",
         ((now - FRESH).timestamp(), face),
     ).fetchall()
-    return _open_ones(connection, [_notice(row) for row in rows])
+    return _unanswered(connection, rows)
 
 
-def _open_ones(connection: sqlite3.Connection, found: list[Notice]) -> list[Notice]:
-    """Without the questions that were answered meanwhile."""
+def _unanswered(connection: sqlite3.Connection, rows: list[sqlite3.Row]) -> list[Notice]:
+    """The notices in `rows`, without the questions that were answered meanwhile."""
+    found = [msgspec.convert(dict(row), Notice, strict=False) for row in rows]
     kinds = {notice.kind for notice in found}
     waiting = _waiting(connection) if "proposed" in kinds else set()
     answered = "question" in kinds and bool(settings().approval)
@@ -245,47 +236,24 @@ def _waiting(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in rows}
 
 
-def _notice(row: sqlite3.Row) -> Notice:
-    return Notice(
-        kind=row["kind"],
-        skill=row["skill"],
-        change=row["change"],
-        root=row["root"],
-        session=row["session"],
-        why=row["why"],
-        actor=row["actor"],
-        quiet=bool(row["quiet"]),
-        at=datetime.fromtimestamp(row["at"], UTC),
-        id=row["id"],
-    )
-
-
 # The prompt's line: the file holds the text, and then the numbers of the notices it stands for.
 
 
-def _line_up(connection: sqlite3.Connection, new: tuple[int, ...]) -> None:
-    """Write the line for the notices that wait there still, and for `new` ones."""
+def _add_to_prompt(connection: sqlite3.Connection, *new: int) -> None:
+    """Write the line for the notices that still wait there, and for `new` ones."""
     known = prompt_line.peek(paths.folders().data)[1:]
-    numbers = [int(n) for n in " ".join(known).split() if n.isdigit()]
-    _write_prompt(_of(connection, (*numbers, *new)))
-
-
-def _of(connection: sqlite3.Connection, numbers: tuple[int, ...]) -> tuple[Notice, ...]:
+    numbers = (*(int(n) for n in " ".join(known).split() if n.isdigit()), *new)
     among = ", ".join("?" * len(numbers))
     rows = connection.execute(
         f"SELECT * FROM notices WHERE id IN ({among}) AND NOT quiet ORDER BY at DESC, id DESC",  # noqa: S608
         numbers,
     ).fetchall()
-    return tuple(_open_ones(connection, [_notice(row) for row in rows]))
+    _write_prompt(_unanswered(connection, rows))
 
 
-def _write_prompt(found: tuple[Notice, ...]) -> None:
-    if not found:
-        lines = []
-    elif len(found) == 1:
-        lines = [f"tacit: {line(found[0])}"]
-    else:
-        lines = [f"tacit: {line(found[0])} · {len(found) - 1} more: tacit inbox"]
+def _write_prompt(found: Sequence[Notice]) -> None:
+    more = f" · {len(found) - 1} more: tacit inbox" if len(found) > 1 else ""
+    lines = [f"tacit: {line(found[0])}{more}"] if found else []
     numbers = " ".join(str(notice.id) for notice in found)
     try:
         prompt_line.put(paths.folders().data, [*lines, numbers] if lines else [])

@@ -7,25 +7,22 @@ knows when each version landed, and where there is none, the file itself, if it 
 since. Counting and keeping runs is left to `use_records`.
 """
 
+import html
 import os
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from tacit.base.errors import TacitError
 from tacit.changes.history import History, Version
 from tacit.changes.place import Place
-from tacit.skills.skill_file import MAX_SKILL_BYTES, SKILL_FILE_NAMES
+from tacit.skills.skill_file import MAX_SKILL_READ, SKILL_FILE_NAMES, skill_digest
+from tacit.traces.skill_uses import By, Use
+from tacit.traces.tool_calls import skills_loaded
 from tacit.traces.trace import REFUSED, Activation, Kind, ToolCall, Trace, Turn
-
-
-def digest_of(data: bytes) -> str:
-    """The digest by which the library knows a SKILL.md."""
-    return blake2b(data[:MAX_SKILL_BYTES], digest_size=8).hexdigest()
 
 
 class SkillVersions:
@@ -66,7 +63,7 @@ class SkillVersions:
             except TacitError:
                 return ""
             data = next((files[name].data for name in SKILL_FILE_NAMES if name in files), b"")
-            self._digests[version.tree] = digest_of(data) if data else ""
+            self._digests[version.tree] = skill_digest(data) if data else ""
         return self._digests[version.tree]
 
 
@@ -85,7 +82,7 @@ def _unchanged(place: Place, skill: str, moment: datetime | None) -> str:
             if moment is not None and os.stat(path).st_mtime > moment.timestamp():
                 return ""
             with open(path, "rb") as file:
-                return digest_of(file.read(MAX_SKILL_BYTES))
+                return skill_digest(file.read(MAX_SKILL_READ))
         except OSError:
             continue
     return ""
@@ -96,14 +93,14 @@ def _is_name(skill: str) -> bool:
     return bool(skill) and not any(c in skill for c in "/\\\0") and not skill.startswith(".")
 
 
-By = Literal["user", "model"]
 VersionOf = Callable[[str, datetime | None], str]
 """The digest of the SKILL.md that a skill had at a moment; empty when that is not known."""
 
 HEAD = 2000
 """Characters kept of the result of a step: its beginning and its end."""
-# The last line of what our own run_skill gave: it names the version that was read.
-_LOADED = re.compile(r"</skill ([0-9a-f]{8,64})>\s*(?:\Z|\n)")
+# What our own run_skill gives begins with the skill that was loaded and ends with its version.
+_LOADED_SKILL = re.compile(r'(?:<skill name=|The skill )"([^"]+)"')
+_LOADED_VERSION = re.compile(r"</skill ([0-9a-f]{8,64})>\s*(?:\Z|\n)")
 # Ids of the calls that `/name` makes in our own chat on the user's behalf.
 _USERS_CALL = re.compile(r"skill_\d+")
 _EXIT_CODE = re.compile(
@@ -168,10 +165,6 @@ class SkillRun(msgspec.Struct, frozen=True, kw_only=True):
     """How many of the steps belong to the answer in which it was loaded."""
 
     @property
-    def failures(self) -> tuple[RunStep, ...]:
-        return tuple(step for step in self.steps if step.failed)
-
-    @property
     def governed(self) -> tuple[RunStep, ...]:
         """The steps that no skill loaded later stands between."""
         return tuple(step for step in self.steps if step.governed_by == self.skill)
@@ -180,6 +173,12 @@ class SkillRun(msgspec.Struct, frozen=True, kw_only=True):
 def runs_of(trace: Trace, version_of: VersionOf | None = None) -> tuple[SkillRun, ...]:
     """Every use of a skill in a session, in the order in which they began."""
     return _Walk(trace, version_of or _unknown).runs()
+
+
+def run_of_use(trace: Trace, use: Use) -> SkillRun | None:
+    """The run in its session that `use` records: the one that began nearest to its moment."""
+    runs = [run for run in runs_of(trace) if run.skill == use.skill]
+    return min(runs, key=lambda run: abs((run.at or use.at) - use.at), default=None)
 
 
 class _Open:
@@ -214,13 +213,13 @@ class _Walk:
         for turn in self._trace.turns:
             # A turn without a prompt is the rest of a very long one.
             self._answer += bool(turn.prompt)
-            call: ToolCall | None = None
+            calls: list[ToolCall] = []
             for step in turn.steps:
                 if isinstance(step, ToolCall):
-                    call = step
+                    calls.append(step)
                     self._called(turn, step)
                 elif isinstance(step, Activation):
-                    self._activated(turn, step, call)
+                    self._activated(turn, step, calls)
         return tuple(run.closed() for run in self._all)
 
     def _called(self, turn: Turn, call: ToolCall) -> None:
@@ -243,9 +242,10 @@ class _Walk:
         for run in self._active.values():
             run.add(step, self._answer)
 
-    def _activated(self, turn: Turn, found: Activation, call: ToolCall | None) -> None:
-        if call is not None and not _loads(call, found.name):
-            call = None  # it was loaded by other means than the last call
+    def _activated(self, turn: Turn, found: Activation, calls: list[ToolCall]) -> None:
+        call = next((c for c in reversed(calls) if self._loads(c, found.name)), None)
+        if call is None and calls and self._own_skill(calls[-1]) and _names(calls[-1], found.name):
+            return  # the model called it by an alias; its own name follows
         at = found.at or turn.started
         run = _Open(
             SkillRun(
@@ -266,12 +266,24 @@ class _Walk:
 
     def _digest(self, name: str, at: datetime | None, call: ToolCall | None) -> str:
         if call is not None and self._trace.host == "tacit" and call.kind == "skill":
-            if said := _LOADED.search(call.result[-200:]):
+            if said := _LOADED_VERSION.search(call.result[-200:]):
                 return said.group(1)
             before = self._active.get(name)  # "active already and has not changed"
             if before is not None and before.run.digest:
                 return before.run.digest
         return self._version_of(name, at)
+
+    def _loads(self, call: ToolCall, name: str) -> bool:
+        """Whether `call` is what loaded the skill `name`."""
+        own = self._own_skill(call)
+        return own == name if own else _names(call, name)
+
+    def _own_skill(self, call: ToolCall) -> str:
+        """The skill that a call of our own run_skill loaded, which its result names."""
+        if self._trace.host != "tacit" or call.kind != "skill" or call.failed:
+            return ""
+        found = _LOADED_SKILL.match(call.result)
+        return html.unescape(found[1]) if found else ""
 
 
 def shorten_middle(text: str, most: int = HEAD) -> str:
@@ -282,10 +294,8 @@ def shorten_middle(text: str, most: int = HEAD) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
-def _loads(call: ToolCall, name: str) -> bool:
-    """Whether `call` is what loaded the skill `name`."""
-    from tacit.traces.tool_calls import skills_loaded
-
+def _names(call: ToolCall, name: str) -> bool:
+    """Whether the arguments of `call` load the skill `name`."""
     return not call.failed and name in skills_loaded(call.kind, call.arguments)
 
 

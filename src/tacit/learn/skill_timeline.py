@@ -1,8 +1,7 @@
 """One skill over time: how much it is used, how well each version does, what happened.
 
-Joins its history with its uses; figures are counted, not guessed. What failed in a host's session
-is read from the stored session when it is shown, so nothing of a session that was forgotten is
-left here.
+Joins its history with its uses; figures are counted, not guessed. What failed is read from the
+stored session when it is shown, so nothing of a session that was forgotten is left here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,12 +10,11 @@ from typing import Literal
 
 import msgspec
 
-from tacit.agent.skill_uses import Use
 from tacit.base.errors import TacitError
 from tacit.changes.history import Version
 from tacit.learn.improve.probation import ProbationVerdict
-from tacit.learn.skill_runs import runs_of
-from tacit.learn.use_records import RecordedViews
+from tacit.learn.skill_runs import run_of_use
+from tacit.traces.skill_uses import RecordedViews, Use
 from tacit.traces.store import Store
 
 _EDITS = ("create", "edit", "hand", "rename")
@@ -202,15 +200,13 @@ def _detail(version: Version) -> str:
 
 def _used(uses: Iterable[Use], store: Store | None) -> Iterator[SkillEvent]:
     well: dict[tuple[str, str, str], list[Use]] = {}
-    told = 0
+    opened = 0
     for use in uses:
         if not use.failed:
             well.setdefault((f"{use.at:%Y-%m-%d}", use.digest, use.by), []).append(use)
             continue
-        error = use.error
-        if not error and told < _MOST_ERRORS:
-            told += 1
-            error = _error(use, store)
+        opened += 1
+        error = _error(use, store) if opened <= _MOST_ERRORS else ""
         yield _event(use, [use], "failed", error)
     for same in well.values():
         yield _event(same[0], same, "used", "")
@@ -235,10 +231,7 @@ def _error(use: Use, store: Store | None) -> str:
     if store is None:
         return ""
     try:
-        trace = store.trace(use.session)
+        run = run_of_use(store.trace(use.session), use)
     except TacitError:
         return ""
-    for run in runs_of(trace):
-        if run.skill == use.skill and run.at == use.at:
-            return next((step.said for step in run.steps[: run.answer] if step.failed), "")
-    return ""
+    return next((s.said for s in run.steps[: run.answer] if s.failed), "") if run else ""

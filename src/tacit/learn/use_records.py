@@ -1,90 +1,52 @@
-"""The record of uses and views of skills, in the hosts beside our own chat.
+"""The record of uses and views of skills, derived from the stored sessions of every agent.
 
-Our chat writes the table `uses` itself. Here the sessions of the hosts are gone through once they
-are in the store, into the tables `host_uses` and `views`. A session is recorded whole, in place of
-what was recorded of it before, so a session that grew, or that is met twice, counts once. No text
-of a session is kept here: what is forgotten leaves numbers only.
+A session is recorded whole, in place of what was recorded of it before, so a session that grew, or
+that is met twice, counts once. The tables are `traces/skill_uses.py`'s.
+
+Also owns whether the record can be believed, and rebuilds it when not. Not every use can be found
+again then, so every skill is met as if for the first time: it may turn out stale, but it is not
+archived before its days have passed once more.
 """
 
+import os
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime
-from typing import Literal
 
 import msgspec
 
-from tacit.agent.skill_uses import STEPS as OWN_STEPS
-from tacit.agent.skill_uses import Use
 from tacit.base import database, paths
-from tacit.base.errors import Damaged
+from tacit.base.doctor import Check, Finding
+from tacit.base.errors import Damaged, TacitError
 from tacit.changes.place import project_place, user_place
-from tacit.learn.skill_runs import By, SkillRun, SkillVersions, VersionOf, runs_of
+from tacit.learn.curate.curation_records import CURATION_STEPS, CurationRecords
+from tacit.learn.skill_runs import SkillRun, SkillVersions, VersionOf, runs_of
 from tacit.traces.observations import paths_of
+from tacit.traces.skill_uses import (
+    USE_STEPS,
+    USE_TABLES,
+    Use,
+    prepare_use_tables,
+    uses_of,
+    views_of,
+)
 from tacit.traces.store import Store
 from tacit.traces.tool_calls import skill_of_support_file
 from tacit.traces.trace import Trace
 
-OWN_HOST = "tacit"
-"""The host that our own chat is."""
-
-USE_STEPS = (
-    """
-    CREATE TABLE host_uses (
-      session TEXT NOT NULL,
-      turn INTEGER NOT NULL,
-      skill TEXT NOT NULL,
-      digest TEXT NOT NULL,
-      by TEXT NOT NULL CHECK (by IN ('user', 'model')),
-      at TEXT NOT NULL,
-      project TEXT NOT NULL,
-      calls INTEGER NOT NULL,
-      failed INTEGER NOT NULL,
-      PRIMARY KEY (session, turn, skill)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX host_uses_of_skill ON host_uses (skill, at);
-
-    CREATE TABLE views (
-      skill TEXT NOT NULL,
-      by TEXT NOT NULL CHECK (by IN ('user', 'model')),
-      day TEXT NOT NULL,
-      session TEXT NOT NULL,
-      times INTEGER NOT NULL,
-      PRIMARY KEY (skill, by, day, session)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE recorded (
-      session TEXT PRIMARY KEY,
-      stored REAL NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    """,
-)
-_TABLES = (("agent", OWN_STEPS), ("usage", USE_STEPS))
-_FIELDS = ("skill", "digest", "by", "at", "session", "project", "calls", "failed")
-
-
-class RecordedViews(msgspec.Struct, frozen=True):
-    """How often a skill was looked at without being loaded, on one day in one session."""
-
-    skill: str
-    by: Literal["user", "model"]
-    day: str
-    session: str
-    times: int
-
-
-def prepare_use_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables of this module, and those that it reads, where they are not there."""
-    for layer, steps in _TABLES:
-        database.migrate(connection, layer, steps)
+_CHECKED_TABLES = (*USE_TABLES, "curated", "curations", "curation_facts")
+_STORED_SESSIONS = "SELECT host || ':' || session FROM sessions"
 
 
 def catch_up(store: Store, versions_in: Callable[[str], VersionOf] | None = None) -> list[str]:
     """Record every session that is new or grew since it was last recorded; their ids.
 
-    Twice is the same as once, also after a kill: a session and the mark that says so land together.
+    Those of our own chat are stored first: no worker need have run since. Idempotent, also after a
+    kill: a session's uses and the mark that it was recorded land together.
     """
     prepare_use_tables(store.connection)
+    store.take_in_own()
     rows = store.connection.execute(
         """
         SELECT host || ':' || sessions.session AS id FROM sessions
@@ -108,35 +70,10 @@ def record_uses(
     trace = Trace(head)
     if _has_skills(connection, head.host, head.session):
         trace = store.trace(session)
-    runs = _counted(trace, (versions_in or versions_for)(head.project))
+    runs = runs_of(trace, (versions_in or versions_for)(head.project))
     at = head.ended or head.started or datetime.now(UTC)
     with database.transaction(connection):
-        # One that could be told when the session was first met may not be any more: the file has
-        # changed since. So a version that is known stays.
-        known = {
-            (row["turn"], row["skill"]): row["digest"]
-            for row in connection.execute(
-                "SELECT turn, skill, digest FROM host_uses WHERE session = ?", (session,)
-            )
-        }
-        connection.execute("DELETE FROM host_uses WHERE session = ?", (session,))
-        connection.executemany(
-            "INSERT OR REPLACE INTO host_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    session,
-                    run.turn,
-                    run.skill,
-                    run.digest or known.get((run.turn, run.skill), ""),
-                    run.by,
-                    (run.at or at).astimezone(UTC).isoformat(),
-                    run.project,
-                    run.answer,
-                    sum(step.failed for step in run.steps[: run.answer]),
-                )
-                for run in runs
-            ],
-        )
+        _write_uses(connection, session, runs, at)
         connection.execute("DELETE FROM views WHERE session = ?", (session,))
         connection.executemany(
             "INSERT INTO views VALUES (?, 'model', ?, ?, ?)",
@@ -150,60 +87,35 @@ def record_uses(
     return len(runs)
 
 
-def record_view(skill: str, by: By = "user", path: str | None = None) -> None:
-    """Note that somebody looked at a skill. Raises what the database raises."""
-    with open_use_tables(path) as connection, database.transaction(connection):
-        connection.execute(
-            "INSERT INTO views VALUES (?, ?, ?, '', 1) ON CONFLICT DO UPDATE SET times = times + 1",
-            (skill, by, f"{datetime.now(UTC):%Y-%m-%d}"),
+def _write_uses(
+    connection: sqlite3.Connection, session: str, runs: Sequence[SkillRun], at: datetime
+) -> None:
+    # One that could be told when the session was first met may not be any more: the file has
+    # changed since. So a version that is known stays.
+    known = {
+        (row["turn"], row["skill"]): row["digest"]
+        for row in connection.execute(
+            "SELECT turn, skill, digest FROM uses WHERE session = ?", (session,)
         )
-
-
-def uses_of(connection: sqlite3.Connection, skills: Iterable[str] = ()) -> list[Use]:
-    """Every use of these skills, or of all, in our chat and in the hosts, newest first.
-
-    Raises `Damaged` on a table that does not hold what it should; see `curate/rebuilding.py`.
-    """
-    try:
-        return _uses_of(connection, skills)
-    except msgspec.ValidationError as error:
-        why = f"a row makes no sense: {error}"
-    except sqlite3.OperationalError as error:
-        if "no such" not in str(error):
-            raise
-        why = str(error)
-    hint = "have it made again from the sessions: tacit curate"
-    raise Damaged(f"the record of uses is damaged: {why}", hint)
-
-
-def _uses_of(connection: sqlite3.Connection, skills: Iterable[str]) -> list[Use]:
-    chosen = tuple(dict.fromkeys(skills))
-    where = f"WHERE skill IN ({', '.join('?' * len(chosen))})" if chosen else ""
-    names = ", ".join(_FIELDS)
-    rows = connection.execute(
-        f"SELECT {names}, '' AS error, '' AS ended FROM host_uses {where}",  # noqa: S608
-        chosen,
-    ).fetchall()
-    own = connection.execute(
-        f"SELECT {names}, error, ended FROM uses {where}",  # noqa: S608
-        chosen,
-    ).fetchall()
-    found = [msgspec.convert(dict(row), Use) for row in rows]
-    for row in own:
-        use = msgspec.convert(dict(row), Use)
-        found.append(msgspec.structs.replace(use, session=f"{OWN_HOST}:{use.session}"))
-    return sorted(found, key=lambda use: use.at, reverse=True)
-
-
-def views_of(connection: sqlite3.Connection) -> list[RecordedViews]:
-    """Every view that was recorded."""
-    rows = connection.execute("SELECT * FROM views ORDER BY day").fetchall()
-    return [msgspec.convert(dict(row), RecordedViews) for row in rows]
-
-
-def open_use_tables(path: str | None = None) -> AbstractContextManager[sqlite3.Connection]:
-    """tacit.db with the tables of uses in it, for a `with` block."""
-    return database.opened(*_TABLES, path=path)
+    }
+    connection.execute("DELETE FROM uses WHERE session = ?", (session,))
+    connection.executemany(
+        "INSERT OR REPLACE INTO uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                session,
+                run.turn,
+                run.skill,
+                run.digest or known.get((run.turn, run.skill), ""),
+                run.by,
+                (run.at or at).astimezone(UTC).isoformat(),
+                run.project,
+                run.answer,
+                sum(step.failed for step in run.steps[: run.answer]),
+            )
+            for run in runs
+        ],
+    )
 
 
 def versions_for(project: str) -> VersionOf:
@@ -212,15 +124,6 @@ def versions_for(project: str) -> VersionOf:
     if project:
         places.insert(0, project_place(project))
     return SkillVersions(places, paths.folders().data).at
-
-
-def _counted(trace: Trace, version_of: VersionOf) -> list[SkillRun]:
-    """The uses in a session that are not recorded yet.
-
-    What our own chat loaded it has written down itself; what it merely read, it has not.
-    """
-    runs = runs_of(trace, version_of)
-    return [run for run in runs if trace.host != OWN_HOST or run.read]
 
 
 def _views(trace: Trace) -> dict[str, int]:
@@ -242,3 +145,99 @@ def _has_skills(connection: sqlite3.Connection, host: str, session: str) -> bool
         (host, session),
     ).fetchone()
     return row is not None
+
+
+def ensure_use_tables(store: Store, path: str) -> tuple[str, ...]:
+    """Bring the tables of uses in the database at `path` up to date; rebuild damaged ones.
+
+    What was done about damage, in words; nothing when there was none. Raises `Damaged` where the
+    database as a whole cannot be read: then nobody knows what was used, and nothing may be
+    archived.
+    """
+    with database.explain_errors(path):
+        trouble = use_tables_trouble(store.connection)
+        if not trouble:
+            catch_up(store)
+            return ()
+        rebuild_use_tables(store)
+        return (f"the record of uses was damaged ({trouble}); it was made again from the sessions",)
+
+
+def rebuild_use_tables(store: Store) -> None:
+    """Make the tables again from the stored sessions; what forgotten ones left is kept."""
+    connection = store.connection
+    with database.transaction(connection):
+        _make_missing(connection)
+        for row in connection.execute("SELECT * FROM uses").fetchall():
+            if not _is_use(row):
+                key = (row["session"], row["turn"], row["skill"])
+                connection.execute("DELETE FROM uses WHERE (session, turn, skill) = (?, ?, ?)", key)
+        connection.execute(f"DELETE FROM uses WHERE session IN ({_STORED_SESSIONS})")  # noqa: S608
+        connection.execute("DELETE FROM views WHERE session != ''")
+        connection.execute("DELETE FROM recorded")
+        connection.execute("DELETE FROM curated")
+        connection.execute("DELETE FROM curation_facts WHERE name = 'recorded_uses'")
+    catch_up(store)
+
+
+def use_tables_trouble(connection: sqlite3.Connection) -> str:
+    """What is wrong with the tables, or an empty text."""
+    prepare_use_tables(connection)
+    records = CurationRecords(connection)
+    try:
+        for table in _CHECKED_TABLES:
+            found = connection.execute(f"PRAGMA integrity_check('{table}')").fetchone()[0]
+            if found != "ok":
+                return f"{table}: {found}"
+        rows = len(uses_of(connection))
+        views_of(connection)
+        records.noted()
+        lost = records.uses() - rows
+    except Damaged as error:
+        return error.message.removeprefix("the record of uses is damaged: ")
+    except msgspec.ValidationError as error:
+        return f"a row makes no sense: {error}"
+    except sqlite3.OperationalError as error:
+        return str(error)
+    return f"{lost} of {rows + lost} uses are gone" if lost > 0 else ""
+
+
+def _make_missing(connection: sqlite3.Connection) -> None:
+    """Make every table and index that an undamaged database has."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as sound:
+        database.migrate(sound, "usage", USE_STEPS)
+        database.migrate(sound, "curate", CURATION_STEPS)
+        for (statement,) in sound.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"):
+            with suppress(sqlite3.OperationalError):  # it is there
+                connection.execute(statement)
+
+
+def _is_use(row: sqlite3.Row) -> bool:
+    try:
+        msgspec.convert(dict(row), Use)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def check_uses() -> list[Finding]:
+    """The tables of uses hold what they should."""
+    if not os.path.exists(database.default_path()):
+        return []
+    try:
+        with Store.open() as store:
+            trouble = use_tables_trouble(store.connection)
+    except (TacitError, sqlite3.Error):
+        return []  # the whole file is damaged, which its own check says
+    if not trouble:
+        return []
+    fix = "make it again from the sessions; no skill is archived before its days have passed anew"
+    return [Finding("uses", f"the record of uses is damaged: {trouble}", fix, _make_again)]
+
+
+CHECKS: tuple[Check, ...] = (check_uses,)
+
+
+def _make_again() -> None:
+    with Store.open() as store:
+        rebuild_use_tables(store)

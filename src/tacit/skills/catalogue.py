@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import msgspec
 
+from tacit.base.display import counted
 from tacit.skills.library import Entry
 
 # A longer pattern fits nothing.
@@ -146,7 +147,7 @@ def make_catalogue(
     the last line says how to find it.
     """
     order = order or CatalogueOrder()
-    offered = [e for e in entries if e.model_invocable and _is_near(e, touched)]
+    offered = [e for e in entries if e.model_invocable and _applies(e, touched)]
     offered.sort(key=_rank(order))
     used = len(f"{HEADING}\n\n{INTRODUCTION}\n\n") + len(_more(len(offered), order.search))
     lines, shown = [], []
@@ -167,8 +168,7 @@ def make_catalogue(
 
 
 def _more(count: int, search: str) -> str:
-    noun = "skill" if count == 1 else "skills"
-    return f"{count:,} more {noun} can be found with {search}.\n"
+    return f"{counted(count, 'more skill')} can be found with {search}.\n"
 
 
 def _rank(order: CatalogueOrder) -> "_Key":
@@ -197,5 +197,5 @@ class _Key:
         )
 
 
-def _is_near(entry: Entry | CatalogueRow, touched: tuple[str, ...]) -> bool:
+def _applies(entry: Entry | CatalogueRow, touched: tuple[str, ...]) -> bool:
     return not entry.paths or any(matches_glob(path, p) for p in entry.paths for path in touched)

@@ -15,15 +15,16 @@ hand.
 import hashlib
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 import msgspec
 
 from tacit.base import paths, trust
-from tacit.base.display import one_line
-from tacit.skills import skill
-from tacit.skills.skill import LEARNED_SOURCE, Skill
+from tacit.base.atomic_files import OPEN_FILE, OPEN_FOLDER
+from tacit.base.display import one_line, shorten
+from tacit.skills.skill import LEARNED_SOURCE, Skill, name_faults
 
 FACT_FILE = "FACT.md"
 MEMORY_FOLDER = os.path.join(".agents", "memory")
@@ -39,12 +40,10 @@ KIND_MEANINGS: dict[FactKind, str] = {
 }
 FactState = Literal["active", "shadowed", "untrusted", "broken"]
 
-MAX_FACT_BYTES = 64 * 1024
+MAX_FACT_READ = 64 * 1024
+"""Bytes of a FACT.md; a larger one is not read, and the gate lets through far less."""
 MAX_FACTS = 1_000
 """Facts of one place; what lies there beyond that is not read."""
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +59,9 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     scope: Literal["project", "user"] = "user"
     root: str = ""
     learned: bool = False
-    """Whether a machine noted it, by the mark that learned skills have."""
+    """Whether a machine recorded it, by the mark that learned skills have."""
     noted: str = ""
-    """The day on which it was noted, as its file says."""
+    """The day on which it was recorded, as its file says."""
     metadata: dict[str, str] = {}
     digest: str = ""
     """Of the bytes of its FACT.md."""
@@ -97,7 +96,7 @@ def memory_roots(cwd: str | None = None) -> list[MemoryRoot]:
 def facts_here(cwd: str | None = None) -> list[Fact]:
     """Every fact that can be reached from `cwd`, the project's first, as the files have it.
 
-    Who noted them, and which stand for which, is for `changes/facts.py` to say.
+    Who recorded them, and which stand for which, is for `changes/facts.py` to say.
     """
     return [fact for root in memory_roots(cwd) for fact in read_facts(root)]
 
@@ -108,7 +107,7 @@ def read_facts(root: MemoryRoot) -> list[Fact]:
     if root.project and not paths.is_inside(real, os.path.realpath(root.project)):
         return []
     try:
-        top = os.open(real, _FOLDER)
+        top = os.open(real, OPEN_FOLDER)
     except OSError:
         return []
     try:
@@ -123,7 +122,12 @@ def parse_fact(data: bytes, name: str) -> Fact:
     """The fact that `data` says. Never raises on what stands there."""
     from tacit.skills.skill_file import parse_skill
 
-    return fact_of(parse_skill(data, name), name, hashlib.sha256(data).hexdigest()[:16])
+    return fact_of(parse_skill(data, name), name, fact_digest(data))
+
+
+def fact_digest(data: bytes) -> str:
+    """What tells one text of a FACT.md from another."""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def fact_of(read: Skill, name: str, digest: str = "") -> Fact:
@@ -153,7 +157,7 @@ def stated_kind(read: Skill) -> FactKind | None:
 def _read(top: int, name: str, root: MemoryRoot) -> Fact | None:
     """The fact in the folder `name`; None where there is no FACT.md to speak of."""
     try:
-        folder = os.open(name, _FOLDER, dir_fd=top)
+        folder = os.open(name, OPEN_FOLDER, dir_fd=top)
     except OSError:
         return None
     try:
@@ -162,32 +166,32 @@ def _read(top: int, name: str, root: MemoryRoot) -> Fact | None:
         return None
     finally:
         os.close(folder)
-    if data is None:
-        shown = Fact(name=name, says="", scope=root.scope, root=root.path)
-        return _not_recalled(shown, "broken", f"larger than {MAX_FACT_BYTES // 1024} KB")
-    fact = parse_fact(data, name)
-    fact = msgspec.structs.replace(fact, scope=root.scope, root=root.path)
-    if wrong := skill.name_faults(name):
-        return _not_recalled(fact, "broken", f"its name {' and '.join(wrong)}")
+    fact = parse_fact(data, name) if data is not None else Fact(name=name, says="")
+    state, why = _recalled(fact, root, is_large=data is None)
+    return msgspec.structs.replace(fact, scope=root.scope, root=root.path, state=state, why=why)
+
+
+def _recalled(fact: Fact, root: MemoryRoot, *, is_large: bool) -> tuple[FactState, str]:
+    """Whether a fact is recalled, and why not."""
+    if is_large:
+        return "broken", f"larger than {MAX_FACT_READ // 1024} KB"
+    if wrong := name_faults(fact.name):
+        return "broken", f"its name {' and '.join(wrong)}"
     if not fact.says:
-        return _not_recalled(fact, "broken", "it has no description, so it says nothing")
+        return "broken", "it has no description, so it says nothing"
     if not root.trusted:
-        return _not_recalled(fact, "untrusted", "you have not trusted this project: tacit trust")
-    return fact
+        return "untrusted", "you have not trusted this project: tacit trust"
+    return "active", ""
 
 
 def _bytes(folder: int) -> bytes | None:
     """What FACT.md holds; None where it is too much. Raises OSError where it is no plain file."""
-    descriptor = os.open(FACT_FILE, _FILE, dir_fd=folder)
+    descriptor = os.open(FACT_FILE, OPEN_FILE, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError("not a regular file")
-        data = file.read(MAX_FACT_BYTES + 1)
-    return data if len(data) <= MAX_FACT_BYTES else None
-
-
-def _not_recalled(fact: Fact, state: FactState, why: str) -> Fact:
-    return msgspec.structs.replace(fact, state=state, why=why)
+        data = file.read(MAX_FACT_READ + 1)
+    return data if len(data) <= MAX_FACT_READ else None
 
 
 MAX_INDEX_LINES = 200
@@ -204,7 +208,7 @@ _HEADS: dict[FactKind, str] = {
 }
 
 Remark = Callable[[Fact], str]
-"""What else to say of a fact in its line, e.g. by whom it was noted; may be empty."""
+"""What else to say of a fact in its line, e.g. by whom it was recorded; may be empty."""
 
 
 class FactIndex(msgspec.Struct, frozen=True):
@@ -228,29 +232,25 @@ def fact_index(
     give the same text.
     """
     active = [fact for fact in facts if fact.state == "active"]
-    most_lines, most_bytes = min(lines, MAX_INDEX_LINES), min(kilobytes * 1024, MAX_INDEX_BYTES)
     rows = {id(fact): fact_line(fact, about(fact)) for fact in active}
     text = _text(active, rows, 0)
-    if _fits(text, most_lines, most_bytes):
+    if _fits(text, lines, kilobytes * 1024):
         return FactIndex(text, tuple(active))
-    kept: list[Fact] = []
-    room_lines, room_bytes = most_lines - 1, most_bytes - len(_missing(len(active)).encode())
-    for fact in sorted(active, key=lambda fact: (fact.noted, fact.name), reverse=True):
-        is_first = all(fact.kind != other.kind for other in kept)
-        room_lines -= 1 + is_first
-        room_bytes -= len(rows[id(fact)].encode()) + 1
-        room_bytes -= len(_HEADS[fact.kind]) + 2 if is_first else 0
-        if room_lines < 0 or room_bytes < 0:
-            break
-        kept.append(fact)
-    missing = len(active) - len(kept)
-    return FactIndex(_text(kept, rows, missing) if kept else "", tuple(kept), missing)
+    newest = sorted(active, key=lambda fact: (fact.noted, fact.name), reverse=True)
+
+    def text_of(count: int) -> str:
+        return _text(newest[:count], rows, len(active) - count) if count else ""
+
+    counts = range(1, len(active))
+    most = bisect_left(
+        counts, True, key=lambda count: not _fits(text_of(count), lines, kilobytes * 1024)
+    )
+    return FactIndex(text_of(most), tuple(newest[:most]), len(active) - most)
 
 
 def fact_line(fact: Fact, about: str = "") -> str:
     """One fact, as the index has it."""
-    said = one_line(fact.says).translate(_MARK_UP)
-    said = said if len(said) <= _LINE else said[: _LINE - 1].rstrip() + "…"
+    said = shorten(one_line(fact.says).translate(_MARK_UP), _LINE)
     tail = f" [{one_line(about).translate(_MARK_UP)}]" if about else ""
     more = " (more: recall)" if fact.detail else ""
     return f"- {fact.name}: {said}{more}{tail}"

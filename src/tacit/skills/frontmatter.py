@@ -12,7 +12,7 @@ import yaml
 
 from tacit.skills.skill import Problem, problem
 
-_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+YAML_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _FENCE = re.compile(r"^---[ \t]*$", re.M)
 # Possessive, so that a long line without a colon is looked at once.
 _KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
@@ -22,7 +22,7 @@ MAX_HEAD = 64 * 1024
 MAX_NODES = 20_000
 MAX_DEPTH = 64
 # Characters that aliases may add to a head, beyond doubling it.
-_SPARE = 20_000
+_ALIAS_ALLOWANCE = 20_000
 # No nesting without one of these for each level; with fewer, the depth needs no second look.
 _OPENERS, _FEW_OPENERS = "[{-?:", 500
 
@@ -84,7 +84,7 @@ def parse(head: str, line: int) -> tuple[dict[str, Any], list[Problem]]:
         head = head[: end if end > 0 else MAX_HEAD]
     try:
         values = _load(head)
-    except _Bad as bad:
+    except _YamlFault as bad:
         problems.append(_bad_yaml(bad, line))
         return _by_key(head), problems
     if isinstance(values, dict):
@@ -95,7 +95,7 @@ def parse(head: str, line: int) -> tuple[dict[str, Any], list[Problem]]:
     return {}, problems
 
 
-class _Bad(Exception):
+class _YamlFault(Exception):
     """YAML that cannot be used, with the line (from 0) in the head."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -107,23 +107,23 @@ class _Bad(Exception):
 def _load(text: str) -> Any:
     try:
         if _is_deep(text):
-            raise _Bad("it is nested too deep", 0)
+            raise _YamlFault("it is nested too deep", 0)
         values = _values(text)
     except yaml.MarkedYAMLError as error:
         why = error.problem or error.context or "cannot be parsed"
-        raise _Bad(why, line_of(text, error)) from None
+        raise _YamlFault(why, _yaml_line(text, error)) from None
     except yaml.reader.ReaderError as error:
         at = text.find(chr(error.character)) if isinstance(error.character, int) else 0
         why = f"the character U+{ord(text[at]):04X} is not allowed"
-        raise _Bad(why, text.count("\n", 0, at)) from None
+        raise _YamlFault(why, text.count("\n", 0, at)) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise _Bad(str(error).split("\n")[0] or type(error).__name__, 0) from None
-    if not _is_small(values, 2 * len(text) + _SPARE):
-        raise _Bad("it unfolds to too many values (aliases inside aliases)", 0)
+        raise _YamlFault(str(error).split("\n")[0] or type(error).__name__, 0) from None
+    if not _is_small(values, 2 * len(text) + _ALIAS_ALLOWANCE):
+        raise _YamlFault("it unfolds to too many values (aliases inside aliases)", 0)
     return values
 
 
-class _Nodes(_LOADER):  # type: ignore[misc]
+class _Nodes(YAML_LOADER):  # type: ignore[misc]
     """Reads YAML as far as its tree. Every value stays a string, so no tag is worked out."""
 
     def resolve(self, *_: Any) -> str:
@@ -171,7 +171,7 @@ def _value(node: Any, made: dict[int, Any]) -> Any:
     return value
 
 
-def line_of(text: str, error: yaml.MarkedYAMLError) -> int:
+def _yaml_line(text: str, error: yaml.MarkedYAMLError) -> int:
     """The line (from 0) of `text` where `error` lies. YAML also counts characters as line ends
     that no editor does, so its own line is not to be used."""
     mark: Any = error.problem_mark or error.context_mark
@@ -184,7 +184,7 @@ def _is_deep(text: str) -> bool:
     if sum(map(text.count, _OPENERS)) <= _FEW_OPENERS:
         return False
     depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=YAML_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
@@ -225,7 +225,7 @@ def _by_key(head: str) -> dict[str, Any]:
         for candidate in (chunk, chunk.replace("\t", "  ")):
             try:
                 loaded = _load(candidate)
-            except _Bad:
+            except _YamlFault:
                 continue
             if isinstance(loaded, dict) and len(loaded) == 1:
                 values[key] = next(iter(loaded.values()))
@@ -265,7 +265,7 @@ def _repeated(head: str, line: int) -> list[Problem]:
     return problems
 
 
-def _bad_yaml(bad: _Bad, line: int) -> Problem:
+def _bad_yaml(bad: _YamlFault, line: int) -> Problem:
     advice = {
         "mapping values are not allowed": "put the value in quotes: it holds ': '",
         "cannot start any token": "put the value in quotes, or indent with spaces instead of tabs",

@@ -118,20 +118,20 @@ class Columns:
 class Snapshot:
     """What stands below one root."""
 
-    __slots__ = ("_rows", "broken", "categories", "columns", "root", "twice")
+    __slots__ = ("_rows", "broken", "categories", "columns", "repeated", "root")
 
     def __init__(
         self,
         root: str,
         content: "list[Row] | Columns",
         categories: list[tuple[str, Stamp]],
-        twice: dict[str, str],
+        repeated: dict[str, str],
         broken: list[str],
     ) -> None:
         self.root = root
         self.columns = content if isinstance(content, Columns) else Columns.of(content)
         self.categories = categories
-        self.twice = twice
+        self.repeated = repeated
         self.broken = broken
         self._rows = None if isinstance(content, Columns) else content
 
@@ -168,16 +168,14 @@ def index_file(root: str, cache: str) -> str:
 
 def save(snapshot: Snapshot, path: str) -> None:
     """Write the index; where that fails (a full disk) the next load is slower, no more."""
-    from tacit.base.atomic_files import write_atomic
     from tacit.base.errors import Unwritable
 
     content = (
-        snapshot.root, snapshot.columns.content, snapshot.categories, snapshot.twice,
+        snapshot.root, snapshot.columns.content, snapshot.categories, snapshot.repeated,
         snapshot.broken,
     )  # fmt: skip
-    payload = marshal.dumps(content)
     try:
-        write_atomic(path, _MAGIC + crc32(payload).to_bytes(4, "big") + payload, durable=False)
+        write_checked(path, _MAGIC, content)
     except Unwritable:
         return
 
@@ -192,9 +190,9 @@ def stamp(status: os.stat_result) -> Stamp:
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
-def trusted_stamp(status: os.stat_result, looked_at: int) -> Stamp:
+def trusted_stamp(status: os.stat_result, started_ns: int) -> Stamp:
     """The stamp to remember: none that matches, if the file changed just before we looked."""
-    if max(status.st_mtime_ns, status.st_ctime_ns) > looked_at - _RACY_NS:
+    if max(status.st_mtime_ns, status.st_ctime_ns) > started_ns - _RACY_NS:
         return _NEVER
     return stamp(status)
 
@@ -203,23 +201,38 @@ def now() -> int:
     return time.time_ns()
 
 
-def _read(path: str, root: str | None) -> Snapshot | None:
+def write_checked(path: str, magic: bytes, value: "Any") -> None:
+    """Write plain values behind `magic` and a checksum. Raises `Unwritable`."""
+    from tacit.base.atomic_files import write_atomic
+
+    payload = marshal.dumps(value)
+    write_atomic(path, magic + crc32(payload).to_bytes(4, "big") + payload, durable=False)
+
+
+def read_checked(path: str, magic: bytes) -> "Any":
+    """What `write_checked` wrote there; None where there is nothing, or anything else."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError:
         return None
-    start = len(_MAGIC) + 4
-    if not data.startswith(_MAGIC):
-        return None
+    start = len(magic) + 4
     payload = memoryview(data)[start:]
-    if crc32(payload).to_bytes(4, "big") != data[len(_MAGIC) : start]:
+    checksum = crc32(payload).to_bytes(4, "big")
+    if not data.startswith(magic) or checksum != data[len(magic) : start]:
         return None
     try:
         # The checksum held, so these are bytes that this program wrote for this interpreter.
-        of, columns, *others = marshal.loads(payload)  # noqa: S302
-        return Snapshot(of, Columns(columns), *others) if root in (None, of) else None
+        return marshal.loads(payload)  # noqa: S302
     except (ValueError, TypeError, EOFError):
+        return None
+
+
+def _read(path: str, root: str | None) -> Snapshot | None:
+    try:
+        of, columns, *others = read_checked(path, _MAGIC)
+        return Snapshot(of, Columns(columns), *others) if root in (None, of) else None
+    except (ValueError, TypeError):
         return None
 
 
@@ -240,7 +253,7 @@ def _same_categories(known: Snapshot) -> bool:
 def _stale_rows(known: Snapshot) -> list[int] | None:
     """The numbers of the rows whose file changed; None when one is gone."""
     stale: set[str] = set()
-    look = os.stat
+    stat = os.stat
     try:
         # Relative to an open folder the system has less of a path to resolve, 11,000 times.
         root = os.open(known.root, os.O_RDONLY)
@@ -251,7 +264,7 @@ def _stale_rows(known: Snapshot) -> list[int] | None:
         for file, modified, changed, size, inode in zip(
             columns.files, *columns.stamp_columns(), strict=True
         ):
-            status = look(file, dir_fd=root)
+            status = stat(file, dir_fd=root)
             if (
                 status.st_mtime_ns != modified
                 or status.st_ctime_ns != changed

@@ -8,13 +8,13 @@ so a loop ends and a second way to the same skill is noticed.
 
 import os
 import re
-from hashlib import blake2b
 
 from tacit.base.display import one_line
+from tacit.base.paths import is_inside
 from tacit.skills import index
 from tacit.skills.index import Snapshot
 from tacit.skills.skill import Skill, problem
-from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill, read_skill_bytes
+from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill, read_skill_bytes, skill_digest
 
 MAX_DEPTH = 4
 # A link can lead to a disk full of folders; a library behind one has fewer categories than this.
@@ -26,7 +26,7 @@ _PASSED_OVER = {"node_modules", "__pycache__", "venv"}
 class Walk:
     """What a walk found, by path relative to the root ('' is the root itself)."""
 
-    __slots__ = ("broken", "categories", "linked", "links", "real", "skills", "twice")
+    __slots__ = ("broken", "categories", "linked", "links", "real", "repeated", "skills")
 
     def __init__(self, real: str) -> None:
         self.real = real
@@ -38,7 +38,7 @@ class Walk:
         """Folders that were listed; when one of them changes, the walk must be done again."""
         self.links: dict[str, str] = {}
         """Skill folder reached through a link -> its real path."""
-        self.twice: dict[str, str] = {}
+        self.repeated: dict[str, str] = {}
         """A second way to a folder that was taken already -> that folder's real path."""
         self.broken: list[str] = []
         """Links that lead nowhere."""
@@ -74,11 +74,11 @@ def _visit(
                 found.broken.append(path)
             continue
         target = os.path.realpath(entry.path) if through_link else f"{real}/{name}"
-        if through_link and _holds(target, found.real):
-            found.twice[path] = target  # what it leads to holds this very folder
+        if through_link and is_inside(found.real, target):
+            found.repeated[path] = target  # what it leads to holds this very folder
             continue
         if target in seen:
-            found.twice[path] = target
+            found.repeated[path] = target
             continue
         seen.add(target)
         file = _skill_file(entry.path)
@@ -91,10 +91,6 @@ def _visit(
             _visit(root, path, depth + 1, found, seen, target, linked=linked or through_link)
         else:
             found.categories.append(path)
-
-
-def _holds(folder: str, other: str) -> bool:
-    return other == folder or other.startswith(folder.rstrip("/") + "/")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -120,7 +116,7 @@ def _skill_file(folder: str) -> str:
 
 def build(root: str, known: Snapshot | None = None) -> Snapshot:
     """Walk `root`; rows of `known` whose file did not change are taken over."""
-    looked_at = index.now()
+    started_ns = index.now()
     found = walk(root)
     before = {row[index.FOLDER]: row for row in known.rows} if known else {}
     rows = []
@@ -128,7 +124,7 @@ def build(root: str, known: Snapshot | None = None) -> Snapshot:
         real = found.links.get(folder, "")
         row = before.get(folder)
         if row is None or not _still_holds(root, row, file, real):
-            row = read_row(root, folder, file, real, looked_at)
+            row = read_row(root, folder, file, real, started_ns)
         rows.append(row)
     rows.sort(key=_order)
     categories = []
@@ -139,8 +135,8 @@ def build(root: str, known: Snapshot | None = None) -> Snapshot:
             status = os.stat(os.path.join(root, folder))
         except OSError:
             continue
-        categories.append((folder, index.trusted_stamp(status, looked_at)))
-    return Snapshot(root, rows, categories, found.twice, found.broken)
+        categories.append((folder, index.trusted_stamp(status, started_ns)))
+    return Snapshot(root, rows, categories, found.repeated, found.broken)
 
 
 def _order(row: index.Row) -> tuple[str, bool, int, list[tuple[bool, int, str]]]:
@@ -156,7 +152,7 @@ def _order(row: index.Row) -> tuple[str, bool, int, list[tuple[bool, int, str]]]
 
 def refresh(known: Snapshot, stale: list[int]) -> Snapshot:
     """`known` with the rows numbered in `stale` read again."""
-    looked_at = index.now()
+    started_ns = index.now()
     rows = list(known.rows)
     renamed = False
     for number in stale:
@@ -164,23 +160,23 @@ def refresh(known: Snapshot, stale: list[int]) -> Snapshot:
         folder, file, real = (before[i] for i in (index.FOLDER, index.FILE, index.REAL))
         if real:
             real = os.path.realpath(os.path.join(known.root, folder))
-        rows[number] = read_row(known.root, folder, file, real, looked_at)
+        rows[number] = read_row(known.root, folder, file, real, started_ns)
         renamed = renamed or rows[number][index.NAME] != before[index.NAME]
     if renamed:  # of what the order goes by, nothing else can have changed
         rows.sort(key=_order)
-    return Snapshot(known.root, rows, known.categories, known.twice, known.broken)
+    return Snapshot(known.root, rows, known.categories, known.repeated, known.broken)
 
 
-def read_row(root: str, folder: str, file: str, real: str, looked_at: int) -> "index.Row":
+def read_row(root: str, folder: str, file: str, real: str, started_ns: int) -> "index.Row":
     """The row of one skill; an unreadable file gives a row that says so."""
     path = os.path.join(root, folder, file)
     name = os.path.basename(folder)
     stamp = (0, 0, 0, 0)
     digest = ""
     try:
-        stamp = index.trusted_stamp(os.stat(path), looked_at)
+        stamp = index.trusted_stamp(os.stat(path), started_ns)
         data, size = read_skill_bytes(path)
-        digest = blake2b(data, digest_size=8).hexdigest()
+        digest = skill_digest(data)
         skill = parse_skill(data, name, file=file, size=size)
     except OSError as error:
         why = error.strerror or type(error).__name__

@@ -11,7 +11,6 @@ archived.
 import os
 from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -139,7 +138,7 @@ class Library:
         from tacit.skills.skill_file import read_skill
 
         entry = self.get(name)
-        return read_skill(Path(entry.folder) / entry.file)
+        return read_skill(os.path.join(entry.folder, entry.file))
 
     def shadowing(self, entry: Entry) -> Entry | None:
         """The skill that wins over `entry`, if one does."""
@@ -163,7 +162,7 @@ class Library:
     def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
         """The skills that fit `query` best; a few words or a whole task description.
 
-        `archived`: also those that were put away.
+        `archived`: also archived ones.
         """
         from tacit.skills.skill_search import Search
 
@@ -189,7 +188,7 @@ class Library:
         from tacit.skills.catalogue import CatalogueRow
 
         offers = []
-        for (root, snapshot), marks in zip(
+        for (root, snapshot), states in zip(
             self.snapshots, skill_states(self.snapshots), strict=True
         ):
             known, scope = snapshot.columns, root.scope
@@ -199,7 +198,7 @@ class Library:
                     name, description, scope, number not in hidden, known.paths.get(number, ())
                 )
                 for number, (name, description, state) in enumerate(
-                    zip(known.names, known.descriptions, marks, strict=True)
+                    zip(known.names, known.descriptions, states, strict=True)
                 )
                 if state == ACTIVE
             ]
@@ -317,10 +316,8 @@ def skills_in_use(*, strict: bool = False) -> dict[str, tuple[str, ...]]:
 
 def scheduled_entry(name: str) -> "Entry | None":
     """The scheduled skill called `name`, as a library would list it; no library does by itself."""
-    from hashlib import blake2b
-
     from tacit.base.display import one_line
-    from tacit.skills.skill_file import parse_skill
+    from tacit.skills.skill_file import parse_skill, skill_digest
 
     here = os.path.join(scheduled_folder(), name)
     if not name or name.startswith(".") or os.path.basename(name) != name:
@@ -341,7 +338,7 @@ def scheduled_entry(name: str) -> "Entry | None":
         root=scheduled_folder(),
         real=os.path.realpath(here),
         model_invocable=False,
-        digest=blake2b(data, digest_size=8).hexdigest(),
+        digest=skill_digest(data),
     )
 
 

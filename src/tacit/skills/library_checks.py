@@ -1,11 +1,10 @@
 """The library's checks for `tacit doctor`: its two indexes, and links that lead nowhere."""
 
 import os
-import shutil
-from collections.abc import Callable
+from functools import partial
 
 from tacit.base import paths, settings
-from tacit.base.doctor import Check, Finding
+from tacit.base.doctor import Check, Finding, remove_path
 from tacit.base.errors import BadConfig
 from tacit.skills import index
 from tacit.skills.index_builder import walk
@@ -21,7 +20,12 @@ def check_index() -> list[Finding]:
         if name.endswith(".idx") and not index.is_sound(path):
             what = f"the index file {path} is damaged or of another version"
             findings.append(
-                Finding("index", what, "delete it; it is built again when needed", _remove(path))
+                Finding(
+                    "index",
+                    what,
+                    "delete it; it is built again when needed",
+                    partial(remove_path, path),
+                )
             )
     return findings
 
@@ -58,13 +62,3 @@ def check_links() -> list[Finding]:
 
 
 LIBRARY_CHECKS: tuple[Check, ...] = (check_index, check_search, check_links)
-
-
-def _remove(path: str) -> Callable[[], None]:
-    def mend() -> None:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        elif os.path.lexists(path):
-            os.unlink(path)
-
-    return mend

@@ -86,15 +86,15 @@ def rank_skills(
     """
     ranked: list[Ranked] = []
     also: dict[str, list[str]] = {}
-    for (root, snapshot), marks in zip(snapshots, skill_states(snapshots), strict=True):
+    for (root, snapshot), states in zip(snapshots, skill_states(snapshots), strict=True):
         prefix = os.path.realpath(root.path) + "/"
-        for row, state in zip(snapshot.rows, marks, strict=True):
+        for row, state in zip(snapshot.rows, states, strict=True):
             real = row[REAL] or prefix + row[FOLDER]
             if state == REPEATED:
                 also.setdefault(real, []).append(f"{root.path}/{row[FOLDER]}")
             else:
                 ranked.append((root, row, state, real))
-        for folder, real in snapshot.twice.items():
+        for folder, real in snapshot.repeated.items():
             also.setdefault(real, []).append(f"{root.path}/{folder}")
     return ranked, also
 
@@ -105,19 +105,19 @@ def skill_states(snapshots: list[tuple[Root, Snapshot]]) -> list[list[str]]:
     taken: set[str] = set()
     for (root, snapshot), repeated in zip(snapshots, _repeated_rows(snapshots), strict=True):
         names = snapshot.columns.names
-        marks = [ACTIVE if root.trusted else UNTRUSTED] * len(names)
+        states = [ACTIVE if root.trusted else UNTRUSTED] * len(names)
         for number in repeated:
-            marks[number] = REPEATED
+            states[number] = REPEATED
         if root.trusted:
             claims: Iterable[tuple[int, str]] = enumerate(names)
             if repeated:
-                claims = [claim for claim in claims if marks[claim[0]] != REPEATED]
+                claims = [claim for claim in claims if states[claim[0]] != REPEATED]
             for number, name in claims:
                 if name in taken:
-                    marks[number] = SHADOWED
+                    states[number] = SHADOWED
                 else:
                     taken.add(name)
-        found.append(marks)
+        found.append(states)
     return found
 
 

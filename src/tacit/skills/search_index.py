@@ -13,7 +13,6 @@ twice. Whatever is damaged is thrown away and built again, under a lock. Where n
 written, the index lives in memory.
 """
 
-import marshal
 import os
 import re
 import shutil
@@ -26,7 +25,7 @@ from importlib.metadata import version
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from tacit.base.atomic_files import locked, write_atomic
+from tacit.base.atomic_files import locked
 from tacit.base.errors import Busy, TacitError
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
@@ -279,9 +278,7 @@ class SearchIndex:
         self.manifest = manifest
         if os.path.isdir(self.folder):
             self._files = _checksums(self.folder, self._files)
-            payload = marshal.dumps((manifest, self._files))
-            data = _MAGIC + crc32(payload).to_bytes(4, "big") + payload
-            write_atomic(self._manifest_file, data, durable=False)
+            index.write_checked(self._manifest_file, _MAGIC, (manifest, self._files))
 
     def _in_memory(self, snapshots: list[Snapshot], progress: Progress | None) -> None:
         self._tantivy, self.manifest, self._files = _open(None), {}, {}
@@ -318,7 +315,7 @@ def _document(root: str, row: Row) -> tantivy.Document:
 
     `text` is everything, as written. `meta` is what says what it is for: the name three times,
     the description twice, the headings once, so that their words weigh more, as stems. `cover`
-    keeps the stems of name and description for the second look at the best candidates.
+    keeps the stems of name and description for ranking the best candidates again.
     """
     name, description, body = as_utf8(row[index.NAME]), row[index.DESCRIPTION], ""
     try:
@@ -371,17 +368,5 @@ def _are_whole(folder: str, known: Checksums) -> bool:
 
 
 def _read_manifest(path: str) -> tuple[Manifest, Checksums] | None:
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
-    start = len(_MAGIC) + 4
-    checksum = crc32(data[start:]).to_bytes(4, "big")
-    if not data.startswith(_MAGIC) or checksum != data[start - 4 : start]:
-        return None
-    try:
-        manifest, files = marshal.loads(data[start:])  # noqa: S302 - see index.py
-    except (ValueError, TypeError, EOFError):
-        return None
-    return manifest, files
+    read: tuple[Manifest, Checksums] | None = index.read_checked(path, _MAGIC)
+    return read

@@ -19,7 +19,7 @@ LEARNED_SOURCE = "auto-skill"
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):
-    """One thing that is wrong with a skill: where, what, and how to mend it."""
+    """One thing that is wrong with a skill: where, what, and how to repair it."""
 
     line: int
     code: str

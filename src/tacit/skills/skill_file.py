@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import stat
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from tacit.skills import frontmatter, skill
 from tacit.skills.skill import Problem, Severity, Skill, problem
 
 SKILL_FILE_NAMES = ("SKILL.md", "skill.md")
-MAX_SKILL_BYTES = 8 * 1024 * 1024
+MAX_SKILL_READ = 8 * 1024 * 1024
+"""Bytes of a SKILL.md that are read; the gate lets through far less."""
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 MAX_BODY_LINES = 500
@@ -59,13 +61,18 @@ def read_skill_bytes(path: str) -> tuple[bytes, int]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        parts, left = [], min(status.st_size, MAX_SKILL_BYTES) + 1
+        parts, left = [], min(status.st_size, MAX_SKILL_READ) + 1
         while left > 0 and (part := os.read(descriptor, left)):
             parts.append(part)
             left -= len(part)
-        return b"".join(parts)[:MAX_SKILL_BYTES], status.st_size
+        return b"".join(parts)[:MAX_SKILL_READ], status.st_size
     finally:
         os.close(descriptor)
+
+
+def skill_digest(data: bytes) -> str:
+    """What tells one text of a SKILL.md from another; the library's index keeps it."""
+    return blake2b(data[:MAX_SKILL_READ], digest_size=8).hexdigest()
 
 
 def parse_skill(
@@ -123,12 +130,12 @@ def decode(data: bytes | str, size: int = 0) -> tuple[str, list[Problem]]:
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            if size <= MAX_SKILL_BYTES:  # else our own cut may have split a character
+            if size <= MAX_SKILL_READ:  # else our own cut may have split a character
                 line = _line_of(data[: error.start].decode("latin-1"))
                 problems.append(problem("not-utf8", line, byte=data[error.start]))
             text = data.decode("utf-8", "replace")
-    if size > MAX_SKILL_BYTES:
-        problems.append(problem("too-big", 1, n=size, most=MAX_SKILL_BYTES))
+    if size > MAX_SKILL_READ:
+        problems.append(problem("too-big", 1, n=size, most=MAX_SKILL_READ))
     if text.startswith("\ufeff"):
         problems.append(problem("bom", 1))
         text = text[1:]

@@ -19,6 +19,7 @@ import yaml
 
 from tacit.base.errors import NotFound, Unwritable
 from tacit.skills import skill
+from tacit.skills.frontmatter import YAML_LOADER
 from tacit.skills.skill import Problem, Skill, problem
 from tacit.skills.skill_file import (
     MAX_COMPATIBILITY,
@@ -36,7 +37,6 @@ _LINE_ENDS = "\0\r\n\x85\u2028\u2029"
 _DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.M)
 # A value without a key: the standard's reader takes the key for an empty text.
 _NO_KEY = re.compile(r"((?:^|[\x85\u2028\u2029])(?:- +| )*):(?=\s|$)", re.M)
-_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def check_standard(text: str, folder_name: str) -> list[Problem]:
@@ -53,8 +53,8 @@ def check_standard(text: str, folder_name: str) -> list[Problem]:
         problems.append(problem("dashes-in-value", head.count("\n") + 1))
     try:
         values, lines = _mapping(head)
-    except _NotRestrictedYaml as unfit:
-        return [*problems, unfit.problem]
+    except _NotRestrictedYaml as error:
+        return [*problems, error.problem]
     return [*problems, *_check_fields(values, lines, folder_name)]
 
 
@@ -72,7 +72,7 @@ class _NotRestrictedYaml(Exception):
 
 
 def _mapping(head: str) -> tuple[dict[str, Any], dict[str, int]]:
-    """The values of `head`, and the line of each top-level key. Raises `_Unfit`."""
+    """The values of `head`, and the line of each top-level key. Raises `_NotRestrictedYaml`."""
     try:
         return _RestrictedYaml(head).mapping()
     except _NotRestrictedYaml:
@@ -121,7 +121,7 @@ class _StandardLoader(yaml.BaseLoader):
 
 
 def _loader(head: str) -> Any:
-    return _StandardLoader if _TRICKY.search(head) else _LOADER
+    return _StandardLoader if _TRICKY.search(head) else YAML_LOADER
 
 
 class _RestrictedYaml:
@@ -132,7 +132,7 @@ class _RestrictedYaml:
         self._lines: dict[str, int] = {}
 
     def mapping(self) -> tuple[dict[str, Any], dict[str, int]]:
-        """The values, and the line of each top-level key. Raises `_Unfit`."""
+        """The values, and the line of each top-level key. Raises `_NotRestrictedYaml`."""
         try:
             self._events = yaml.parse(self._head, Loader=_loader(self._head))
             value = self._document()
@@ -324,14 +324,13 @@ def _merge(lenient: list[Problem], strict: list[Problem]) -> list[Problem]:
     said = {found.code for found in strict}
     kept = [found for found in lenient if found.code not in said]
     if meets_standard(strict):
-        kept = [_as_warning(found) if _is_lenient_error(found) else found for found in kept]
+        kept = [
+            msgspec.structs.replace(found, severity="warning")
+            if _is_lenient_error(found)
+            else found
+            for found in kept
+        ]
     return [*strict, *kept]
-
-
-def _as_warning(found: Problem) -> Problem:
-    return (
-        msgspec.structs.replace(found, severity="warning") if found.severity == "error" else found
-    )
 
 
 def _is_lenient_error(found: Problem) -> bool:

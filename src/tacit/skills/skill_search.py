@@ -50,7 +50,7 @@ class Hit(msgspec.Struct, frozen=True):
 class Search:
     """Search over one library. Bringing the index up to date happens at the start.
 
-    `archived`: over what was put away as well; such a hit's entry says so in its state.
+    `archived`: over archived skills as well; such a hit's entry says so in its state.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Search:
         """The best `limit` skills for `query`, best first; ties in the order of their names."""
         query = search_index.as_utf8(query)
         best = self._scores(query, limit)
-        telling = self._telling(search_index.without_stop_words(Counter(_exact(query))))
-        return [Hit(entry, score, *best_line(entry, telling)) for score, entry in best]
+        rare_terms = self._rarest(search_index.without_stop_words(Counter(_exact(query))))
+        return [Hit(entry, score, *best_line(entry, rare_terms)) for score, entry in best]
 
     def scores(self, query: str, limit: int = 10) -> list[tuple[float, Entry]]:
         """As `find`, by the index alone: no skill is opened."""
@@ -102,8 +102,8 @@ class Search:
         )
         plain = search_index.without_stop_words(Counter(exact))
         stems = search_index.without_stop_words(Counter(stemmed), stemmed=True)
-        clauses = self._clauses("text", _stress(exact, plain), 1.0)
-        clauses += self._clauses("meta", _stress(stemmed, stems), META_WEIGHT)
+        clauses = self._clauses("text", _emphasis(exact, plain), 1.0)
+        clauses += self._clauses("meta", _emphasis(stemmed, stems), META_WEIGHT)
         if not clauses or limit < 1:
             return []
         wanted = tantivy.Query.boolean_query(clauses)
@@ -117,14 +117,14 @@ class Search:
             entry = self._entries.get(str(document.get_first("key")))
             if entry is not None:
                 name, about = bytes(document.get_first("cover") or b"\n").decode().split("\n")
-                lift = NAME_COVER * _cover(name, stems) + DESCRIPTION_COVER * _cover(about, stems)
-                # Five digits: the order must not hang on how the engine added up its floats.
-                scored.append((float(f"{score * (1 + lift):.5g}"), entry))
+                boost = NAME_COVER * _cover(name, stems) + DESCRIPTION_COVER * _cover(about, stems)
+                # Rounded, so that the order does not depend on how the engine adds up its floats.
+                scored.append((float(f"{score * (1 + boost):.5g}"), entry))
         return _in_order(scored)[:limit]
 
     def _candidates(self, wanted: tantivy.Query, depth: int) -> list[tuple[float, Any]]:
         """The best `depth` documents, and all that score like the last of them: which of those
-        the engine names first hangs on the order in which they were put in."""
+        the engine names first depends on the order in which they were put in."""
         most = depth
         while True:
             hits: list[tuple[float, Any]] = self._searcher.search(wanted, most, count=False).hits
@@ -136,13 +136,13 @@ class Search:
             most *= 4
 
     def _clauses(
-        self, field: str, stress: dict[str, float], weight: float
+        self, field: str, emphasis: dict[str, float], weight: float
     ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
         rated = []
-        for word, loud in stress.items():
+        for word, loudness in emphasis.items():
             rarity = self._idf(field, word)
             if rarity > 0:
-                rated.append((loud * rarity, word, loud * rarity**RARITY))
+                rated.append((loudness * rarity, word, loudness * rarity**RARITY))
         if len(rated) > MOST_TERMS:
             rated = nlargest(MOST_TERMS, rated)
         query, should = tantivy.Query, tantivy.Occur.Should
@@ -167,7 +167,7 @@ class Search:
             self._rarity[key] = known
         return known
 
-    def _telling(self, counts: "Counter[str]") -> list[tuple[str, float]]:
+    def _rarest(self, counts: "Counter[str]") -> list[tuple[str, float]]:
         """The rarest words of the query, for finding the line that fits best."""
         rated = [(self._idf("text", word), word) for word in counts if len(word) > 1]
         return [(word, weight) for weight, word in nlargest(_LINE_TERMS, rated) if weight > 0]
@@ -185,8 +185,8 @@ def _exact(query: str) -> list[str]:
     return found
 
 
-def _stress(analyzed: list[str], counts: "Counter[str]") -> dict[str, float]:
-    """How much the query stresses each word: what it repeats, and what it begins with."""
+def _emphasis(analyzed: list[str], counts: "Counter[str]") -> dict[str, float]:
+    """How much the query emphasises each word: what it repeats, and what it begins with."""
     first: dict[str, int] = {}
     for place, word in enumerate(analyzed):
         first.setdefault(word, place)
@@ -213,8 +213,8 @@ def _in_order(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
     )
 
 
-def best_line(entry: Entry, telling: list[tuple[str, float]]) -> tuple[int, str]:
-    """The line of the body that holds most of the telling words, with its number in the file."""
+def best_line(entry: Entry, rare_terms: list[tuple[str, float]]) -> tuple[int, str]:
+    """The line of the body that holds most of the rare terms, with its number in the file."""
     try:
         data, size = read_skill_bytes(os.path.join(entry.folder, entry.file))
     except OSError:
@@ -223,7 +223,7 @@ def best_line(entry: Entry, telling: list[tuple[str, float]]) -> tuple[int, str]
     best, found, text = 0.0, 0, ""
     for number, line in enumerate(skill.body.split("\n"), skill.body_line):
         lowered = line.lower()
-        weight = sum(weight for word, weight in telling if word in lowered)
+        weight = sum(weight for word, weight in rare_terms if word in lowered)
         if weight > best:
             best, found, text = weight, number, line
     return found, one_line(text)

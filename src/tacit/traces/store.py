@@ -105,6 +105,15 @@ class Store:
                 return self._write(Reading(host, source))  # it went on since: taken in whole
             return written
 
+    def take_in_own(self, session: str = "") -> None:
+        """Store what is new in the sessions of our own chat, or in one of them."""
+        from tacit.traces import host_registry
+
+        own = host_registry.get("tacit")
+        for source in own.find():
+            if not session or source.path.endswith(f"/{session}.jsonl"):
+                self.take_in(own, source)
+
     def write(self, trace: Trace) -> Written:
         """Store a whole session, in place of what was stored of it."""
         with self._writing():

@@ -8,12 +8,14 @@ What a job does is not known here. Import it late: DBOS takes most of a second.
 """
 
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import msgspec
+import sqlalchemy
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 from dbos import error as dbos_error
 
@@ -240,7 +242,7 @@ def active() -> frozenset[str]:
 
 
 class _Hold:
-    """What a running job is offered (`base.job.Hold`)."""
+    """What a running job is offered (`base.job.JobControl`)."""
 
     def __init__(self, place: Address, run: str) -> None:
         self._place = place
@@ -363,6 +365,20 @@ class _Log(logging.Handler):
             return
         error = record.exc_info[1] if record.exc_info else None
         log(f"engine: {record.getMessage()[:500]} {first_line(error) if error else ''}")
+
+
+def _tell_time(connection: Any, _record: object) -> None:
+    """Give a connection to SQLite the form of `unixepoch` that the engine calls.
+
+    The engine takes it to be there by the version of Python, but it came with SQLite 3.42; a
+    Python that uses the system's library may have an older one, where it is NULL.
+    """
+    if isinstance(connection, sqlite3.Connection):
+        connection.create_function("unixepoch", 1, lambda how: time.time() // 0.001 / 1000)
+
+
+if sqlite3.sqlite_version_info < (3, 42):
+    sqlalchemy.event.listen(sqlalchemy.Engine, "connect", _tell_time)
 
 
 def quieten() -> None:

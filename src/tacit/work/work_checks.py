@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 
+from tacit.base import database
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig, Damaged, TacitError
 from tacit.skills.library import scheduled_folder
@@ -56,9 +57,7 @@ JOB_CHECKS: tuple[Check, ...] = (check_jobs, check_requests)
 
 def _begin_anew(place: jobs_db.Address, aside: str) -> Callable[[], None]:
     def mend() -> None:
-        for ending in ("", "-wal", "-shm"):
-            if os.path.exists(place.path + ending):
-                os.replace(place.path + ending, aside + ending)
+        database.move_aside(place.path, aside)
         for asked in job_queue.taken_requests():
             job_queue.ask_again(asked)
 

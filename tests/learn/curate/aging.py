@@ -5,7 +5,6 @@ from pathlib import Path
 
 import msgspec
 
-from tacit.agent import skill_uses
 from tacit.base import database
 from tacit.base.settings import Settings
 from tacit.changes.change import Create, Edit, make_change
@@ -16,6 +15,7 @@ from tacit.learn.curate.curation import CurationReport, curate
 from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curation_scope import default_scope
 from tacit.testing import FakeClock
+from tacit.traces.skill_uses import open_use_tables
 
 
 def skill_md(name: str, *, learned: bool = True, body: str = "Do it.\n") -> bytes:
@@ -52,15 +52,13 @@ class Library:
         assert self.propose(name, change).applied
 
     def use(self, *names: str, session: str = "s", project: str = "/p") -> None:
-        connection = skill_uses._open(None)
         at = self.clock.now().isoformat()
-        with database.transaction(connection):
+        with open_use_tables() as connection, database.transaction(connection):
+            (turn,) = connection.execute("SELECT count(*) FROM uses").fetchone()
             connection.executemany(
-                "INSERT INTO uses (skill, digest, by, at, session, project)"
-                " VALUES (?, '', 'model', ?, ?, ?)",
-                [(name, at, session, project) for name in names],
+                "INSERT INTO uses VALUES (?, ?, ?, '', 'model', ?, ?, 0, 0)",
+                [(f"tacit:{session}", n, name, at, project) for n, name in enumerate(names, turn)],
             )
-        connection.close()
 
     def days(self, number: float) -> None:
         self.clock.advance(timedelta(days=number))

@@ -24,7 +24,7 @@ from tacit.changes import journal
 from tacit.changes.git_store import Refs
 from tacit.changes.place import user_place
 from tacit.learn.curate.curation_records import CurationRecords
-from tacit.learn.use_checks import Store  # noqa: F401 - loaded before the fork
+from tacit.learn.use_records import Store  # noqa: F401 - loaded before the fork
 
 STEPS = (
     (CurationRecords, "begin"),

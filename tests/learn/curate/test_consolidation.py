@@ -1,6 +1,7 @@
 """Look-alikes are joined by a model: on a copy first, through the gate, and undone in one go."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,9 +26,9 @@ from tacit.learn.curate.curation import curate
 from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curator import BY_MODEL, accept_consolidation, consolidate
 from tacit.learn.curate.library_survey import clusters, survey
-from tacit.learn.use_records import open_use_tables
 from tacit.skills.library import Library as Skills
 from tacit.testing import ModelServer, ToolUse, reply
+from tacit.traces.skill_uses import open_use_tables
 
 CLOUDS = ("aws", "gcp", "azure", "linode", "hetzner")
 OTHERS = {
@@ -204,7 +205,8 @@ def test_a_dry_run_asks_the_model_and_changes_nothing(clouds: Library, agent: Ag
     assert {j.outcome for j in report.joined} == {"would"}
     assert report.joined[0].rewritten == ("release-steps",)
     assert clouds.everything() == before
-    assert CurationRecords(database.connect()).curations() == []
+    with closing(database.connect()) as connection:
+        assert CurationRecords(connection).curations() == []
 
 
 def test_a_proposal_waits_for_the_users_word(clouds: Library, agent: Agent) -> None:
@@ -341,9 +343,9 @@ def test_a_kill_in_the_middle_is_finished_by_the_next_run(
     assert len(clouds.archived()) == 5
     kinds = [v.record.kind for v in clouds.gate.site().history.log("deploy-web-service")]
     assert kinds == ["create"]
-    assert [
-        run.state for run in CurationRecords(database.connect()).curations() if run.by == BY_MODEL
-    ] == ["done"]
+    with closing(database.connect()) as connection:
+        runs = CurationRecords(connection).curations()
+    assert [run.state for run in runs if run.by == BY_MODEL] == ["done"]
     assert all(v.applied for v in undo_group(clouds.gate, report.id, actor="user"))
     assert clouds.everything() == before
 

@@ -33,7 +33,7 @@ def test_one_review_for_both(project: Path, session: Trace, serve: Any) -> None:
     assert "remember" in server.requests[0].tool_names
     assert "## Facts" in server.requests[0].system
     (known,) = known_facts(str(project))
-    assert (known.fact.name, known.by) == ("versions", "reviewer")
+    assert (known.fact.name, known.recorded_by) == ("versions", "reviewer")
     assert known.fact.metadata["sessions"] == session.id
     assert look(session, facts=True).changes == done.changes
 

@@ -12,8 +12,7 @@ from skills_ref.validator import validate
 from tacit.agent import budget
 from tacit.agent.agent_events import Usage as Spent
 from tacit.agent.budget import Limits
-from tacit.agent.skill_uses import STEPS
-from tacit.base import config_file, database, job, paths
+from tacit.base import config_file, job, paths
 from tacit.base.clock import until_tomorrow
 from tacit.base.settings import LearnSettings
 from tacit.changes.change_checks import check_changes
@@ -23,8 +22,10 @@ from tacit.learn.background.task import Ran
 from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.review import review_job
 from tacit.learn.review.review_job import review_outcome
+from tacit.learn.use_records import catch_up
 from tacit.testing import Cut, Garbage, Replies, Stall, Status, ToolUse, Turns, Usage, reply
 from tacit.testing.sample_sessions import made, ran
+from tacit.traces.skill_uses import uses_of
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
@@ -297,10 +298,9 @@ def test_reading_by_the_reviewer_is_no_use(
         Turns([reply(look_at, look_at), ToolUse("search_skills", {"query": "build"}), "Nothing."])
     )
     look(session)
-    connection = database.connect()
-    database.migrate(connection, "uses", STEPS)
-    assert connection.execute("SELECT count(*) FROM uses").fetchone()[0] == 0
-    connection.close()
+    with Store.open() as store:
+        catch_up(store)
+        assert uses_of(store.connection) == []
 
 
 def test_pages_of_the_session_can_be_read(session: Trace, serve: Any, inside: None) -> None:

@@ -13,8 +13,9 @@ from tacit.testing import ModelServer
 from tacit.testing.script import ScriptLike
 from tacit.ui.chat.live_chat import ChatOptions
 from tacit.ui.tui.chat_screen import ChatApp
+from waiting import LONG
 
-WAIT = 20.0
+WAIT = LONG
 
 
 class Chat:
@@ -92,4 +93,4 @@ async def opened(
 
 def play(scenario: Coroutine[Any, Any, None]) -> None:
     """Run one scenario to its end."""
-    asyncio.run(asyncio.wait_for(scenario, 60))
+    asyncio.run(asyncio.wait_for(scenario, 2 * LONG))

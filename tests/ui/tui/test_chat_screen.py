@@ -237,7 +237,7 @@ def test_what_is_sent_meanwhile_waits() -> None:
         def script(request: Request) -> str:
             if request.turn:
                 return "Second answer."
-            assert go_on.wait(30)
+            assert go_on.wait(120)
             return "First answer."
 
         async with opened(script) as chat:

@@ -4,7 +4,7 @@
 from the report (refuse, ask, let an owner override, on record) is the gate's business.
 """
 
-from tacit.changes.scan.scan_report import Finding, Part, Report, Severity, Verdict
+from tacit.changes.scan.scan_report import Finding, Part, Report, ScanVerdict, Severity
 from tacit.changes.scan.scanner import scan
 
-__all__ = ["Finding", "Part", "Report", "Severity", "Verdict", "scan"]
+__all__ = ["Finding", "Part", "Report", "ScanVerdict", "Severity", "scan"]

@@ -252,6 +252,11 @@ _DIRECTION_MARKS = "\u200e\u200f\u061c"
 _NO_DIRECTION_MARKS = dict.fromkeys(map(ord, _DIRECTION_MARKS))
 
 
+def line_of(text: str, at: int) -> int:
+    """The number of the line that the character `at` stands on."""
+    return text.count("\n", 0, at) + 1
+
+
 MAX_BLOBS = 400
 
 
@@ -339,7 +344,7 @@ def _blobs(text: str, seen: str) -> Iterator[View]:
         yield View(fold("".join(whole)), "base64", line)
     for match in _SPACED_HEX.finditer(seen):
         if plain := _as_text(_from_hex(match[0])):
-            yield View(fold(plain), "hexadecimal", seen.count("\n", 0, match.start()) + 1)
+            yield View(fold(plain), "hexadecimal", line_of(seen, match.start()))
     if not text.isascii():
         yield from _smuggled(text)
 
@@ -365,12 +370,12 @@ def _decoded(word: str) -> Iterator[tuple[str, str]]:
 def _smuggled(text: str) -> Iterator[View]:
     """ASCII written in tag characters, or as bytes in variation selectors."""
     for match in _TAG_RUN.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
+        line = line_of(text, match.start())
         plain = "".join(chr(ord(c) - 0xE0000) for c in match[0])
         yield View(fold(plain), "invisible characters", line)
         return
     for match in _SELECTOR_RUN.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
+        line = line_of(text, match.start())
         data = bytes(ord(c) - 0xFE00 if c < "\ufe10" else ord(c) - 0xE0100 + 16 for c in match[0])
         yield View(fold(data.decode("utf-8", "replace")), "invisible characters", line)
         return

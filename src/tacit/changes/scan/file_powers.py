@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from tacit.skills import frontmatter
-
 ContentKind = Literal["text", "media", "program", "archive", "data"]
 
 _MAGIC: tuple[tuple[bytes, ContentKind, str], ...] = (
@@ -82,10 +80,7 @@ def inspect_file(path: str, data: bytes) -> Inspected:
 
 
 def _is_plain(data: bytes) -> bool:
-    try:
-        return data[:4096].isascii() and b"\x00" not in data[:4096]
-    except ValueError:
-        return False
+    return data[:4096].isascii() and b"\x00" not in data[:4096]
 
 
 def _text(data: bytes) -> tuple[str, str]:
@@ -155,27 +150,22 @@ class Claim(NamedTuple):
     does: str
 
 
-def claimed_powers(text: str) -> list[Claim]:
-    """The powers that the head of this SKILL.md claims, each once."""
-    parts = frontmatter.split(text)
-    if not parts.head:
-        return []
-    values, _ = frontmatter.parse(parts.head, parts.head_line)
+def claimed_powers(head: str, line: int, values: dict[str, Any]) -> list[Claim]:
+    """The powers that the head of a SKILL.md claims, each once; it begins on `line`."""
     found: dict[str, Claim] = {}
-    for key in (*_keys(values), *(match[1] for match in _RAW_KEY.finditer(parts.head))):
+    for key in (*_keys(values), *(match[1] for match in _RAW_KEY.finditer(head))):
         does = CLAIMS.get(_plain(key))
         if does and key not in found:
-            found[key] = Claim(key, _line_of(key, parts), does)
+            found[key] = Claim(key, line + _lines_above(key, head), does)
     return list(found.values())
 
 
-def scan_switches(text: str) -> list[Claim]:
+def scan_switches(head: str, line: int) -> list[Claim]:
     """Keys that try to switch a scan off."""
-    parts = frontmatter.split(text)
     return [
-        Claim(match[1], parts.head_line + parts.head.count("\n", 0, match.start()), "")
-        for match in _RAW_KEY.finditer(parts.head or "")
-        if parts.head and SWITCHES.fullmatch(_plain(match[1]))
+        Claim(match[1], line + head.count("\n", 0, match.start()), "")
+        for match in _RAW_KEY.finditer(head)
+        if SWITCHES.fullmatch(_plain(match[1]))
     ]
 
 
@@ -201,12 +191,6 @@ def _keys(values: Any, depth: int = 0) -> Iterator[str]:
             yield from _keys(value, depth + 1)
 
 
-def _line_of(key: str, parts: frontmatter.Split) -> int:
-    match = re.search(
-        rf"^[ \t\"'-]{{0,44}}{re.escape(key)}[\"' \t]{{0,4}}:", parts.head or "", re.M
-    )
-    return (
-        parts.head_line + (parts.head or "").count("\n", 0, match.start())
-        if match
-        else parts.head_line
-    )
+def _lines_above(key: str, head: str) -> int:
+    match = re.search(rf"^[ \t\"'-]{{0,44}}{re.escape(key)}[\"' \t]{{0,4}}:", head, re.M)
+    return head.count("\n", 0, match.start()) if match else 0

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from tacit.changes.scan.disguise import View
+from tacit.changes.scan.disguise import View, line_of
 
 
 @cache
@@ -128,15 +128,11 @@ def reaches(readings: list[View]) -> list[Reach]:
     return list(found.values())
 
 
-def _line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
-
-
 def _places(text: str) -> Iterator[Reach]:
     for place in _table()[0]:
         match = any(word in text for word in place.words) and place.pattern.search(text)
         if match:
-            yield Reach(place.kind, _line(text, match.start()), place.what)
+            yield Reach(place.kind, line_of(text, match.start()), place.what)
 
 
 def _machines(text: str) -> Iterator[Reach]:
@@ -146,16 +142,16 @@ def _machines(text: str) -> Iterator[Reach]:
     for match in _URL.finditer(text) if "://" in text else ():
         before = text[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
         if patterns["does"].search(before) and not is_widely_known(match[0]):
-            yield Reach("host", _line(text, match.start()), what)
+            yield Reach("host", line_of(text, match.start()), what)
             break
     for match in patterns["bare"].finditer(text):
         if not is_widely_known(match["host"]):
-            yield Reach("host", _line(text, match.start()), what)
+            yield Reach("host", line_of(text, match.start()), what)
             break
     if number := patterns["address"].search(text):
-        yield Reach("address", _line(text, number.start()), "names a machine by its number")
+        yield Reach("address", line_of(text, number.start()), "names a machine by its number")
     if mail := patterns["mail"].search(text):
-        yield Reach("mail", _line(text, mail.start()), "sends mail to a fixed address")
+        yield Reach("mail", line_of(text, mail.start()), "sends mail to a fixed address")
 
 
 def _unseen(text: str) -> Iterator[Reach]:
@@ -167,10 +163,10 @@ def _unseen(text: str) -> Iterator[Reach]:
         for match in pattern.finditer(text) if mark in text else ():
             inside = next((part for part in match.groups() if part), "")
             if len(inside.split()) >= 4 and not _ORDINARY_COMMENT.match(inside):
-                yield Reach("unseen", _line(text, match.start()), what)
+                yield Reach("unseen", line_of(text, match.start()), what)
                 break
     if far := _FAR_BELOW.search(text):
-        yield Reach("unseen", _line(text, far.end()), "goes on far below an empty stretch")
+        yield Reach("unseen", line_of(text, far.end()), "goes on far below an empty stretch")
 
 
 def _encoded(readings: list[View]) -> Iterator[Reach]:

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Severity = Literal["block", "ask", "note"]
-Verdict = Literal["block", "ask", "pass"]
+ScanVerdict = Literal["block", "ask", "pass"]
 
 _ORDER: dict[str, int] = {"block": 0, "ask": 1, "note": 2}
 
@@ -40,7 +40,7 @@ class Report(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ScanVerdict:
         """The gravest severity, or `pass`. Notes do not stand in the way of anything."""
         found = {finding.severity for finding in self.findings}
         return "block" if "block" in found else "ask" if "ask" in found else "pass"

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 import msgspec
 
 from tacit.base import secrets
+from tacit.base.display import counted
 from tacit.changes.scan import file_powers
 from tacit.changes.scan.disguise import (
     View,
@@ -19,6 +20,7 @@ from tacit.changes.scan.disguise import (
     disguised_words,
     find_hidden,
     is_disguised,
+    line_of,
     views,
     without_invisible,
 )
@@ -75,8 +77,9 @@ class _File:
         yield from self._steering(readings)
         yield from self._reach(readings)
         if self._path.lower() in _HEADED:
-            yield from self._head(text)
-            yield from self._escaped(text)
+            parts = frontmatter.split(text)
+            if parts.head:
+                yield from self._head(parts.head, parts.head_line)
 
     def _finding(
         self,
@@ -164,13 +167,13 @@ class _File:
         for found in find_hidden(text):
             kinds.setdefault(found.kind, []).append(found.start)
         for kind, places in kinds.items():
-            line = text.count("\n", 0, places[0]) + 1
+            line = line_of(text, places[0])
             severity: tuple[Severity, Severity] = ("block", "block")
             if kind in _MILD_HIDDEN:
                 split = sum(_splits_word(text, at) for at in places)
                 many = split >= 4 or _has_run(places)
                 severity = ("block", "block" if many and kind == "zero-width" else "note")
-            count = f"{len(places)} time{'s' if len(places) > 1 else ''}"
+            count = counted(len(places), "time")
             yield self._finding(
                 line, f"hidden:{kind}", severity,
                 f"{_HIDDEN_MESSAGE[kind]} ({count}, first here)",
@@ -181,7 +184,7 @@ class _File:
     def _disguised(self, text: str) -> Iterator[Finding]:
         if places := disguised_words(text):
             yield self._finding(
-                text.count("\n", 0, places[0]) + 1, "look-alike-letters", ("block", "ask"),
+                line_of(text, places[0]), "look-alike-letters", ("block", "ask"),
                 f"{len(places)} words mix Latin letters with look-alikes of another alphabet "
                 "(first here)",
                 "write each word in the letters of one alphabet",
@@ -221,38 +224,37 @@ class _File:
                 "leave it out, or let a person see that the task needs it",
             )  # fmt: skip
 
-    def _escaped(self, text: str) -> Iterator[Finding]:
+    def _escaped(self, values: dict[str, object], line: int) -> Iterator[Finding]:
         """What the head says by escapes, as `"\\u200b"`: those who read it get the character."""
-        parts = frontmatter.split(text)
-        if not parts.head or "\\" not in parts.head:
-            return
-        values, _ = frontmatter.parse(parts.head, parts.head_line)
         said = "\n".join(_strings(values))
         for found in (*self._secrets(said), *self._hidden(said), *self._steering(views(said))):
-            yield msgspec.structs.replace(found, line=parts.head_line)
+            yield msgspec.structs.replace(found, line=line)
 
-    def _head(self, text: str) -> Iterator[Finding]:
-        for claim in file_powers.claimed_powers(text):
+    def _head(self, head: str, line: int) -> Iterator[Finding]:
+        """What the frontmatter claims; it begins on `line`."""
+        values, _ = frontmatter.parse(head, line)
+        for claim in file_powers.claimed_powers(head, line, values):
             yield self._finding(
                 claim.line, "power", ("block", "note"),
                 f"'{claim.key}' in the frontmatter {claim.does}",
                 f"delete '{claim.key}'; a learned skill has no powers of its own"
                 if self._learned else "keep it only if you put it there",
             )  # fmt: skip
-        for claim in file_powers.scan_switches(text):
+        for claim in file_powers.scan_switches(head, line):
             yield self._finding(
                 claim.line, "switch-off", ("block", "ask"),
                 f"'{claim.key}' in the frontmatter has no effect: no skill can switch the scan off",
                 f"delete '{claim.key}'",
             )  # fmt: skip
-        parts = frontmatter.split(text)
-        name = str(frontmatter.parse(parts.head, 1)[0].get("name", "")) if parts.head else ""
+        name = str(values.get("name", ""))
         if is_disguised(name) or _poses_as_latin(name):
             yield self._finding(
-                parts.head_line, "look-alike-name", ("block", "block"),
+                line, "look-alike-name", ("block", "block"),
                 "the name mixes alphabets whose letters look alike, so it can pass for another",
                 "write the name in the letters of one alphabet",
             )  # fmt: skip
+        if "\\" in head:
+            yield from self._escaped(values, line)
 
 
 _HEADED = ("skill.md", "fact.md")

@@ -34,6 +34,7 @@ class Sign(NamedTuple):
     pattern: re.Pattern[str]
     why: str
     spoken: bool
+    """Whether it counts less where it stands in quotation marks."""
 
 
 class Blend(NamedTuple):

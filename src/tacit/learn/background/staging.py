@@ -120,7 +120,6 @@ def _lines(file: File | None) -> list[str]:
 FOLDERS = (SKILLS_FOLDER, "log", "tmp")
 _BEGAN = ".began"
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ABANDONED = 2 * 86_400.0
 _FORGOTTEN = 60 * 86_400.0
 
@@ -200,7 +199,7 @@ class Staging:
         name = _name(job)
         try:
             os.makedirs(above, mode=0o700, exist_ok=True)
-            with Folder(os.open(above, _OPEN), above) as folder:
+            with Folder.at(above) as folder:
                 _sweep(folder)
                 remove_tree(folder, name)
                 with folder.open(name, make=True) as own:
@@ -289,8 +288,7 @@ class Staging:
         )
 
     def _desk(self) -> Folder:
-        path = os.path.join(self.path, SKILLS_FOLDER)
-        return Folder(os.open(path, _OPEN), path)
+        return Folder.at(os.path.join(self.path, SKILLS_FOLDER))
 
 
 def clear_staging(job: str, *, data: str | None = None) -> None:
@@ -330,7 +328,7 @@ def _began(job: str, data: str) -> str:
 def _remove(path: str) -> None:
     above, name = os.path.split(path)
     try:
-        with Folder(os.open(above, _OPEN), above) as folder:
+        with Folder.at(above) as folder:
             remove_tree(folder, name)
     except FileNotFoundError:
         pass

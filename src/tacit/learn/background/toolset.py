@@ -13,18 +13,15 @@ import stat
 import msgspec
 
 from tacit.agent.tool import MOST_TEXT, Context, Failed, Result, Tool, numbered, text_of
-from tacit.changes.change import SKILL_FILE, Contents, Edit, File
+from tacit.changes.change import SKILL_FILE, Contents, Edit, File, Unfit
 from tacit.changes.containment import Escape, Folder, check_name, check_path, read_contents
-from tacit.changes.file_edits import Unfit, edit_file
+from tacit.changes.file_edits import edit_file
 from tacit.learn.background.task import TaskContext
 
 SKILLS_FOLDER = "skills"
 """The folder of the staging folder that holds the copies."""
 MOST_BYTES = 1024 * 1024
 MOST_FILES = 500
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class StagedSkills:
@@ -99,7 +96,7 @@ class StagedSkills:
             raise Failed(f"'{path}' cannot be removed: {error.strerror}") from None
 
     def _open(self) -> Folder:
-        return Folder(os.open(self.path, _FOLDER), self.path)
+        return Folder.at(self.path)
 
     def _missing(self, skill: str, path: str = "") -> Failed:
         if path and self.has(skill):
@@ -111,9 +108,7 @@ class StagedSkills:
 
 def put_new(folder: Folder, name: str, data: bytes, *, executable: bool) -> None:
     """Write a file that is not there yet."""
-    descriptor = os.open(name, _NEW, 0o700 if executable else 0o600, dir_fd=folder.fd)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    folder.write_new(name, data, 0o700 if executable else 0o600, durable=False)
 
 
 def _put(folder: Folder, name: str, data: bytes, executable: bool | None) -> None:

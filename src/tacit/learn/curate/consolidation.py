@@ -226,7 +226,7 @@ def consolidation_gate(world: CurationScope, place: str, *, agreed: bool = False
     return Gate(
         world.places,
         neighbours=neighbours,
-        approver=lambda case, asks: "yes" if agreed else "later",
+        approver=lambda effect, asks: "yes" if agreed else "later",
         always_ask=asked if agreed else (),
         data=world.data,
         clock=world.clock,
@@ -263,7 +263,7 @@ class _OfCopy:
         listed = Search(library).scores(text, 8)
         return [*(read_skill(entry.folder) for _, entry in listed), *outside]
 
-    def noticed(self, root: str, folder: str) -> None:
+    def changed(self, root: str, folder: str) -> None:
         return None
 
 

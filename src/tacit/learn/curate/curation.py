@@ -32,7 +32,7 @@ from tacit.learn.curate.curation_records import (
 )
 from tacit.learn.curate.curation_scope import CurationScope, copied_scope
 from tacit.learn.curate.library_survey import SurveyedSkill, activity_of, survey
-from tacit.learn.use_checks import ensure_use_tables
+from tacit.learn.use_records import ensure_use_tables
 from tacit.traces.store import Store
 
 MoveOutcome = Literal["done", "proposed", "refused", "used meanwhile", "would"]
@@ -225,7 +225,7 @@ def curate(world: CurationScope, settings: Settings, *, by: str = "user") -> Cur
         locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
         Store.open(world.database) as store,
     ):
-        notes = ensure_use_tables(world, store)
+        notes = ensure_use_tables(store, world.database)
         book = CurationRecords(store.connection)
         for left in book.curations("begun"):
             if left.by == "model":  # a consolidation; see consolidating.py
@@ -447,5 +447,4 @@ def _why(was: SkillState, new: Age, rules: AgeRules) -> str:
 
 
 def _uses(store: Store) -> int:
-    query = "SELECT (SELECT count(*) FROM uses) + (SELECT count(*) FROM host_uses)"
-    return int(store.connection.execute(query).fetchone()[0])
+    return int(store.connection.execute("SELECT count(*) FROM uses").fetchone()[0])

@@ -161,7 +161,9 @@ class CurationRecords:
     def noted(self) -> dict[SkillKey, RecordedSkill]:
         """Every skill that was there at the last look. Raises on rows that make no sense."""
         rows = self._connection.execute("SELECT * FROM curated").fetchall()
-        return {(row["place"], row["skill"]): _noted(row) for row in rows}
+        return {
+            (row["place"], row["skill"]): msgspec.convert(dict(row), RecordedSkill) for row in rows
+        }
 
     def note(self, all_of_it: dict[SkillKey, RecordedSkill], at: datetime, uses: int) -> None:
         """Put a whole look in place of the one before."""
@@ -175,7 +177,8 @@ class CurationRecords:
                 ],
             )
             self._set("looked", at.isoformat())
-            self._set("uses", str(uses))
+            # Older versions counted in another way, under the name `uses`.
+            self._set("recorded_uses", str(uses))
             self._connection.execute(
                 "INSERT OR IGNORE INTO curation_facts VALUES ('first', ?)", (at.isoformat(),)
             )
@@ -190,7 +193,7 @@ class CurationRecords:
 
     def uses(self) -> int:
         """How many uses were on record at the last look. There never are fewer, unless lost."""
-        text = self.fact("uses")
+        text = self.fact("recorded_uses")
         return int(text) if text.isdecimal() else 0
 
     def fact(self, name: str) -> str:
@@ -245,8 +248,3 @@ class CurationRecords:
         except ValueError:
             return None
         return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _noted(row: sqlite3.Row) -> RecordedSkill:
-    values = {name: row[name] for name in RecordedSkill.__struct_fields__}
-    return msgspec.convert(values, RecordedSkill)

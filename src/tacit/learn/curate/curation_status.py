@@ -12,7 +12,6 @@ from datetime import datetime
 
 import msgspec
 
-from tacit.agent.skill_uses import Use
 from tacit.base import database
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import TacitError
@@ -33,6 +32,7 @@ from tacit.learn.curate.library_survey import SurveyedSkill, activity_of, survey
 from tacit.learn.skill_timeline import weekly_uses
 from tacit.traces import host_registry
 from tacit.traces.host import Host
+from tacit.traces.skill_uses import Use, uses_of
 from tacit.traces.store import Store
 
 _DAY, _HOUR = 86_400.0, 3600.0
@@ -163,7 +163,7 @@ def curation_status(world: CurationScope, settings: Settings) -> CurationStatus:
         noted, looked = book.noted(), book.looked()
         passed = (now - looked).total_seconds() / _SECONDS_A_DAY if looked else 0.0
         histories = {place.root: History(place, world.data) for place in world.places}
-        all_uses = use_records.uses_of(store.connection)
+        all_uses = uses_of(store.connection)
         by_name: dict[str, list[Use]] = {}
         for use in all_uses:
             by_name.setdefault(use.skill, []).append(use)

@@ -37,7 +37,7 @@ from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import curation_due
 from tacit.learn.curate.library_survey import Cluster, SurveyedSkill, clusters, survey
-from tacit.learn.use_checks import ensure_use_tables
+from tacit.learn.use_records import ensure_use_tables
 from tacit.traces.store import Store
 
 _TRIES = 3
@@ -238,7 +238,7 @@ def consolidate(
         locked(lock, seconds=WAIT_SECONDS, what="the curation of the library"),
         Store.open(world.database) as store,
     ):
-        ensure_use_tables(world, store)
+        ensure_use_tables(store, world.database)
         book = CurationRecords(store.connection)
         reports = [] if dry else finish_interrupted(world, store, book)
         if settings.curate.consolidate == "off" and not asked:

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tacit.agent.skill_uses import Use
 from tacit.base.errors import TacitError
 from tacit.base.settings import Settings
 from tacit.changes import git_exclude
@@ -26,12 +25,12 @@ from tacit.changes.skill_state import live_name
 from tacit.changes.stage import ARCHIVE
 from tacit.learn.curate.curation_records import RecordedSkill, SkillActivity, SkillKey
 from tacit.learn.curate.curation_scope import CurationScope
-from tacit.learn.use_records import uses_of
 from tacit.skills import index, search_index
 from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import Root
 from tacit.skills.skill import LEARNED_SOURCE, normal_name
 from tacit.skills.skill_search import Search
+from tacit.traces.skill_uses import Use, uses_of
 
 _DAY = 86_400.0
 _WHOSE = {"scheduled": "scheduled", "": "yours"}

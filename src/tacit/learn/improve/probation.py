@@ -15,7 +15,6 @@ from typing import Literal
 
 import msgspec
 
-from tacit.agent.skill_uses import Use
 from tacit.base import database
 from tacit.base.errors import Damaged, NotFound
 from tacit.base.settings import ImproveSettings, Settings
@@ -24,13 +23,15 @@ from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.place import places_here
 from tacit.changes.skill_state import SkillState
-from tacit.learn import announcements, notices, use_records
+from tacit.learn import announcements, notices
 from tacit.learn.background import staging
 from tacit.learn.background.background_gate import background_gate
 from tacit.learn.improve.repairs import Repairs, outside_cause
 from tacit.learn.notices import Notice
-from tacit.learn.skill_runs import digest_of, runs_of
-from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill
+from tacit.learn.skill_runs import run_of_use
+from tacit.learn.use_records import catch_up
+from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill, skill_digest
+from tacit.traces.skill_uses import Use, uses_of
 from tacit.traces.store import Store
 
 
@@ -138,11 +139,11 @@ def current_probation(
         return None
     mine, theirs = (_digest(history.files(version)) for version in (head, before))
     names = _names(standing)
-    use_records.prepare_use_tables(connection)
-    uses = use_records.uses_of(connection, names)
+    store = Store(connection)
+    catch_up(store)
+    uses = uses_of(connection, names)
     new = [use for use in uses if use.at >= head.at and use.digest in (mine, "")]
     old = [use for use in uses if use.digest == theirs and use not in new]
-    store = Store(connection)
     watched = [_fair(store, use) for use in new[-settings.improve.probation_uses :]]
     before_it = [_fair(store, use) for use in old[:USES_BEFORE]]
     return judge_probation(head.record.change, skill, root, before_it, watched, settings.improve)
@@ -307,7 +308,7 @@ def _names(standing: SkillState) -> tuple[str, ...]:
 
 
 def _digest(files: Files) -> str:
-    return next((digest_of(files[name].data) for name in SKILL_FILE_NAMES if name in files), "")
+    return next((skill_digest(files[name].data) for name in SKILL_FILE_NAMES if name in files), "")
 
 
 def _fair(store: Store, use: Use) -> Use:
@@ -318,13 +319,11 @@ def _fair(store: Store, use: Use) -> Use:
     if not use.failed:
         return use
     try:
-        runs = [run for run in runs_of(store.trace(use.session)) if run.skill == use.skill]
+        run = run_of_use(store.trace(use.session), use)
     except NotFound:
         return use
-    if not runs:
+    if run is None:
         return use
-    # Our chat and its transcript note the moment of loading one after the other.
-    run = min(runs, key=lambda run: abs((run.at or use.at) - use.at))
     around = sum(step.failed and bool(outside_cause(step)) for step in run.steps[: run.answer])
     spared = min(around, use.failed)
     return msgspec.structs.replace(use, calls=use.calls - spared, failed=use.failed - spared)

@@ -58,7 +58,6 @@ def due_repairs(store: Store, session: str, settings: Settings) -> tuple[DueRepa
     """The jobs that a stored session calls for. Twice is the same as once: the keys are."""
     if not settings.improve.use:
         return ()
-    use_records.record_uses(store, session)
     trace = store.trace(session)
     if not trace.skills:
         return ()

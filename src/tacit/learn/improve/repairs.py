@@ -302,17 +302,4 @@ class Repairs:
 
 
 def _attempt(row: sqlite3.Row) -> Attempt:
-    return Attempt(
-        id=row["id"],
-        skill=row["skill"],
-        root=row["root"],
-        session=row["session"],
-        turn=row["turn"],
-        digest=row["digest"],
-        marks=tuple(row["marks"].split()),
-        at=datetime.fromtimestamp(row["at"], UTC),
-        outcome=row["outcome"],
-        change=row["change"],
-        tried=row["tried"],
-        note=row["note"],
-    )
+    return msgspec.convert(dict(row) | {"marks": row["marks"].split()}, Attempt, strict=False)

@@ -15,7 +15,7 @@ import msgspec
 from tacit.agent.tool import Failed, Result
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError
-from tacit.base.secrets import redact
+from tacit.base.secrets import clean, redact
 from tacit.changes.change import SKILL_FILE, Change, File, Preview, Refusal, bytes_of
 from tacit.changes.containment import Escape, open_root, open_skill, read_contents
 from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for, recallable_facts
@@ -23,8 +23,7 @@ from tacit.changes.gate import Gate
 from tacit.changes.place import Place
 from tacit.changes.skill_state import skill_of
 from tacit.learn.background.staging import EditedSkill, Staging, landing_id
-from tacit.learn.digest import Pages
-from tacit.learn.excerpts import clean, cut
+from tacit.learn.digest import Pages, cut
 from tacit.learn.provenance.witness import Witness
 from tacit.learn.review.learned_skill import SkillOrigin, unfit_name, with_origin
 from tacit.skills.fact import FactKind

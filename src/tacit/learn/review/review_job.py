@@ -39,7 +39,6 @@ from tacit.learn.provenance.witness import Witness, sources
 from tacit.learn.review.learned_skill import SkillOrigin
 from tacit.learn.review.review_broker import ReviewBroker, ReviewFacts, ReviewService, known_facts
 from tacit.skills.library import Library
-from tacit.traces import host_registry
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
 
@@ -381,10 +380,7 @@ def _find(store: Store, name: str) -> Stored:
     """The session, as it stands now: one of our own chat may have gone on since it was stored."""
     host, _, session = name.partition(":")
     if host == OWN_HOST:
-        reader = host_registry.get(OWN_HOST)
-        for source in reader.find():
-            if source.path.endswith(f"/{session}.jsonl"):
-                store.take_in(reader, source)
+        store.take_in_own(session)
     if not name:
         raise NotFound("the job names no session", "see: tacit jobs")
     return store.find(name)

@@ -15,13 +15,13 @@ from tacit.agent.off_limits import is_secret_file, is_secret_path
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
 from tacit.base.paths import is_inside
+from tacit.base.secrets import clean
 from tacit.changes.change import SKILL_FILE
 from tacit.changes.containment import Escape, Folder
 from tacit.learn.background.task import TaskContext
 from tacit.learn.background.toolset import StagedSkills
-from tacit.learn.excerpts import clean, cut
+from tacit.learn.digest import cut
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_BYTES = 2_000_000
 _MOST_NAMES = 300
 MOST_TEXT = 12_000
@@ -91,8 +91,7 @@ def _parts(project: str, path: str) -> list[str]:
 
 
 def _root(project: str) -> Folder:
-    root = os.path.realpath(project)
-    return Folder(os.open(root, _FOLDER), root)
+    return Folder.at(os.path.realpath(project))
 
 
 def _failed(path: str, error: Exception) -> Failed:

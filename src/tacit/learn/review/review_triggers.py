@@ -89,8 +89,7 @@ def _seen(store: Store, ledger: Ledger, session: str) -> SessionFacts:
 def is_background_work(head: Head) -> bool:
     """Whether a session is work of ours in the background: it runs in the data folder."""
     data = os.path.realpath(paths.folders().data)
-    project = os.path.realpath(head.project) if head.project else ""
-    return project == data or project.startswith(data + os.sep)
+    return bool(head.project) and paths.is_inside(os.path.realpath(head.project), data)
 
 
 def _minute(at: str) -> str:

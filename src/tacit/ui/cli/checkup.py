@@ -9,7 +9,7 @@ from tacit.base import doctor
 from tacit.base.display import counted, plain
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig
-from tacit.learn import use_checks
+from tacit.learn import use_records
 from tacit.skills.library_checks import LIBRARY_CHECKS
 from tacit.ui.cli import output
 from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
@@ -40,7 +40,7 @@ def check_changes() -> list[Finding]:
 
 CHECKS: tuple[Check, ...] = (
     # Before the database as a whole, which is put aside only if this does not mend it.
-    *use_checks.CHECKS,
+    *use_records.CHECKS,
     *doctor.BASE_CHECKS,
     *LIBRARY_CHECKS,
     check_changes,
@@ -68,7 +68,7 @@ def doctor_command(fix: bool, as_json: bool) -> int:
     walls, abi = confinement.probe_walls(), process_rights.landlock_version()
     if as_json:
         rows = [
-            {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.mend is not None,
+            {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.repair is not None,
              "mended": f in mended}
             for f in findings
         ]  # fmt: skip
@@ -80,11 +80,11 @@ def doctor_command(fix: bool, as_json: bool) -> int:
         mark = click.style("mended", fg="green") if done else click.style("wrong ", fg="red")
         click.echo(f"{mark}  {plain(finding.what)}")
         if not done:
-            would = "would be mended: " if finding.mend else "please "
+            would = "would be mended: " if finding.repair else "please "
             click.echo(f"        {would}{plain(finding.fix)}")
     if not findings:
         click.echo(f"{counted(len(CHECKS), 'check')}, nothing wrong")
-    elif not fix and any(finding.mend for finding in left):
+    elif not fix and any(finding.repair for finding in left):
         click.echo("\nMend it with: tacit doctor --fix")
     _write_walls(walls, abi)
     return 6 if left else 0
@@ -99,10 +99,10 @@ def _write_walls(walls: "Walls", abi: int) -> None:
 
 
 def _mend(finding: Finding) -> bool:
-    if finding.mend is None:
+    if finding.repair is None:
         return False
     try:
-        finding.mend()
+        finding.repair()
     except OSError as error:
         click.echo(f"tacit: could not mend: {plain(finding.what)}: {error.strerror}", err=True)
         return False

@@ -1,6 +1,5 @@
 """`tacit jobs`, `why` and `cost`: what was done in the background, why, and for how much money."""
 
-import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,9 +11,7 @@ import msgspec
 from tacit.agent import budget
 from tacit.agent import budget as spending
 from tacit.agent.budget import Spent
-from tacit.base import paths
-from tacit.base.clock import SystemClock, ago
-from tacit.base.database import DATABASE_FILE
+from tacit.base.clock import ago
 from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
@@ -262,9 +259,8 @@ def _write_account(account: "RepairAccount") -> None:
 def _how_to_see(change: str) -> str:
     """How a change can be seen: in the inbox, or, once it landed, with the way back."""
     short = change[-8:]
-    inbox = Inbox(os.path.join(paths.folders().data, DATABASE_FILE), SystemClock())
     try:
-        proposal = inbox.get(change)
+        proposal = Inbox().get(change)
     except NotFound:  # it never waited
         return f"see it: tacit diff {short} · undo: tacit undo {short}"
     if proposal.state == "accepted":

@@ -93,7 +93,7 @@ def list_facts(scope: str | None, kind: FactKind | None, as_json: bool) -> int:
             known.fact.kind,
             known.fact.scope,
             known.fact.state,
-            known.by or "the project",
+            known.recorded_by or "the project",
             known.fact.noted,
             one_line(known.fact.says) or one_line(known.fact.why),
         )
@@ -328,7 +328,7 @@ def _fact_as_json(known: KnownFact) -> dict[str, object]:
         "scope": fact.scope,
         "state": fact.state,
         "why": fact.why,
-        "by": known.by,
+        "by": known.recorded_by,
         "noted": fact.noted,
         "learned": fact.learned,
         "folder": fact.folder,

@@ -179,7 +179,7 @@ def reject_command(proposal: str, reason: str, forget: bool, as_json: bool) -> i
     gate, _ = user_gate.open_gate()
     found = gate.inbox.get(proposal)
     if forget:
-        gate.inbox.forget(found)
+        gate.inbox.remove(found.id)
     elif found.state != "waiting":
         raise Usage(f"{found.id} was {found.state} already", "see: tacit inbox --all")
     else:

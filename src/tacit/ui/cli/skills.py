@@ -14,7 +14,6 @@ from typing import Any
 import click
 import msgspec
 
-from tacit.agent.skill_uses import recently_used
 from tacit.base.display import can_colour, counted, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
@@ -26,6 +25,7 @@ from tacit.skills.skill import Problem, Skill
 from tacit.skills.skill_file import read_skill
 from tacit.skills.skill_lint import lint
 from tacit.traces.host_folders import HOST_FOLDERS
+from tacit.traces.skill_uses import recently_used, record_view
 from tacit.ui.cli import fast, output
 from tacit.ui.cli.user_shell import complete_skill
 
@@ -173,7 +173,6 @@ def _count_view(name: str) -> None:
 
     if os.path.exists(database.default_path()):
         from tacit.base.errors import TacitError
-        from tacit.learn.use_records import record_view
 
         with suppress(TacitError, sqlite3.Error):
             record_view(name)

@@ -64,15 +64,10 @@ def _hosts() -> Iterable[tuple[str, str]]:
 
 
 def _proposals() -> Iterable[tuple[str, str]]:
-    import os
 
-    from tacit.base import paths
-    from tacit.base.clock import SystemClock
-    from tacit.base.database import DATABASE_FILE
     from tacit.changes.inbox import Inbox
 
-    inbox = Inbox(os.path.join(paths.folders().data, DATABASE_FILE), SystemClock())
-    return [(p.id[-8:], f"{p.change.skill}: {p.change.reason}") for p in inbox.waiting()]
+    return [(p.id[-8:], f"{p.change.skill}: {p.change.reason}") for p in Inbox().waiting()]
 
 
 complete_skill = _complete_from(_skills)

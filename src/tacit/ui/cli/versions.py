@@ -8,7 +8,6 @@ from datetime import datetime
 import click
 import msgspec
 
-from tacit.agent.skill_uses import Use
 from tacit.base.display import counted, fit, one_line, plain
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import load_settings
@@ -22,6 +21,7 @@ from tacit.learn import use_records
 from tacit.learn.improve import probation
 from tacit.learn.improve.probation import Probation
 from tacit.learn.skill_timeline import Figures, SkillEvent, figures, timeline, weekly_uses
+from tacit.traces.skill_uses import RecordedViews, Use, uses_of, views_of
 from tacit.traces.store import Store
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.output import sparkline
@@ -168,7 +168,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
 
 def _uses_and_views(
     connection: sqlite3.Connection, target: user_gate.Target
-) -> tuple[list[Use], list[use_records.RecordedViews]]:
+) -> tuple[list[Use], list[RecordedViews]]:
     """The uses and views of a skill: by its own name or its folder's, of a project in it."""
     names = {os.path.basename(target.skill)}
     if target.entry is not None:
@@ -176,10 +176,10 @@ def _uses_and_views(
     inside = target.site.place.project.rstrip("/")
     uses = [
         use
-        for use in use_records.uses_of(connection, names)
+        for use in uses_of(connection, names)
         if not inside or f"{use.project}/".startswith(inside + "/")
     ]
-    return uses, [view for view in use_records.views_of(connection) if view.skill in names]
+    return uses, [view for view in views_of(connection) if view.skill in names]
 
 
 def _on_probation(connection: sqlite3.Connection, target: user_gate.Target) -> Probation | None:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tacit.agent import agent_events
-from tacit.base.display import amount, one_line
+from tacit.base.display import amount, counted, one_line
 from tacit.ui.chat import event_text, past_sessions
 from tacit.ui.chat.event_text import CommandAnswer
 from tacit.ui.tui.widgets import CallRow, Diff, Notice, Said, styled
@@ -116,7 +116,7 @@ class Conversation(VerticalScroll, can_focus=False):
                 failed = sum(one.failed for one in tools)
                 also = f", {failed} failed" if failed else ""
                 names = ", ".join(dict.fromkeys(one.text.split(" ")[0] for one in tools))
-                count = "1 call" if len(tools) == 1 else f"{len(tools)} calls"
+                count = counted(len(tools), "call")
                 await self.tell(f"{count}{also}: {names}")
                 tools.clear()
 
