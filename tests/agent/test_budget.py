@@ -219,4 +219,4 @@ def test_a_broken_database_raises_nothing_and_allows_nothing() -> None:
     assert "damaged" in take(0.1)
     assert "it cannot be read what was spent today" in budget.refusal_today(LearnSettings())
     assert "damaged" in reserve(LearnSettings(), LOOK).refusal
-    settle(budget.Reserved("x"))
+    settle(budget.Reservation("x"))

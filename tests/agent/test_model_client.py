@@ -51,9 +51,9 @@ def test_the_prefix_is_marked_where_the_provider_wants_marks(open_session, wire)
 def test_openai_is_given_the_session_as_the_key_of_its_cache(monkeypatch) -> None:
     """Requests of one session find the same cache; other servers get nothing they may refuse."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    own = models.build(models.Choice("openai:gpt-5-mini"))
+    own = models.build(models.ModelChoice("openai:gpt-5-mini"))
     assert cache_settings(own, "s1")["openai_prompt_cache_key"] == "s1"
-    other = models.build(models.Choice("openai:gpt-5-mini", "http://127.0.0.1:9/v1"))
+    other = models.build(models.ModelChoice("openai:gpt-5-mini", "http://127.0.0.1:9/v1"))
     assert "openai_prompt_cache_key" not in cache_settings(other, "s1")
 
 
@@ -128,5 +128,5 @@ def test_a_server_that_is_not_there_is_named_as_such() -> None:
 
     fault = RequestFailed.of(ModelConnectionError("mock", "Connection error."))
     assert str(fault) == "the model's server cannot be reached: Connection error"
-    assert fault.passing
+    assert fault.may_pass
     assert "agent.base_url" in fault.hint

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from talking import WIRES, of, say, write_skill
 
-from tacit.agent import agent_events
-from tacit.agent.models import Choice, find, named
+from tacit.agent import agent_events, models
+from tacit.agent.models import ModelChoice, named, resolve
 from tacit.base.errors import BadConfig
+from tacit.base.settings import AgentSettings
 from tacit.testing import ModelServer, Request, Status, ToolUse, Turns, reply
 
 HERE = "http://127.0.0.1:9/v1"
@@ -31,9 +32,56 @@ HERE = "http://127.0.0.1:9/v1"
 )
 def test_a_name_in_the_settings(name: str, url: str, found: str) -> None:
     """Without a provider the name tells; at one's own address a tag is a part of the name."""
-    choice = find(name, url)
+    choice = resolve(AgentSettings(name, base_url=url))
     assert choice is not None
     assert (choice.name, choice.base_url) == (found, url)
+
+
+@pytest.mark.parametrize(
+    ("settings", "background"),
+    [
+        (AgentSettings("claude-sonnet-4-5"), "anthropic:claude-haiku-4-5"),
+        (AgentSettings("gemini-x"), "google:gemini-2.5-flash"),
+        (AgentSettings("google-gla:gemini-x"), "google:gemini-2.5-flash"),
+        (AgentSettings("openai-responses:gpt-x"), "openai:gpt-5-mini"),
+        (AgentSettings("cohere:command"), "cohere:command"),
+        (AgentSettings("qwen3:8b", base_url=HERE), "openai:qwen3:8b"),
+        (AgentSettings("claude-x", base_url=HERE), "openai:claude-x"),
+        (AgentSettings("anthropic:claude-x", base_url=HERE), "anthropic:claude-x"),
+        (AgentSettings("big", "claude-x"), "anthropic:claude-x"),
+        (AgentSettings("big", "qwen3:8b", base_url=HERE), "openai:qwen3:8b"),
+    ],
+)
+def test_the_background_reads_a_name_as_the_chat_does(
+    settings: AgentSettings, background: str
+) -> None:
+    """The provider and the address are the same; only the size of the model may differ."""
+    own = AgentSettings(settings.background or settings.model, base_url=settings.base_url)
+    chat, behind = resolve(own), resolve(settings, background=True)
+    assert chat is not None
+    assert behind is not None
+    assert behind.name == background
+    assert (behind.provider, behind.base_url) == (chat.provider, chat.base_url)
+
+
+@pytest.mark.parametrize("name", ["qwen3:8b", ""])
+def test_a_model_of_a_server_on_this_machine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a name that no provider has, or with none, the server that offers it is meant."""
+    with ModelServer([], models=("qwen3:8b",)) as server:
+        url = f"{server.url}/v1"
+        monkeypatch.setattr(models, "LOCAL", (("Ollama", HERE), ("vLLM", url)))
+        for background in (False, True):
+            choice = resolve(AgentSettings(name), background=background)
+            assert choice is not None
+            assert (choice.name, choice.base_url) == ("openai:qwen3:8b", url)
+        assert named("qwen3:8b").base_url == url
+        assert named("groq:llama").base_url == ""
+
+
+def test_every_wire_format_of_the_table_has_a_client() -> None:
+    """What a row says is spoken at an address of one's own can be built."""
+    for name in [n for row in models.PROVIDERS if row.wire for n in (row.name, *row.aliases)]:
+        assert models.build(ModelChoice(f"{name}:x", HERE)).model_name == "x"
 
 
 @pytest.mark.parametrize(
@@ -50,16 +98,16 @@ def test_a_name_in_the_settings(name: str, url: str, found: str) -> None:
 )
 def test_another_provider_is_not_at_the_address_of_this_one(text: str, name: str, url: str) -> None:
     """An address is kept for what speaks the same way; one that is given goes before."""
-    choice = named(text, Choice("openai:mine", HERE))
+    choice = named(text, ModelChoice("openai:mine", HERE))
     assert (choice.name, choice.base_url) == (name, url)
 
 
 def test_beside_a_provider_without_an_address() -> None:
     """A bare name is that provider's, unless its beginning says whose it is."""
-    beside = Choice("mistral:large")
-    assert named("small", beside) == Choice("mistral:small", "", named("x", beside).why)
+    beside = ModelChoice("mistral:large")
+    assert named("small", beside) == ModelChoice("mistral:small", "", named("x", beside).why)
     assert named("claude-x", beside).name == "anthropic:claude-x"
-    back = named("openai:mine", beside, Choice("openai:mine", HERE))
+    back = named("openai:mine", beside, ModelChoice("openai:mine", HERE))
     assert back.base_url == HERE
 
 
@@ -67,9 +115,9 @@ def test_a_name_that_the_server_offers_is_meant() -> None:
     """`mistral:7b` on one's own server is that model, not the provider of that name."""
     with ModelServer([], models=("mistral:7b",)) as server:
         url = f"{server.url}/v1"
-        choice = named("mistral:7b", Choice("openai:mine", url))
+        choice = named("mistral:7b", ModelChoice("openai:mine", url))
         assert (choice.name, choice.base_url) == ("openai:mistral:7b", url)
-        assert named("groq:llama", Choice("openai:mine", url)).base_url == ""
+        assert named("groq:llama", ModelChoice("openai:mine", url)).base_url == ""
 
 
 def _said(request: Request) -> list[Any]:

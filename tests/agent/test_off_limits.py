@@ -71,7 +71,7 @@ def test_no_name_of_a_folder_gets_out_of_its_quotes(name: str) -> None:
 def test_skill_folders_of_folders_in_between_are_guarded(rules: CommandRules) -> None:
     """Started deeper in the project, the skill folders on the way down are guarded too."""
     below = f"{rules.project}/packages/app"
-    found = guarded(CommandRules(rules.project, rules.temporary, below=(below,)))
+    found = guarded(CommandRules(rules.project, rules.temporary, working_folders=(below,)))
     assert f"{below}/.agents/skills" in found
 
 

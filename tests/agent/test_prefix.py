@@ -159,7 +159,7 @@ from tacit.agent.agent_session import Session
 from tacit.base import settings
 
 async def main():
-    session = Session(settings.load().settings)
+    session = Session(settings.load_settings().settings)
     for message in ("/deploy to staging", "two", "three"):
         async for event in session.say(message):
             pass

@@ -11,7 +11,7 @@ import pytest
 
 from tacit.agent import process_rights
 
-_HAS = process_rights.abi()
+_HAS = process_rights.landlock_version()
 needs_landlock = pytest.mark.skipif(_HAS < 4, reason="this kernel's Landlock is too old")
 
 _SCRIPT = """
@@ -20,7 +20,7 @@ from tacit.agent import process_rights as landlock
 inside, outside, port, other = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 system = tuple({sys.prefix, sys.base_prefix, *sys.path, "/usr", "/lib"} - {""})
 before = open(outside + "/before", "w")
-held = landlock.restrict(landlock.Rules(
+held = landlock.restrict(landlock.Rights(
     write=(inside, "/dev/null"), read=(*system, outside + "/open"), ports=(port,)))
 done = {}
 def attempt(name, act):
@@ -123,7 +123,7 @@ def test_it_says_what_holds(tried: dict[str, Any]) -> None:
 @pytest.mark.parametrize("version", range(10))
 def test_only_what_the_kernel_knows_is_asked(version: int) -> None:
     """For each version the rights are those that it has, and what is missing is said."""
-    rules = process_rights.Rules(write=("/x",), ports=(443,))
+    rules = process_rights.Rights(write=("/x",), ports=(443,))
     handled = process_rights._handled(rules, version)
     highest = {0: 12, 1: 12, 2: 13, 3: 14, 4: 14}.get(version, 15)
     assert handled.fs.bit_length() == highest + 1
@@ -138,8 +138,8 @@ def test_only_what_the_kernel_knows_is_asked(version: int) -> None:
 def test_elsewhere_it_says_that_nothing_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """On another system nothing is called and the answer says why nothing holds."""
     monkeypatch.setattr(sys, "platform", "darwin")
-    held = process_rights.restrict(process_rights.Rules(write=("/nowhere",), read=(), ports=()))
-    assert held == process_rights.Held(why_not="there is no Landlock on darwin")
+    held = process_rights.restrict(process_rights.Rights(write=("/nowhere",), read=(), ports=()))
+    assert held == process_rights.RightsHeld(why_not="there is no Landlock on darwin")
     assert process_rights.stay_in_group() is False
 
 
@@ -174,8 +174,8 @@ def test_paths_that_are_not_there_are_passed_over(tmp_path: Path) -> None:
     if not _HAS:
         pytest.skip("no Landlock")
     code = (
-        "from tacit.agent import process_rights as landlock as l;"
-        f"print(l.restrict(l.Rules(write=({str(tmp_path / 'no')!r},), read=None)).writes)"
+        "from tacit.agent import process_rights as l;"
+        f"print(l.restrict(l.Rights(write=({str(tmp_path / 'no')!r},), read=None)).writes)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"

@@ -96,7 +96,7 @@ def test_a_repository_made_by_a_command_stays_if_nothing_in_it_runs(far: Path) -
         other = far / f"other{number}"
         other.mkdir()
         done = Box(far, other).run(f"{made} && {evil}")
-        assert done.taken_away == (".git",)
+        assert done.removed == (".git",)
         assert done.failed
         assert not (other / ".git").exists()
 

@@ -219,3 +219,14 @@ def test_what_cannot_be_migrated_is_not_left_open(tmp_path: Path) -> None:
     with pytest.raises(Newer):
         database.connect(path, tables=[("one", STEPS[:1])])
     assert not list(tmp_path.glob("x.db-*"))
+
+
+def test_opened_for_a_block(home: Path) -> None:
+    """The tables are there, a fault in the block is explained, and the connection is closed."""
+    with (
+        pytest.raises(Damaged, match="no such table: missing"),
+        database.opened(("layer", STEPS)) as connection,
+    ):
+        connection.execute("SELECT * FROM missing")
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

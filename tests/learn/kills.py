@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def state(folder: Path) -> dict[str, Any]:
     gate = Gate([project_place()])
     versions = list(gate.site().history.log("check-notes"))
     gate.look("check-notes")
-    with closing(database.connect()) as connection:
+    with database.opened() as connection:
         attempts = Repairs(connection).of("check-notes", project_place().root)
     staging = Path(os.environ["HOME"], ".local/share/tacit/staging")
     return {

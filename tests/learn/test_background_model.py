@@ -2,7 +2,7 @@
 
 import pytest
 
-from tacit.agent.models import KEYS, Choice
+from tacit.agent.models import ModelChoice, require
 from tacit.base.errors import BadConfig
 from tacit.base.settings import AgentSettings
 from tacit.learn.background import child_process
@@ -13,48 +13,48 @@ from tacit.learn.background import child_process
     [
         (AgentSettings(background="openai:tiny", model="anthropic:big"), "openai:tiny"),
         (AgentSettings(background="tiny"), "openai:tiny"),
-        (AgentSettings(model="anthropic:claude-opus-4-5"), KEYS[0][2]),
-        (AgentSettings(model="google-gla:gemini-3"), KEYS[2][2]),
+        (AgentSettings(model="anthropic:claude-opus-4-5"), "anthropic:claude-haiku-4-5"),
+        (AgentSettings(model="google-gla:gemini-3"), "google:gemini-2.5-flash"),
         (AgentSettings(model="cohere:command"), "cohere:command"),
         (AgentSettings(model="openai:mine", base_url="http://127.0.0.1:1/v1"), "openai:mine"),
     ],
 )
 def test_the_set_one_then_the_small_sister(settings: AgentSettings, wanted: str) -> None:
     """What is set wins; a provider's model gives its small one; a server of one's own its own."""
-    choice = child_process.choose_background_model(settings)
+    choice = require(settings, background=True)
     assert (choice.name, choice.base_url) == (wanted, settings.base_url)
 
 
 def test_a_key_offers_the_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """With nothing set, the key that is there decides."""
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    assert child_process.choose_background_model(AgentSettings()).name == "openai:gpt-5-mini"
+    assert require(AgentSettings(), background=True).name == "openai:gpt-5-mini"
 
 
 def test_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without key, server and setting there is a message with the next step."""
     with pytest.raises(BadConfig, match="no model for work in the background"):
-        child_process.choose_background_model(AgentSettings(base_url="http://127.0.0.1:9/v1"))
+        require(AgentSettings(base_url="http://127.0.0.1:9/v1"), background=True)
 
 
 @pytest.mark.parametrize(
     ("choice", "variables", "wanted"),
     [
-        (Choice("openai:x", "http://127.0.0.1:11434/v1"), {}, (11434,)),
-        (Choice("openai:x", "http://host/v1"), {"OPENAI_BASE_URL": "http://h:7"}, (80,)),
-        (Choice("openai:x", "https://host/v1"), {"HTTPS_PROXY": "http://p:3128"}, (443, 3128)),
-        (Choice("anthropic:x"), {}, (443,)),
-        (Choice("openai:x"), {"OPENAI_BASE_URL": "http://h:7/v1"}, (7, 443)),
-        (Choice("openai:x"), {"ANTHROPIC_BASE_URL": "http://h:7/v1"}, (443,)),
-        (Choice("ollama:x"), {"OLLAMA_HOST": "localhost:11434"}, (443, 11434)),
+        (ModelChoice("openai:x", "http://127.0.0.1:11434/v1"), {}, (11434,)),
+        (ModelChoice("openai:x", "http://host/v1"), {"OPENAI_BASE_URL": "http://h:7"}, (80,)),
+        (ModelChoice("openai:x", "https://host/v1"), {"HTTPS_PROXY": "http://p:3128"}, (443, 3128)),
+        (ModelChoice("anthropic:x"), {}, (443,)),
+        (ModelChoice("openai:x"), {"OPENAI_BASE_URL": "http://h:7/v1"}, (7, 443)),
+        (ModelChoice("openai:x"), {"ANTHROPIC_BASE_URL": "http://h:7/v1"}, (443,)),
+        (ModelChoice("ollama:x"), {"OLLAMA_HOST": "localhost:11434"}, (443, 11434)),
         (
-            Choice("openai:x"),
+            ModelChoice("openai:x"),
             {"OPENAI_BASE_URL": "http://h:no", "all_proxy": "socks5://s"},
             (443, 1080),
         ),
     ],
 )
-def test_ports(choice: Choice, variables: dict[str, str], wanted: tuple[int, ...]) -> None:
+def test_ports(choice: ModelChoice, variables: dict[str, str], wanted: tuple[int, ...]) -> None:
     """The ports are those of the address, of the provider's own variables and of a proxy."""
     assert child_process.model_ports(choice, variables) == wanted
 
@@ -68,7 +68,7 @@ def test_only_the_model_s_secrets_are_passed_on() -> None:
         "TACIT_DATABASE_URL": "postgres://x", "SSH_AUTH_SOCK": "/s", "MAIL": "smtp://u:p@host",
         "NOTE": "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5",
     }  # fmt: skip
-    kept = child_process.without_secrets(Choice("anthropic:x"), given)
+    kept = child_process.without_secrets(ModelChoice("anthropic:x"), given)
     assert set(kept) == {
         "PATH", "HOME", "LANG", "TACIT_HOME", "PYTHONPATH", "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN", "HTTPS_PROXY",

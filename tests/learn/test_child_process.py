@@ -102,11 +102,13 @@ def test_a_conversation_from_end_to_end(make_task: Tasks, chosen: Chosen) -> Non
     assert budget.spendings(datetime.now(UTC) - timedelta(hours=1))[0].key == "session-1"
     data = os.path.dirname(database.default_path())
     assert not os.path.exists(os.path.join(data, "sessions"))
-    if process_rights.abi() >= 4:
+    if process_rights.landlock_version() >= 4:
         assert (ran.walls.writes, ran.walls.reads, ran.walls.network) == (True, True, True)
 
 
-@pytest.mark.skipif(process_rights.abi() < 4, reason="this kernel's Landlock is too old")
+@pytest.mark.skipif(
+    process_rights.landlock_version() < 4, reason="this kernel's Landlock is too old"
+)
 def test_no_way_out(
     make_task: Tasks, chosen: Chosen, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

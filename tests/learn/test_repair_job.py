@@ -1,7 +1,6 @@
 """Repair from end to end: a skill fails in chat, is mended, checked, and watched."""
 
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,7 +80,7 @@ def test_it_fails_is_repaired_and_works(folder: Path, reach: Reach) -> None:
     said = asked.messages[-1].text
     assert "scripts/check.sh" in said
     assert "- Bash" in said or "Bash, " in said, "the table of other names"
-    with closing(database.connect()) as connection:
+    with database.opened() as connection:
         (attempt,) = Repairs(connection).of("check-notes", project_place().root)
     assert attempt.outcome == "repaired"
     assert "scripts/count.sh parses" in attempt.note
@@ -145,7 +144,7 @@ def test_a_repair_that_makes_it_worse_is_rolled_back(folder: Path, reach: Reach)
     log = list(Gate([project_place()]).site().history.log("check-notes"))
     assert [version.record.actor for version in log] == ["improver", "improver", "user"]
     assert log[0].record.undoes == repaired.changes[0]
-    with closing(database.connect()) as connection:
+    with database.opened() as connection:
         (attempt,) = Repairs(connection).of("check-notes", project_place().root)
     assert attempt.outcome == "rolled back"
     assert "p = " in attempt.note

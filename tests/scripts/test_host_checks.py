@@ -1,27 +1,22 @@
 """The checks of scripts/test-hosts say yes to a right session, and no to each wrong one."""
 
-import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import host_checks
+import host_sessions
 from host_agents import AGENTS
 from host_programs import Place, Run
 from tacit.testing.script import Message, Request, Tool, ToolResult
 from tacit.traces.trace import Head, Text, ToolCall, Trace, Turn, Usage
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-
 
 @pytest.fixture
-def checks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    for name in ("host_sessions", "host_checks"):
-        sys.modules.pop(name, None)
-    return importlib.import_module("host_checks")
+def checks() -> Any:
+    return host_checks
 
 
 def request(text: str, system: str = "", results: tuple[str, ...] = ()) -> Request:
@@ -38,7 +33,7 @@ def request(text: str, system: str = "", results: tuple[str, ...] = ()) -> Reque
 
 def good(checks: Any, home: Path) -> Any:
     """A session in which everything is right, made by hand."""
-    sessions = sys.modules["host_sessions"]
+    sessions = host_sessions
     agent = AGENTS[0]
     results = (sessions.SHELL_SAYS[0], sessions.SHELL_SAYS[1], sessions.README_SAYS)
     results += (sessions.SHELL_SAYS[2],)
@@ -145,6 +140,6 @@ def test_what_a_hook_prints_is_seen(checks: Any, tmp_path: Path, line: str) -> N
 def test_a_skill_that_nobody_was_told_of_is_seen(checks: Any, tmp_path: Path) -> None:
     """The session after it was made went by without it."""
     session = good(checks, tmp_path)
-    asked = [request(sys.modules["host_sessions"].NEXT_PROMPT)]
+    asked = [request(host_sessions.NEXT_PROMPT)]
     after = msgspec.structs.replace(session.after, requests=asked)
     assert failing(checks, msgspec.structs.replace(session, after=after)) == ["skill seen"]

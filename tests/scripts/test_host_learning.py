@@ -1,22 +1,16 @@
 """The checks of what scripts/test-hosts learned say yes to what is right, and no to each wrong."""
 
-import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+import host_learning
 
 
 @pytest.fixture
-def learning(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    for name in ("host_sessions", "host_checks", "host_learning"):
-        sys.modules.pop(name, None)
-    return importlib.import_module("host_learning")
+def learning() -> Any:
+    return host_learning
 
 
 def good(learning: Any) -> Any:

@@ -1,29 +1,22 @@
 """scripts/test-model counts right: library, search and the three ways, with a scripted model."""
 
-import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import model_library
+import model_questions
+import test_model
 from tacit.skills.library import Library
 from tacit.skills.skill_lint import check_standard, meets_standard
 from tacit.testing import ModelServer
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-NAMES = ("model_library", "model_questions", "test_model")
-
 
 @pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Any:
+def scripts() -> Any:
     """The three modules, as the program itself imports them."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    for name in NAMES:
-        sys.modules.pop(name, None)
-    yield [importlib.import_module(name) for name in NAMES]
-    for name in NAMES:
-        sys.modules.pop(name, None)
+    return model_library, model_questions, test_model
 
 
 def test_the_library_is_the_same_each_time_and_valid(scripts: Any, tmp_path: Path) -> None:

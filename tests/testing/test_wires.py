@@ -1,15 +1,16 @@
 """The four wire formats, byte shapes and event sequences, over plain HTTP."""
 
 import json
+import sys
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tacit.testing.wires
 from tacit.testing import FakeClock, ModelServer, Reply, Text, ToolUse, Usage, reply
-from tacit.testing.wires import WIRES, Bad, Envelope, answer_for, read_request
-from tacit.testing.wires.wire_format import pieces
+from tacit.testing.wires import Bad, Envelope, answer_for, pieces, read_request, wires
 
 CREATED = 1_767_225_600
 CLOCK = FakeClock(datetime.fromtimestamp(CREATED, UTC))
@@ -495,7 +496,7 @@ json_values = st.recursive(
 
 
 @settings(max_examples=150)
-@given(st.sampled_from(WIRES), json_values | st.binary(max_size=20))
+@given(st.sampled_from(wires()), json_values | st.binary(max_size=20))
 def test_any_body_is_read_or_refused(wire, value) -> None:
     """Whatever a client sends, a wire gives a request or says that it is bad."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -509,3 +510,35 @@ def test_any_body_is_read_or_refused(wire, value) -> None:
     answer = answer_for(request, SAID, CREATED)
     assert wire.whole(answer)
     assert wire.stream(answer)
+
+
+FIFTH = """
+from tacit.testing.wires import Wire, decode, encode, request
+
+class Echo(Wire):
+    name = "echo"
+    def fits(self, route): return route == "/echo"
+    def read(self, envelope): return request(envelope, self.name, model="m", stream=False)
+    def whole(self, answer): return {"said": answer.reply.text}
+    def stream(self, answer): return [encode(self.whole(answer))]
+    def error(self, status): return {"bad": status.message}
+    def count(self, route, tokens): return {"n": tokens} if route == "/echo/count" else None
+
+wire = Echo()
+"""
+
+
+def test_a_wire_format_is_one_file(tmp_path, monkeypatch, server, call) -> None:
+    """A module beside the others is spoken without a line elsewhere."""
+    (tmp_path / "echo.py").write_text(FIFTH)
+    monkeypatch.setattr(
+        tacit.testing.wires, "__path__", [*tacit.testing.wires.__path__, str(tmp_path)]
+    )
+    wires.cache_clear()
+    try:
+        assert call(server.url, "/echo", {}).json == {"said": "Hello there"}
+        assert call(server.url, "/echo/count", {}).json == {"n": 1}
+        assert call(server.url, "/v1/models", method="GET").json["object"] == "list"
+    finally:
+        wires.cache_clear()
+        sys.modules.pop("tacit.testing.wires.echo", None)

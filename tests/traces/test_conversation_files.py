@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tacit.base.errors import Unwritable
-from tacit.testing.host_contract import CHECKS, Expected, HostCase
+from tacit.testing import HOST_CHECKS, Expected, HostCase
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 from tacit.traces.hosts.tacit import SessionWriter
@@ -167,7 +167,7 @@ def write_own(folder: Path) -> str:
     return writer.path
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
 def test_own_sessions_keep_the_contract(check, tmp_path: Path) -> None:
     """What the writer wrote is read back, under the same contract as every host."""
     path = write_own(tmp_path / "sessions")

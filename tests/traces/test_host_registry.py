@@ -13,7 +13,7 @@ from tacit import hook
 from tacit.agent.off_limits import is_secret_path
 from tacit.base.errors import NotFound
 from tacit.skills.scopes import skill_roots
-from tacit.testing.host_contract import CHECKS, Expected, HostCase
+from tacit.testing import HOST_CHECKS, Expected, HostCase
 from tacit.traces import connection, hook_events, host_registry, hosts
 from tacit.traces.assembler import read_trace
 from tacit.traces.connector import Hook
@@ -55,7 +55,7 @@ def broken(folder: Path, value: str) -> None:
     )
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
 def test_a_host_of_another_package_keeps_the_contract(check, example: Path, tmp_path: Path) -> None:
     """An installed package adds a host by its entry point, and the public suite holds for it."""
     assert "example" in host_registry.names()

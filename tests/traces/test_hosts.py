@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import trace_samples
 
-from tacit.testing.host_contract import CHECKS, HostCase
+from tacit.testing import HOST_CHECKS, HostCase
 from tacit.traces import host_folders, host_registry
 from tacit.traces.assembler import Reading, read_trace
 from tacit.traces.host import Source
 from tacit.traces.trace import REFUSED, Trace
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", trace_samples.REAL)
 def test_a_host_keeps_the_contract(name: str, check, tmp_path: Path) -> None:
     """Each of the eight gives 2 prompts, 4 calls, 1 failure, 6 texts, 120 tokens, the project."""

@@ -39,7 +39,7 @@ def context(home: Path) -> Context:
         options=ToolOptions(),
     )
     made.session = "20261115-120000-aaaaaaaa"
-    made.agreed = True
+    made.approved_by_person = True
     return made
 
 
@@ -135,7 +135,7 @@ def test_listing_patching_and_removing(context: Context) -> None:
 def test_without_a_yes_a_change_waits(context: Context) -> None:
     """What no person allowed is not removed or changed: it waits in the inbox."""
     call("add_schedule", context, **FULL)
-    context.agreed = False
+    context.approved_by_person = False
     for name, more in (("remove_schedule", {}), ("patch_schedule", {"when": "10:00"})):
         with pytest.raises(Failed, match="waits for the user in the inbox"):
             call(name, context, name="changes", **more)

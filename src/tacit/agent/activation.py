@@ -2,21 +2,40 @@
 
 Both ways put the same bytes into the conversation. A skill stays active for the session; when it is
 activated again and has not changed, that is said instead of repeating its text. Finding the skill,
-and bringing an archived one back, is done in `skill_tools.py`.
+and bringing an archived one back, is done in `skill_tools.py`. What a `/name` looks like is said
+here for all: commands of the chat, schedules, skills, and completion, which is why this loads fast.
 """
 
 import os
 import re
-from html import escape
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacit.skills.library import Library
-from tacit.skills.skill_file import read_skill
+if TYPE_CHECKING:
+    from tacit.skills.library import Library
 
-_SLASH = re.compile(r"/([^\s/]+)(?:\s+|$)")
+SLASH_WORD = r"/([^\s/]+)"
+_SLASH = re.compile(rf"{SLASH_WORD}(?:\s+|$)")
 _PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
 _MOST_FILES = 100
+
+
+class SlashWord(NamedTuple):
+    """A `/name` at the beginning of a message."""
+
+    name: str
+    """Without the slash."""
+    end: int
+    """Where the text after it begins."""
+
+
+def slash_words(message: str) -> list[SlashWord]:
+    """The `/name` words that a message begins with; none for `/` alone, and for a path."""
+    found: list[SlashWord] = []
+    while match := _SLASH.match(message, found[-1].end if found else 0):
+        found.append(SlashWord(match[1], match.end()))
+    return found
 
 
 class Slash(msgspec.Struct, frozen=True):
@@ -35,23 +54,21 @@ class Unknown(msgspec.Struct, frozen=True):
     near: tuple[str, ...]
 
 
-def parse_slash(message: str, library: Library) -> Slash | Unknown | None:
-    """What a message that begins with `/` asks for; None for any other message."""
-    if not message.startswith("/"):
-        return None
+def parse_slash(message: str, library: "Library") -> Slash | Unknown | None:
+    """The skills that a message asks for by `/name`; None for any other message."""
     names: list[str] = []
     at = 0
-    while match := _SLASH.match(message, at):
-        entry = library.find(match[1])
+    for word in slash_words(message):
+        entry = library.find(word.name)
         if entry is None or entry.state == "untrusted" or not entry.user_invocable:
             if names:
-                break  # `/a /etc/hosts …`: a path after the skill belongs to the text
-            return Unknown(match[1], tuple(library.suggest(match[1])))
+                break  # `/a /tmp …`: what is no skill belongs to the text
+            return Unknown(word.name, tuple(library.suggest(word.name)))
         if entry.name not in names:
             names.append(entry.name)
-        at = match.end()
+        at = word.end
     if not names:
-        return None  # `/` alone, or a path
+        return None
     rest = message[at:].strip()
     return Slash(tuple(names), rest or message.strip(), rest)
 
@@ -65,12 +82,14 @@ class Active(msgspec.Struct, frozen=True):
 
 
 def render(
-    library: Library, name: str, arguments: str, active: dict[str, Active]
+    library: "Library", name: str, arguments: str, active: dict[str, Active]
 ) -> tuple[str, Active]:
     """What a call of `run_skill` returns, and what to remember.
 
     Raises `NotFound`, and OSError when the skill went away meanwhile.
     """
+    from tacit.skills.skill_file import read_skill
+
     entry = library.get(name)
     now = Active(entry.name, entry.digest, entry.folder)
     told = f"\n\nArguments: {arguments}" if arguments else ""
@@ -89,6 +108,8 @@ def render(
 
 def wrap(skill: Active, text: str) -> str:
     """`text` between two marks. The digest in the last one is what no body can foresee."""
+    from html import escape
+
     name, folder = (escape(value, quote=True) for value in (skill.name, skill.folder))
     return f'<skill name="{name}" folder="{folder}">\n{text}\n</skill {skill.digest}>'
 

@@ -105,6 +105,14 @@ class End(Event, frozen=True):
 AnyEvent = Text | Restarted | Call | Return | Skill | Notice | Compacted | Usage | Error | End
 
 
+def subject_of(arguments: dict[str, Any]) -> str:
+    """What a call is about, for people and for patterns."""
+    for key in ("command", "path", "name", "pattern", "query", "question"):
+        if isinstance(value := arguments.get(key), str):
+            return value
+    return ""
+
+
 def last_words(text: str) -> str:
     """The last line of what a failed call gave; an exit code alone says little: the one before."""
     lines = text.strip().splitlines()
@@ -180,7 +188,7 @@ class AnswerCounts:
         elif what == "fact":
             self.user_turns = 0
 
-    def looked(self, *, skills: bool, facts: bool) -> None:
+    def review_begun(self, *, skills: bool, facts: bool) -> None:
         """The conversation is being looked at."""
         if skills:
             self.iterations = 0

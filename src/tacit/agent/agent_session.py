@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tacit.agent import agent_events, models, sandbox
-from tacit.agent.activation import Slash, Unknown, parse_slash
+from tacit.agent.activation import Slash, Unknown, parse_slash, slash_words
 from tacit.agent.agent_events import ReviewBegun
 from tacit.agent.budget import Limits
 from tacit.agent.conversation import Conversation, resume
@@ -28,13 +28,13 @@ from tacit.agent.instructions import (
 from tacit.agent.loop import Agent
 from tacit.agent.mcp_servers import Servers
 from tacit.agent.session_tools import Kit
-from tacit.agent.skill_tools import RunSkill, activate
+from tacit.agent.skill_tools import RunSkill, activate, bring_back
 from tacit.agent.tool import Context, Failed, Question, Result, Tool, ToolOptions
 from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.event_bus import bus
-from tacit.base.settings import AgentSettings, Settings
+from tacit.base.settings import Settings
 from tacit.skills.library import Library
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class Session:
         self.project = paths.project_root(cwd)
         self.library = kit.library or Library(cwd, settings)
         self.tools = kit.tools
-        self.choice = choose(chosen, model)
-        self._configured = configured(chosen) or self.choice
+        self.choice = models.require(chosen, model)
+        self._configured = (models.configured(chosen) if model else None) or self.choice
         self.conversation = resume(resuming) if resuming else self._start()
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
         self.context = Context(
@@ -84,11 +84,13 @@ class Session:
         )
         self.context.session = self.conversation.session
         self.context.active = self.conversation.active
-        self.context.below = tuple(os.path.realpath(p) for p in paths.upwards(cwd, self.project))
+        self.context.folders_below = tuple(
+            os.path.realpath(p) for p in paths.upwards(cwd, self.project)
+        )
         self._approver = Approver(chosen.allow, yes=yes, ask=approve, remember=self._remember)
         self._agent: Agent | None = None
         self._servers = Servers(settings.mcp.servers)
-        self._deaf = bus.subscribe(ReviewBegun, self._hear)
+        self._unsubscribe = bus.subscribe(ReviewBegun, self._on_review)
         self._notices: list[str] = []
         if left_out := untrusted_files(self.project):
             names = " and ".join(left_out)
@@ -107,8 +109,8 @@ class Session:
         self.conversation.switched(choice.name)
 
     def close(self) -> None:
-        """Let go of the session's file and folder. Twice is the same as once."""
-        self._deaf()
+        """Let go of the session's file and folder. Safe to call again."""
+        self._unsubscribe()
         self._servers.close()
         self.conversation.close()
         shutil.rmtree(self.temporary, ignore_errors=True)
@@ -124,7 +126,7 @@ class Session:
         named = Slash(tuple(skills), message, "") if skills else None
         slash = named or parse_slash(message, self.library)
         if isinstance(slash, Unknown):
-            slash = self._recalled(slash, message)
+            slash = self._restored(slash, message)
         if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
             yield agent_events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
@@ -134,9 +136,12 @@ class Session:
         self._notices += self._servers.troubles
         self._servers.troubles.clear()
         facts = fact_news(
-            self.library.cwd, self.settings.memory, self.conversation.known, self.context.noted
+            self.library.cwd,
+            self.settings.memory,
+            self.conversation.known,
+            self.context.facts_changed,
         )
-        self.context.noted.clear()
+        self.context.facts_changed.clear()
         fresh = news_for(self.library, self.conversation, facts)
         reason: agent_events.Reason = "interrupted"
         try:
@@ -150,10 +155,8 @@ class Session:
             counts = self.conversation.counts
             bus.publish(counts.answered(self.context.session, self.project, reason))
 
-    def _recalled(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
-        """What `message` asks for once a skill that was put away is back."""
-        from tacit.agent.skill_tools import bring_back
-
+    def _restored(self, unknown: Unknown, message: str) -> Slash | Unknown | None:
+        """What `message` asks for once an archived skill is back."""
         found = bring_back(self.library, unknown.name, "user", self.conversation.session)
         if found is None:
             return unknown
@@ -161,8 +164,8 @@ class Session:
         if not found.name:
             return unknown
         self.library.refresh()
-        called = message.replace(f"/{unknown.name}", f"/{found.name}", 1)
-        return parse_slash(called, self.library)
+        rest = message[slash_words(message)[0].end :]
+        return parse_slash(f"/{found.name} {rest}", self.library)
 
     async def _answer(
         self, agent: Agent, message: str, slash: Slash | None, fresh: News
@@ -200,18 +203,14 @@ class Session:
     def _loaded(self, more: Sequence[Tool] = ()) -> Agent:
         """The agent; the provider's library is imported at the first message."""
         if self._agent is None:
-            chosen = self.settings.agent
-            limits = Limits(
-                chosen.turns, chosen.seconds, chosen.tokens, chosen.money, chosen.retries
-            )
             self._agent = Agent(
                 [models.build(self.choice), *self._fallback()],
                 self.conversation,
                 (*self.tools, *more),
                 self.context,
                 self._approver,
-                limits=limits,
-                window=chosen.window,
+                limits=Limits.of(self.settings.agent),
+                window=self.settings.agent.window,
             )
         return self._agent
 
@@ -237,9 +236,9 @@ class Session:
         known = (*offered_skills(self.library), *facts.marks)
         return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
 
-    def _hear(self, looked: ReviewBegun) -> None:
-        if looked.session == self.context.session:
-            self.conversation.looked(skills=looked.skills, facts=looked.facts)
+    def _on_review(self, begun: ReviewBegun) -> None:
+        if begun.session == self.context.session:
+            self.conversation.review_begun(skills=begun.skills, facts=begun.facts)
 
     def _remember(self, pattern: str) -> None:
         try:
@@ -248,27 +247,6 @@ class Session:
             self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
         else:
             self._notices.append(f"'{pattern}' is allowed from now on: {paths.with_tilde(path)}")
-
-
-def choose(settings: AgentSettings, model: str = "") -> models.Choice:
-    """The model for a conversation. Raises `BadConfig` with what to do when there is none."""
-    if model:
-        known = configured(settings)
-        return models.named(model, *([known] if known else []))
-    choice = models.find(settings.model, settings.base_url)
-    if choice is None:
-        raise BadConfig(
-            "no model: no key is set, and no local server answers",
-            "set one up: tacit setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)",
-        )
-    return choice
-
-
-def configured(settings: AgentSettings) -> models.Choice | None:
-    """The model that the settings name, without looking for one."""
-    if not settings.model and not settings.base_url:
-        return None
-    return models.find(settings.model or "openai:", settings.base_url)
 
 
 async def _nobody(asked: Question) -> str | None:

@@ -19,18 +19,18 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from datetime import time as time_of_day
 from typing import Literal, TypeVar
 
 import msgspec
 
-from tacit.agent.agent_events import Reason, Usage
+from tacit.agent.agent_events import Usage
 from tacit.base import database
 from tacit.base.display import counted, dollars
 from tacit.base.errors import TacitError
-from tacit.base.settings import LearnSettings
+from tacit.base.settings import AgentSettings, LearnSettings
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -46,6 +46,12 @@ class Limits(msgspec.Struct, frozen=True):
     """In dollars; counts what has a known price."""
     retries: int = 4
     """How often a request that failed on its way is made again."""
+
+    @classmethod
+    def of(cls, settings: AgentSettings) -> "Limits":
+        """Those that the user set for an answer."""
+        s = settings
+        return cls(s.turns, s.seconds, s.tokens, s.money, s.retries)
 
 
 class Meter:
@@ -77,7 +83,7 @@ class Meter:
         """Tokens left, or None without a limit."""
         return max(self.limits.tokens - self.tokens, 0) if self.limits.tokens else None
 
-    def over(self) -> Reason | None:
+    def over(self) -> Literal["turns", "tokens", "money", "seconds"] | None:
         """The limit that is reached, if one is."""
         limits = self.limits
         if limits.turns and self.turns >= limits.turns:
@@ -127,8 +133,8 @@ _SUMS = (
     " coalesce(sum(seconds), 0.0)"
 )
 T = TypeVar("T")
-By = Literal["kind", "model", "day", "key"]
-_GROUPS: dict[By, str] = {
+Grouping = Literal["kind", "model", "day", "key"]
+_GROUPS: dict[Grouping, str] = {
     "kind": "kind",
     "model": "model",
     "day": "date(at, 'unixepoch', 'localtime')",
@@ -170,7 +176,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     spent: Spent
 
 
-class Reserved(msgspec.Struct, frozen=True):
+class Reservation(msgspec.Struct, frozen=True):
     """What a piece of work may take, or, in `refusal`, why it may not begin."""
 
     id: str = ""
@@ -186,7 +192,7 @@ def record_spending(
     *,
     seconds: float = 0.0,
     requests: int = 1,
-    reserved: Reserved | None = None,
+    reserved: Reservation | None = None,
     now: datetime | None = None,
 ) -> str:
     """Note what a request of the work `kind` on `key` took; empty, or why it could not be noted.
@@ -217,7 +223,7 @@ def record_spending(
     return _written(write)[1]
 
 
-def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None) -> Reserved:
+def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None) -> Reservation:
     """Hold what `limits` ask for, as far as it is left of today. Settle it when the work is done.
 
     Work that may take only a part is granted that part: the limits that come back are the ones to
@@ -226,20 +232,20 @@ def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None
     """
     at = _stamp(now)
 
-    def write(connection: sqlite3.Connection) -> Reserved:
+    def write(connection: sqlite3.Connection) -> Reservation:
         connection.execute("DELETE FROM reservations WHERE until <= ?", (at,))
         spent, held = _sum(connection, _midnight(now)), _held(connection, at)
-        if refusal := _over(learn, limits, spent, held):
-            return Reserved(refusal=refusal)
-        money = _part(limits.money, learn.daily_money - spent.money - held.money)
-        tokens = _part(limits.tokens, learn.daily_tokens - spent.tokens - held.tokens)
+        if refusal := _refusal(learn, limits, spent, held):
+            return Reservation(refusal=refusal)
+        money = _granted(limits.money, learn.daily_money - spent.money - held.money)
+        tokens = _granted(limits.tokens, learn.daily_tokens - spent.tokens - held.tokens)
         granted = msgspec.structs.replace(
             limits,
             money=money if learn.daily_money else limits.money,
             tokens=int(tokens) if learn.daily_tokens else limits.tokens,
         )
         until = at + (limits.seconds + _SLACK if limits.seconds else _LONGEST)
-        made = Reserved(secrets.token_hex(8), granted)
+        made = Reservation(secrets.token_hex(8), granted)
         connection.execute(
             "INSERT INTO reservations (id, until, money, tokens) VALUES (?, ?, ?, ?)",
             (made.id, until, granted.money, granted.tokens),
@@ -247,22 +253,22 @@ def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None
         return made
 
     found, trouble = _written(write)
-    return found if found is not None else Reserved(refusal=_unknown(trouble))
+    return found if found is not None else Reservation(refusal=_unknown(trouble))
 
 
-def settle(reserved: Reserved) -> None:
-    """The work is over: what it did not take is free again. Twice is the same as once."""
+def settle(reserved: Reservation) -> None:
+    """The work is over: what it did not take is free again. Safe to call again."""
     _written(lambda c: c.execute("DELETE FROM reservations WHERE id = ?", (reserved.id,)))
 
 
 def refusal_today(learn: LearnSettings, *, now: datetime | None = None) -> str:
-    """Empty, or why no more may be begun today: work of the size of one look at a session."""
+    """Empty, or why no more may be begun today: work of the size of one review."""
     limits = Limits(money=learn.money, tokens=learn.tokens)
     try:
         with _open() as connection:
             spent = _sum(connection, _midnight(now))
-            return _over(learn, limits, spent, _held(connection, _stamp(now)))
-    except (TacitError, sqlite3.Error) as error:
+            return _refusal(learn, limits, spent, _held(connection, _stamp(now)))
+    except TacitError as error:
         return _unknown(str(error))
 
 
@@ -283,7 +289,7 @@ def since(moment: datetime) -> Spent:
         return _sum(connection, moment)
 
 
-def totals(by: By, moment: datetime) -> dict[str, Spent]:
+def totals(by: Grouping, moment: datetime) -> dict[str, Spent]:
     """What was spent since then by kind, model, local day (`2026-11-15`), or `kind key`."""
     with _open() as connection:
         rows = connection.execute(
@@ -335,12 +341,12 @@ def _stamp(now: datetime | None) -> float:
     return (now or datetime.now(UTC)).timestamp()
 
 
-def _part(wanted: float, left: float) -> float:
+def _granted(wanted: float, left: float) -> float:
     """What of `wanted` is left; all that is left where no limit was asked for."""
     return min(wanted, left) if wanted else left
 
 
-def _over(learn: LearnSettings, limits: Limits, spent: Spent, held: Spent) -> str:
+def _refusal(learn: LearnSettings, limits: Limits, spent: Spent, held: Spent) -> str:
     used, waiting = spent.money, held.money
     if learn.daily_money and _too_little(learn.daily_money, limits.money, used + waiting):
         going_on = f", {dollars(waiting)} held by work that is going on" if waiting else ""
@@ -396,18 +402,14 @@ def _sum(connection: sqlite3.Connection, moment: datetime) -> Spent:
     return Spent(*row)
 
 
-def _open() -> "closing[sqlite3.Connection]":
-    return closing(database.connect(wait=_WAIT, tables=[("spending", STEPS)]))
+def _open() -> AbstractContextManager[sqlite3.Connection]:
+    return database.opened(("spending", STEPS), wait=_WAIT)
 
 
 def _written(work: Callable[[sqlite3.Connection], T]) -> tuple[T | None, str]:
     """What `work` gives in a transaction, and, where it could not be done, why not."""
     try:
-        with (
-            _open() as connection,
-            database.explain_errors(database.default_path()),
-            database.transaction(connection),
-        ):
+        with _open() as connection, database.transaction(connection):
             return work(connection), ""
     except TacitError as error:
         return None, error.message

@@ -67,7 +67,7 @@ class Conversation:
         return made
 
     def close(self) -> None:
-        """Let go of the file, so that another process can resume. Twice is the same as once."""
+        """Let go of the file, so that another process can resume. Safe to call again."""
         self._writer.close()
 
     def add_user(self, text: str, *, note: str = "", known: "Iterable[str]" = ()) -> None:
@@ -199,9 +199,9 @@ class Conversation:
         """From here on another model answers."""
         self._writer.note({"type": "model", "name": model})
 
-    def looked(self, *, skills: bool, facts: bool) -> None:
+    def review_begun(self, *, skills: bool, facts: bool) -> None:
         """Somebody looks at the conversation for these; what is counted for them begins anew."""
-        self.counts.looked(skills=skills, facts=facts)
+        self.counts.review_begun(skills=skills, facts=facts)
         self._writer.note({"type": "looked", "skills": skills, "facts": facts})
 
     def _tell(self, response: "ModelResponse") -> None:
@@ -238,7 +238,7 @@ class Conversation:
                 self.active[active["name"]] = Active(**active)
             self.counts.changed(line.get("changed", ""), line.get("at"))
         elif kind == "looked":
-            self.counts.looked(skills=bool(line["skills"]), facts=bool(line["facts"]))
+            self.counts.review_begun(skills=bool(line["skills"]), facts=bool(line["facts"]))
         elif kind == "compacted":
             self._returns.clear()
             self.messages[:] = [_load(message) for message in line["messages"]]

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from tacit.agent import instructions
+from tacit.agent.skill_tools import verdict_text
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base import secrets
 from tacit.base.errors import TacitError
@@ -119,7 +120,7 @@ def _whole(known: KnownFact) -> str:
 
 
 def _gate(places: list[Place], context: Context) -> Gate:
-    agreed = context.agreed
+    agreed = context.approved_by_person
 
     def answer(effect: Effect, asks: tuple[Refusal, ...]) -> Answer:
         return "yes" if agreed or _replaces_its_own(effect, asks) else "later"
@@ -164,21 +165,15 @@ async def _verdict(
     try:
         verdict = await asyncio.to_thread(as_agent)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
-    context.noted.update(
+        raise Failed(error.explain()) from None
+    context.facts_changed.update(
         instructions.fact_mark(fact)
         for fact in (before, _find(name, place, context))
         if fact is not None
     )
-    text = "\n".join([verdict.explain(), *verdict.notes])
-    if verdict.refusal is not None and verdict.refusal.alternatives:
-        names = ", ".join(f"`{name}`" for name in verdict.refusal.alternatives)
-        text += f"\nReplace {names} instead: call remember with that name."
-    if verdict.outcome == "proposed":
-        text += "\nIt waits for the user in the inbox; nothing was changed."
-    if verdict.applied:
-        text += f"\nThe user can take it back: tacit undo {verdict.change}"
-    return verdict, text
+    names = ", ".join(f"`{n}`" for n in verdict.refusal.alternatives) if verdict.refusal else ""
+    instead = f"Replace {names} instead: call remember with that name."
+    return verdict, verdict_text(verdict, instead)
 
 
 def _result(verdict: Verdict, text: str) -> Result:

@@ -10,23 +10,25 @@ import json
 import os
 import re
 import sys
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from tacit.agent import file_search
-from tacit.agent.off_limits import is_guarded, is_secret_path
+from tacit.agent.off_limits import is_guarded, is_secret_path, walk_files
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
+from tacit.base.display import unified_diff
 from tacit.base.paths import is_inside
 from tacit.skills.catalogue import matches_glob
 from tacit.skills.fact import MEMORY_FOLDER
 from tacit.traces.host_folders import host_folders
 
-_PASSED_OVER = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache"}
 _MOST_BYTES = 20_000_000
 _MOST_FOUND = file_search.MOST_FOUND
+_MOST_WALKED = 100_000
 
 
 class ReadFile(msgspec.Struct, frozen=True):
@@ -83,7 +85,8 @@ async def write_file(call: WriteFile, context: Context) -> Result:
     verb = "wrote" if before else "created"
     shown = os.path.relpath(path, context.project)
     count = len(call.content.splitlines())
-    return Result(f"{verb} {shown} ({count} lines)", diff=diff(before, call.content, shown))
+    diff = unified_diff(before, call.content, shown, shown)
+    return Result(f"{verb} {shown} ({count} lines)", diff=diff)
 
 
 async def edit_file(call: EditFile, context: Context) -> Result:
@@ -99,7 +102,8 @@ async def edit_file(call: EditFile, context: Context) -> Result:
     after = before.replace(call.old, call.new)
     _save(path, after)
     shown = os.path.relpath(path, context.project)
-    return Result(f"edited {shown} ({found} places)", diff=diff(before, after, shown))
+    diff = unified_diff(before, after, shown, shown)
+    return Result(f"edited {shown} ({found} places)", diff=diff)
 
 
 async def list_files(call: ListFiles, context: Context) -> Result:
@@ -116,9 +120,12 @@ async def list_files(call: ListFiles, context: Context) -> Result:
 
 async def glob_files(call: GlobFiles, context: Context) -> Result:
     folder = readable(call.path, context)
-    found = await asyncio.to_thread(
-        lambda: [p for p in _walk(folder) if matches_glob(p, call.pattern)][: _MOST_FOUND + 1]
-    )
+
+    def find() -> list[str]:
+        fitting = (p for p in walk_files(folder, _MOST_WALKED) if matches_glob(p, call.pattern))
+        return list(islice(fitting, _MOST_FOUND + 1))
+
+    found = await asyncio.to_thread(find)
     more = f"\n(more than {_MOST_FOUND}; narrow the pattern)" if len(found) > _MOST_FOUND else ""
     return Result("\n".join(found[:_MOST_FOUND]) + more if found else "(no file fits)")
 
@@ -196,14 +203,6 @@ def writable(path: str, context: Context) -> str:
     return real
 
 
-def diff(before: str, after: str, name: str) -> str:
-    """A unified diff for people."""
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), name, name
-    )
-    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
-
-
 def _resolve(path: str, context: Context) -> str:
     if "\x00" in path:
         raise Failed("a path cannot hold a NUL character")
@@ -244,22 +243,12 @@ def _nearest(text: str, wanted: str) -> str:
     return f"; the nearest is line {number}: {lines[number - 1]}"
 
 
-def _walk(folder: str) -> list[str]:
-    found: list[str] = []
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if f not in _PASSED_OVER)
-        found.extend(os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))
-        if len(found) > 100_000:
-            break
-    return found
-
-
 def _to_search(place: str, glob: str, context: Context) -> list[tuple[str, str]]:
     """The files to look into, each by its name and its real path; masked ones are left out."""
     if not os.path.isdir(place):
         return [(os.path.basename(place), place)]
     found = []
-    for name in _walk(place):
+    for name in walk_files(place, _MOST_WALKED):
         if matches_glob(name, glob):
             try:
                 found.append((name, readable(os.path.join(place, name), context)))

@@ -18,9 +18,9 @@ import msgspec
 
 from tacit.agent import tool_aliases
 from tacit.agent.conversation import Conversation
-from tacit.agent.prompts import prompt
 from tacit.agent.tool import Tool
 from tacit.base import paths, secrets, trust
+from tacit.base.prompts import prompt
 from tacit.base.settings import MemorySettings
 from tacit.changes.facts import recallable_facts
 from tacit.changes.pins import pinned_skills
@@ -61,7 +61,7 @@ def recall_facts(cwd: str, settings: MemorySettings) -> RecalledFacts:
     marks = tuple(f"{name}#0" for name in about)
     if not found.text:
         return RecalledFacts("", marks)
-    return RecalledFacts(prompt("memory").format(facts=secrets.redact(found.text).text), marks)
+    return RecalledFacts(prompt("agent", "memory", facts=secrets.redact(found.text).text), marks)
 
 
 def fact_news(
@@ -151,14 +151,18 @@ def instructions(
 ) -> str:
     """The whole of it, for a new conversation in `project`; `memory` is what is recalled."""
     parts = [
-        prompt("system").format(
+        prompt(
+            "agent",
+            "system",
             project=project,
             network="a network" if network else "no network",
             date=date.today().isoformat(),
             system=platform.platform(terse=True),
         ),
-        prompt("skill_execution").format(
-            mapping=tool_aliases.alias_table({tool.name for tool in tools})
+        prompt(
+            "agent",
+            "skill_execution",
+            mapping=tool_aliases.alias_table({tool.name for tool in tools}),
         ),
         catalogue(library).text,
         memory,

@@ -23,10 +23,10 @@ from tacit.agent import agent_events
 from tacit.agent.budget import Limits, Meter
 from tacit.agent.conversation import Conversation
 from tacit.agent.model_client import ModelClient, RequestFailed, TooLong
-from tacit.agent.prompts import prompt
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.agent.tool_aliases import as_own_call
-from tacit.agent.tool_approval import ApprovalRequest, Approver, subject_of
+from tacit.agent.tool_approval import ApprovalRequest, Approver
+from tacit.base.prompts import prompt
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturnPart
@@ -65,16 +65,26 @@ class Agent:
         """The call whose tool is at work, so that an interrupt may leave it half done."""
 
     async def respond(
-        self, message: str, *, note: str = "", known: Sequence[str] = ()
+        self,
+        message: str,
+        *,
+        note: str = "",
+        known: Sequence[str] = (),
+        meter: Meter | None = None,
     ) -> AsyncGenerator[agent_events.AnyEvent, None]:
-        """Answer `message`. The last event is an `End`, whatever happened before it."""
+        """Answer `message`. The last event is an `End`, whatever happened before it.
+
+        The limits are those of one message, unless a `meter` counts over several.
+        """
         self.conversation.add_user(message, note=note, known=known)
-        async for event in self.resume():
+        async for event in self.resume(meter):
             yield event
 
-    async def resume(self) -> AsyncGenerator[agent_events.AnyEvent, None]:
+    async def resume(
+        self, meter: Meter | None = None
+    ) -> AsyncGenerator[agent_events.AnyEvent, None]:
         """Go on from a conversation that ends with something the model has not answered."""
-        async for event in detached(self._run(Meter(self.limits))):
+        async for event in detached(self._run(meter or Meter(self.limits))):
             yield event
 
     async def _run(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
@@ -92,15 +102,15 @@ class Agent:
         except TimeoutError:
             reason = "seconds"
         except asyncio.CancelledError:
-            self._leave_whole(_CUT, _NOT_RUN, _HALF_RUN)
+            self._close_history(_CUT, _NOT_RUN, _HALF_RUN)
             self.conversation.end("interrupted")
             raise
         except RequestFailed as fault:
             reason = "error"
-            yield agent_events.Error(str(fault), fault.hint, fault.passing)
+            yield agent_events.Error(str(fault), fault.hint, fault.may_pass)
         why = f"the limit on {reason} was reached" if reason != "error" else "the request failed"
         if reason != "done":
-            self._leave_whole(f"[{why}]", f"[not run: {why}]", f"[stopped while it ran: {why}]")
+            self._close_history(f"[{why}]", f"[not run: {why}]", f"[stopped while it ran: {why}]")
         self.conversation.end(reason)
         yield agent_events.End(reason, self.conversation.last_text(), meter.turns)
 
@@ -150,10 +160,12 @@ class Agent:
         began = 0.0
         try:
             call = tool.check(arguments)
-            request = ApprovalRequest(tool.name, tool.power, subject_of(arguments), arguments)
+            request = ApprovalRequest(
+                tool.name, tool.power, agent_events.subject_of(arguments), arguments
+            )
             if not await self._approver.allows(request):
                 return Result(self._approver.refusal, failed=True), 0.0
-            self.context.agreed = self._approver.by_person
+            self.context.approved_by_person = self._approver.by_person
             self._running = call_id if tool.power != "ask" else ""
             began = time.monotonic()
             result = await tool.run(call, self.context)
@@ -179,9 +191,9 @@ class Agent:
         window = self._window or self._asking.window
         return self._asking.used > 0.8 * window
 
-    def _leave_whole(self, cut: str, not_run: str, half_run: str) -> None:
+    def _close_history(self, cut: str, not_run: str, half_run: str) -> None:
         """Leave a history that providers accept: what was half said kept, every call answered."""
-        if said := self._asking.take_half_said():
+        if said := self._asking.take_partial_text():
             self.conversation.add_cut_text(said, cut)
         self.conversation.close_open_calls(not_run, running=self._running, instead=half_run)
         self._running = ""
@@ -245,7 +257,7 @@ async def compact(
     if not before:
         return  # one long message: there is nothing to sum up
     wish = ModelRequest(
-        parts=[UserPromptPart(content=prompt("summary").strip())],
+        parts=[UserPromptPart(content=prompt("agent", "summary").strip())],
         instructions=conversation.instructions,
     )
     answer: ModelResponse | None = None
@@ -260,7 +272,7 @@ async def compact(
         except TooLong:
             if messages is not before:
                 raise
-    asking.take_half_said()
+    asking.take_partial_text()
     assert answer is not None
     from tacit.agent.model_client import usage_of
 

@@ -29,7 +29,7 @@ _LONGEST_NAME = 64
 _LEAVING = 10.0
 """Seconds that programs have to end; one that does not react is killed long before."""
 _SILENT = logging.NullHandler()
-Work = Callable[[Any], Awaitable[Any]]
+ClientCall = Callable[[Any], Awaitable[Any]]
 """What is to be done with a client."""
 
 
@@ -70,7 +70,7 @@ class Servers:
         return self._tools
 
     def close(self) -> None:
-        """End the connections, and with them the programs. Twice is the same as once."""
+        """End the connections, and with them the programs. Safe to call again."""
         if self._loop is None or self._thread is None:
             return
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
@@ -102,7 +102,7 @@ class Servers:
         about = f"{found.description or found.name} (server {connection.name})"
         return RemoteTool(name, about, _Anything, run, "write", parameters=found.input_schema)
 
-    async def _do(self, connection: "_Connection", work: Work) -> Any:
+    async def _do(self, connection: "_Connection", work: ClientCall) -> Any:
         """Have `work` done in the servers' loop; cancelled, it ends there. Raises `Failed`."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
@@ -118,17 +118,17 @@ class _Connection:
     def __init__(self, name: str, server: McpServer) -> None:
         self.name = name
         self._server = server
-        self._life: _Life | None = None
+        self._life: _Lifetime | None = None
         self._leaving: set[asyncio.Task[None]] = set()
 
-    async def do(self, work: Work) -> Any:
+    async def do(self, work: ClientCall) -> Any:
         """Do `work` with the client, within the server's time. Raises `Failed`."""
         if self._life is None or self._life.task.done():
-            self._life = _Life(self._live)
+            self._life = _Lifetime(self._live)
         try:
             async with asyncio.timeout(self._server.seconds):
-                client = await self._life.first_of(self._life.ready)
-                told = await self._life.first_of(asyncio.ensure_future(work(client)))
+                client = await self._life.result_or_end(self._life.ready)
+                told = await self._life.result_or_end(asyncio.ensure_future(work(client)))
         except TimeoutError:
             self.leave()
             why = f"no answer in {self._server.seconds:g} s"
@@ -176,7 +176,7 @@ class _Connection:
         return stdio_client(how, errlog=silence)
 
 
-class _Life:
+class _Lifetime:
     """A connection from its opening to its end, both in one task: the client asks for that."""
 
     def __init__(self, live: Callable[["asyncio.Future[Any]", asyncio.Event], Any]) -> None:
@@ -184,7 +184,7 @@ class _Life:
         self._over = asyncio.Event()
         self.task: asyncio.Task[None] = asyncio.create_task(live(self.ready, self._over))
 
-    async def first_of(self, wanted: "asyncio.Future[Any]") -> Any:
+    async def result_or_end(self, wanted: "asyncio.Future[Any]") -> Any:
         """What `wanted` gives; raises why the connection ended, if it ends before."""
         try:
             await asyncio.wait({wanted, self.task}, return_when=asyncio.FIRST_COMPLETED)

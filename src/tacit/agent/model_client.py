@@ -35,11 +35,11 @@ class RequestFailed(Exception):
     """A request that failed, in words for the user."""
 
     def __init__(
-        self, why: str, hint: str = "", *, passing: bool = False, retry_after: float = 0.0
+        self, why: str, hint: str = "", *, may_pass: bool = False, retry_after: float = 0.0
     ) -> None:
         super().__init__(why)
         self.hint = hint
-        self.passing = passing
+        self.may_pass = may_pass
         self.retry_after = retry_after
 
     @classmethod
@@ -54,15 +54,15 @@ class RequestFailed(Exception):
         if isinstance(error, e.ContentFilterError):
             return cls(f"the provider's filter stopped the answer: {_said(error)}", "ask otherwise")
         if isinstance(error, e.UnexpectedModelBehavior):
-            return cls(f"the provider's answer cannot be read: {_said(error)}", passing=True)
+            return cls(f"the provider's answer cannot be read: {_said(error)}", may_pass=True)
         if isinstance(error, e.UserError):
             return cls(str(error), "check the model's name: tacit config")
         if isinstance(error, UnicodeDecodeError):
-            return cls("the provider's answer cannot be read: it is not UTF-8", passing=True)
+            return cls("the provider's answer cannot be read: it is not UTF-8", may_pass=True)
         if type(error).__module__.partition(".")[0] in _CARRIERS:
             return _of_carrier(error)
         if isinstance(error, OSError | ValueError | EOFError):
-            return cls(f"the provider's answer cannot be read: {_said(error)}", passing=True)
+            return cls(f"the provider's answer cannot be read: {_said(error)}", may_pass=True)
         return cls(f"the provider's library failed: {_said(error)}", "take another model")
 
 
@@ -103,16 +103,16 @@ def _of_provider(error: Exception) -> RequestFailed:
     )
     # Without a status, the answer came and could not be read.
     status = getattr(error, "status_code", None) or 500
-    passing = isinstance(error, known) or status in (408, 409, 425, 429) or status >= 500
+    may_pass = isinstance(error, known) or status in (408, 409, 425, 429) or status >= 500
     after = float(getattr(error, "retry_after", 0) or 0)
     if after > _LONGEST_TOLD:
         return RequestFailed(_said(error), f"the provider says: try again in {after:.0f} s")
     if isinstance(error, e.ModelConnectionError):
         hint = "see that it runs and the address is right (agent.base_url), or try again later"
         said = _said(error).rstrip(".")
-        return RequestFailed(f"the model's server cannot be reached: {said}", hint, passing=True)
-    hint = "try again later" if passing else "check the model's name: tacit config"
-    return RequestFailed(_said(error), hint, passing=passing, retry_after=after)
+        return RequestFailed(f"the model's server cannot be reached: {said}", hint, may_pass=True)
+    hint = "try again later" if may_pass else "check the model's name: tacit config"
+    return RequestFailed(_said(error), hint, may_pass=may_pass, retry_after=after)
 
 
 def _of_carrier(error: Exception) -> RequestFailed:
@@ -123,7 +123,7 @@ def _of_carrier(error: Exception) -> RequestFailed:
     kind = type(error).__name__
     slow = "Timeout" in kind
     why = "the provider stopped answering" if slow else "the connection to the provider broke"
-    return RequestFailed(f"{why}: {_said(error) or kind}", "try again later", passing=True)
+    return RequestFailed(f"{why}: {_said(error) or kind}", "try again later", may_pass=True)
 
 
 def _said(error: Exception) -> str:
@@ -175,7 +175,7 @@ class ModelClient:
         self._tools = tools
         self._retries = retries
         self._stack = AsyncExitStack()
-        self._half_said = ""
+        self._partial_text = ""
 
     async def __aenter__(self) -> "ModelClient":
         for model in self._models:
@@ -198,9 +198,9 @@ class ModelClient:
         """Tokens that the model can read."""
         return self._models[0].context_window or WINDOW
 
-    def take_half_said(self) -> str:
+    def take_partial_text(self) -> str:
         """The text of a response that did not come to its end; only once."""
-        said, self._half_said = self._half_said, ""
+        said, self._partial_text = self._partial_text, ""
         return said
 
     async def ask(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
@@ -210,7 +210,7 @@ class ModelClient:
                 yield item
                 continue
             usage = usage_of(item)
-            self._half_said = ""
+            self._partial_text = ""
             self._conversation.add_response(item, usage)
             meter.count(usage)
             yield usage
@@ -235,10 +235,10 @@ class ModelClient:
                     return
                 except Exception as error:
                     fault = RequestFailed.of(error)
-                    last = not fault.passing or wait is None
+                    last = not fault.may_pass or wait is None
                     if isinstance(fault, TooLong) or (last and not following):
                         raise fault from error
-                    self._half_said = ""
+                    self._partial_text = ""
                     if last:
                         yield agent_events.Restarted(
                             f"{fault}; turning to {following[0].model_id}", 0.0
@@ -264,12 +264,12 @@ class ModelClient:
         ) as stream:
             async for event in stream:
                 if delta := _text(event):
-                    self._half_said += delta
+                    self._partial_text += delta
                     yield agent_events.Text(delta)
             response = stream.get()
         if not any(part.part_kind in ("text", "tool-call") for part in response.parts):
             # Kept, an answer of nothing would make providers refuse all that follows.
-            raise RequestFailed("the model gave an empty answer", "ask again", passing=True)
+            raise RequestFailed("the model gave an empty answer", "ask again", may_pass=True)
         yield response
 
     def _parameters(self) -> Any:

@@ -1,36 +1,103 @@
 """Which model is meant, and how it is reached: by name, by a key, or at a server on this machine.
 
-Owns what is known of providers: their keys, the models to take when only a key is known, and which
-wire format a server at an address of the user's own speaks. Requests are made by `model_client.py`.
+Owns what is known of providers, in one table: their keys, the models to take when only a key is
+known, and what a server at an address of the user's own speaks. The chat, the background, the
+estimates and `tacit setup` all ask here. Requests are made by `model_client.py`.
 """
 
 import os
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacit.base.errors import BadConfig, MissingExtra
+from tacit.base.settings import AgentSettings
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-# What to take when only a key is known: variable, model for work, model for the background.
-KEYS = (
-    ("ANTHROPIC_API_KEY", "anthropic:claude-sonnet-4-5", "anthropic:claude-haiku-4-5"),
-    ("OPENAI_API_KEY", "openai:gpt-5.1", "openai:gpt-5-mini"),
-    ("GEMINI_API_KEY", "google:gemini-2.5-pro", "google:gemini-2.5-flash"),
-    ("GOOGLE_API_KEY", "google:gemini-2.5-pro", "google:gemini-2.5-flash"),
-    (
-        "OPENROUTER_API_KEY",
-        "openrouter:anthropic/claude-sonnet-4.5",
-        "openrouter:openai/gpt-5-mini",
+
+class Provider(msgspec.Struct, frozen=True):
+    """What is known of one provider."""
+
+    name: str
+    """What stands before the colon in `provider:model`."""
+    keys: tuple[str, ...] = ()
+    """Variables that its key is looked for in, the usual one first."""
+    work: str = ""
+    """The model to take when only a key is known."""
+    small: str = ""
+    """The model for the background."""
+    aliases: tuple[str, ...] = ()
+    """Other names that pydantic-ai has for it."""
+    begins: str = ""
+    """How the names of its models begin, where that gives them away."""
+    wire: str = ""
+    """Whose wire format a server of one's own speaks that is called by this name."""
+    variables: tuple[str, ...] = ()
+    """How the names of its variables begin, where not with its own name."""
+    priced_as: str = ""
+    """Its name in the list of prices, where that is another."""
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """How the names of its variables begin."""
+        return self.variables or (self.name.upper().replace("-", "_") + "_",)
+
+
+# Keys are tried in this order.
+PROVIDERS = (
+    Provider(
+        "anthropic",
+        ("ANTHROPIC_API_KEY",),
+        "claude-sonnet-4-5",
+        "claude-haiku-4-5",
+        begins="claude",
+        wire="anthropic",
     ),
-    ("MISTRAL_API_KEY", "mistral:mistral-large-latest", "mistral:mistral-small-latest"),
-    ("GROQ_API_KEY", "groq:llama-3.3-70b-versatile", "groq:llama-3.1-8b-instant"),
-    ("DEEPSEEK_API_KEY", "deepseek:deepseek-chat", "deepseek:deepseek-chat"),
+    Provider(
+        "openai",
+        ("OPENAI_API_KEY",),
+        "gpt-5.1",
+        "gpt-5-mini",
+        aliases=("openai-chat", "openai-responses"),
+        begins="gpt-",
+        wire="openai",
+    ),
+    Provider(
+        "google",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "gemini-2.5-pro",
+        "gemini-2.5-flash",
+        aliases=("google-gla",),
+        begins="gemini",
+        wire="google",
+        variables=("GOOGLE_", "GEMINI_"),
+    ),
+    Provider(
+        "openrouter",
+        ("OPENROUTER_API_KEY",),
+        "anthropic/claude-sonnet-4.5",
+        "openai/gpt-5-mini",
+    ),
+    Provider("mistral", ("MISTRAL_API_KEY",), "mistral-large-latest", "mistral-small-latest"),
+    Provider("groq", ("GROQ_API_KEY",), "llama-3.3-70b-versatile", "llama-3.1-8b-instant"),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-chat", "deepseek-chat"),
+    Provider("google-vertex", variables=("GOOGLE_", "GCLOUD_", "CLOUDSDK_"), priced_as="google"),
+    Provider("azure", variables=("AZURE_", "OPENAI_")),
+    Provider("bedrock", variables=("AWS_",)),
+    Provider("cohere", variables=("CO_", "COHERE_")),
+    Provider("huggingface", variables=("HF_",)),
+    Provider("grok", variables=("GROK_", "XAI_")),
+    Provider("xai"),
+    Provider("ollama", wire="openai"),
+    Provider("vllm", wire="openai"),
+    Provider("litellm", wire="openai"),
 )
+_BY_NAME = {name: row for row in PROVIDERS for name in (row.name, *row.aliases)}
 # OpenAI-compatible servers where they usually listen.
 LOCAL = (
     ("Ollama", "http://127.0.0.1:11434/v1"),
@@ -38,25 +105,15 @@ LOCAL = (
     ("llama.cpp", "http://127.0.0.1:8080/v1"),
     ("vLLM", "http://127.0.0.1:8000/v1"),
 )
-# What can be spoken with a server at an address of one's own, each with those that speak the same.
-_SPOKEN = {
-    "openai": "openai",
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-    "ollama": "openai",
-    "vllm": "openai",
-    "litellm": "openai",
-    "anthropic": "anthropic",
-    "google": "google",
-    "google-gla": "google",
-}
-# Whose model a name without a provider is.
-_BEGINNINGS = (("claude", "anthropic"), ("gemini", "google"), ("gpt-", "openai"))
+_MOST_SERVED = 5
+"""Models of one local server that are offered."""
+_SETTINGS = "your settings"
 _ASKED = "asked for by you"
-_QUICKLY = 0.4
+_SECONDS = 0.4
+"""How long a server may take to say which models it has."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ModelChoice(msgspec.Struct, frozen=True):
     """A model and how to reach it."""
 
     name: str
@@ -67,32 +124,77 @@ class Choice(msgspec.Struct, frozen=True):
     """Where the choice came from, for people."""
 
     @property
-    def provider(self) -> str:
+    def prefix(self) -> str:
+        """What stands before the colon."""
         return self.name.partition(":")[0]
 
+    @property
+    def provider(self) -> Provider:
+        return provider_of(self.name)
 
-def find(
-    name: str = "", base_url: str = "", *, background: bool = False, look: bool = True
-) -> Choice | None:
-    """The model to use: the one that is set, else what a key or a local server offers."""
+
+def provider_of(name: str) -> Provider:
+    """Whose model `provider:model` is; of a provider that is not in the table only the name."""
+    prefix = name.partition(":")[0]
+    return _BY_NAME.get(prefix) or Provider(prefix)
+
+
+def resolve(
+    settings: AgentSettings, name: str = "", *, background: bool = False
+) -> ModelChoice | None:
+    """The model to use: `name`, else the one that is set, else what a key or a server offers.
+
+    The background has the model that is set for it, else the small sister of the user's own. A
+    server of the user's own has no small sister that is known.
+    """
     if name:
-        return Choice(_whole(name, base_url), base_url, "your settings")
-    if base_url:
-        served = models_of(base_url)
-        if served:
-            return Choice(f"openai:{served[0]}", base_url, f"the server at {base_url}")
+        known = configured(settings)
+        return named(name, *([known] if known else []))
+    own = settings.background if background else ""
+    if chosen := own or settings.model:
+        found = _read(chosen, settings.base_url)
+        return found if own or not background else _small_sister(found)
+    if settings.base_url:
+        served = models_of(settings.base_url)[:1]
+        why = f"the server at {settings.base_url}"
+        return ModelChoice(f"openai:{served[0]}", settings.base_url, why) if served else None
+    offered = next(candidates(), None)
+    if offered and offered.base_url:
+        why = f"{offered.why} answers at {offered.base_url}"
+        return msgspec.structs.replace(offered, why=why)
+    return _small_sister(offered) if offered and background else offered
+
+
+def require(settings: AgentSettings, name: str = "", *, background: bool = False) -> ModelChoice:
+    """As `resolve`; raises `BadConfig` with what to do when there is none."""
+    found = resolve(settings, name, background=background)
+    if found is None:
+        what = "no model for work in the background" if background else "no model"
+        keys = "" if background else f" (or set {', '.join(usual_keys())})"
+        raise BadConfig(
+            f"{what}: no key is set, and no local server answers", f"set one up: tacit setup{keys}"
+        )
+    return found
+
+
+def candidates() -> Iterator[ModelChoice]:
+    """What a key in the environment or a server on this machine offers, keys first."""
+    for row in PROVIDERS:
+        if variable := next((key for key in row.keys if os.environ.get(key)), ""):
+            yield ModelChoice(f"{row.name}:{row.work}", "", f"{variable} is set")
+    for title, url in LOCAL:
+        for served in dict.fromkeys(models_of(url)[:_MOST_SERVED]):
+            yield ModelChoice(f"openai:{served}", url, title)
+
+
+def configured(settings: AgentSettings) -> ModelChoice | None:
+    """The model that the settings name; of an address alone, what is spoken there."""
+    if not settings.model and not settings.base_url:
         return None
-    for variable, work, small in KEYS:
-        if os.environ.get(variable):
-            return Choice(small if background else work, "", f"{variable} is set")
-    if look:
-        for title, url in LOCAL:
-            if served := models_of(url):
-                return Choice(f"openai:{served[0]}", url, f"{title} answers at {url}")
-    return None
+    return _read(settings.model or "openai:", settings.base_url)
 
 
-def named(text: str, *beside: Choice) -> Choice:
+def named(text: str, *beside: ModelChoice) -> ModelChoice:
     """The model that a person means by `text`: a name, and its address where one follows it.
 
     `beside` are the models in use. The address of the first of them that speaks the same way is
@@ -101,17 +203,18 @@ def named(text: str, *beside: Choice) -> Choice:
     """
     name, _, url = " ".join(text.split()).partition(" ")
     if url:
-        return Choice(_whole(name, url), url, _ASKED)
-    provider, colon, _ = name.partition(":")
-    if provider not in _SPOKEN:
+        return _read(name, url, _ASKED)
+    if not provider_of(name).wire:
         for one in beside:
             if one.base_url and name in models_of(one.base_url):
-                return Choice(f"{one.provider}:{name}", one.base_url, _ASKED)
-    if not colon:
-        provider = _provider(name, *beside)
-        name = f"{provider}:{name}"
-    same = [one for one in beside if one.base_url and _speak_alike(one.provider, provider)]
-    return Choice(name, same[0].base_url if same else "", _ASKED)
+                return ModelChoice(f"{one.prefix}:{name}", one.base_url, _ASKED)
+    if ":" not in name:
+        name = f"{_owner(name, *beside)}:{name}"
+    wire = provider_of(name).wire
+    for one in beside:
+        if wire and one.base_url and one.provider.wire == wire:
+            return ModelChoice(name, one.base_url, _ASKED)
+    return _read(name, "", _ASKED)
 
 
 def models_of(base_url: str) -> list[str]:
@@ -120,68 +223,90 @@ def models_of(base_url: str) -> list[str]:
     if not base_url.startswith(("http://", "https://")):
         raise BadConfig(f"'{base_url}' is not an http address", "write it as http://host:port/v1")
     try:
-        with urllib.request.urlopen(request, timeout=_QUICKLY) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             data: Any = msgspec.json.decode(answer.read(1_000_000))
         return [row["id"] for row in data["data"]]
     except (OSError, urllib.error.URLError, ValueError, KeyError, TypeError, msgspec.DecodeError):
         return []
 
 
-def missing_key(choice: Choice) -> str:
+def usual_keys() -> tuple[str, ...]:
+    """The variables to name where somebody has no key yet."""
+    return tuple(row.keys[0] for row in PROVIDERS[:3])
+
+
+def missing_key(choice: ModelChoice) -> str:
     """The variable that the provider's key is looked for in, when none of them is set."""
-    provider = choice.provider.split("-")[0]
-    variables = [name for name, work, _ in KEYS if work.startswith(provider + ":")]
-    if choice.base_url or not variables or any(os.environ.get(name) for name in variables):
+    keys = choice.provider.keys
+    if choice.base_url or any(os.environ.get(key) for key in keys):
         return ""
-    return variables[0]
+    return keys[0] if keys else ""
 
 
-def _whole(name: str, base_url: str) -> str:
-    """`name` with its provider. At an address of one's own `qwen3:8b` is all name."""
+def _read(name: str, base_url: str, why: str = _SETTINGS) -> ModelChoice:
+    """A name as it is written, with its provider.
+
+    At an address of one's own `qwen3:8b` is all name, and without one it is a model of the server
+    on this machine that offers it, unless a provider is called so.
+    """
     provider, colon, _ = name.partition(":")
-    if colon and (not base_url or provider in _SPOKEN):
-        return name
-    return f"{'openai' if base_url else _provider(name)}:{name}"
+    if base_url:
+        speaks = colon and provider_of(name).wire
+        return ModelChoice(name if speaks else f"openai:{name}", base_url, why)
+    if not colon:
+        return ModelChoice(f"{_owner(name)}:{name}", "", why)
+    if provider not in _BY_NAME:
+        for _, url in LOCAL:
+            if name in models_of(url):
+                return ModelChoice(f"openai:{name}", url, why)
+    return ModelChoice(name, "", why)
 
 
-def _provider(name: str, *beside: Choice) -> str:
+def _owner(name: str, *beside: ModelChoice) -> str:
     """Whose model a name without a provider is."""
     if beside and beside[0].base_url:
-        return beside[0].provider
-    known = [provider for start, provider in _BEGINNINGS if name.startswith(start)]
-    return known[0] if known else beside[0].provider if beside else "openai"
+        return beside[0].prefix
+    known = [row.name for row in PROVIDERS if row.begins and name.startswith(row.begins)]
+    return known[0] if known else beside[0].prefix if beside else "openai"
 
 
-def _speak_alike(one: str, other: str) -> bool:
-    return one in _SPOKEN and _SPOKEN[one] == _SPOKEN.get(other)
+def _small_sister(choice: ModelChoice) -> ModelChoice:
+    """The provider's model for the background, where one is known."""
+    row = choice.provider
+    if choice.base_url or not row.small:
+        return choice
+    return ModelChoice(f"{row.name}:{row.small}", "", choice.why)
 
 
-def build(choice: Choice) -> "Model":
+def build(choice: ModelChoice) -> "Model":
     """The model itself. Importing a provider's library takes about a second."""
     try:
         import pydantic_ai  # noqa: F401
     except ImportError:
         raise MissingExtra("agent", "talking to a model") from None
-    model = _one(choice)
-    # The libraries' own retries would hide what happens; `asking.py` has the one rule for all.
+    model = _client(choice)
+    # The libraries' own retries would hide what happens; `model_client.py` has the rule for all.
     client: Any = getattr(model, "client", None)
     if client is not None and hasattr(client, "max_retries"):
         client.max_retries = 0
     return model
 
 
-def _one(choice: Choice) -> "Model":
+def _client(choice: ModelChoice) -> "Model":
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
 
-    provider, _, model = choice.name.partition(":")
+    prefix, _, model = choice.name.partition(":")
     try:
         if not choice.base_url:
             return infer_model(choice.name)
-        return _at(provider, model, choice.base_url)
+        wire = choice.provider.wire or "openai"
+        keys = (os.environ.get(variable) for variable in provider_of(wire).keys)
+        key = next(filter(None, keys), "none")
+        return (_CLIENTS.get(prefix) or _CLIENTS[wire])(model, choice.base_url, key)
     except ImportError as error:
         hint = "pip install 'tacit[agent]', or the provider's own package"
-        raise BadConfig(f"the provider '{provider}' needs a package: {error}", hint) from None
+        raise BadConfig(f"the provider '{prefix}' needs a package: {error}", hint) from None
     except (UserError, ValueError) as error:
         if missing := missing_key(choice):
             hint = f"in your shell's profile: export {missing}=…"
@@ -189,28 +314,38 @@ def _one(choice: Choice) -> "Model":
         raise BadConfig(f"the model '{choice.name}': {error}", "see: tacit setup") from None
 
 
-def _at(provider: str, model: str, base_url: str) -> "Model":
-    """A model behind an address of the user's own."""
-    if provider == "anthropic":
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
+def _anthropic(model: str, base_url: str, key: str) -> "Model":
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        key = os.environ.get("ANTHROPIC_API_KEY", "none")
-        return AnthropicModel(model, provider=AnthropicProvider(api_key=key, base_url=base_url))
-    if provider in ("google", "google-gla"):
-        from pydantic_ai.models.google import GoogleModel
-        from pydantic_ai.providers.google import GoogleProvider
+    return AnthropicModel(model, provider=AnthropicProvider(api_key=key, base_url=base_url))
 
-        key = os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY") or "none"
-        return GoogleModel(model, provider=GoogleProvider(api_key=key, base_url=base_url))
-    if provider == "openai-responses":
-        from pydantic_ai.models.openai import OpenAIResponsesModel
-        from pydantic_ai.providers.openai import OpenAIProvider
 
-        key = os.environ.get("OPENAI_API_KEY", "none")
-        return OpenAIResponsesModel(model, provider=OpenAIProvider(api_key=key, base_url=base_url))
+def _google(model: str, base_url: str, key: str) -> "Model":
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(model, provider=GoogleProvider(api_key=key, base_url=base_url))
+
+
+def _openai_chat(model: str, base_url: str, key: str) -> "Model":
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    key = os.environ.get("OPENAI_API_KEY", "none")
     return OpenAIChatModel(model, provider=OpenAIProvider(api_key=key, base_url=base_url))
+
+
+def _openai_responses(model: str, base_url: str, key: str) -> "Model":
+    from pydantic_ai.models.openai import OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return OpenAIResponsesModel(model, provider=OpenAIProvider(api_key=key, base_url=base_url))
+
+
+# What can be spoken with a server at an address of one's own, by the name before the colon.
+_CLIENTS: dict[str, Callable[[str, str, str], "Model"]] = {
+    "anthropic": _anthropic,
+    "google": _google,
+    "openai": _openai_chat,
+    "openai-responses": _openai_responses,
+}

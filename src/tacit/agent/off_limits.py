@@ -9,8 +9,10 @@ for files refuse these paths; `sandbox.py` enforces them for commands.
 import os
 import pwd
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import lru_cache
+from itertools import islice
 
 import msgspec
 
@@ -90,7 +92,10 @@ _SYSTEM = (
     "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard",
     "/etc/NetworkManager/system-connections",
 )  # fmt: skip
-_PASSED_OVER = {"node_modules", ".git", ".hg", ".jj", ".venv", "venv", "__pycache__", ".tox"}
+# Folders of a project that hold nobody's own work.
+_PASSED_OVER = {
+    ".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox",
+}  # fmt: skip
 _MOST_LOOKED_AT = 20_000
 _MOST_HIDDEN = 500
 _LISTENING = 0x10000
@@ -109,7 +114,7 @@ class CommandRules(msgspec.Struct, frozen=True):
     network: bool = False
     show_secrets: bool = False
     """Whether files of keys in the project can be read."""
-    below: tuple[str, ...] = ()
+    working_folders: tuple[str, ...] = ()
     """Folders of the project whose skill folders count too: those down to where the user is."""
     hide: tuple[str, ...] = ()
     """More that it must not see."""
@@ -119,7 +124,7 @@ def guarded(rules: CommandRules) -> list[str]:
     """Paths in the project that stay as they are, by their real place, there or not."""
     names = [f".git/{name}" for name in _GIT] + list(_OTHERS)
     wanted = [os.path.join(rules.project, name) for name in names]
-    for base in dict.fromkeys((rules.project, *rules.below)):
+    for base in dict.fromkeys((rules.project, *rules.working_folders)):
         wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
     real = dict.fromkeys(os.path.realpath(path) for path in wanted)
     open_to = {os.path.realpath(path) for path in rules.writable}
@@ -132,7 +137,7 @@ def is_guarded(path: str, rules: CommandRules) -> bool:
     return any(is_inside(folded, guard.casefold()) for guard in guarded(rules))
 
 
-def pinned(path: str, project: str) -> list[str]:
+def parents_of(path: str, project: str) -> list[str]:
     """The folders between `project` and `path`: renamed, one could be replaced by a new one."""
     found = []
     here = os.path.dirname(path)
@@ -185,12 +190,17 @@ def _sockets() -> list[str]:
 
 def _secrets_in(project: str) -> list[str]:
     """Files of keys in the project, as deep as a look of reasonable length goes."""
-    found: list[str] = []
-    looked = 0
-    for here, folders, names in os.walk(project):
-        folders[:] = [folder for folder in folders if folder not in _PASSED_OVER]
-        found += [os.path.join(here, name) for name in names if is_secret_file(name)]
-        looked += len(names) + len(folders)
-        if looked > _MOST_LOOKED_AT or len(found) > _MOST_HIDDEN:
-            break
-    return found[:_MOST_HIDDEN]
+    names = filter(is_secret_file, walk_files(project, _MOST_LOOKED_AT))
+    return [os.path.join(project, name) for name in islice(names, _MOST_HIDDEN)]
+
+
+def walk_files(root: str, most: int) -> Iterator[str]:
+    """The files below `root`, relative to it, until `most` were seen; see `_PASSED_OVER`."""
+    seen = 0
+    for here, folders, names in os.walk(root):
+        folders[:] = sorted(folder for folder in folders if folder not in _PASSED_OVER)
+        below = here[len(root) :].lstrip(os.sep)
+        yield from (os.path.join(below, name) for name in sorted(names))
+        seen += len(names)
+        if seen > most:
+            return

@@ -42,7 +42,7 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 """What can be said of a path that is no folder."""
 
 
-class Rules(msgspec.Struct, frozen=True):
+class Rights(msgspec.Struct, frozen=True):
     """What a process keeps. Paths that do not exist are passed over."""
 
     write: tuple[str, ...]
@@ -53,7 +53,7 @@ class Rules(msgspec.Struct, frozen=True):
     """TCP ports, of any machine, to which it may connect; None leaves the network as it is."""
 
 
-class Held(msgspec.Struct, frozen=True):
+class RightsHeld(msgspec.Struct, frozen=True):
     """What holds on this machine from now on."""
 
     abi: int = 0
@@ -82,7 +82,7 @@ class _Port(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
 
 
-def abi() -> int:
+def landlock_version() -> int:
     """The version of the kernel's interface, 0 where there is none."""
     if sys.platform != "linux":
         return 0
@@ -90,15 +90,15 @@ def abi() -> int:
     return max(int(found), 0)
 
 
-def restrict(rules: Rules) -> Held:
+def restrict(rules: Rights) -> RightsHeld:
     """Keep to `rules` from now on, this thread and what it starts. Call it before other threads.
 
     Raises `Refused` where the kernel has Landlock and will not take the rules: then nothing holds,
     and whoever relies on it must not go on.
     """
-    version = abi()
+    version = landlock_version()
     if version == 0:
-        return Held(why_not=_why_none())
+        return RightsHeld(why_not=_why_none())
     handled = _handled(rules, version)
     libc = _libc()
     size = 8 if version < 4 else 16 if version < 6 else 24
@@ -121,7 +121,7 @@ def restrict(rules: Rules) -> Held:
     return _held(rules, version)
 
 
-def _handled(rules: Rules, version: int) -> _Ruleset:
+def _handled(rules: Rights, version: int) -> _Ruleset:
     """What is forbidden unless a rule allows it: only what this kernel knows may be named."""
     files = _WRITE_FILE | _MAKE
     if rules.read is not None:
@@ -161,7 +161,7 @@ def _add(libc: ctypes.CDLL, ruleset: int, kind: int, rule: ctypes.Structure, wha
         raise _refused(what)
 
 
-def _held(rules: Rules, version: int) -> Held:
+def _held(rules: Rights, version: int) -> RightsHeld:
     network = rules.ports is not None and version >= 4
     missing = []
     if version < 3:
@@ -169,7 +169,7 @@ def _held(rules: Rules, version: int) -> Held:
     if rules.ports is not None and not network:
         missing.append("connections are not limited")
     told = f"this kernel has version {version} of Landlock: {', '.join(missing)}"
-    return Held(
+    return RightsHeld(
         abi=version,
         writes=True,
         reads=rules.read is not None,

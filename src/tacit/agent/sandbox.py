@@ -21,7 +21,7 @@ from typing import Protocol
 
 import msgspec
 
-from tacit.agent.off_limits import CommandRules, guarded, hidden, pinned
+from tacit.agent.off_limits import CommandRules, guarded, hidden, parents_of
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
 
@@ -55,10 +55,10 @@ class Sandbox(Protocol):
     is_namespace: bool
     """Whether its processes end with the first of them, and it tells which that is."""
 
-    def call(self, command: str, rules: CommandRules, told: int) -> list[str]:
+    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
         """The arguments to run `command` with. Raises nothing; starts nothing.
 
-        A namespace writes JSON with `child-pid`, its first process, to the descriptor `told`.
+        A namespace writes JSON with `child-pid`, its first process, to the descriptor `info_fd`.
         """
         ...
 
@@ -87,9 +87,9 @@ class Bubblewrap:
     def __init__(self, program: str = "bwrap") -> None:
         self._program = program
 
-    def call(self, command: str, rules: CommandRules, told: int) -> list[str]:
+    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
         words = [
-            self._program, "--info-fd", str(told), "--unshare-all", "--die-with-parent",
+            self._program, "--info-fd", str(info_fd), "--unshare-all", "--die-with-parent",
             "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev",
             "--proc", "/proc", "--tmpfs", "/run", "--bind", rules.temporary, _TMP,
         ]  # fmt: skip
@@ -120,7 +120,7 @@ def _guards(rules: CommandRules) -> list[str]:
     words: list[str] = []
     done: set[str] = set()
     for path in guarded(rules):
-        for above in pinned(path, rules.project):
+        for above in parents_of(path, rules.project):
             if os.path.isdir(above) and above not in done:
                 words += ["--bind", above, above]
                 done.add(above)
@@ -138,7 +138,7 @@ class Seatbelt:
     def __init__(self, program: str = "sandbox-exec") -> None:
         self._program = program
 
-    def call(self, command: str, rules: CommandRules, told: int) -> list[str]:
+    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
         return [self._program, "-p", self.profile(rules), "/bin/sh", "-c", command]
 
     def profile(self, rules: CommandRules) -> str:
@@ -155,7 +155,7 @@ class Seatbelt:
             # Renaming a folder above would put a new one in its place.
             lines += [
                 f"(deny file-write-unlink (literal {_quoted(above)}))"
-                for above in pinned(path, rules.project)
+                for above in parents_of(path, rules.project)
             ]
         lines += [f"(deny file-read* file-write* (subpath {_quoted(p)}))" for p in hidden(rules)]
         # What asks a program outside to act in its place.
@@ -173,7 +173,7 @@ class NoSandbox:
     name = "none"
     is_namespace = False
 
-    def call(self, command: str, rules: CommandRules, told: int) -> list[str]:
+    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
         return ["/bin/sh", "-c", command]
 
 
@@ -216,12 +216,12 @@ class CommandOutcome(msgspec.Struct, frozen=True):
     timed_out: bool = False
     dropped: int = 0
     """Bytes of output in the middle that were not kept."""
-    taken_away: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     """What the command made where it may make nothing; it was moved out of the project."""
 
     @property
     def failed(self) -> bool:
-        return self.timed_out or self.exit_code != 0 or bool(self.taken_away)
+        return self.timed_out or self.exit_code != 0 or bool(self.removed)
 
 
 async def run_sandboxed(
@@ -230,11 +230,11 @@ async def run_sandboxed(
     """Run `command`; its whole tree of processes is gone when this returns or is cancelled."""
     began = time.monotonic()
     missing = [path for path in _watched(rules) if not os.path.lexists(path)]
-    keeper = _Keeper()
+    buffer = _OutputBuffer()
     timed_out = False
-    process, output, told = await _start(command, sandbox, rules)
-    reading = asyncio.create_task(_read(output, keeper))
-    inner = _open_first(told) if sandbox.is_namespace else _close(told)
+    process, output, info_fd = await _start(command, sandbox, rules)
+    reading = asyncio.create_task(_read(output, buffer))
+    inner = _first_process(info_fd) if sandbox.is_namespace else _close(info_fd)
     try:
         async with asyncio.timeout(seconds):
             await process.wait()
@@ -245,9 +245,9 @@ async def run_sandboxed(
         await _end(process, inner)
         reading.cancel()
         await asyncio.wait({reading})
-        taken = _take_away(missing, rules)
+        taken = _remove_forbidden(missing, rules)
     code = process.returncode if process.returncode is not None else -1
-    text, dropped = keeper.text()
+    text, dropped = buffer.text()
     return CommandOutcome(code, text, time.monotonic() - began, timed_out, dropped, tuple(taken))
 
 
@@ -259,7 +259,7 @@ async def _start(
     The pipes are our own: asyncio's would have us wait for every child that still holds one.
     """
     output, inlet = os.pipe()
-    told, teller = os.pipe()
+    info_fd, teller = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
             *sandbox.call(command, rules, teller),
@@ -273,21 +273,21 @@ async def _start(
         )
     except BaseException:
         os.close(output)
-        os.close(told)
+        os.close(info_fd)
         raise
     finally:
         os.close(inlet)
         os.close(teller)
-    return process, output, told
+    return process, output, info_fd
 
 
-def _open_first(told: int) -> int:
+def _first_process(info_fd: int) -> int:
     """A handle on the first process of the namespace, with which all others end; -1 for none.
 
     The sandbox writes at once and closes, so this hardly waits.
     """
     text = b""
-    with os.fdopen(told, "rb", 0) as file:
+    with os.fdopen(info_fd, "rb", 0) as file:
         while select.select([file], [], [], 5.0)[0] and (part := file.read(4096)):
             text += part
     try:
@@ -296,19 +296,19 @@ def _open_first(told: int) -> int:
         return -1
 
 
-async def _read(output: int, keeper: "_Keeper") -> None:
+async def _read(output: int, buffer: "_OutputBuffer") -> None:
     stream = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(output, "rb", 0)
     )
     try:
         while part := await stream.read(_CHUNK):
-            keeper.add(part)
+            buffer.add(part)
     finally:
         transport.close()
 
 
-class _Keeper:
+class _OutputBuffer:
     """Keeps the beginning and the end of an output, whatever its size."""
 
     def __init__(self) -> None:
@@ -336,8 +336,8 @@ class _Keeper:
         return (self._head + joint + self._tail).decode("utf-8", "replace"), self._dropped
 
 
-def _close(told: int) -> int:
-    os.close(told)
+def _close(info_fd: int) -> int:
+    os.close(info_fd)
     return -1
 
 
@@ -360,7 +360,7 @@ def _watched(rules: CommandRules) -> list[str]:
     return [*guarded(rules), os.path.join(rules.project, ".git")]
 
 
-def _take_away(missing: list[str], rules: CommandRules) -> list[str]:
+def _remove_forbidden(missing: list[str], rules: CommandRules) -> list[str]:
     """Move out what has appeared at a guarded place: nothing could be mounted where nothing was.
 
     A repository that the command made is left when nothing in it would run by itself.

@@ -33,13 +33,13 @@ async def run_command(call: RunCommand, context: Context) -> Result:
     try:
         sandbox = context.sandbox()
     except Refused as refused:
-        raise Failed(f"{refused.message}; {refused.hint}") from None
+        raise Failed(refused.explain()) from None
     rules = context.rules()
     seconds = min(call.seconds or context.options.seconds, _LONGEST)
     outcome = await run_sandboxed(call.command, sandbox, rules, seconds)
     text = context.shorten(outcome.output.rstrip("\n"))
-    if outcome.taken_away:
-        names = ", ".join(outcome.taken_away)
+    if outcome.removed:
+        names = ", ".join(outcome.removed)
         text += f"\n[taken away again: {names}. Skills are made by manage_skill; git's settings and"
         text += " hooks are the user's.]"
         return Result(text.lstrip(), failed=True)
@@ -91,7 +91,7 @@ async def search_sessions(call: SearchSessions, context: Context) -> Result:
     try:
         hits = await asyncio.to_thread(find)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
+        raise Failed(error.explain()) from None
     rows = [_row(hit) for hit in hits]
     return Result(context.shorten("\n".join(rows)) or "(no session fits)")
 

@@ -144,7 +144,7 @@ def activate(call: RunSkill, context: Context) -> Result:
 
 
 def _brought_back(name: str, context: Context) -> Entry | None:
-    """The skill that was put away under `name`, back in the library. Raises `Failed`."""
+    """The skill that was archived under `name`, back in the library. Raises `Failed`."""
 
     found = bring_back(context.library, name, "model", context.session)
     if found is None:
@@ -232,7 +232,7 @@ async def git_log(call: GitLog, context: Context) -> Result:
     try:
         rows = [_row(version) for version in await asyncio.to_thread(read)]
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
+        raise Failed(error.explain()) from None
     return Result(context.shorten("\n".join(rows)) or "(nothing has been changed yet)")
 
 
@@ -245,8 +245,10 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
         with acting_as("agent"):
             head = gate.site(root).history.head(skill)
             if call.version or head is None:
-                return gate.rollback(skill, call.version, root=root, approved=context.agreed)
-            return gate.undo(head.record.change, root=root, approved=context.agreed)
+                return gate.rollback(
+                    skill, call.version, root=root, approved=context.approved_by_person
+                )
+            return gate.undo(head.record.change, root=root, approved=context.approved_by_person)
 
     return await _verdict(roll_back, context)
 
@@ -254,7 +256,7 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
 def open_gate(context: Context) -> Gate:
     """The gate over every skills folder that can be reached from here."""
     here = [user_place(), *places_here(context.library.cwd)]
-    agreed = context.agreed
+    agreed = context.approved_by_person
     return Gate(here, approver=lambda case, asks: "yes" if agreed else "later")
 
 
@@ -262,16 +264,24 @@ async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:
     try:
         verdict = await asyncio.to_thread(work)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}") from None
+        raise Failed(error.explain()) from None
     context.library.refresh()
+    refusal = verdict.refusal
+    instead = f"Edit instead: {', '.join(refusal.alternatives)}" if refusal else ""
+    text = verdict_text(verdict, instead)
+    return Result(text, failed=not verdict.applied, changed="skill" if verdict.applied else "")
+
+
+def verdict_text(verdict: Verdict, instead: str) -> str:
+    """A verdict for the model; `instead` says what to do where there is something better to do."""
     text = "\n".join([verdict.explain(), *verdict.notes])
     if verdict.refusal is not None and verdict.refusal.alternatives:
-        text += f"\nEdit instead: {', '.join(verdict.refusal.alternatives)}"
+        text += f"\n{instead}"
     if verdict.outcome == "proposed":
         text += "\nIt waits for the user in the inbox; nothing was changed."
     if verdict.applied:
         text += f"\nThe user can take it back: tacit undo {verdict.change}"
-    return Result(text, failed=not verdict.applied, changed="skill" if verdict.applied else "")
+    return text
 
 
 def _operation(call: ManageSkill) -> Operation:

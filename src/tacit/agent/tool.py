@@ -6,7 +6,6 @@ and the error it may raise. The tools themselves are in `file_tools.py`, `skill_
 """
 
 import os
-import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -68,12 +67,12 @@ class Context:
         self.options = options
         self.active: dict[str, Active] = {}
         """The conversation's own table; the conversation writes it."""
-        self.noted: set[str] = set()
+        self.facts_changed: set[str] = set()
         """Marks of facts that this conversation's own calls noted or forgot."""
         self.session = ""
-        self.agreed = False
+        self.approved_by_person = False
         """Whether a person, and not a rule, has allowed the call that is being made."""
-        self.below: tuple[str, ...] = ()
+        self.folders_below: tuple[str, ...] = ()
         """The folders from the project down to where the user is."""
         self._kept = 0
 
@@ -86,7 +85,7 @@ class Context:
             network=options.network,
             read_only_project=options.read_only_project,
             show_secrets=options.show_secrets,
-            below=self.below,
+            working_folders=self.folders_below,
         )
 
     def shorten(self, text: str) -> str:
@@ -155,8 +154,3 @@ def text_of(data: bytes) -> str:
 def numbered(lines: list[str], first: int) -> str:
     """Lines with their numbers, as `read_file` shows them."""
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
-
-
-def clean_name(text: str) -> str:
-    """`text` fit for a file name."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-")[:60] or "x"

@@ -109,11 +109,3 @@ class Approver:
 def _exactly(text: str) -> str:
     """A pattern that fits `text` alone: a file may be called `*`."""
     return re.sub(r"([*?[])", r"[\1]", text)
-
-
-def subject_of(arguments: dict[str, Any]) -> str:
-    """What a call is about, for people and for patterns."""
-    for key in ("command", "path", "name", "pattern", "query", "question"):
-        if isinstance(value := arguments.get(key), str):
-            return value
-    return ""

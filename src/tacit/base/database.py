@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from tacit.base import paths
 from tacit.base.errors import Busy, Damaged, Newer, TacitError, Unwritable
@@ -44,8 +44,8 @@ def connect(
 
     `tables` are made where they are missing: layers with their steps, as for `migrate`. The
     connection is in autocommit mode (use `transaction`), belongs to the thread that opened it and
-    gives rows that can be read by name; whoever opens it closes it, in a `with closing(…)` where it
-    can. Raises `Damaged`, `Busy`, `Unwritable` or `Newer`.
+    gives rows that can be read by name; whoever opens it closes it: use `opened` where you can.
+    Raises `Damaged`, `Busy`, `Unwritable` or `Newer`.
     """
     path = path or default_path()
     with explain_errors(path):
@@ -66,6 +66,18 @@ def connect(
             connection.close()
             raise
     return connection
+
+
+@contextmanager
+def opened(
+    *tables: tuple[str, Sequence[str]], path: str | None = None, wait: float = WAIT_SECONDS
+) -> Iterator[sqlite3.Connection]:
+    """As `connect`, for a `with` block: closed at its end, and SQLite's errors in it explained."""
+    with closing(connect(path, wait=wait, tables=tables)) as connection:
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise _explain(error, path or default_path()) from error
 
 
 def migrate(connection: sqlite3.Connection, layer: str, steps: Sequence[str]) -> None:

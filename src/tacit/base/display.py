@@ -80,6 +80,16 @@ def pad(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
+def unified_diff(before: str, after: str, first: str, second: str) -> str:
+    """What `diff -u` shows of two texts with these names. A line ends at a newline only."""
+    import difflib
+    from io import StringIO
+
+    lines = difflib.unified_diff([*StringIO(before)], [*StringIO(after)], first, second)
+    mark = "\n\\ No newline at end of file\n"
+    return "".join(line if line.endswith("\n") else line + mark for line in lines)
+
+
 def columns(stream: object = None) -> int:
     """The width to write for: COLUMNS, else the terminal's, else 100."""
     import os

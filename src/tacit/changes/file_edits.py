@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tacit.base.display import unified_diff
 from tacit.base.errors import TacitError
 from tacit.changes.change import (
     SKILL_FILE,
@@ -46,7 +47,7 @@ def diff_files(old: Files, new: Files) -> str:
 
 
 def _diff_file(path: str, old: File | None, new: File | None) -> Iterator[str]:
-    before, after = _lines(old), _lines(new)
+    before, after = _text(old), _text(new)
     if old is not None and new is not None and old.kind != new.kind:
         yield f"# {path}: {old.kind} becomes {new.kind}\n"
     if before is None or after is None:
@@ -54,22 +55,16 @@ def _diff_file(path: str, old: File | None, new: File | None) -> Iterator[str]:
         return
     from_file = f"a/{path}" if old is not None else "/dev/null"
     to_file = f"b/{path}" if new is not None else "/dev/null"
-    for line in difflib.unified_diff(before, after, from_file, to_file):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    yield unified_diff(before, after, from_file, to_file)
 
 
-def _lines(file: File | None) -> list[str] | None:
-    """The lines with their ends; None where it is no text. (`splitlines` would cut at more.)"""
-    if file is None:
-        return []
-    if b"\0" in file.data:
-        return None
+def _text(file: File | None) -> str | None:
+    """What stands in it; None where it is no text."""
     try:
-        text = file.data.decode()
+        text = file.data.decode() if file is not None else ""
     except UnicodeDecodeError:
         return None
-    lines = text.split("\n")
-    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    return text if "\0" not in text else None
 
 
 def _size(file: File | None) -> str:

@@ -8,7 +8,7 @@ come back. Accepting is the gate's business: it judges the change again.
 import hashlib
 import sqlite3
 from collections.abc import Collection
-from contextlib import closing
+from contextlib import AbstractContextManager
 from typing import Literal
 
 import msgspec
@@ -159,8 +159,8 @@ class Inbox:
         with self._open() as connection, database.transaction(connection):
             connection.execute("DELETE FROM proposals WHERE id = ?", (proposal,))
 
-    def _open(self) -> "closing[sqlite3.Connection]":
-        return closing(database.connect(self._path, tables=[("changes", STEPS)]))
+    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
+        return database.opened(("changes", STEPS), path=self._path)
 
     def _read(self, where: str, values: tuple[object, ...]) -> list[Proposal]:
         with self._open() as connection:

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 from tacit.base import database
 from tacit.base.errors import TacitError
@@ -181,7 +181,7 @@ def _notice(change: Change, kind: Kind, number: str = "", *, quiet: bool = False
 def _was_accepted(change: str) -> bool:
     """Whether a change is one that the user took out of the inbox."""
     try:
-        with closing(database.connect(wait=5.0)) as connection:
+        with database.opened(wait=5.0) as connection:
             found = connection.execute("SELECT 1 FROM proposals WHERE applied_as = ?", (change,))
             return found.fetchone() is not None
     except (TacitError, sqlite3.Error):

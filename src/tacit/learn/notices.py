@@ -11,7 +11,6 @@ it speaks of: what cannot be stored is not told.
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeVar
 
@@ -287,11 +286,8 @@ def settings() -> LearnSettings:
 def _done(work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
     """What `work` gives in a transaction, or `otherwise` where the database cannot be used."""
     try:
-        tables = [("notices", NOTICE_STEPS)]
-        with (
-            closing(database.connect(wait=5.0, tables=tables)) as connection,
-            database.transaction(connection),
-        ):
-            return work(connection)
-    except (TacitError, sqlite3.Error, OSError):
+        tables = ("notices", NOTICE_STEPS)
+        with database.opened(tables, wait=5.0) as db, database.transaction(db):
+            return work(db)
+    except (TacitError, OSError):
         return otherwise

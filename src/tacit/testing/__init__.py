@@ -4,37 +4,14 @@ Nothing here is used by the product itself. Importing this package only defines 
 loaded when it is first used, so `python -m tacit.testing.server` runs clean.
 """
 
-# Public name -> the module that defines it.
-_PUBLIC = {
-    "Cut": "tacit.testing.script",
-    "Exchange": "tacit.testing.server",
-    "FakeClock": "tacit.testing.fake_clock",
-    "Garbage": "tacit.testing.script",
-    "Message": "tacit.testing.script",
-    "ModelServer": "tacit.testing.server",
-    "Other": "tacit.testing.server",
-    "Replies": "tacit.testing.script",
-    "Reply": "tacit.testing.script",
-    "Request": "tacit.testing.script",
-    "Rules": "tacit.testing.script",
-    "Stall": "tacit.testing.script",
-    "Status": "tacit.testing.script",
-    "Text": "tacit.testing.script",
-    "Tool": "tacit.testing.script",
-    "ToolResult": "tacit.testing.script",
-    "ToolUse": "tacit.testing.script",
-    "Turns": "tacit.testing.script",
-    "Usage": "tacit.testing.script",
-    "marked": "tacit.testing.script",
-    "reply": "tacit.testing.script",
-    "toolless": "tacit.testing.script",
-}
-
 __all__ = [
+    "HOST_CHECKS",
     "Cut",
     "Exchange",
+    "Expected",
     "FakeClock",
     "Garbage",
+    "HostCase",
     "Message",
     "ModelServer",
     "Other",
@@ -42,6 +19,7 @@ __all__ = [
     "Reply",
     "Request",
     "Rules",
+    "ScriptFailed",
     "Stall",
     "Status",
     "Text",
@@ -50,14 +28,21 @@ __all__ = [
     "ToolUse",
     "Turns",
     "Usage",
+    "called",
+    "load_script",
+    "made",
     "marked",
+    "ran",
     "reply",
     "toolless",
+    "used",
 ]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tacit.testing.fake_clock import FakeClock
+    from tacit.testing.host_contract import HOST_CHECKS, Expected, HostCase
+    from tacit.testing.sample_sessions import called, made, ran, used
     from tacit.testing.script import (
         Cut,
         Garbage,
@@ -66,6 +51,7 @@ if TYPE_CHECKING:
         Reply,
         Request,
         Rules,
+        ScriptFailed,
         Stall,
         Status,
         Text,
@@ -74,18 +60,54 @@ if TYPE_CHECKING:
         ToolUse,
         Turns,
         Usage,
+        load_script,
         marked,
         reply,
         toolless,
     )
     from tacit.testing.server import Exchange, ModelServer, Other
 
+# The module of each public name.
+_PUBLIC = {
+    "Cut": "script",
+    "Exchange": "server",
+    "Expected": "host_contract",
+    "FakeClock": "fake_clock",
+    "Garbage": "script",
+    "HOST_CHECKS": "host_contract",
+    "HostCase": "host_contract",
+    "Message": "script",
+    "ModelServer": "server",
+    "Other": "server",
+    "Replies": "script",
+    "Reply": "script",
+    "Request": "script",
+    "Rules": "script",
+    "ScriptFailed": "script",
+    "Stall": "script",
+    "Status": "script",
+    "Text": "script",
+    "Tool": "script",
+    "ToolResult": "script",
+    "ToolUse": "script",
+    "Turns": "script",
+    "Usage": "script",
+    "called": "sample_sessions",
+    "load_script": "script",
+    "made": "sample_sessions",
+    "marked": "script",
+    "ran": "sample_sessions",
+    "reply": "script",
+    "toolless": "script",
+    "used": "sample_sessions",
+}
+
 
 def __getattr__(name: str) -> object:
     if name in _PUBLIC:
         from importlib import import_module
 
-        value: object = getattr(import_module(_PUBLIC[name]), name)
+        value: object = getattr(import_module(f"tacit.testing.{_PUBLIC[name]}"), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'tacit.testing' has no attribute {name!r}")

@@ -1,10 +1,10 @@
 """The contract of a host, as checks that any host can be run through.
 
-Give a `Case` to each of `CHECKS`; one that fails raises AssertionError. With pytest:
+Give a `HostCase` to each of `HOST_CHECKS`; one that fails raises AssertionError. With pytest:
 
-    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    @pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
     def test_contract(check, tmp_path):
-        check(Case(host=MyHost(), path="fixtures/session.jsonl", expected=..., scratch=tmp_path))
+        check(HostCase(MyHost(), "fixtures/session.jsonl", Expected(...), str(tmp_path)))
 """
 
 import os
@@ -63,7 +63,7 @@ def names_itself(case: HostCase) -> None:
     assert case.host.title.strip()
 
 
-def knows_its_own_form(case: HostCase) -> None:
+def recognises_its_own_file(case: HostCase) -> None:
     """The session is found when its file is named, and says which host wrote it."""
     source = case.source()
     assert source.host == case.host.name
@@ -88,7 +88,7 @@ def tells_what_happened(case: HostCase) -> None:
     assert trace.skipped == {}, "nothing in a whole sample is passed over"
 
 
-def tells_it_in_order(case: HostCase) -> None:
+def keeps_the_order(case: HostCase) -> None:
     """Turns are numbered from 0, calls have names and results, and time runs forward."""
     trace = case.whole()
     assert [turn.number for turn in trace.turns] == list(range(len(trace.turns)))
@@ -102,12 +102,12 @@ def tells_it_in_order(case: HostCase) -> None:
     assert head.started is None or head.ended is None or head.started <= head.ended
 
 
-def twice_is_the_same_as_once(case: HostCase) -> None:
+def reads_the_same_twice(case: HostCase) -> None:
     """Reading leaves nothing behind that changes the next reading."""
     assert case.whole() == case.whole()
 
 
-def leaves_the_source_alone(case: HostCase) -> None:
+def does_not_write_the_source(case: HostCase) -> None:
     """Not a byte of the host's own file is changed by reading it."""
     source = case.source()
     if os.path.isfile(source.path):
@@ -178,7 +178,7 @@ def leaves_a_cut_off_line_for_later(case: HostCase) -> None:
         assert found[0].skipped == {}
 
 
-def survives_what_it_does_not_know(case: HostCase) -> None:
+def passes_over_what_it_does_not_know(case: HostCase) -> None:
     """Lines that are not JSON, or not of a known kind, are counted and change nothing else."""
     if not _grows(case):
         return
@@ -189,18 +189,18 @@ def survives_what_it_does_not_know(case: HostCase) -> None:
     assert sum(trace.skipped.values()) >= 3
 
 
-CHECKS: tuple[Callable[[HostCase], None], ...] = (
+HOST_CHECKS: tuple[Callable[[HostCase], None], ...] = (
     names_itself,
-    knows_its_own_form,
+    recognises_its_own_file,
     tells_what_happened,
-    tells_it_in_order,
-    twice_is_the_same_as_once,
-    leaves_the_source_alone,
+    keeps_the_order,
+    reads_the_same_twice,
+    does_not_write_the_source,
     does_not_read_what_is_unchanged,
     goes_on_where_it_stopped,
     reads_a_replaced_file_anew,
     leaves_a_cut_off_line_for_later,
-    survives_what_it_does_not_know,
+    passes_over_what_it_does_not_know,
 )
 
 

@@ -120,7 +120,6 @@ def as_reply(value: ReplyLike) -> Reply:
     )
 
 
-WireName = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
 Role = Literal["system", "user", "assistant", "tool"]
 
 HIDDEN = "[hidden]"
@@ -158,7 +157,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     """1 for the first call that this server saw."""
-    wire: WireName
+    wire: str
+    """The name of its wire format."""
     path: str
     """With the query, except that a `key` in it is hidden."""
     headers: dict[str, str]

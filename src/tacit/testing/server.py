@@ -41,8 +41,16 @@ from tacit.testing.script import (
     as_reply,
     as_script,
 )
-from tacit.testing.wires import WIRES, Bad, Envelope, Wire, answer_for, read_request
-from tacit.testing.wires.wire_format import encode, side_answer
+from tacit.testing.wires import (
+    Bad,
+    Envelope,
+    Wire,
+    answer_for,
+    encode,
+    read_request,
+    side_answer,
+    wires,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -103,12 +111,12 @@ class Handler(BaseHTTPRequestHandler):
         if body is None:
             return
         route = urlsplit(self.path).path
-        wire = next((wire for wire in WIRES if wire.fits(route)), None)
+        wire = next((wire for wire in wires() if wire.fits(route)), None)
         # A proxy's request names a whole URL; that is somebody else's model.
         if wire is None or not self.path.startswith("/"):
             self._side(body)
         else:
-            self._model_call(wire, route, body)
+            self._model_call(wire, body)
 
     def do_GET(self) -> None:
         body = self._body()
@@ -165,24 +173,25 @@ class Handler(BaseHTTPRequestHandler):
     # Answering
 
     def _side(self, body: bytes) -> None:
-        answer = side_answer(self.command, self.path, self._headers(), body, self.server.model)
+        model = self.server.model
+        envelope = self._envelope(0, self.path, body)
+        answer = side_answer(envelope, self.command, model.models, model.clock.now())
         self._note(body, answer.status)
         self._json(answer.status, answer.body)
 
     def _note(self, body: bytes, status: int) -> None:
-
         other = Other(self.command, self._shown_path(), self._headers(), body, status)
         self.server.model.note(other)
 
-    def _model_call(self, wire: Wire, route: str, body: bytes) -> None:
+    def _envelope(self, number: int, path: str, body: bytes) -> Envelope:
+        route = urlsplit(self.path).path
+        return Envelope(number=number, path=path, headers=self._headers(), body=body, route=route)
+
+    def _model_call(self, wire: Wire, body: bytes) -> None:
         model, since = self.server.model, time.monotonic()
 
         def make(number: int) -> Request:
-            path, headers = self._shown_path(), self._headers()
-            return read_request(
-                wire,
-                Envelope(number=number, path=path, headers=headers, body=body, route=route),
-            )
+            return read_request(wire, self._envelope(number, self._shown_path(), body))
 
         try:
             request = model.arrive(make)
@@ -342,7 +351,6 @@ class ModelServer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> "ModelServer":
-
         self._listener = Listener(self, self._port)
         # Polled often, so that closing takes no noticeable time.
         run = self._listener.serve_forever
@@ -351,7 +359,7 @@ class ModelServer:
         return self
 
     def close(self) -> None:
-        """Stop listening and end every stall. Twice is the same as once."""
+        """Stop listening and end every stall. Safe to call again."""
         self.closing.set()
         if self._listener is not None and self._thread is not None:
             self._listener.shutdown()

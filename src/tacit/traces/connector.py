@@ -7,7 +7,6 @@
 at all. Which agents are connected, and taking it back, is `connection.py`'s.
 """
 
-import difflib
 import os
 import re
 import shlex
@@ -20,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import msgspec
 
 from tacit.base.atomic_files import missing_folders, write_atomic
+from tacit.base.display import unified_diff
 from tacit.base.errors import BadConfig, NotFound, Refused, TacitError, Unwritable
 from tacit.traces import values
 from tacit.traces.host import Host
@@ -50,10 +50,9 @@ class FileChange(msgspec.Struct, frozen=True):
     def diff(self, name: str = "") -> str:
         """As `diff -u` shows it."""
         name = name or self.path
-        old, new = (text.splitlines() if text else [] for text in (self.before, self.after))
         first = name if self.before is not None else os.devnull
         second = name if self.after is not None else os.devnull
-        return "\n".join(difflib.unified_diff(old, new, first, second, lineterm=""))
+        return unified_diff(self.before or "", self.after or "", first, second).rstrip("\n")
 
 
 def read_settings(path: str) -> str | None:

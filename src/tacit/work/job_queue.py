@@ -316,7 +316,7 @@ class JobQueue:
     def _say(self, error: TacitError) -> None:
         """Into the log, once for each trouble; that the extra is missing once for all workers."""
         self._next_try = time.monotonic() + _TRY
-        text = f"{error.message}{'; ' if error.hint else ''}{error.hint}"
+        text = error.explain()
         if text == self._said:
             return
         self._said = text

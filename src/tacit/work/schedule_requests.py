@@ -209,7 +209,9 @@ async def add_schedule(call: AddSchedule, context: Context) -> Result:
         )
         draft, found = draft_schedule(wish, settings, datetime.now(UTC))
         _check_places(draft.binding)
-        by = Requester("agent", context.session, "asked for in a conversation", context.agreed)
+        by = Requester(
+            "agent", context.session, "asked for in a conversation", context.approved_by_person
+        )
         schedule, verdict = schedule_store.make(draft, by)
         rows = [
             f"made the schedule {schedule.name}: {found.says}",
@@ -254,7 +256,9 @@ async def patch_schedule(call: PatchSchedule, context: Context) -> Result:
         if changed:
             bound = msgspec.structs.replace(schedule.binding, **changed)
             files["schedule.json"] = encode_binding(bound)
-        by = Requester("agent", context.session, "asked for in a conversation", context.agreed)
+        by = Requester(
+            "agent", context.session, "asked for in a conversation", context.approved_by_person
+        )
         schedule_store.rewrite(schedule, files, by)
         return _listed(schedule_store.read(schedule.name), None, whole=True)
 
@@ -264,7 +268,7 @@ async def patch_schedule(call: PatchSchedule, context: Context) -> Result:
 async def remove_schedule(call: RemoveSchedule, context: Context) -> Result:
     def remove() -> str:
         schedule = _own(schedule_store.find(call.name))
-        by = Requester("agent", context.session, call.reason, context.agreed)
+        by = Requester("agent", context.session, call.reason, context.approved_by_person)
         verdict = schedule_store.remove(schedule.name, by)
         back = f"tacit undo {verdict.change[-8:]}"
         return f"removed {schedule.name}; it lies in the trash. The user can bring it back: {back}"
@@ -295,7 +299,7 @@ def preview(arguments: dict[str, object]) -> str:
         name = zone_for(zone if isinstance(zone, str) else "", settings)
         found = understand(when, datetime.now(UTC), name)
     except TacitError as error:
-        return f"{error.message}; {error.hint}"
+        return error.explain()
     return "\n".join([found.says, *(f"next: {shown}" for shown in found.shown())])
 
 
@@ -362,7 +366,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
     try:
         return await asyncio.to_thread(work)
     except TacitError as error:
-        raise Failed(f"{error.message}; {error.hint}" if error.hint else error.message) from None
+        raise Failed(error.explain()) from None
 
 
 TOOLS: tuple[Tool, ...] = (

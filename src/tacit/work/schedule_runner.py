@@ -16,7 +16,7 @@ import msgspec
 
 from tacit.agent import agent_events, budget
 from tacit.agent.agent_session import AskUser
-from tacit.agent.budget import Limits, Reserved
+from tacit.agent.budget import Limits, Reservation
 from tacit.agent.tool_approval import Ask
 from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.event_bus import bus
@@ -70,8 +70,7 @@ def run(job: Job) -> JobResult:
     except (Busy, Unwritable):
         raise  # these pass: the queue tries again
     except TacitError as error:
-        hint = f"; {error.hint}" if error.hint else ""
-        return _failed(row, error.message + hint)
+        return _failed(row, error.explain())
     return finish(schedule, row)
 
 
@@ -149,7 +148,7 @@ def _outdated(schedule: Schedule, row: ScheduleRun) -> str:
     return ""
 
 
-def _reserve(schedule: Schedule) -> Reserved:
+def _reserve(schedule: Schedule) -> Reservation:
     """What the run may take of what is left of the day."""
     settings = load_settings(schedule.binding.project).settings
     chosen = settings.schedule
@@ -165,7 +164,7 @@ def _is_held_only(learn: LearnSettings) -> bool:
 
 
 def _run_session(
-    schedule: Schedule, row: ScheduleRun, held: Reserved
+    schedule: Schedule, row: ScheduleRun, held: Reservation
 ) -> tuple[ScheduleRun, RunOutcome]:
     """The session. What it spends is counted."""
     acting = ScheduleSession(schedule, row.due, limits=held.limits)
@@ -194,7 +193,7 @@ def _store(session: str) -> None:
         log(f"{session} is not in the store: {error.message}")
 
 
-async def _watched(acting: ScheduleSession, row: ScheduleRun, held: Reserved) -> RunOutcome:
+async def _watched(acting: ScheduleSession, row: ScheduleRun, held: Reservation) -> RunOutcome:
     """Run it; stop when the job is cancelled."""
 
     async def read() -> None:

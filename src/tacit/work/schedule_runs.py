@@ -9,7 +9,7 @@ nothing twice. Doing a run is left to `schedule_runner`.
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -102,15 +102,9 @@ def run_id(schedule: str, due: datetime) -> str:
     return f"{schedule}@{due.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
-@contextmanager
-def open_runs() -> Iterator[sqlite3.Connection]:
+def open_runs() -> AbstractContextManager[sqlite3.Connection]:
     """tacit.db with the tables of schedules. Raises `Damaged`, `Busy`, `Unwritable`, `Newer`."""
-    tables = [("schedules", STEPS)]
-    with (
-        closing(database.connect(tables=tables)) as connection,
-        database.explain_errors(database.default_path()),
-    ):
-        yield connection
+    return database.opened(("schedules", STEPS))
 
 
 @contextmanager

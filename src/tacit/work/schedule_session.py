@@ -23,10 +23,10 @@ from tacit.agent.tool import Tool
 from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import paths
 from tacit.base.errors import NotFound, Refused
+from tacit.base.prompts import prompt
 from tacit.base.settings import McpSettings, Settings, load_settings
 from tacit.skills.library import Entry, Library, scheduled_entry
 from tacit.work.due_times import exact_time
-from tacit.work.prompts import prompt
 from tacit.work.schedule_store import DEFAULT_ALLOW, NEVER, Schedule
 
 if TYPE_CHECKING:
@@ -76,8 +76,11 @@ class ScheduleSession:
         library = RunLibrary(schedule, settings)
         # What is loaded last governs: the skills do the work, the schedule says what is wanted.
         self._names = (schedule.name, *(_usable(library, name) for name in binding.skills))
-        self._message = prompt("hand" if by_hand else "due").format(
-            name=schedule.name, due=exact_time(due, binding.place)
+        self._message = prompt(
+            "work",
+            "hand" if by_hand else "due",
+            name=schedule.name,
+            due=exact_time(due, binding.place),
         )
         self.session = Session(
             settings,
@@ -120,7 +123,7 @@ class ScheduleSession:
         """Keep what was not allowed, so that the run can say so."""
         if event.text not in _REFUSALS and not event.text.startswith("There is no tool '"):
             return
-        from tacit.agent.tool_approval import subject_of
+        from tacit.agent.agent_events import subject_of
 
         call = self._calls.get(event.id)
         about = subject_of(call.arguments).split("\n")[0][:80] if call is not None else ""

@@ -56,7 +56,7 @@ class ScheduleTicker:
         try:
             return self._turn(self._clock.now())
         except TacitError as error:
-            self._say(f"schedules: {error.message}{'; ' if error.hint else ''}{error.hint}")
+            self._say(f"schedules: {error.explain()}")
         except Exception as error:  # a worker that cannot plan still stores sessions
             self._say(f"schedules: {type(error).__name__}: {error}")
         self._quiet_until = time.monotonic() + _TROUBLE

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tacit.agent import models
 from tacit.base.job import Job, JobResult
 from tacit.changes.change import acting_as
 from tacit.learn.background import child, child_process
@@ -44,7 +45,7 @@ class Direct:
 
 def run_inside(task: Task, broker: child_process.Broker, settings: Any) -> Ran:
     """The child's conversation in this process: the same tools, loop and limits, no new process."""
-    choice = child_process.choose_background_model(settings.agent)
+    choice = models.require(settings.agent, background=True)
     start = Start(task, settings, choice.name, choice.base_url, os.getpid(), (), ())
     link: Any = Direct(broker)
     with acting_as(task.actor):

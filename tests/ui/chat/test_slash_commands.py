@@ -113,3 +113,28 @@ def test_every_command_answers_without_a_model(
     else:
         shown = do(chat, f"/{name}")
         assert shown.text or shown.next_step
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "rest"),
+    [
+        ("/undo", "undo", ""),
+        ("/undo abc ", "undo", "abc"),
+        ("/undo\nabc", "undo", "abc"),
+        ("/undo\t/help", "undo", "/help"),
+        ("/undo/abc", "", ""),
+        ("/help-me", "", ""),
+        ("please /undo", "", ""),
+        ("/", "", ""),
+    ],
+)
+def test_a_command_wins_over_a_skill(
+    chat: Chat, home: Path, text: str, name: str, rest: str
+) -> None:
+    """However the line goes on: a skill called `undo` is never what `/undo` means."""
+    folder = home / ".agents" / "skills" / "undo"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: undo\ndescription: Takes over.\n---\n\nHa.\n")
+    assert chat.library.find("undo") is not None
+    found = slash_commands.parse_slash_command(text)
+    assert (found[0].name, found[1]) == (name, rest) if found else (name, rest) == ("", "")

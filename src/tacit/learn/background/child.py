@@ -28,7 +28,7 @@ from tacit.learn.background.toolset import MOST_BYTES, StagedSkills
 
 if TYPE_CHECKING:
     from tacit.agent import agent_events
-    from tacit.agent.budget import Limits
+    from tacit.agent.budget import Meter
     from tacit.agent.loop import Agent
     from tacit.agent.tool import Result, Tool
 
@@ -118,31 +118,31 @@ def python_folders() -> tuple[str, ...]:
 
 
 async def _converse(start: wire.Start, link: Link) -> wire.Ended:
-    task = start.task
+    from tacit.agent.budget import Meter
+
     agent = _agent(start, link)
-    spent = _Spent(task.limits)
-    message: str | None = task.message
+    meter = Meter(start.task.limits)  # of the whole task
+    message: str | None = start.task.message
     while message is not None:
-        if over := spent.apply_remaining_limits(agent):
+        if over := meter.over():
             return wire.Ended(over, agent.conversation.last_text())
-        ended = await _respond(agent, message, link, spent)
+        ended = await _respond(agent, message, link, meter)
         if ended.reason != "done":
             return ended
         message = await link.finished(ended.text)
     return ended
 
 
-async def _respond(agent: "Agent", message: str, link: Link, spent: "_Spent") -> wire.Ended:
+async def _respond(agent: "Agent", message: str, link: Link, meter: "Meter") -> wire.Ended:
     """One message to the model and all that follows; the parent hears of it as it happens."""
     from tacit.agent import agent_events
 
     calls: dict[str, agent_events.Call] = {}
     error = ""
     began = time.monotonic()
-    async for event in agent.respond(message):
+    async for event in agent.respond(message, meter=meter):
         if isinstance(event, agent_events.Usage):
             link.tell(wire.Used(event, time.monotonic() - began))
-            spent.count(event)
         elif isinstance(event, agent_events.Call):
             calls[event.id] = event
         elif isinstance(event, agent_events.Return):
@@ -151,7 +151,6 @@ async def _respond(agent: "Agent", message: str, link: Link, spent: "_Spent") ->
         elif isinstance(event, agent_events.Error):
             error = f"{event.why}; {event.hint}" if event.hint else event.why
         elif isinstance(event, agent_events.End):
-            spent.turns += event.turns
             reason: Any = "error" if event.reason == "interrupted" else event.reason
             return wire.Ended(reason, event.text, error)
     raise AssertionError("the agent ended without saying so")
@@ -160,38 +159,6 @@ async def _respond(agent: "Agent", message: str, link: Link, spent: "_Spent") ->
 def _called(event: "agent_events.Return", call: "agent_events.Call | None") -> wire.Called:
     arguments = call.arguments if call is not None else {}
     return wire.Called(Call(event.name, arguments, event.failed, event.text[:MOST_SHOWN]))
-
-
-class _Spent:
-    """What the whole task has taken: the loop's own limits are those of one message."""
-
-    def __init__(self, limits: "Limits") -> None:
-        self._limits = limits
-        self._began = time.monotonic()
-        self.turns = 0
-        self._tokens = 0
-        self._money = 0.0
-
-    def count(self, usage: Any) -> None:
-        self._tokens += usage.input_tokens + usage.output_tokens
-        self._money += usage.cost or 0.0
-
-    def apply_remaining_limits(self, agent: "Agent") -> Any:
-        """Leave the agent what is left; the name of the limit where nothing is."""
-        took = {
-            "turns": self.turns,
-            "seconds": time.monotonic() - self._began,
-            "tokens": self._tokens,
-            "money": self._money,
-        }
-        left: dict[str, Any] = {}
-        for name, amount in took.items():
-            if limit := getattr(self._limits, name):
-                left[name] = limit - amount
-                if left[name] <= 0:
-                    return name
-        agent.limits = msgspec.structs.replace(self._limits, **left)
-        return None
 
 
 def _agent(start: wire.Start, link: Link) -> "Agent":
@@ -218,7 +185,7 @@ def _agent(start: wire.Start, link: Link) -> "Agent":
         options=ToolOptions(read_only_project=True),
     )
     return Agent(
-        models.build(models.Choice(start.model, start.base_url)),
+        models.build(models.ModelChoice(start.model, start.base_url)),
         Conversation(task.instructions, writer, name),
         tools,
         context,

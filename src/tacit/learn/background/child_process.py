@@ -3,8 +3,8 @@
 The parent keeps what the child must not have: the gate, the history, the database, the commands.
 It enforces the time limit whatever the child does, ends the child's whole group of processes, and
 books each request as it is reported, so that a run that is killed is accounted for as well. Also
-says which model works in the background, which ports lead to it and which variables the child
-gets. The messages are those of `task`.
+says which ports lead to the model and which variables the child gets. The messages are those of
+`task`.
 """
 
 import contextlib
@@ -21,34 +21,20 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tacit.agent import budget, models
-from tacit.agent.budget import Limits, Reserved
-from tacit.agent.models import KEYS, Choice
+from tacit.agent.budget import Limits, Reservation
+from tacit.agent.models import ModelChoice
 from tacit.agent.tool import Failed, Result
 from tacit.base import paths, secrets, trust
 from tacit.base.display import dollars
-from tacit.base.errors import BadConfig, TacitError
+from tacit.base.errors import TacitError
 from tacit.base.job import cancelled
 from tacit.base.paths import is_inside
-from tacit.base.settings import AgentSettings, LearnSettings, Settings
+from tacit.base.settings import LearnSettings, Settings
 from tacit.changes.change import acting_as
 from tacit.learn.background import task as wire
 from tacit.learn.background.task import MOST_SHOWN, Call, Ran, Reason, Task, Walls
 from tacit.skills.scopes import skill_roots
 
-# Variables of a provider do not always begin with its name.
-_PREFIXES = {
-    "google": ("GOOGLE_", "GEMINI_"),
-    "google-gla": ("GOOGLE_", "GEMINI_"),
-    "google-vertex": ("GOOGLE_", "GCLOUD_", "CLOUDSDK_"),
-    "openai-responses": ("OPENAI_",),
-    "openai-chat": ("OPENAI_",),
-    "azure": ("AZURE_", "OPENAI_"),
-    "bedrock": ("AWS_",),
-    "cohere": ("CO_", "COHERE_"),
-    "huggingface": ("HF_",),
-    "grok": ("GROK_", "XAI_"),
-    "xai": ("XAI_",),
-}
 _SECRET = re.compile(
     r"(?i)(key|token|secret|passw(or)?d|passphrase|pwd|credential|auth|cookie|session|private"
     r"|signing|salt|dsn|pat|_pass|webhook|cert_data)(_|$|s$|s_|file|id)|_sock$|database_url|_uri$"
@@ -56,32 +42,12 @@ _SECRET = re.compile(
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
-def choose_background_model(settings: AgentSettings) -> Choice:
-    """The background's model. Raises `BadConfig` with what to do when there is none.
-
-    What is set for it; else the small sister of the user's model; else what a key or a local
-    server offers. A server of the user's own has no small sister that is known.
-    """
-    if settings.background:
-        return _named(settings.background, settings.base_url)
-    if settings.model:
-        named = _named(settings.model, settings.base_url)
-        return named if settings.base_url else Choice(_small(named.name), "", named.why)
-    found = models.find("", settings.base_url, background=True)
-    if found is None:
-        raise BadConfig(
-            "no model for work in the background: no key is set, and no local server answers",
-            "set one up: tacit setup",
-        )
-    return found
-
-
-def model_ports(choice: Choice, variables: Mapping[str, str]) -> tuple[int, ...]:
+def model_ports(choice: ModelChoice, variables: Mapping[str, str]) -> tuple[int, ...]:
     """The TCP ports through which the model is reached: its server's, or a proxy's."""
     if choice.base_url:
         addresses = [choice.base_url]
     else:
-        mine = _prefixes(choice)
+        mine = choice.provider.prefixes
         named = (name for name in variables if name.startswith(mine))
         addresses = ["https://provider"]
         addresses += [variables[n] for n in named if n.endswith(("_URL", "_ENDPOINT", "_HOST"))]
@@ -90,32 +56,14 @@ def model_ports(choice: Choice, variables: Mapping[str, str]) -> tuple[int, ...]
     return tuple(sorted(found))
 
 
-def without_secrets(choice: Choice, variables: Mapping[str, str]) -> dict[str, str]:
+def without_secrets(choice: ModelChoice, variables: Mapping[str, str]) -> dict[str, str]:
     """`variables` without the secrets, but for those by which the model is reached."""
-    mine = _prefixes(choice)
+    mine = choice.provider.prefixes
     return {
         name: value
         for name, value in variables.items()
         if name.startswith(mine) or name.lower() in _PROXIES or not _looks_secret(name, value)
     }
-
-
-def _named(name: str, base_url: str) -> Choice:
-    return Choice(name if ":" in name else f"openai:{name}", base_url, "your settings")
-
-
-def _small(name: str) -> str:
-    """The provider's small model, where one is known."""
-    provider = name.partition(":")[0].removesuffix("-responses").removesuffix("-gla")
-    for _, work, small in KEYS:
-        if work.partition(":")[0] == provider:
-            return small
-    return name
-
-
-def _prefixes(choice: Choice) -> tuple[str, ...]:
-    provider = choice.name.partition(":")[0]
-    return _PREFIXES.get(provider) or (provider.upper().replace("-", "_") + "_",)
 
 
 def _looks_secret(name: str, value: str) -> bool:
@@ -133,7 +81,7 @@ def _port(address: str) -> int | None:
         return None
 
 
-def child_environment(choice: Choice) -> dict[str, str]:
+def child_environment(choice: ModelChoice) -> dict[str, str]:
     """The variables of this process, fit for the child."""
     return without_secrets(choice, os.environ)
 
@@ -174,7 +122,7 @@ def run(task: Task, broker: Broker, settings: Settings) -> Ran:
     """
     began = time.monotonic()
     try:
-        choice = choose_background_model(settings.agent)
+        choice = models.require(settings.agent, background=True)
     except TacitError as error:
         return Ran(reason="refused", error=error.explain())
     held = budget.reserve(settings.learn, task.limits)
@@ -197,8 +145,8 @@ class _Run:
         task: Task,
         broker: Broker,
         settings: Settings,
-        choice: Choice,
-        held: Reserved,
+        choice: ModelChoice,
+        held: Reservation,
         began: float,
     ) -> None:
         self._task = task

@@ -104,7 +104,7 @@ def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Walls:
     """Keep this process to `folder` for writing. Raises `Refused` when that goes wrong."""
     group = process_rights.stay_in_group()
     held = process_rights.restrict(
-        process_rights.Rules(write=(folder, os.devnull), read=tuple(read), ports=ports)
+        process_rights.Rights(write=(folder, os.devnull), read=tuple(read), ports=ports)
     )
     why_not = held.why_not
     if not group:

@@ -8,7 +8,6 @@ whole period, so that nothing is archived the moment Tacit is installed.
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import closing
 from datetime import datetime
 
 import msgspec
@@ -68,7 +67,7 @@ def curation_due(
         return CurationDue(settings.every_days * _DAY, "it is switched off: curate.use")
     now = (clock or SystemClock()).now()
     try:
-        with closing(database.connect(path)) as connection:
+        with database.opened(path=path) as connection:
             waits, key = _period(CurationRecords(connection), settings, now)
     except (TacitError, sqlite3.Error) as error:
         return CurationDue(_HOUR, f"its records cannot be read: {error}")

@@ -11,6 +11,7 @@ import msgspec
 from tacit.agent.tool import Failed
 from tacit.base import paths
 from tacit.base.job import Job, JobResult
+from tacit.base.prompts import prompt
 from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import SKILL_FILE, bytes_of, executable_paths, new_change_id
 from tacit.learn.background.background_gate import current_approval, reading_gate
@@ -39,7 +40,6 @@ from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
 from tacit.learn.curate.curation_status import curation_due
 from tacit.learn.curate.library_survey import Cluster, SurveyedSkill, clusters, survey
-from tacit.learn.prompts import prompt
 from tacit.learn.review.learned_skill import unfit_name
 from tacit.learn.use_records import ensure_use_tables
 from tacit.traces.store import Store
@@ -70,7 +70,7 @@ def ask_about_cluster(
         kind="curate",
         actor="curator",
         project=next((r.project for p, r in scope.pairs if r.id == cluster.place), ""),
-        instructions=prompt("umbrella"),
+        instructions=prompt("learn", "umbrella"),
         message=lambda staging: _message(cluster, staging, found),
         toolset="tacit.learn.background.toolset:consolidation_tools",
         limits=limits_from(settings.curate, settings),

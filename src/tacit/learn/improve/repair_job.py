@@ -11,6 +11,7 @@ import msgspec
 from tacit.base.errors import NotFound
 from tacit.base.job import Job, JobResult, cancelled
 from tacit.base.paths import existing_folder
+from tacit.base.prompts import prompt
 from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Edit, Verdict, acting_as, bytes_of
 from tacit.changes.gate import Gate
@@ -28,7 +29,6 @@ from tacit.learn.improve.repair_triggers import (
 )
 from tacit.learn.improve.repairs import Attempt, Repairs
 from tacit.learn.improve.verification import tools_in
-from tacit.learn.prompts import prompt
 from tacit.learn.provenance.witness import Witness, sources
 from tacit.traces.store import Store
 
@@ -98,7 +98,7 @@ def _assignment(
         actor="improver",
         session=use.run.session,
         project=existing_folder(use.run.project),
-        instructions=prompt("improver"),
+        instructions=prompt("learn", "improver"),
         message=message,
         toolset=_TOOLSET,
         data={"skill": name, "commands": work.bench is not None},

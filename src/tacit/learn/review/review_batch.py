@@ -13,6 +13,7 @@ import msgspec
 
 from tacit.agent import budget
 from tacit.agent.budget import Spent
+from tacit.agent.models import provider_of
 from tacit.base.display import amount, dollars
 from tacit.base.errors import TacitError
 from tacit.base.job import Job
@@ -34,7 +35,6 @@ CHARACTERS_A_TOKEN = 4
 """Characters that a token has, about; providers count for themselves."""
 _ENOUGH = 3
 """Earlier reviews from which their figures are taken rather than the fixed ones."""
-_PROVIDERS = {"google-gla": "google", "google-vertex": "google", "openai-responses": "openai"}
 
 
 class ReviewAverages(msgspec.Struct, frozen=True):
@@ -106,12 +106,16 @@ def estimate_cost(
 
 def model_price(model: str, input_tokens: int, output_tokens: int) -> float | None:
     """Dollars for so many tokens of `provider:model`; None where the price is not known."""
-    provider, _, name = model.partition(":")
+    provider = provider_of(model)
     try:
         from genai_prices import Usage, calc_price
 
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
-        found = calc_price(usage, model_ref=name, provider_id=_PROVIDERS.get(provider, provider))
+        found = calc_price(
+            usage,
+            model_ref=model.partition(":")[2],
+            provider_id=provider.priced_as or provider.name,
+        )
         return float(found.total_price)
     except Exception:  # not installed, or a model that is on no list
         return None

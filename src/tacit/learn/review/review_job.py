@@ -12,17 +12,18 @@ from typing import Literal
 
 import msgspec
 
+from tacit.agent import models
 from tacit.base import paths
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.job import Job, JobResult, cancelled, step
+from tacit.base.prompts import prompt
 from tacit.base.secrets import redact
 from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Preview, acting_as
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, fact_places
-from tacit.learn.background import child_process
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.broker import (
     Assignment,
@@ -38,7 +39,6 @@ from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
 from tacit.learn.ledger import REVIEW, Ledger
-from tacit.learn.prompts import prompt
 from tacit.learn.provenance.witness import Witness, sources
 from tacit.learn.review.learned_skill import SkillOrigin
 from tacit.learn.review.review_broker import ReviewFacts, ReviewJudge, ReviewService, known_facts
@@ -227,7 +227,7 @@ class _Work:
         if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
             return ConversationResult(Ran(reason="done"), before=tuple(before))
         try:
-            name = child_process.choose_background_model(self.settings.agent).name
+            name = models.require(self.settings.agent, background=True).name
         except TacitError as error:
             return ConversationResult(Ran(reason="refused", error=error.explain()))
         origin = SkillOrigin(self.trace.id, name, date.today())
@@ -272,11 +272,11 @@ def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> 
     """The system prompt for what is under review: skills, facts, or both."""
     parts = []
     if wanted.skills:
-        parts.append(prompt("reviewer_skills"))
+        parts.append(prompt("learn", "reviewer_skills"))
     if wanted.facts:
-        parts.append(prompt("reviewer_facts", known=known_facts(project)))
+        parts.append(prompt("learn", "reviewer_facts", known=known_facts(project)))
     text = "\n".join(part.strip() + "\n" for part in parts)
-    return prompt("reviewer", parts=text.strip(), turns=str(turns))
+    return prompt("learn", "reviewer", parts=text.strip(), turns=str(turns))
 
 
 def review_message(summary: Digest, wanted: WantedReview) -> str:

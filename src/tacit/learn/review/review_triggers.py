@@ -9,7 +9,6 @@ on since its review is due again there, because a person asked.
 import os
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -49,7 +48,7 @@ def decide_in_chat(answered: Answered, settings: Settings) -> Decision:
         ended=answered.reason, iterations=answered.iterations, messages=answered.user_turns
     )
     decision = in_chat(spoken, settings.learn, settings.memory)
-    with closing(database.connect()) as connection:
+    with database.opened() as connection:
         Ledger(connection).decide(f"{OWN_HOST}:{answered.session}", decision)
     return decision
 

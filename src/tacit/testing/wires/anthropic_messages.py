@@ -1,5 +1,6 @@
 """Anthropic Messages, as Claude Code and the Anthropic clients speak it."""
 
+from datetime import datetime
 from typing import Any
 
 from tacit.testing.script import (
@@ -10,12 +11,12 @@ from tacit.testing.script import (
     ToolResult,
     ToolUse,
     Usage,
-    WireName,
 )
-from tacit.testing.wires.wire_format import (
+from tacit.testing.wires import (
     Answer,
     Bad,
     Envelope,
+    Wire,
     arguments_text,
     decode,
     event,
@@ -35,12 +36,18 @@ _ERRORS = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
+_FINISHES = {
+    "": "end_turn",
+    "tool": "tool_use",
+    "length": "max_tokens",
+    "filtered": "refusal",
+}
 
 
-class Anthropic:
+class Anthropic(Wire):
     """POST …/messages"""
 
-    name: WireName = "anthropic"
+    name = "anthropic"
 
     def fits(self, route: str) -> bool:
         return route.endswith("/messages")
@@ -73,7 +80,7 @@ class Anthropic:
         return {
             **_head(answer),
             "content": content,
-            "stop_reason": _finish(answer),
+            "stop_reason": answer.finish(_FINISHES),
             "stop_sequence": None,
             "usage": _usage(answer.reply.usage),
         }
@@ -92,7 +99,7 @@ class Anthropic:
             steps += _block_steps(part, index)
             if index == 0:
                 steps.append({"type": "ping"})
-        delta = {"stop_reason": _finish(answer), "stop_sequence": None}
+        delta = {"stop_reason": answer.finish(_FINISHES), "stop_sequence": None}
         steps.append({"type": "message_delta", "delta": delta, "usage": usage})
         steps.append({"type": "message_stop"})
         return [event(step, step["type"]) for step in steps]
@@ -100,6 +107,20 @@ class Anthropic:
     def error(self, status: Status) -> dict[str, Any]:
         kind = _ERRORS.get(status.code, "api_error")
         return {"type": "error", "error": {"type": kind, "message": status.message}}
+
+    def lists(self, route: str, headers: dict[str, str]) -> bool:
+        return "anthropic-version" in headers
+
+    def model_row(self, name: str, now: datetime) -> dict[str, Any]:
+        when = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"type": "model", "id": name, "display_name": name, "created_at": when}
+
+    def model_list(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        ends = {"first_id": rows[0]["id"], "last_id": rows[-1]["id"]} if rows else {}
+        return {"data": rows, "has_more": False, **ends}
+
+    def count(self, route: str, tokens: int) -> dict[str, Any] | None:
+        return {"input_tokens": tokens} if route.endswith("/messages/count_tokens") else None
 
 
 def _messages(entry: dict[str, Any]) -> list[Message]:
@@ -159,12 +180,6 @@ def _head(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _finish(answer: Answer) -> str:
-    if answer.reply.finish:
-        return {"length": "max_tokens", "filtered": "refusal"}[answer.reply.finish]
-    return "tool_use" if answer.reply.tool_uses else "end_turn"
-
-
 def _usage(usage: Usage) -> dict[str, Any]:
     # Anthropic counts what came from the cache apart from the other input.
     return {
@@ -173,3 +188,6 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.output_tokens,
     }
+
+
+wire = Anthropic()

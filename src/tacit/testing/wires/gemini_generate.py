@@ -1,6 +1,7 @@
 """Gemini generateContent, as Gemini CLI and the Google client speak it."""
 
 import re
+from datetime import datetime
 from typing import Any
 
 from tacit.testing.script import (
@@ -13,12 +14,12 @@ from tacit.testing.script import (
     ToolResult,
     ToolUse,
     Usage,
-    WireName,
 )
-from tacit.testing.wires.wire_format import (
+from tacit.testing.wires import (
     Answer,
     Bad,
     Envelope,
+    Wire,
     decode,
     encode,
     event,
@@ -37,12 +38,13 @@ _ERRORS = {
     500: "INTERNAL",
     503: "UNAVAILABLE",
 }
+_FINISHES = {"": "STOP", "tool": "STOP", "length": "MAX_TOKENS", "filtered": "SAFETY"}
 
 
-class Gemini:
+class Gemini(Wire):
     """POST …/models/MODEL:generateContent and :streamGenerateContent?alt=sse"""
 
-    name: WireName = "gemini"
+    name = "gemini"
 
     def fits(self, route: str) -> bool:
         return _ROUTE.search(route) is not None
@@ -98,6 +100,24 @@ class Gemini:
             error["details"] = [{"@type": kind, "retryDelay": f"{status.retry_after:g}s"}]
         return {"error": error}
 
+    def lists(self, route: str, headers: dict[str, str]) -> bool:
+        return "x-goog-api-key" in headers or "/v1beta" in route
+
+    def model_row(self, name: str, now: datetime) -> dict[str, Any]:
+        return {
+            "name": f"models/{name}",
+            "displayName": name,
+            "inputTokenLimit": 200_000,
+            "outputTokenLimit": 8_192,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }
+
+    def model_list(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"models": rows}
+
+    def count(self, route: str, tokens: int) -> dict[str, Any] | None:
+        return {"totalTokens": tokens} if route.endswith(":countTokens") else None
+
 
 def _messages(entry: dict[str, Any]) -> list[Message]:
     role, parts = entry.get("role", "user"), entry.get("parts") or []
@@ -149,8 +169,7 @@ def _part(part: Part) -> dict[str, Any]:
 def _response(answer: Answer, parts: list[dict[str, Any]], *, last: bool) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
     if last:
-        kinds = {"": "STOP", "length": "MAX_TOKENS", "filtered": "SAFETY"}
-        candidate["finishReason"] = kinds[answer.reply.finish]
+        candidate["finishReason"] = answer.finish(_FINISHES)
     return {
         "candidates": [candidate],
         "usageMetadata": _usage(answer.reply.usage),
@@ -166,3 +185,6 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "totalTokenCount": usage.input_tokens + usage.output_tokens,
         "cachedContentTokenCount": usage.cached_tokens,
     }
+
+
+wire = Gemini()

@@ -10,12 +10,12 @@ from tacit.testing.script import (
     ToolResult,
     ToolUse,
     Usage,
-    WireName,
 )
-from tacit.testing.wires.wire_format import (
+from tacit.testing.wires import (
     Answer,
     Bad,
     Envelope,
+    Wire,
     arguments_of,
     arguments_text,
     decode,
@@ -28,12 +28,18 @@ from tacit.testing.wires.wire_format import (
 )
 
 _ERRORS = {401: "authentication_error", 429: "rate_limit_error"}
+_FINISHES = {
+    "": "stop",
+    "tool": "tool_calls",
+    "length": "length",
+    "filtered": "content_filter",
+}
 
 
-class OpenAIChat:
+class OpenAIChat(Wire):
     """POST …/chat/completions"""
 
-    name: WireName = "openai-chat"
+    name = "openai-chat"
 
     def fits(self, route: str) -> bool:
         return route.endswith("/chat/completions")
@@ -68,7 +74,7 @@ class OpenAIChat:
                 }
                 for use in reply.tool_uses
             ]
-        choice = {"index": 0, "message": message, "finish_reason": _finish(answer)}
+        choice = {"index": 0, "message": message, "finish_reason": answer.finish(_FINISHES)}
         return {
             **_head(answer, "chat.completion"),
             "choices": [choice],
@@ -93,7 +99,7 @@ class OpenAIChat:
             event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
             for delta in deltas
         ]
-        last = {"index": 0, "delta": {}, "finish_reason": _finish(answer)}
+        last = {"index": 0, "delta": {}, "finish_reason": answer.finish(_FINISHES)}
         events.append(event({**head, "choices": [last]}))
         if counted:
             events.append(event({**head, "choices": [], "usage": _usage(answer.reply.usage)}))
@@ -146,12 +152,6 @@ def _head(answer: Answer, kind: str) -> dict[str, Any]:
     }
 
 
-def _finish(answer: Answer) -> str:
-    if answer.reply.finish:
-        return {"length": "length", "filtered": "content_filter"}[answer.reply.finish]
-    return "tool_calls" if answer.reply.tool_uses else "stop"
-
-
 def _usage(usage: Usage) -> dict[str, Any]:
     return {
         "prompt_tokens": usage.input_tokens,
@@ -159,3 +159,6 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "total_tokens": usage.input_tokens + usage.output_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
     }
+
+
+wire = OpenAIChat()

@@ -11,17 +11,17 @@ from tacit.testing.script import (
     ToolResult,
     ToolUse,
     Usage,
-    WireName,
 )
-from tacit.testing.wires.openai_chat import OpenAIChat
-from tacit.testing.wires.wire_format import (
+from tacit.testing.wires import (
     Answer,
     Bad,
     Envelope,
+    Wire,
     arguments_of,
     arguments_text,
     decode,
     event,
+    openai_chat,
     pieces,
     request,
     system_and_rest,
@@ -30,10 +30,10 @@ from tacit.testing.wires.wire_format import (
 )
 
 
-class OpenAIResponses:
+class OpenAIResponses(Wire):
     """POST …/responses"""
 
-    name: WireName = "openai-responses"
+    name = "openai-responses"
 
     def fits(self, route: str) -> bool:
         return route.endswith("/responses")
@@ -89,7 +89,7 @@ class OpenAIResponses:
         ]
 
     def error(self, status: Status) -> dict[str, Any]:
-        return OpenAIChat().error(status)
+        return openai_chat.wire.error(status)
 
 
 def _message(entry: dict[str, Any]) -> Message | None:
@@ -193,3 +193,6 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
+
+
+wire = OpenAIResponses()

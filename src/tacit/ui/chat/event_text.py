@@ -10,23 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from tacit.agent import agent_events
-from tacit.base.display import fit, one_line, pad, plain, width
+from tacit.agent.agent_events import subject_of
+from tacit.base.display import fit, one_line, pad, plain, unified_diff, width
 
 if TYPE_CHECKING:
     from tacit.agent.tool_approval import ApprovalRequest
 
-_SUBJECT_KEYS = ("command", "path", "name", "pattern", "query", "question")
-
 
 def call_subject(arguments: dict[str, Any]) -> str:
     """What a call is about, on one line: its command, its path, else its first word-like value."""
-    for key in _SUBJECT_KEYS:
-        if isinstance(value := arguments.get(key), str) and value.strip():
-            return one_line(value)
-    for value in arguments.values():
-        if isinstance(value, str) and value.strip():
-            return one_line(value)
-    return ""
+    values = (subject_of(arguments), *arguments.values())
+    return next((one_line(v) for v in values if isinstance(v, str) and v.strip()), "")
 
 
 def shown_seconds(taken: float) -> str:
@@ -139,10 +133,8 @@ def _standing_facts(name: str, project: str) -> str:
 
 
 def _short_diff(before: str, after: str, name: str) -> str:
-    from tacit.agent.file_tools import diff
-
-    lines = plain(diff(before, after, name)).splitlines()
-    return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ")))
+    lines = plain(unified_diff(before, after, name, name)).splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "\\ ")))
 
 
 def _text_argument(arguments: dict[str, object], *names: str) -> str | None:

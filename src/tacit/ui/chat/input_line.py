@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from tacit.agent.activation import SLASH_WORD
 from tacit.base import paths
 from tacit.base.display import one_line
 
@@ -75,9 +76,8 @@ def _follows(wanted: str, whole: str) -> bool:
 
 
 CandidateKind = Literal["skill", "command", "file", "scheduled"]
-_SLASH_TOKEN = re.compile(r"(?:/[^\s/]+\s+)*(/[^\s/]*)\Z")
+_SLASH_TOKEN = re.compile(rf"(?:{SLASH_WORD}\s+)*(?P<word>/[^\s/]*)\Z")
 _FILE_TOKEN = re.compile(r"(?:^|\s)(@\S*)\Z")
-_SKIPPED_FOLDERS = {".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv"}
 _MOST_FILES = 50_000
 
 
@@ -107,7 +107,7 @@ def token_at(text: str, cursor: int) -> Token | None:
     """The word before the cursor, if it begins with a mark that stands where it counts."""
     before = text[:cursor]
     if match := _SLASH_TOKEN.match(before):
-        return Token("slash", match.start(1), cursor, match[1][1:])
+        return Token("slash", match.start("word"), cursor, match["word"][1:])
     if match := _FILE_TOKEN.search(before):
         return Token("file", match.start(1), cursor, match[1][1:])
     return None
@@ -156,11 +156,13 @@ def project_files(root: str) -> list[str]:
 
     Files of secrets are left out: the agent may not read them.
     """
-    from tacit.agent.off_limits import is_secret_file
+    from itertools import islice
+
+    from tacit.agent.off_limits import is_secret_file, walk_files
 
     found = _by_git(root)
     if found is None:
-        found = _by_walk(root)
+        found = list(islice(walk_files(root, _MOST_FILES), _MOST_FILES))
     shown = [name for name in found if name.isprintable() and not is_secret_file(name)]
     return sorted(shown, key=lambda name: (name.count("/"), name))
 
@@ -177,16 +179,6 @@ def _by_git(root: str) -> list[str] | None:
         return None
     names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
     return [name for name in dict.fromkeys(names) if name][:_MOST_FILES]
-
-
-def _by_walk(root: str) -> list[str]:
-    found: list[str] = []
-    for here, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if f not in _SKIPPED_FOLDERS)
-        found.extend(os.path.relpath(os.path.join(here, name), root) for name in sorted(names))
-        if len(found) > _MOST_FILES:
-            break
-    return found[:_MOST_FILES]
 
 
 _MOST_INPUTS = 1000

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from tacit.ui.chat.past_sessions import Spoken
 
 
-SCHEDULE_PREFIX = "/sched-"
+_SCHEDULE = "sched-"
+"""How the names begin by which schedules are run."""
 _FRESH_SECONDS = 2.0
 
 
@@ -54,26 +55,23 @@ class ScheduleNames:
         if time.monotonic() - self._looked > _FRESH_SECONDS:
             from tacit.work.schedule_store import listing
 
-            self._found = [(f"sched-{s.name}", s.description) for s in listing()[0]]
+            self._found = [(f"{_SCHEDULE}{s.name}", s.description) for s in listing()[0]]
             self._looked = time.monotonic()
         return self._found
 
 
 async def run_schedule_by_hand(
-    message: str, *, approve: "Ask | None", ask: "AskUser | None"
+    called: str, text: str, *, approve: "Ask | None", ask: "AskUser | None"
 ) -> "AsyncGenerator[agent_events.AnyEvent, None]":
-    """What happens when the schedule that a message names is run now."""
+    """What happens when the schedule that is called `sched-NAME` is run now, without a `text`."""
     from tacit.agent import agent_events
     from tacit.work.schedule_runner import ByHand
     from tacit.work.schedule_store import find
 
-    name, _, rest = message.removeprefix(SCHEDULE_PREFIX).partition(" ")
     try:
-        if rest.strip():
-            raise TacitError(
-                f"{SCHEDULE_PREFIX}{name} takes no further words", "it runs as it was made"
-            )
-        run = ByHand(find(name), approve=approve, ask=ask)
+        if text:
+            raise TacitError(f"/{called} takes no further words", "it runs as it was made")
+        run = ByHand(find(called.removeprefix(_SCHEDULE)), approve=approve, ask=ask)
     except TacitError as error:
         yield agent_events.Error(error.message, error.hint)
         yield agent_events.End("error", "", 0)
@@ -364,13 +362,16 @@ class Chat:
         self.load_model()
 
     async def say(self, text: str) -> "AsyncIterator[agent_events.AnyEvent]":
-        """Answer a message; usage is counted on the way."""
+        """Answer a message that is no command; usage is counted on the way."""
         from tacit.agent import agent_events
+        from tacit.agent.activation import slash_words
 
         if self.session is None:
             raise TacitError("there is no model to talk to", "set one up: tacit setup")
-        if text.startswith(SCHEDULE_PREFIX):
-            said = run_schedule_by_hand(text, approve=self._approve, ask=self._ask)
+        first = next(iter(slash_words(text)), None)
+        if first and first.name.startswith(_SCHEDULE):
+            rest = text[first.end :].strip()
+            said = run_schedule_by_hand(first.name, rest, approve=self._approve, ask=self._ask)
         else:
             said = self.session.say(text)
         async with aclosing(said) as heard:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tacit.agent.activation import slash_words
 from tacit.base import database
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError, Usage
@@ -218,12 +219,14 @@ class SlashCommand(msgspec.Struct, frozen=True):
 
 
 def parse_slash_command(text: str) -> tuple[SlashCommand, str] | None:
-    """The command that a message is, with the rest of its line."""
-    if not text.startswith("/"):
-        return None
-    name, _, rest = text[1:].partition(" ")
-    command = SLASH_COMMANDS.get(name.strip())
-    return (command, rest.strip()) if command is not None else None
+    """The command that a message is, with the text after it.
+
+    To be asked first: what is no command may be a schedule, and then a skill (`Chat.say`).
+    """
+    for word in slash_words(text)[:1]:
+        if command := SLASH_COMMANDS.get(word.name):
+            return command, text[word.end :].strip()
+    return None
 
 
 def _help(chat: Chat, rest: str) -> CommandAnswer:

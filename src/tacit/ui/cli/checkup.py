@@ -64,7 +64,7 @@ def doctor_command(fix: bool, as_json: bool) -> int:
     findings = [finding for check in CHECKS for finding in check()]
     mended = [finding for finding in findings if fix and _mend(finding)]
     left = [finding for finding in findings if finding not in mended]
-    walls, abi = confinement.probe_walls(), process_rights.abi()
+    walls, abi = confinement.probe_walls(), process_rights.landlock_version()
     if as_json:
         rows = [
             {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.repair is not None,

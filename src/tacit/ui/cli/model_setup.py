@@ -4,7 +4,6 @@ Which providers and servers there are is `agent/`'s table.
 """
 
 import asyncio
-import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -13,12 +12,13 @@ import click
 import msgspec
 
 from tacit.agent import models
-from tacit.agent.models import Choice
+from tacit.agent.models import ModelChoice
 from tacit.base import settings
 from tacit.base.config_file import set_values
 from tacit.base.display import fit, one_line, plain
 from tacit.base.errors import BadConfig, TacitError, Usage
 from tacit.base.paths import with_tilde
+from tacit.base.settings import AgentSettings
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 
@@ -40,19 +40,7 @@ class ModelCheck(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-def find_models() -> list[Choice]:
-    """What a key in the environment or a server on this machine offers, keys first."""
-    choices = [
-        Choice(work, "", f"{variable} is set")
-        for variable, work, _ in models.KEYS
-        if os.environ.get(variable)
-    ]
-    for title, url in models.LOCAL:
-        choices += [Choice(f"openai:{name}", url, title) for name in models.models_of(url)[:5]]
-    return list({(choice.name, choice.base_url): choice for choice in choices}.values())
-
-
-def check_model(choice: Choice, seconds: float = _CHECK_SECONDS) -> ModelCheck:
+def check_model(choice: ModelChoice, seconds: float = _CHECK_SECONDS) -> ModelCheck:
     """Ask the model for one word. Never raises for what the provider does."""
     if missing := models.missing_key(choice):
         hint = f"in your shell's profile: export {missing}=…"
@@ -83,7 +71,7 @@ async def _ask_one_word(model: "Model", seconds: float) -> str:
     return "".join(part.content for part in response.parts if part.part_kind == "text")
 
 
-def _failed_check(error: Exception, choice: Choice) -> ModelCheck:
+def _failed_check(error: Exception, choice: ModelChoice) -> ModelCheck:
     """What went wrong, in words, and what to do about it."""
     from tacit.agent.model_client import RequestFailed
 
@@ -92,7 +80,7 @@ def _failed_check(error: Exception, choice: Choice) -> ModelCheck:
     return ModelCheck(False, why=str(fault), hint=_advice_for(status, choice) or fault.hint)
 
 
-def _advice_for(status: int | None, choice: Choice) -> str:
+def _advice_for(status: int | None, choice: ModelChoice) -> str:
     where = choice.base_url or "the provider"
     if status in (401, 403):
         return "the key is wrong or may not use this model; check it on the provider's page"
@@ -143,7 +131,9 @@ def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> i
     set_now = settings.load_settings().settings.agent
     # A model that is named leaves the address behind that was set for another.
     url = base_url or (set_now.base_url if not model else "")
-    choice = models.find(model or ("" if base_url else set_now.model), url)
+    choice = models.resolve(
+        AgentSettings(model or ("" if base_url else set_now.model), base_url=url)
+    )
     if choice is None:
         raise _no_model(url)
     outcome = check_model(choice)
@@ -158,9 +148,9 @@ def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> i
     return 0 if outcome.works else MODEL_FAILED
 
 
-def _ask_for_model() -> models.Choice:
+def _ask_for_model() -> ModelChoice:
     """Let the user choose among what was found, or name something else."""
-    found = find_models()
+    found = list(models.candidates())
     if found:
         click.echo("Found:")
         for number, choice in enumerate(found, start=1):
@@ -173,13 +163,13 @@ def _ask_for_model() -> models.Choice:
     else:
         click.echo("No key was found in the environment, and no server answers on this machine.")
         click.echo("To use a provider, set its key in your shell's profile, for example:")
-        for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        for variable in models.usual_keys():
             click.echo(f"  export {variable}=…")
         click.echo("For a model on this machine, start Ollama, LM Studio, llama.cpp or vLLM.")
     return _ask_for_another()
 
 
-def _ask_for_another() -> models.Choice:
+def _ask_for_another() -> ModelChoice:
     click.echo("An OpenAI-compatible server has an address; a provider has none.")
     url = click.prompt("Address, or nothing", default="", show_default=False).strip()
     served = models.models_of(url) if url else []
@@ -188,12 +178,12 @@ def _ask_for_another() -> models.Choice:
         more = f" and {len(served) - _MOST_SERVED} more" if len(served) > _MOST_SERVED else ""
         click.echo(f"It offers: {names}{more}")
     name = click.prompt("Model (provider:model)", default=served[0] if served else None).strip()
-    choice = models.find(name, url)
+    choice = models.resolve(AgentSettings(name, base_url=url))
     assert choice is not None
     return choice
 
 
-def _try_and_keep(choice: models.Choice) -> int:
+def _try_and_keep(choice: ModelChoice) -> int:
     click.echo(f"Asking {plain(choice.name)} for one word …")
     outcome = check_model(choice)
     _write_check(choice, outcome)
@@ -203,7 +193,7 @@ def _try_and_keep(choice: models.Choice) -> int:
     return 0 if outcome.works else MODEL_FAILED
 
 
-def _write_check(choice: models.Choice, outcome: ModelCheck) -> None:
+def _write_check(choice: ModelChoice, outcome: ModelCheck) -> None:
     if outcome.works:
         answer = fit(one_line(outcome.answer), 60) or "(nothing)"
         click.echo(f"{plain(choice.name)} answered in {outcome.seconds:.1f} s: {answer}")
@@ -214,11 +204,11 @@ def _write_check(choice: models.Choice, outcome: ModelCheck) -> None:
         click.echo(f"        {one_line(outcome.hint)}", err=True)
 
 
-def _write_choice(choice: models.Choice) -> str:
+def _write_choice(choice: ModelChoice) -> str:
     return set_values({"agent.model": choice.name, "agent.base_url": choice.base_url or None})
 
 
-def _write_where_written(path: str, choice: models.Choice) -> None:
+def _write_where_written(path: str, choice: ModelChoice) -> None:
     click.echo(f"Written to {with_tilde(path)}. Start: tacit chat")
     try:
         loaded = settings.load_settings()
@@ -233,7 +223,8 @@ def _write_where_written(path: str, choice: models.Choice) -> None:
 def _no_model(url: str) -> BadConfig:
     if url:
         return BadConfig(f"no model is offered at {url}", "start the server, or name one: --model")
+    *first, last = models.usual_keys()
     return BadConfig(
         "no model: no key is set, and no local server answers",
-        "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start a local server",
+        f"set {', '.join(first)} or {last}, or start a local server",
     )

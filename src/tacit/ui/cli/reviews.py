@@ -317,14 +317,14 @@ def _reviewer_model(settings: Settings) -> tuple[str, str]:
     """The model for reviews, or why there is none."""
     from importlib.util import find_spec
 
-    from tacit.learn.background.child_process import choose_background_model
+    from tacit.agent.models import require
 
     if find_spec("pydantic_ai") is None:
         return "", "no model can be asked: pip install 'tacit[agent]'"
     try:
-        return choose_background_model(settings.agent).name, ""
+        return require(settings.agent, background=True).name, ""
     except TacitError as error:
-        return "", f"{error.message}; {error.hint}"
+        return "", error.explain()
 
 
 def _sessions_to_review(store: Store, options: LearnOptions) -> list[Stored]:

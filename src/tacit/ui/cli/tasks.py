@@ -11,7 +11,6 @@ import click
 
 from tacit.agent import agent_events
 from tacit.agent.agent_session import Session
-from tacit.agent.tool_approval import subject_of
 from tacit.base import settings
 from tacit.base.display import plain
 from tacit.base.errors import Usage
@@ -108,7 +107,7 @@ class EventPrinter:
             return
         self.break_line()
         if isinstance(event, agent_events.Call):
-            about = plain(subject_of(event.arguments)).split("\n")[0][:80]
+            about = plain(agent_events.subject_of(event.arguments)).split("\n")[0][:80]
             _write_aside(f"· {plain(event.name)} {about}")
         elif isinstance(event, agent_events.Return) and event.failed:
             last = plain(agent_events.last_words(event.text))[:120]

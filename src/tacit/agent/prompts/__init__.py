@@ -1,8 +1,0 @@
-"""The prompts of the agent: Markdown files, read by their stems."""
-
-from importlib.resources import files
-
-
-def prompt(name: str) -> str:
-    """A prompt of ours, by its file's stem."""
-    return (files(__name__) / f"{name}.md").read_text(encoding="utf-8")
