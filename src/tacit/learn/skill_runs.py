@@ -280,7 +280,7 @@ class _Walk:
 
     def _own_skill(self, call: ToolCall) -> str:
         """The skill that a call of our own run_skill loaded, which its result names."""
-        if self._trace.host != "tacit" or call.kind != "skill" or call.failed:
+        if self._trace.host != OWN_HOST or call.kind != "skill" or call.failed:
             return ""
         found = _LOADED_SKILL.match(call.result)
         return html.unescape(found[1]) if found else ""

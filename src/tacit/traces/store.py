@@ -22,7 +22,7 @@ from tacit.base.errors import Usage as WrongUse
 from tacit.traces import redaction, session_rows
 from tacit.traces.assembler import Reading
 from tacit.traces.host import Host, Source
-from tacit.traces.hosts.tacit import session_path
+from tacit.traces.hosts.tacit import session_ids, session_path
 from tacit.traces.redaction import Redact, sum_counts
 from tacit.traces.session_rows import SessionRows, Written, turn_of
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
@@ -109,10 +109,10 @@ class Store:
         """Store what is new in the sessions of our own chat, or in one of them."""
         from tacit.traces import host_registry
 
-        own = host_registry.get("tacit")
-        for source in own.find():
-            if not session or source.path.endswith(f"/{session}.jsonl"):
-                self.take_in(own, source)
+        own = host_registry.get(OWN_HOST)
+        wanted = session_path(session) if session in session_ids() else ""
+        for source in own.inside(wanted) if session else own.find():
+            self.take_in(own, source)
 
     def write(self, trace: Trace) -> Written:
         """Store a whole session, in place of what was stored of it."""
