@@ -6,7 +6,9 @@ from talking import of, say, write_skill
 
 from tacit.agent import agent_events
 from tacit.base import trust
+from tacit.learn.use_records import catch_up
 from tacit.testing import ModelServer, ToolUse
+from tacit.traces.store import Store
 
 
 def test_the_projects_files_are_read_when_it_is_trusted(open_session, project: Path) -> None:
@@ -47,7 +49,7 @@ def test_the_prompt_has_the_catalogue_and_the_rules(
 
 
 def test_skills_used_last_come_first_in_the_next_conversation(open_session, home: Path) -> None:
-    """A use changes the order for a new session only; the one that made it keeps its prefix."""
+    """A use that was recorded orders new sessions; the one that made it keeps its prefix."""
     for name in ("alpha", "beta", "gamma"):
         write_skill(home / ".agents" / "skills", name, f"# {name}")
 
@@ -59,6 +61,8 @@ def test_skills_used_last_come_first_in_the_next_conversation(open_session, home
     with ModelServer(["one", use, "two", "three"]) as server:
         session = open_session(server)
         say(session, "/gamma it", "go on")
+        with Store.open() as store:
+            catch_up(store)  # as the worker does after an answer
         say(open_session(server), "hi")
     first, *same, new = [request.system for request in server.requests]
     assert order(first) == ["alpha", "beta", "gamma"]
