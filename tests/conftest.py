@@ -10,12 +10,25 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from tacit.base.event_bus import bus
 
 if TYPE_CHECKING:
     from tacit.traces.store import Store
+
+# How long an example takes says more of the machine than of the code; and the home is one for all
+# examples of a test.
+hypothesis.settings.register_profile(
+    "tacit",
+    deadline=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.function_scoped_fixture,
+    ],
+)
+hypothesis.settings.load_profile("tacit")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

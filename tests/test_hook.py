@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import hook
@@ -130,9 +130,7 @@ def test_odd_arguments(data: Path, arguments: tuple[str, ...]) -> None:
     assert payload == PAYLOAD
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, deadline=None)
 @given(payload=st.binary(max_size=3000), words=st.lists(st.text(max_size=30), max_size=3))
 def test_any_bytes_come_back(data: Path, payload: bytes, words: list[str]) -> None:
     """Whatever the payload and the words are, the payload can be taken back out of the file."""

@@ -105,7 +105,7 @@ def test_a_slash_counts_as_the_users_message_only(open_session, home, heard) -> 
 def test_an_interrupt_and_an_error_are_told_as_such(open_session, heard) -> None:
     """Interrupted, the reason says so; what was not sent at all is no answer."""
 
-    stall = reply("a b c d e f", fault=Stall(20, after_chunks=4))
+    stall = reply("a b c d e f", fault=Stall(3600, after_chunks=4))
     with ModelServer([stall, Status(401)]) as server:
         session = open_session(server)
         interrupt(session, "one")

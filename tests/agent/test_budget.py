@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.agent import budget
@@ -183,9 +183,7 @@ actions = st.lists(
 )
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12, deadline=None)
 @given(actions)
 def test_against_a_simple_account(home: Path, steps) -> None:
     """Whatever the order: what is granted, with what was spent and is held, stays in the budget."""

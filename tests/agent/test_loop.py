@@ -260,7 +260,7 @@ def test_the_limit_on_seconds_does_not_strike_the_reader(open_session) -> None:
                 return event.reason
         return ""
 
-    with ModelServer([reply("a", fault=Stall(20, after_chunks=3))]) as server:
+    with ModelServer([reply("a", fault=Stall(FOREVER, after_chunks=3))]) as server:
         assert asyncio.run(run(open_session(server, flags={"seconds": 0.6}))) == "seconds"
 
 
@@ -367,10 +367,10 @@ async def _interrupt(session: Any, message: str, when: Callable[[str], bool]) ->
 
 def test_an_interrupt_in_an_answer_keeps_what_was_said(open_session, wire) -> None:
     """Cancelled in the middle of an answer, the half is in the history, which goes on."""
-    half = reply("The first half and more of it", fault=Stall(20, after_chunks=6))
+    half = reply("The first half and more of it", fault=Stall(FOREVER, after_chunks=6))
     with ModelServer(lambda r: half if r.number == 1 else "fine") as server:
         session = open_session(server, wire)
-        asyncio.run(_interrupt(session, "go", lambda said: "first half" in said))
+        asyncio.run(_interrupt(session, "go", bool))
         assert say(session, "go on")[-1].text == "fine"
     said = [m.text for m in server.requests[-1].messages if m.role == "assistant"]
     assert len(said) == 1
@@ -416,10 +416,10 @@ def test_an_interrupt_in_a_question_says_that_nothing_ran(open_session, project,
 
 def test_a_half_answer_is_kept_in_the_session_too(open_session) -> None:
     """What had arrived before an interrupt is in the file: resumed elsewhere, it is sent again."""
-    half = reply("The first half and more of it", fault=Stall(20, after_chunks=6))
+    half = reply("The first half and more of it", fault=Stall(FOREVER, after_chunks=6))
     with ModelServer(lambda r: half if r.number == 1 else "fine") as server:
         session = open_session(server)
-        asyncio.run(_interrupt(session, "go", lambda said: "first half" in said))
+        asyncio.run(_interrupt(session, "go", lambda said: "first" in said))
         session.close()
         session = open_session(server, resuming=session.conversation.session)
         say(session, "go on")

@@ -128,7 +128,7 @@ def test_killed_in_the_middle_and_resumed_the_prefix_holds(open_session, home, p
     write_skill(skills, "deploy", "# Deploy")
     from tacit.testing import Stall
 
-    answers = iter(["one", "two", reply("never", fault=Stall(60))])
+    answers = iter(["one", "two", reply("never", fault=Stall(3600))])
     with ModelServer(lambda request: next(answers, "after the kill")) as server:
         config = home / ".config" / "tacit"
         config.mkdir(parents=True)

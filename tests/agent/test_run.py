@@ -67,7 +67,7 @@ def test_a_skill_and_standard_input(project: Path, home: Path) -> None:
     ("words", "script", "code", "says"),
     [
         (["--max-turns", "1", "go"], [ToolUse("list_files", {})], 1, "limit on turns"),
-        (["--max-seconds", "1", "go"], [reply("a", fault=Stall(30))], 1, "limit on seconds"),
+        (["--max-seconds", "1", "go"], [reply("a", fault=Stall(3600))], 1, "limit on seconds"),
         (["go"], [Status(500)], 11, "scripted failure"),
         (["go"], [Status(401)], 11, "key"),
         (["--skill", "nothing", "go"], [], 3, "nothing"),
@@ -92,7 +92,7 @@ def test_without_a_model_the_way_to_one_is_named(project: Path) -> None:
 
 def test_control_c_ends_with_130(project: Path) -> None:
     """An interrupt ends the run at once, without a traceback."""
-    with ModelServer([reply("a b c", fault=Stall(60))]) as server:
+    with ModelServer([reply("a b c", fault=Stall(3600))]) as server:
         child = subprocess.Popen(
             [*TACIT, "run", "go"],
             stdout=subprocess.PIPE,

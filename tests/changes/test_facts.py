@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
@@ -416,9 +416,7 @@ def test_hostile_frontmatter_is_refused(head: str, gate: Gate) -> None:
 
 @given(says=st.text(max_size=200), detail=st.text(max_size=200), name=st.text(max_size=30))
 @example(says="\x80", detail="", name="a")
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None)
 def test_any_text_is_kept_whole_or_refused(gate: Gate, says: str, detail: str, name: str) -> None:
     """Whatever a model says, the fact that lands reads back as it was said, or nothing lands."""
     said = NewFact(name=name, says=says, kind="reference", detail=detail)

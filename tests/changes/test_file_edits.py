@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.changes.change import Create, Edit, File, RemoveFile, Rewrite, WriteFile
@@ -193,9 +193,7 @@ def test_merge_keeps_every_new_line(base: bytes, ours: bytes, theirs: bytes) -> 
 TEXTS = st.lists(st.sampled_from(["a", "b", "", "c\r", "x y"]), max_size=6).map("\n".join)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, deadline=None)
 @given(TEXTS, TEXTS)
 def test_git_can_apply_it(tmp_path: Path, old: str, new: str) -> None:
     """For any two texts, git makes the new one from the old one and the diff."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base.errors import Damaged, NotFound
@@ -40,9 +40,7 @@ def git(folder: str, *arguments: str) -> str:
     return done.stdout.decode()
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, deadline=None)
 @given(FILES)
 def test_files_survive_git(tmp_path: Path, files: dict[str, File]) -> None:
     """Any files are read back from the store as they were, under the id that was foretold."""

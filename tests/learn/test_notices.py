@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base import database, paths, prompt_line
@@ -283,9 +283,7 @@ def test_on_a_mac_the_words_are_arguments_of_the_script(program, monkeypatch) ->
     assert not any("do shell" in text for text in lines[:-1])
 
 
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=10, deadline=None)
 @given(st.text(), st.text())
 def test_whatever_a_name_holds_a_line_is_one_line(home: Path, name: str, why: str) -> None:
     """No character of a name or a reason breaks a prompt or steers a terminal."""

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.agent.agent_events import Answered
@@ -307,9 +307,7 @@ def test_sessions_that_changed_skills_are_passed_over(store: Store) -> None:
     assert choose_sessions(store, store.sessions(), Settings()).passed == {"changed skills": 1}
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(st.integers(15, 25), st.booleans()), max_size=8), st.integers(1, 5))
 def test_none_is_lost_and_none_comes_twice(home, rows, most) -> None:
     """Chosen, passed over and left are all the sessions there are."""

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.agent.tool import Failed
@@ -146,7 +146,7 @@ def test_an_id_is_the_same_each_time() -> None:
     assert abs(change_time(first).timestamp() - time.time()) < 600
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(job=st.text(min_size=1, max_size=30), path=st.text(max_size=30))
 def test_no_name_leads_out(home: Path, job: str, path: str) -> None:
     """Whatever a job or a file is called, it lies in the staging folder or is refused."""

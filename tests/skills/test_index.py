@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -315,9 +315,7 @@ class TestShape:
 
 class TestDamage:
     @given(data=st.data())
-    @settings(
-        max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=80, deadline=None)
     def test_any_damage_is_survived(self, root: Path, cache: str, data: st.DataObject) -> None:
         """One byte changed, bytes cut off or added: the index is built again, with equal result."""
         expected = content(load(str(root), cache))

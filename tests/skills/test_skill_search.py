@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
@@ -106,9 +106,7 @@ class TestRanking:
         names(query)
 
     @given(st.text(max_size=80))
-    @settings(
-        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=60, deadline=None)
     def test_any_query_is_survived(self, skills: Path, query: str) -> None:
         """Whatever is asked, there is an answer."""
         assert len(names(query, 3)) <= 3
@@ -248,9 +246,7 @@ class TestChanges:
 
 class TestDamage:
     @given(data=st.data())
-    @settings(
-        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=25, deadline=None)
     def test_damaged_files_are_built_again(self, skills: Path, data: st.DataObject) -> None:
         """Any file of the index cut short, emptied or gone: the answer is right all the same."""
         expected = names("merge conflicts")

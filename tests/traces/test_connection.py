@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base.errors import BadConfig, Refused, Usage
@@ -388,9 +388,7 @@ def test_unknown_agents_get_a_suggestion() -> None:
     assert caught.value.hint == "did you mean codex?"
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None)
 @given(
     words=st.lists(
         st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import trace_samples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import hook
@@ -241,9 +241,7 @@ def test_a_spool_of_somebody_else_is_not_read(data: Path, home: Path) -> None:
     assert hook_events.pending() == []
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None)
 @given(
     payload=st.one_of(
         st.binary(max_size=200),

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import trace_samples
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tacit.traces import host_registry
@@ -19,9 +19,7 @@ from tacit.traces.assembler import Reading, read_trace
 from tacit.traces.host import Source
 from tacit.traces.trace import REASONS, Trace
 
-QUICK = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+QUICK = settings(max_examples=40, deadline=None, database=None)
 ODD: list[Any] = [
     None, True, False, 0, -1, 2**63, 1e308, -0.5, "", "x" * 70_000, "\ud83d", "\u0000", "2026", [],
     {}, [[]], [None], {"type": []}, {"text": {"text": {}}}, "<command-name>/x</command-name>",

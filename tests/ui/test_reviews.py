@@ -149,7 +149,7 @@ def test_a_budget_that_is_used_up_lets_nothing_begin(store: Store) -> None:
 
 def test_interrupted_it_notes_nothing_of_what_was_not_done(store: Store) -> None:
     """Ctrl-C in a session that stalls: exit code 130, the rest is left for the next time."""
-    script = [reply("a b c d e f", fault=Stall(60, after_chunks=2))]
+    script = [reply("a b c d e f", fault=Stall(3600, after_chunks=2))]
     with ModelServer(script, strict=False) as server:
         process = subprocess.Popen(
             [PROGRAM, "learn", "--model", "openai:mock"],

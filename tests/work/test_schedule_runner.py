@@ -194,7 +194,7 @@ def test_only_failures_of_transport_are_tried_again(home: Path, serving: Any) ->
 
 def test_the_time_limit_holds_mid_request(home: Path, serving: Any) -> None:
     """A model that stalls does not hold a run up for longer than its limit."""
-    serving([reply("Half", fault=Stall(30))])
+    serving([reply("Half", fault=Stall(3600))])
     schedule = every(home, seconds=0.5)
     done = run(due(schedule))
     assert (done.outcome, done.reason) == ("failed", "the limit on seconds was reached")

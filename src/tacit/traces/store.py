@@ -361,13 +361,13 @@ def prune_sessions(
 
 _BELOW = """
   SELECT host || ':' || session FROM sessions
-  WHERE project = ?1 OR substr(project, 1, length(?1) + 1) = ?1 || '/'
+  WHERE project = :value OR substr(project, 1, length(:value) + 1) = :value || '/'
 """
-_BEFORE = "SELECT host || ':' || session FROM sessions WHERE coalesce(ended, stored) < ?"
+_BEFORE = "SELECT host || ':' || session FROM sessions WHERE coalesce(ended, stored) < :value"
 
 
 def _names_where(store: Store, query: str, value: object) -> list[str]:
-    return [row[0] for row in store.connection.execute(query, (value,))]
+    return [row[0] for row in store.connection.execute(query, {"value": value})]
 
 
 def _oldest(store: Store, share: float) -> list[str]:

@@ -389,7 +389,7 @@ EDIT = ToolUse("edit", {"path": "old-skill/SKILL.md", "old": "Old words.", "new"
 # What the model does once it has made and edited something, and what the reason says of it.
 FAULTS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "stall in mid-stream": (
-        reply("Well, ", "then", fault=Stall(60, 1)), "limit on seconds", {"learn__seconds": 0.5},
+        reply("Well, ", "then", fault=Stall(3600, 1)), "limit on seconds", {"learn__seconds": 0.5},
     ),
     "429": (Status(429, 0.01), "429", {}),
     "500": (Status(500), "500", {}),
@@ -436,7 +436,7 @@ def test_a_review_that_fails_changes_nothing(
 
 def test_a_stall_is_ended_from_outside(project: Path, session: Trace, serve: Any) -> None:
     """Through the real child: a server that goes silent is left when the time is up."""
-    serve(Turns([NEW], then=reply("Well, ", "then", fault=Stall(120, 1))), learn__seconds=2.5)
+    serve(Turns([NEW], then=reply("Well, ", "then", fault=Stall(3600, 1))), learn__seconds=2.5)
     done = look(session)
     assert done.outcome == "failed"
     assert "seconds" in done.reason or "time was up" in done.reason
@@ -452,7 +452,7 @@ def test_what_was_left_of_the_day_is_no_fault(project: Path, session: Trace, ser
     assert "the day's budget cut it off after 1 request" in done.reason
     assert "60,000 tokens of 150,000 tokens a day (learn.daily_tokens)" in done.reason
     assert "nothing was changed" in done.reason
-    assert abs(done.later - until_tomorrow()) < 5
+    assert abs(done.later - until_tomorrow()) < 120
     assert not (project / ".agents").exists()
 
 

@@ -10,6 +10,7 @@ import pytest
 from driving import opened, play
 
 from tacit.testing import Request, Rules, Stall, Status, Text, ToolUse, Turns, Usage, reply
+from tacit.ui.tui import questions
 from tacit.ui.tui.questions import Choices
 from tacit.work import schedule_runs, schedule_store
 from tacit.work.schedule_store import Binding, Draft
@@ -129,7 +130,8 @@ def test_an_edit_shows_its_diff_before_and_after(project: Path) -> None:
 
 def test_a_key_typed_in_one_breath_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of a word that was being typed when the question came is no answer to it."""
-    monkeypatch.setattr(Choices, "BREATH", 30.0)
+    monkeypatch.setattr(Choices, "BREATH", 3600.0)
+    monkeypatch.setattr(questions, "_TYPING_SECONDS", 3600.0)
 
     async def scenario() -> None:
         stalled = reply(COMMAND, fault=Stall(0.3))
@@ -174,7 +176,8 @@ def test_an_interrupt_keeps_what_was_done() -> None:
     """Ctrl-C stops a stalled answer; what was said stays, and the conversation goes on."""
 
     async def scenario() -> None:
-        stalled = reply("One two three four five six seven eight.", fault=Stall(50, after_chunks=4))
+        words = "One two three four five six seven eight."
+        stalled = reply(words, fault=Stall(3600, after_chunks=4))
         script = Rules((lambda r: r.messages[-1].text == "again", "Here again."), default=stalled)
         async with opened(script) as chat:
             await chat.send("count")
