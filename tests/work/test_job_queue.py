@@ -10,7 +10,7 @@ import pytest
 from tacit.base.settings import JobSettings
 from tacit.work import job_queue, jobs_db, work_checks
 from tacit.work.job_queue import JobQueue, request
-from tacit.work.worker import present, sole
+from tacit.work.presence import present, worker_lock
 
 
 @pytest.fixture(autouse=True)
@@ -97,9 +97,9 @@ print([name for name in ('dbos', 'sqlalchemy', 'psycopg') if name in sys.modules
 def test_it_is_known_which_worker_runs() -> None:
     """While one has the lock, its process is named; then nobody is."""
     assert present() is None
-    with sole(stays=True) as alone:
+    with worker_lock(permanent=True) as alone:
         assert alone
         here = present()
         assert here is not None
-        assert (here.pid, here.stays) == (os.getpid(), True)
+        assert (here.pid, here.permanent) == (os.getpid(), True)
     assert present() is None

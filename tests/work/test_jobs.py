@@ -149,4 +149,4 @@ def test_a_kind_whose_code_is_missing_says_so() -> None:
         with pytest.raises(NotFound, match="nothing here does jobs of the kind 'odd'"):
             job_kinds.runner("odd")
     finally:
-        job_kinds._KINDS.pop("odd")
+        job_kinds._registered.pop("odd")

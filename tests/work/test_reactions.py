@@ -141,7 +141,7 @@ def test_a_chat_is_looked_at_while_it_goes_on() -> None:
 def test_a_chat_reports_itself_as_a_host_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an answer and at its end; the worker finds its file by the event, and stores it."""
     monkeypatch.delenv("TACIT_WORKER")
-    monkeypatch.setattr(job_queue, "wake", lambda: None)
+    monkeypatch.setattr(reactions, "wake", lambda: None)
     writer = SessionWriter("chat-1", project=str(home / "work"))
     writer.prompt("Do it.")
     writer.said("Done.")

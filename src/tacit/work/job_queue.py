@@ -8,7 +8,6 @@ damaged file, a server that is down) is logged once, and requests wait until it 
 """
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from tacit.base.errors import MissingExtra, TacitError, Unwritable
 from tacit.base.settings import JobSettings
 from tacit.work import jobs_db
 from tacit.work.job_kinds import find_kind, job_id, kind_names
-from tacit.work.presence import log
+from tacit.work.presence import log, wake
 
 if TYPE_CHECKING:
     from tacit.work.engine import Engine
@@ -72,13 +71,6 @@ def request(kind: str, key: str, payload: dict[str, Any], *, delay: float = 0.0)
             f"check the free space and the permissions of {data}",
         )
     wake()
-
-
-def wake() -> None:
-    """See that a worker runs, as a hook does."""
-    if not os.environ.get("TACIT_WORKER"):
-        command = [sys.executable, "-P", "-m", "tacit", "worker"]
-        hook.start_worker(paths.folders().data, command)
 
 
 def waiting_requests() -> list[Request]:
@@ -218,7 +210,7 @@ class JobQueue:
 
         Where others share the queues, it waits for their jobs too.
         """
-        if self._engine is not None and not (self.stays and self._engine.place.shared):
+        if self._engine is not None and not (self.stays and self._engine.address.shared):
             self.close()
 
     def close(self) -> None:
@@ -226,7 +218,7 @@ class JobQueue:
         engine, self._engine = self._engine, None
         if engine is not None:
             try:
-                self._tidy(engine.place)
+                self._tidy(engine.address)
             except TacitError as error:
                 self._say(error)
             engine.close()
@@ -240,18 +232,20 @@ class JobQueue:
             self._looked = 0.0
             self._said = ""
         waiting = waiting_requests()
-        if waiting and self._engine.place.shared:
-            jobs_db.check(self._engine.place)  # the engine itself would wait for a server for ever
+        if waiting and self._engine.address.shared:
+            jobs_db.check(
+                self._engine.address
+            )  # the engine itself would wait for a server for ever
         for asked in waiting:
             self._engine.put(asked)
-            take(asked, shared=self._engine.place.shared)
+            take(asked, shared=self._engine.address.shared)
         if now - self._looked >= _EVERY:
-            self._engine.attend()
-            self._tidy(self._engine.place)
+            self._engine.keep_alive()
+            self._tidy(self._engine.address)
             self._look_after(self._engine)
             self._looked = now
-        ahead = self._engine.ahead()
-        return ahead.ready > 0 or 0 < ahead.due < time.time() + SOON
+        ahead = self._engine.backlog()
+        return ahead.ready > 0 or 0 < ahead.next_due < time.time() + SOON
 
     def _is_wanted(self) -> bool:
         for path in unreadable():
@@ -269,7 +263,7 @@ class JobQueue:
         if (place.shared and self.stays) or waiting_requests():
             return True
         ahead = jobs_db.backlog(place)
-        return ahead.ready > 0 or (not self.stays and 0 < ahead.due < time.time() + SOON)
+        return ahead.ready > 0 or (not self.stays and 0 < ahead.next_due < time.time() + SOON)
 
     def _open(self) -> "Engine":
         from tacit.learn import announcements
@@ -280,13 +274,13 @@ class JobQueue:
         engine.forget(self._settings.keep_days)
         return engine
 
-    def _tidy(self, place: jobs_db.Address) -> None:
+    def _tidy(self, address: jobs_db.Address) -> None:
         """Drop the requests whose jobs are over; ask again for those that no queue knows."""
-        taken = taken_requests(shared=place.shared)
+        taken = taken_requests(shared=address.shared)
         if not taken:
             return
         known: dict[str, bool] = {}
-        for run, state in jobs_db.run_statuses(place).items():
+        for run, state in jobs_db.run_statuses(address).items():
             job = run.partition(".")[0]
             known[job] = known.get(job, False) or state in jobs_db.LIVE_STATUSES
         for asked in taken:
@@ -302,15 +296,15 @@ class JobQueue:
         One whose end could not be written would at once be done again, and again, for as long as
         the disk is full.
         """
-        lost = engine.lost()
+        lost = engine.unrecorded_runs()
         again, self._lost = self._lost & lost, lost
-        trouble = engine.trouble()
+        trouble = engine.queue_fault()
         if again or trouble:
             self._engine, self._lost = None, set()
             engine.close()
             what = f"did not take what came of {min(again)}" if again else f"fails: {trouble}"
             raise Unwritable(
-                f"the queue at {engine.place.shown} {what}", "check the free space and the server"
+                f"the queue at {engine.address.shown} {what}", "check the free space and the server"
             )
 
     def _say(self, error: TacitError) -> None:

@@ -8,30 +8,19 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacit.base.errors import NotFound, Refused, Unwritable, Usage
 from tacit.work import job_queue, jobs_db
 from tacit.work.job_kinds import Ticket
-from tacit.work.jobs_db import EngineRun, engine_runs
-from tacit.work.worker import present
+from tacit.work.jobs_db import EngineRun, State, engine_runs, one_line_of
+from tacit.work.presence import present, wake
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
 
-State = Literal["waiting", "queued", "running", "put off", "done", "failed", "cancelled", "stuck"]
-
-_STATES: dict[str, State] = {
-    "ENQUEUED": "queued",
-    "PENDING": "running",
-    "DELAYED": "put off",
-    "SUCCESS": "done",
-    "ERROR": "failed",
-    "CANCELLED": "cancelled",
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "stuck",
-}
 _LIVE = ("waiting", "queued", "running", "put off")
 
 
@@ -106,7 +95,7 @@ def retry(name: str) -> Entry:
     entry = show(name)
     if entry.state in ("waiting", "queued", "running"):
         if present() is None:
-            job_queue.wake()
+            wake()
             return entry
         raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
     with _client() as client:
@@ -122,7 +111,7 @@ def retry(name: str) -> Entry:
             number = last.number + 1
             ticket = Ticket(entry.kind, entry.key, entry.payload, number, home=entry.home)
             client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
-    job_queue.wake()
+    wake()
     return show(entry.id)
 
 
@@ -152,14 +141,13 @@ def _client() -> "Iterator[DBOSClient]":
     from sqlalchemy.exc import DBAPIError
 
     from tacit.work.engine import client
-    from tacit.work.jobs_db import first_line
 
     opened = client(place)
     try:
         yield opened
     except DBAPIError as error:
         raise Unwritable(
-            f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
+            f"the queue of jobs at {place.shown} cannot be used: {one_line_of(error)}",
             "see what is wrong: tacit doctor",
         ) from error
     finally:
@@ -220,7 +208,7 @@ def _entry(job: str, found: list[EngineRun]) -> Entry:
 
 
 def _attempt(run: EngineRun) -> Attempt:
-    state = "failed" if run.done.outcome == "failed" else _STATES.get(run.status, "queued")
+    state = "failed" if run.done.outcome == "failed" else jobs_db.STATES.get(run.status, "queued")
     reason = run.done.reason
     if state == "stuck":
         reason = f"its worker was gone {run.kills} times while it ran"

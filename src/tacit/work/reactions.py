@@ -21,7 +21,7 @@ from tacit.base.settings import load_settings
 from tacit.changes.place import SHARED
 from tacit.work import job_queue
 from tacit.work.intake import SessionStored
-from tacit.work.presence import log
+from tacit.work.presence import log, wake
 
 if TYPE_CHECKING:
     from tacit.base.settings import Settings
@@ -155,7 +155,7 @@ def _report(session: str, event: str) -> None:
     data = paths.folders().data
     payload = msgspec.json.encode({"session_id": session, "hook_event_name": event})
     if hook.record(data, hook.head([HOST, event], len(payload)), payload):
-        job_queue.wake()
+        wake()
 
 
 def _settings(project: str) -> "Settings":

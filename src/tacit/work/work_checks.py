@@ -10,7 +10,8 @@ from collections.abc import Callable
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig, Damaged, TacitError
 from tacit.skills.library import scheduled_folder
-from tacit.work import job_queue, jobs_db, worker
+from tacit.work import job_queue, jobs_db
+from tacit.work.presence import present
 
 
 def check_jobs() -> list[Finding]:
@@ -80,8 +81,8 @@ def unattended() -> str:
         return ""
     if not jobs_db.has_engine():
         return "nothing here can fire schedules: pip install 'tacit[work]'"
-    found = worker.present()
-    if found is not None and found.stays:
+    found = present()
+    if found is not None and found.permanent:
         return ""
     return (
         "no daemon runs, so schedules fire only when something else starts a worker;"

@@ -7,16 +7,12 @@ the next worker does the rest. `tacit daemon` is the same worker, one that does 
 schedules is imported only when one is due.
 """
 
-import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
-import msgspec
-
-from tacit.base import paths
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import TacitError
 from tacit.base.event_bus import bus
@@ -28,7 +24,7 @@ from tacit.traces.store import Store
 from tacit.work import host_links, job_queue, reactions
 from tacit.work.intake import SessionStored, find_source
 from tacit.work.job_queue import JobQueue
-from tacit.work.presence import log
+from tacit.work.presence import log, worker_lock
 
 _BUSY = timedelta(seconds=2)
 """Between looks while a run is not over: the next one may wait for it."""
@@ -100,69 +96,9 @@ def _schedules_stamp() -> tuple[object, ...]:
 
 
 _STEP = 1.0
-_PATIENCE = 3.0
-"""A hook that looks whether a worker runs holds the lock for a moment."""
 
 
-class Present(msgspec.Struct, frozen=True):
-    """The worker that runs on this machine."""
-
-    pid: int
-    since: float
-    """Seconds since 1970."""
-    stays: bool
-    """Whether it is the daemon, which does not go when it is idle."""
-
-
-@contextlib.contextmanager
-def sole(patience: float = _PATIENCE, *, stays: bool = False) -> Iterator[bool]:
-    """Whether this process is the worker; the lock is held for the block."""
-    import fcntl
-
-    data = paths.folders().data
-    os.makedirs(data, mode=0o700, exist_ok=True)
-    descriptor = os.open(os.path.join(data, "worker.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    until = time.monotonic() + patience
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > until:
-                    yield False
-                    return
-                time.sleep(0.05)
-        _sign(descriptor, msgspec.json.encode(Present(os.getpid(), time.time(), stays)))
-        try:
-            yield True
-        finally:
-            _sign(descriptor, b"")
-    finally:
-        os.close(descriptor)
-
-
-def present() -> Present | None:
-    """The worker that runs here now, if one does."""
-    import fcntl
-
-    try:
-        descriptor = os.open(os.path.join(paths.folders().data, "worker.lock"), os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return msgspec.json.decode(os.read(descriptor, 4096), type=Present)
-        return None
-    except msgspec.DecodeError:  # it has the lock and is about to say so, or a hook has it
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def configured() -> Settings:
+def settings_or_defaults() -> Settings:
     """The settings as the user has them; ones that cannot be read stop no worker."""
     try:
         return load_settings().settings
@@ -171,9 +107,9 @@ def configured() -> Settings:
         return Settings()
 
 
-def patience() -> WorkerSettings:
-    """How long to wait."""
-    return configured().worker
+def worker_settings() -> WorkerSettings:
+    """How long a worker waits, as the user has set it."""
+    return settings_or_defaults().worker
 
 
 def work(
@@ -193,10 +129,10 @@ def work(
     os.environ["TACIT_WORKER"] = "1"
     host_links.listen()
     reactions.listen()
-    desk = JobQueue(configured().jobs, stay=stay)
+    desk = JobQueue(settings_or_defaults().jobs, stay=stay)
     taken = 0
     while not stop():
-        with sole(_PATIENCE, stays=stay) as alone:
+        with worker_lock(permanent=stay) as alone:
             if alone:
                 hook_events.worker_started()
                 taken += _until_idle(desk, quiet, idle, pause, stop)
@@ -275,10 +211,3 @@ def _tell(stored: SessionStored) -> None:
     for event, error in bus.errors:
         if event is stored:
             log(f"{stored.id}: what follows was not asked for: {error or type(error).__name__}")
-
-
-def _sign(descriptor: int, text: bytes) -> None:
-    """Say in the lock file who holds it; a full disk keeps nobody from working."""
-    with contextlib.suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, text, 0)

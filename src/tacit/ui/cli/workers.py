@@ -18,8 +18,8 @@ from tacit.ui.cli import output
 from tacit.work import daemon_unit, reactions
 from tacit.work.intake import Taken, host_homes, watch
 from tacit.work.jobs_db import address
-from tacit.work.presence import log, log_file
-from tacit.work.worker import left_running, patience, present, work
+from tacit.work.presence import log, log_file, present
+from tacit.work.worker import left_running, work, worker_settings
 
 _WORKER_EPILOG = """\b
 Examples:
@@ -38,7 +38,7 @@ def worker_command(quiet: float | None, idle: float | None, as_json: bool) -> in
     Hooks start it by themselves; one runs at a time. How patient it is can be set: worker.quiet
     and worker.idle.
     """
-    set_ = patience()
+    set_ = worker_settings()
     taken = work(
         quiet=set_.quiet if quiet is None else quiet, idle=set_.idle if idle is None else idle
     )
@@ -110,7 +110,7 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     if ctx.invoked_subcommand:
         return 0
     other = present()
-    if other is not None and other.stays:
+    if other is not None and other.permanent:
         raise Refused(f"a daemon runs already, process {other.pid}", "end it: tacit daemon stop")
     os.environ.update(daemon_unit.read_environment())
     where = address()
@@ -127,7 +127,7 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     else:
         click.echo(f"Working until Ctrl-C. Jobs: {where.shown} · log: {with_tilde(log_file())}")
     sys.stdout.flush()
-    work(quiet=patience().quiet, stay=True, stop=lambda: bool(stopped))
+    work(quiet=worker_settings().quiet, stay=True, stop=lambda: bool(stopped))
     log("daemon: ended")
     sys.stdout.flush()
     # A job that runs is taken up by the next worker; its thread must not keep this one.
@@ -187,7 +187,7 @@ def daemon_status(as_json: bool) -> int:
         click.echo("No worker runs; hooks start one when a session ends.")
     else:
         since = ago(datetime.fromtimestamp(here.since, UTC))
-        what = "The daemon" if here.stays else "A worker that hooks started"
+        what = "The daemon" if here.permanent else "A worker that hooks started"
         click.echo(f"{what} runs, process {here.pid}, since {since}.")
     click.echo(f"jobs       {address().shown}")
     click.echo(f"log        {with_tilde(log_file())}")
