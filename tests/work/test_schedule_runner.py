@@ -21,8 +21,8 @@ from tacit.testing import ModelServer, Stall, Status, ToolUse, Turns, reply
 from tacit.testing.script import ScriptLike
 from tacit.traces.store import Store
 from tacit.work import delivery, schedule_runs, schedule_store
-from tacit.work.schedule_runner import AGAIN, _run_of, _update, run
-from tacit.work.schedule_runs import ScheduleRun, run_id
+from tacit.work.schedule_runner import AGAIN, _run_of, run
+from tacit.work.schedule_runs import ScheduleRun, advance, run_id
 from tacit.work.schedule_store import Requester, Schedule
 
 MADE = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
@@ -273,14 +273,15 @@ def test_a_kill_during_delivery_repeats_nothing_outside(home: Path, serving: Any
     schedule = every(home, "+5m", deliver=("command:echo >> count.txt", "file:out.txt"))
     job = due(schedule)
     row = _run_of(job)
-    row = _update(row, state="ran", output="The result.")
+    row = advance(advance(row, "running"), "ran", output="The result.")
     delivery._record(row, "command:echo >> count.txt", "begun")
     assert run(job).outcome == "done"
     assert not (home / "work" / "count.txt").exists()
     assert "not repeated" in row_of(job).delivered["command:echo >> count.txt"]
     assert (home / "work" / "out.txt").read_text() == "The result.\n"
     # The folder went into the trash, and then the kill came before the row was closed.
-    _update(row, state="ran")
+    with schedule_runs.write_runs() as connection:
+        schedule_runs.update_run(connection, row.id, MADE, state="ran")
     assert run(job).outcome == "done"
     assert row_of(job).state == "done"
 

@@ -49,7 +49,7 @@ def deliver(schedule: Schedule, row: ScheduleRun, hosts: tuple[str, ...]) -> Sch
             row = _record(row, place, _BEGUN)
             row = _record(row, place, _tried(place, schedule, row, hosts))
     if not row.delivered.get("inbox"):
-        announce(_notice(row, headline(row)))
+        tell_user(row.id, headline(row))
         row = _record(row, "inbox", "delivered")
     return row
 
@@ -60,7 +60,7 @@ def tell_user(key: str, text: str) -> None:
 
 
 def headline(row: ScheduleRun) -> str:
-    """What came of a run, in a line."""
+    """The result of a run, in one line."""
     see = f"read it: tacit schedule logs {row.id}"
     if row.state == "failed":
         return f"{row.schedule} failed: {fit(one_line(row.reason), 160)} · {see}"
@@ -189,7 +189,3 @@ def _record(row: ScheduleRun, place: str, state: str) -> ScheduleRun:
     with schedule_runs.write_runs() as connection:
         schedule_runs.update_run(connection, row.id, datetime.now(UTC), delivered=delivered)
     return msgspec.structs.replace(row, delivered=delivered)
-
-
-def _notice(row: ScheduleRun, text: str) -> Notice:
-    return Notice(kind="scheduled", session=row.id, why=text)

@@ -10,7 +10,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 
@@ -29,7 +28,7 @@ from tacit.work.due_times import Once
 from tacit.work.intake import SessionStored, find_source
 from tacit.work.job_kinds import job_id
 from tacit.work.presence import log
-from tacit.work.schedule_runs import ScheduleRun, plan, run_id
+from tacit.work.schedule_runs import RunState, ScheduleRun, advance, plan, run_id
 from tacit.work.schedule_session import RunOutcome, ScheduleSession
 from tacit.work.schedule_store import Requester, Schedule, login
 
@@ -67,7 +66,9 @@ def run(job: Job) -> JobResult:
                 return _again(row, outcome)
             if not outcome.succeeded:
                 return _failed(row, _why(outcome))
-            row = _update(row, state="ran", output=outcome.text, reason="")
+            row = advance(row, "ran", output=outcome.text, reason="")
+            if not row.live:  # given up meanwhile
+                return JobResult(row.state, row.reason)
     except (Busy, Unwritable):
         raise  # these pass: the queue tries again
     except TacitError as error:
@@ -83,20 +84,21 @@ def finish(schedule: Schedule, row: ScheduleRun) -> JobResult:
     if outside:
         text = f"{row.schedule}: output was not delivered everywhere ({'; '.join(outside)})"
         delivery.tell_user(f"undelivered:{row.id}", text)
+    reason = row.reason
     if _is_spent(schedule, row):
         try:
             schedule_store.remove(schedule.name, Requester(reason=f"ran once: {row.id}"))
         except TacitError as error:  # it was removed meanwhile, or is pinned: nothing is lost
-            row = _update(row, reason=f"not put into the trash: {error.message}")
-    _update(row, state="done", ended=datetime.now(UTC))
+            reason = f"not put into the trash: {error.message}"
+    advance(row, "done", reason=reason)
     return JobResult("silent" if row.silent else "done", "; ".join(outside))
 
 
 def record_hand(schedule: Schedule, outcome: RunOutcome, row: ScheduleRun) -> None:
-    """What a run by hand came to. A one-shot that had failed is done with when this succeeds."""
-    row = _update(row, refused=outcome.refused, output=outcome.text, reason="")
+    """Record the result of a run by hand. A one-shot that had failed is over when it succeeds."""
+    kept = {"refused": outcome.refused, "output": outcome.text}
     if not outcome.succeeded:
-        _update(row, state="failed", reason=_why(outcome), ended=datetime.now(UTC))
+        advance(row, "failed", reason=_why(outcome), **kept)
         return
     if _is_spent(schedule, row):
         try:
@@ -104,7 +106,7 @@ def record_hand(schedule: Schedule, outcome: RunOutcome, row: ScheduleRun) -> No
         except TacitError:
             pass
     # Whoever ran it has read it.
-    _update(row, state="done", read=True, ended=datetime.now(UTC))
+    advance(row, "done", read=True, reason="", **kept)
 
 
 def begin_hand(schedule: Schedule, session: str) -> ScheduleRun:
@@ -173,12 +175,12 @@ def _run_session(
     try:
         now = datetime.now(UTC)
         session = acting.session.context.session
-        row = _update(row, state="running", began=now, attempt=row.attempt + 1, session=session)
+        row = advance(row, "running", now=now, began=now, attempt=row.attempt + 1, session=session)
         outcome = asyncio.run(_watched(acting, row, held))
     finally:
         acting.close()
         _store(row.session)
-    return _update(row, refused=outcome.refused), outcome
+    return advance(row, "running", refused=outcome.refused), outcome
 
 
 def _store(session: str) -> None:
@@ -216,7 +218,7 @@ async def _watched(acting: ScheduleSession, row: ScheduleRun, held: Reserved) ->
 
 def _again(row: ScheduleRun, outcome: RunOutcome) -> JobResult:
     wait = AGAIN[row.attempt - 1]
-    _update(row, state="sent", reason=f"tried again: {outcome.error}")
+    advance(row, "sent", reason=f"tried again: {outcome.error}")
     return JobResult("put off", outcome.error, later=wait)
 
 
@@ -224,7 +226,7 @@ def _held_up(schedule: Schedule, row: ScheduleRun, refusal: str) -> JobResult:
     """The day's budget is spent, which is told; or others hold it for now, which passes."""
     if not _is_held_only(load_settings(schedule.binding.project).settings.learn):
         return _failed(row, refusal)
-    _update(row, state="sent", reason=f"waits: {refusal}")
+    advance(row, "sent", reason=f"waits: {refusal}")
     return JobResult("put off", refusal, later=_HELD)
 
 
@@ -235,8 +237,8 @@ def _failed(row: ScheduleRun, reason: str) -> JobResult:
     return done
 
 
-def _end_run(row: ScheduleRun, state: str, reason: str) -> JobResult:
-    _update(row, state=state, reason=reason, ended=datetime.now(UTC))
+def _end_run(row: ScheduleRun, state: RunState, reason: str) -> JobResult:
+    advance(row, state, reason=reason)
     return JobResult(state, reason)
 
 
@@ -252,12 +254,6 @@ def _is_spent(schedule: Schedule, row: ScheduleRun) -> bool:
     """Whether a one-shot has nothing left to come after this run."""
     timing = schedule.binding.timing
     return isinstance(timing, Once) and row.due >= timing.at
-
-
-def _update(row: ScheduleRun, **values: Any) -> ScheduleRun:
-    with schedule_runs.write_runs() as connection:
-        schedule_runs.update_run(connection, row.id, datetime.now(UTC), **values)
-    return msgspec.structs.replace(row, **values)
 
 
 class ByHand:
@@ -305,7 +301,7 @@ _SETTLE = 60.0
 
 
 class Fired(msgspec.Struct, frozen=True):
-    """What one look came to."""
+    """The result of one round of planning."""
 
     begun: bool
     busy: bool
@@ -365,8 +361,7 @@ def settle(live: list[ScheduleRun], now: datetime) -> None:
 
 
 def _end(row: ScheduleRun, reason: str, now: datetime) -> None:
-    with schedule_runs.write_runs() as connection:
-        schedule_runs.update_run(connection, row.id, now, state="failed", reason=reason, ended=now)
+    advance(row, "failed", now=now, reason=reason)
     if row.why != "hand":
         delivery.tell_user(row.id, f"{row.schedule} failed: {reason}")
 

@@ -21,9 +21,19 @@ from tacit.work.due_times import due_after, exact_time
 from tacit.work.schedule_store import Schedule
 
 RunState = Literal["waiting", "sent", "running", "ran", "done", "failed", "skipped", "missed"]
-LIVE_STATES = ("waiting", "sent", "running", "ran")
+LIVE_STATES: tuple[RunState, ...] = ("waiting", "sent", "running", "ran")
 """A run that is not over. `ran`: the session is over, its output is being delivered."""
 RunCause = Literal["due", "late", "hand"]
+# From where a run may come into a state. A job may begin before the planner has noted that it is
+# sent, is resumed after a kill, and goes back to the queue to be tried again.
+_BEFORE: dict[RunState, tuple[RunState, ...]] = {
+    "sent": ("waiting", "sent", "running"),
+    "running": ("waiting", "sent", "running"),
+    "ran": ("running",),
+    "done": ("running", "ran"),
+    "failed": LIVE_STATES,
+    "skipped": ("waiting", "sent", "running"),
+}
 
 STEPS = (
     """
@@ -157,14 +167,39 @@ def add_run(connection: sqlite3.Connection, row: ScheduleRun, now: datetime) -> 
     return bool(made.rowcount)
 
 
-def update_run(connection: sqlite3.Connection, run: str, now: datetime, **values: Any) -> None:
-    """Change some columns of a run."""
+def update_run(
+    connection: sqlite3.Connection, run: str, now: datetime, condition: str = "1", **values: Any
+) -> bool:
+    """Change some columns of a run, if `condition` holds for it. Its state is left to `advance`."""
     values["changed"] = now
     names = ", ".join(f"{name} = ?" for name in values)
-    connection.execute(
-        f"UPDATE schedule_runs SET {names} WHERE id = ?",  # noqa: S608 - our own names
+    changed = connection.execute(
+        f"UPDATE schedule_runs SET {names} WHERE id = ? AND {condition}",  # noqa: S608 - our own
         (*(_stored(value) for value in values.values()), run),
     )
+    return bool(changed.rowcount)
+
+
+def advance(
+    run: ScheduleRun,
+    state: RunState,
+    *,
+    now: datetime | None = None,
+    only_from: RunState | None = None,
+    **values: Any,
+) -> ScheduleRun:
+    """Move a run on to `state`, with the values that go with it; the run as it is then.
+
+    The one way from a state to the next. Where the run is over by now, or cannot come to `state`
+    from where it is, or is not in `only_from` any more, nothing changes.
+    """
+    now = now or datetime.now(UTC)
+    before = ", ".join(f"'{name}'" for name in ((only_from,) if only_from else _BEFORE[state]))
+    values |= {"state": state} | ({} if state in LIVE_STATES else {"ended": now})
+    with write_runs() as connection:
+        if update_run(connection, run.id, now, f"state IN ({before})", **values):
+            return msgspec.structs.replace(run, changed=now, **values)
+        return run_by_id(connection, run.id) or run
 
 
 def run_by_id(connection: sqlite3.Connection, run: str) -> ScheduleRun | None:
@@ -295,7 +330,7 @@ class ScheduleNews(msgspec.Struct, frozen=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """What one look came to."""
+    """The result of one round of planning."""
 
     sent: tuple[str, ...] = ()
     told: tuple[ScheduleNews, ...] = ()
@@ -433,10 +468,7 @@ def _dispatch(now: datetime, schedules: dict[str, Schedule], send: Send) -> list
     for row in wanted:
         if row.schedule in schedules:
             send(row.id, {"schedule": row.schedule, "due": row.due.timestamp()})
-        with write_runs() as connection:
-            if row.schedule in schedules:
-                update_run(connection, row.id, now, state="sent")
-            else:
-                reason = "the schedule was removed, or cannot be read"
-                update_run(connection, row.id, now, state="skipped", reason=reason, ended=now)
+            advance(row, "sent", now=now, only_from="waiting")  # it may have begun meanwhile
+        else:
+            advance(row, "skipped", now=now, reason="the schedule was removed, or cannot be read")
     return [row.id for row in wanted if row.schedule in schedules]
