@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.base.errors import NotFound, Unwritable
+from tacit.base.job import job_id
 from tacit.work import job_queue
-from tacit.work.job_kinds import job_id
 from tacit.work.job_queue import request
 
 

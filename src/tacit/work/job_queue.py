@@ -17,9 +17,10 @@ import msgspec
 from tacit import hook
 from tacit.base import paths
 from tacit.base.errors import MissingExtra, TacitError, Unwritable
+from tacit.base.job import job_id
 from tacit.base.settings import JobSettings
 from tacit.work import jobs_db
-from tacit.work.job_kinds import find_kind, job_id, kind_names
+from tacit.work.job_kinds import find_kind, kind_names
 from tacit.work.presence import log, wake
 
 if TYPE_CHECKING:

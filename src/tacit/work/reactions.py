@@ -114,8 +114,7 @@ def _ended(store: "Store", stored: SessionStored) -> None:
     log(f"{stored.id}: {'to be reviewed' if decision.look else 'not reviewed'}; {decision.reason}")
     if decision.look:
         key, payload = review_request(stored.id, decision)
-        # A session that was looked at for facts only may yet be looked at for skills.
-        job_queue.request(REVIEW_KIND, key if decision.skills else f"{key}#facts", payload)
+        job_queue.request(REVIEW_KIND, key, payload)
     for due in due_repairs(store, stored.id, settings):
         job_queue.request(IMPROVE_KIND, due.key, due.payload)
 

@@ -19,14 +19,13 @@ from tacit.agent.budget import Limits, Reserved
 from tacit.agent.tool_approval import Ask
 from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.event_bus import bus
-from tacit.base.job import Job, JobResult, cancelled
+from tacit.base.job import Job, JobResult, cancelled, job_id
 from tacit.base.settings import LearnSettings, load_settings
 from tacit.traces import host_registry
 from tacit.traces.store import Store
 from tacit.work import delivery, job_queue, jobs_db, schedule_runs, schedule_store
 from tacit.work.due_times import Once
 from tacit.work.intake import SessionStored, find_source
-from tacit.work.job_kinds import job_id
 from tacit.work.presence import log
 from tacit.work.schedule_runs import RunState, ScheduleRun, advance, plan, run_id
 from tacit.work.schedule_session import RunOutcome, ScheduleSession
@@ -96,9 +95,9 @@ def finish(schedule: Schedule, row: ScheduleRun) -> JobResult:
 
 def record_hand(schedule: Schedule, outcome: RunOutcome, row: ScheduleRun) -> None:
     """Record the result of a run by hand. A one-shot that had failed is over when it succeeds."""
-    kept = {"refused": outcome.refused, "output": outcome.text}
+    row = advance(row, "running", refused=outcome.refused, output=outcome.text, reason="")
     if not outcome.succeeded:
-        advance(row, "failed", reason=_why(outcome), **kept)
+        advance(row, "failed", reason=_why(outcome))
         return
     if _is_spent(schedule, row):
         try:
@@ -106,7 +105,7 @@ def record_hand(schedule: Schedule, outcome: RunOutcome, row: ScheduleRun) -> No
         except TacitError:
             pass
     # Whoever ran it has read it.
-    advance(row, "done", read=True, reason="", **kept)
+    advance(row, "done", read=True)
 
 
 def begin_hand(schedule: Schedule, session: str) -> ScheduleRun:
