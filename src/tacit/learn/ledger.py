@@ -1,18 +1,23 @@
 """The ledger of learning: what was decided about each session, and the result of its review.
 
-Owns two tables in tacit.db: `reviews` has a row a session and method, `decisions` a row a session
-and moment. By hand, a session that went on since its review, or whose review failed, is new
+Owns three tables in tacit.db: `reviews` has a row a session and method, `decisions` a row a session
+and moment, `decided_jobs` a row for each job that was decided on and is not over. Such a row lands
+together with its decision and says which queue has the job, so that what a lost queue held can be
+queued again. By hand, a session that went on since its review, or whose review failed, is new
 (`is_new`); a review that begins by itself happens once (`looked_at`). The rules by which it is
 decided are `review_triggers`'.
 """
 
 import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from tacit.base import database
+from tacit.base.job import job_id
 
 if TYPE_CHECKING:
     from tacit.traces.store import Stored
@@ -52,6 +57,9 @@ LEDGER_STEPS = (
       facts INTEGER NOT NULL, word TEXT NOT NULL, reason TEXT NOT NULL, weight INTEGER NOT NULL,
       skills_at TEXT NOT NULL, facts_at TEXT NOT NULL,
       PRIMARY KEY (session, moment)) STRICT;""",
+    """CREATE TABLE decided_jobs (
+      kind TEXT NOT NULL, key TEXT NOT NULL, payload TEXT NOT NULL, session TEXT NOT NULL,
+      at TEXT NOT NULL, queue TEXT NOT NULL DEFAULT '', PRIMARY KEY (kind, key)) STRICT;""",
 )
 
 
@@ -75,8 +83,36 @@ class RecordedDecision(msgspec.Struct, frozen=True):
     decision: Decision
 
 
+class DecidedJob(msgspec.Struct, frozen=True):
+    """A job that was decided on and is not over."""
+
+    kind: str
+    key: str
+    payload: dict[str, Any] = {}
+    """JSON, as the job is given it."""
+    session: str = ""
+    """The session that called for it."""
+    at: str = ""
+    queue: str = ""
+    """The database of the queue that has it; empty for none yet."""
+
+    @property
+    def id(self) -> str:
+        return job_id(self.kind, self.key)
+
+
+@contextmanager
+def open_ledger() -> "Iterator[Ledger]":
+    """The ledger in tacit.db. Raises `Damaged`, `Busy`, `Unwritable` or `Newer`."""
+    with (
+        closing(database.connect()) as connection,
+        database.explain_errors(database.default_path()),
+    ):
+        yield Ledger(connection)
+
+
 class Ledger:
-    """The reviews and decisions of this user."""
+    """The reviews, decisions and decided jobs of this user."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -129,9 +165,12 @@ class Ledger:
 
     # What was decided.
 
-    def decide(self, session: str, decision: Decision) -> None:
-        """Record a decision; an earlier one at the same moment is replaced, but not that it was
-        ever decided to look."""
+    def decide(self, session: str, decision: Decision, jobs: Sequence[DecidedJob] = ()) -> None:
+        """Record a decision and the jobs that it calls for, all or nothing.
+
+        An earlier decision at the same moment is replaced, but not that it was ever decided to
+        look. A job that is known stays as it is.
+        """
         now = datetime.now(UTC).isoformat()
         with database.transaction(self._connection):
             self._connection.execute(
@@ -155,6 +194,36 @@ class Ledger:
                     now if decision.skills else "",
                     now if decision.facts else "",
                 ),
+            )
+            self._insert(jobs)
+
+    def add_jobs(self, jobs: Sequence[DecidedJob]) -> None:
+        """Record jobs that follow from no decision to review. One that is known stays as it is."""
+        with database.transaction(self._connection):
+            self._insert(jobs)
+
+    def open_jobs(self) -> list[DecidedJob]:
+        """The jobs that were decided on and are not over, the oldest first."""
+        rows = self._connection.execute("SELECT * FROM decided_jobs ORDER BY at, rowid")
+        return [
+            msgspec.convert(
+                dict(row) | {"payload": msgspec.json.decode(row["payload"])}, DecidedJob
+            )
+            for row in rows
+        ]
+
+    def mark_queued(self, kind: str, key: str, queue: str) -> None:
+        """The queue `queue` has the job; empty: none has. Calling it again changes nothing."""
+        with database.transaction(self._connection):
+            self._connection.execute(
+                "UPDATE decided_jobs SET queue = ? WHERE kind = ? AND key = ?", (queue, kind, key)
+            )
+
+    def close_job(self, kind: str, key: str) -> None:
+        """The job is over, or is not wanted any more. Calling it again changes nothing."""
+        with database.transaction(self._connection):
+            self._connection.execute(
+                "DELETE FROM decided_jobs WHERE kind = ? AND key = ?", (kind, key)
             )
 
     def decisions(self, session: str) -> list[RecordedDecision]:
@@ -185,6 +254,16 @@ class Ledger:
             "SELECT max(at) FROM reviews WHERE session = ? AND method = ?", (session, REVIEW)
         ).fetchone()[0]
         return by_hand or "", by_hand or ""
+
+    def _insert(self, jobs: Sequence[DecidedJob]) -> None:
+        now = datetime.now(UTC).isoformat()
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO decided_jobs VALUES (?, ?, ?, ?, ?, '')",
+            [
+                (job.kind, job.key, msgspec.json.encode(job.payload).decode(), job.session, now)
+                for job in jobs
+            ],
+        )
 
 
 def _review(row: sqlite3.Row) -> Review:
