@@ -6,8 +6,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tacit.learn.ledger import DecidedJob, open_ledger
 
 DRIVER = Path(__file__).parent / "job_driver.py"
 LONG = 120.0
@@ -50,11 +53,23 @@ class Workers:
 
 @pytest.fixture
 def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Workers":
-    """Workers of this test alone; asking for a job starts none by itself."""
+    """Workers of this test alone; nothing starts one by itself."""
     monkeypatch.setenv("TACIT_WORKER", "1")
     made = Workers(tmp_path)
     yield made
     made.end()
+
+
+def ask(kind: str, key: str, payload: dict[str, Any] | None = None) -> None:
+    """Have a job decided on, as `learn/` does."""
+    with open_ledger() as ledger:
+        ledger.add_jobs([DecidedJob(kind, key, payload or {})])
+
+
+def open_jobs() -> list[DecidedJob]:
+    """The jobs that are on record as not over."""
+    with open_ledger() as ledger:
+        return ledger.open_jobs()
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -5,17 +5,16 @@ import signal
 
 import pytest
 
-from tacit.work import job_queue, jobs, jobs_db
-from tacit.work.job_queue import request
+from tacit.work import jobs, jobs_db
 
-from .conftest import Workers
+from .conftest import Workers, ask, open_jobs
 
 POINTS = [
     "at the start",
     "before it is queued",
     "when it is queued",
-    "before it is taken",
-    "when it is taken",
+    "before it is marked",
+    "when it is marked",
     "before it may begin",
     "when it may begin",
     "at the beginning",
@@ -23,8 +22,8 @@ POINTS = [
     "after the change",
     "before it is over",
     "when it is over",
-    "before it is tidied",
-    "when it is tidied",
+    "before it is closed",
+    "when it is closed",
 ]
 FULL = os.environ.get("TACIT_TEST_FULL")
 
@@ -35,8 +34,7 @@ def check_done(workers: Workers) -> jobs.Entry:
     assert (entry.state, entry.outcome, entry.reason) == ("done", "created", "for s1")
     assert len(entry.attempts) == 1
     assert workers.changes() == ["s1"]
-    assert not job_queue.waiting_requests()
-    assert not job_queue.taken_requests()
+    assert not open_jobs()
     assert jobs_db.backlog(jobs_db.address()) == jobs_db.Backlog()
     return entry
 
@@ -46,7 +44,7 @@ def test_a_job_survives_a_full_disk(workers: Workers) -> None:
 
     In between it is said where it stands, and a step that was done is not done again.
     """
-    request("review", "s1", {"session": "claude-code:s1"})
+    ask("review", "s1", {"session": "claude-code:s1"})
     assert workers.run(FULL="after the change") == 0
     (entry,) = jobs.listing()
     assert (entry.state, entry.reason) == ("queued", "its worker is gone; the next one takes it up")
@@ -60,7 +58,7 @@ def test_a_job_survives_a_full_disk(workers: Workers) -> None:
 @pytest.mark.parametrize("how", ["kill", "full"] if FULL else ["kill"])
 def test_a_job_is_done_once_whatever_happens_where(workers: Workers, point: str, how: str) -> None:
     """At each point: killed, or from there on without room on the disk."""
-    request("review", "s1", {"session": "claude-code:s1"})
+    ask("review", "s1", {"session": "claude-code:s1"})
     if how == "kill":
         assert workers.run(point) == -signal.SIGKILL
     else:

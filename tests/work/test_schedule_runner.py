@@ -142,8 +142,7 @@ def test_what_failed_in_a_run_is_repaired_as_everywhere(
     skills: tuple[str, ...], home: Path, serving: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The skill that a run failed with, or the scheduled one itself, is asked to be repaired."""
-    from tacit.base.event_bus import bus
-    from tacit.work import job_queue, reactions
+    from tacit.work import job_queue
 
     monkeypatch.setenv("TACIT_WORKER", "1")
     folder = home / ".agents" / "skills" / "look-up"
@@ -152,12 +151,10 @@ def test_what_failed_in_a_run_is_repaired_as_everywhere(
     (folder / "SKILL.md").write_text(f"---\n{head}\n---\n\nRead missing.txt.\n")
     miss = ToolUse("read_file", {"path": "missing.txt"})
     serving([miss, miss, miss, "It is not there."])
-    reactions.listen()
     schedule = every(home, skills=skills)
     assert run(due(schedule)).outcome == "done"
     name = schedule.name
-    assert [str(error) for _, error in bus.errors] == []
-    (asked,) = job_queue.waiting_requests()
+    (asked,) = job_queue.waiting_jobs()
     assert (asked.kind, asked.payload["skill"]) == ("improve", skills[0] if skills else name)
 
 

@@ -218,7 +218,9 @@ def test_the_record_of_old_runs_has_an_end() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(list(schedule_runs._BEFORE)), st.booleans())))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_a_run_that_is_over_stays_so(home: Path, moves: list[tuple[Any, bool]]) -> None:
     """Whatever is asked for, by whoever has an old view of it, no run leaves an end."""
     first = ScheduleRun(

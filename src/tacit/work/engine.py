@@ -25,7 +25,6 @@ from tacit.learn import announcements
 from tacit.traces.store import Store
 from tacit.work import job_kinds, jobs_db
 from tacit.work.job_kinds import Ticket
-from tacit.work.job_queue import Request
 from tacit.work.jobs_db import Address, Backlog, make_jobs_db, one_line_of
 from tacit.work.presence import Presence, log, machine
 
@@ -155,11 +154,9 @@ class Engine:
                 ) from error
             raise
 
-    def put(self, asked: Request) -> None:
-        """Queue what was asked for; twice is once."""
-        ticket = Ticket(asked.kind, asked.key, asked.payload, home=machine())
-        delay = max(asked.at + asked.delay - time.time(), 0.0) if asked.delay else 0.0
-        enqueue(ticket, delay=delay)
+    def put(self, ticket: Ticket) -> None:
+        """Queue a job. Calling it again changes nothing."""
+        enqueue(ticket)
 
     def backlog(self) -> Backlog:
         """What this worker does, and what waits for it. Raises as `jobs_db.check` does."""
@@ -226,7 +223,7 @@ class Engine:
 
 
 def enqueue(ticket: Ticket, home: str = "", delay: float = 0.0) -> None:
-    """Queue an attempt from inside the engine's process; the same one twice is once."""
+    """Queue an attempt from inside the engine's process; the same one is queued once."""
     text = msgspec.json.encode(ticket).decode()
     DBOS.enqueue_workflow_with_options(options(ticket, home, delay), text)
 

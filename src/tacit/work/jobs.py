@@ -1,7 +1,7 @@
 """The jobs as a person sees and steers them: list, show, retry and cancel.
 
-Reads and changes the queue from outside; the worker need not run. A request that no worker has
-queued yet counts as a job that waits.
+Reads and changes the queue from outside; the worker need not run. A job that was decided on and
+that no worker has queued yet is one that waits.
 """
 
 from collections import defaultdict
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacit.base.errors import NotFound, Refused, Unwritable, Usage
+from tacit.learn.ledger import open_ledger
 from tacit.work import job_queue, jobs_db
 from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import EngineRun, State, engine_runs, one_line_of
@@ -122,14 +123,14 @@ def cancel(name: str) -> Entry:
         said = f": {entry.outcome}" if entry.outcome else ""
         raise Refused(f"{entry.id} is over{said}", f"see what came of it: tacit jobs show {name}")
     if entry.state == "waiting":
-        for asked in job_queue.waiting_requests():
-            if asked.job == entry.id:
-                job_queue.drop(asked)
+        with open_ledger() as ledger:
+            ledger.close_job(entry.kind, entry.key)
         return msgspec.structs.replace(entry, state="cancelled", reason="cancelled by you")
     with _client() as client:
         last = entry.attempts[-1].number
         client.cancel_workflow(entry.id if last == 1 else f"{entry.id}.{last}")
-    job_queue.over(entry.id)
+    with open_ledger() as ledger:
+        ledger.close_job(entry.kind, entry.key)
     return show(entry.id)
 
 
@@ -158,16 +159,16 @@ def _waiting() -> list[Entry]:
     reason = "" if jobs_db.has_engine() else "learning needs more: pip install 'tacit[work]'"
     return [
         Entry(
-            asked.job,
-            asked.kind,
-            asked.key,
+            job.id,
+            job.kind,
+            job.key,
             "waiting",
             "",
             reason or "no worker has taken it up yet",
-            _moment(asked.at * 1000),
-            asked.payload,
+            datetime.fromisoformat(job.at),
+            job.payload,
         )
-        for asked in job_queue.waiting_requests()
+        for job in job_queue.waiting_jobs()
     ]
 
 

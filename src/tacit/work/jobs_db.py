@@ -66,6 +66,11 @@ class Address(msgspec.Struct, frozen=True):
         return not self.path
 
     @property
+    def name(self) -> str:
+        """What the ledger calls it; the file is always the one beside tacit.db."""
+        return os.path.basename(self.path) or self.shown
+
+    @property
     def shown(self) -> str:
         """For a person: without the password."""
         if self.path:
@@ -170,6 +175,15 @@ def run_statuses(address: Address, ids: Sequence[str] = ()) -> dict[str, str]:
         return dict(connection.execute(query, tuple(ids)).fetchall())
 
 
+def live_jobs(address: Address) -> dict[str, bool]:
+    """Every job that the queues know, and whether it is not over. Raises as `check` does."""
+    known: dict[str, bool] = {}
+    for run, status in run_statuses(address).items():
+        job = run.partition(".")[0]
+        known[job] = known.get(job, False) or status in LIVE_STATUSES
+    return known
+
+
 def runs_of_worker(address: Address, name: str) -> list[str]:
     """The runs that the worker `name` is said to be doing. Raises as `check` does."""
     with opened(address) as connection:
@@ -248,7 +262,7 @@ def _file(path: str) -> Iterator[sqlite3.Connection]:
     except Damaged as error:
         raise Damaged(
             f"the queue of jobs cannot be read: {error.message}",
-            "mend it, and what was asked for is asked again: tacit doctor --fix",
+            "mend it, and jobs that were not over are queued again: tacit doctor --fix",
         ) from error
 
 

@@ -20,6 +20,7 @@ import msgspec
 
 from tacit import hook
 from tacit.base import paths
+from tacit.base.errors import TacitError
 from tacit.work.jobs_db import Address, workers_with_runs
 
 _MOST = 1_000_000
@@ -41,6 +42,37 @@ def log(text: str) -> None:
             file.write(line)
     except OSError:
         return
+
+
+class Trouble:
+    """What keeps a part of the worker from its work: logged once, and tried again after a pause."""
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._until = 0.0
+        self._text = ""
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is too early to try again."""
+        return time.monotonic() < self._until
+
+    def begin(self, error: Exception, prefix: str = "", *, silent: bool = False) -> None:
+        """There is trouble, or still is."""
+        self._until = time.monotonic() + self._pause
+        if isinstance(error, TacitError):
+            text = f"{prefix}{error.message}{'; ' if error.hint else ''}{error.hint}"
+        else:
+            text = f"{prefix}{type(error).__name__}: {error}"[:500]
+        if text != self._text and not silent:
+            log(text)
+        self._text = text
+
+    def over(self) -> None:
+        self._text, self._until = "", 0.0
 
 
 _LOCK_WAIT = 3.0

@@ -18,16 +18,15 @@ from tacit.agent.agent_session import AskUser
 from tacit.agent.budget import Limits, Reserved
 from tacit.agent.tool_approval import Ask
 from tacit.base.errors import Busy, TacitError, Unwritable
-from tacit.base.event_bus import bus
 from tacit.base.job import Job, JobResult, cancelled, job_id
 from tacit.base.settings import LearnSettings, load_settings
-from tacit.traces import host_registry
 from tacit.traces.store import Store
-from tacit.work import delivery, job_queue, jobs_db, schedule_runs, schedule_store
+from tacit.work import delivery, jobs_db, schedule_runs, schedule_store
 from tacit.work.due_times import Once
-from tacit.work.intake import SessionStored, find_source
+from tacit.work.intake import find_source, store_session
 from tacit.work.presence import log
-from tacit.work.schedule_runs import RunState, ScheduleRun, advance, plan, run_id
+from tacit.work.reactions import session_stored
+from tacit.work.schedule_runs import RunState, ScheduleRun, Send, advance, plan, run_id
 from tacit.work.schedule_session import RunOutcome, ScheduleSession
 from tacit.work.schedule_store import Requester, Schedule, login
 
@@ -186,12 +185,9 @@ def _store(session: str) -> None:
     """Take the session in like any other that is over, so that what failed in it is repaired."""
     try:
         source = find_source(HOST, session) if session else None
-        if source is None:
-            return
-        with Store.open() as store:
-            written = store.take_in(host_registry.get(HOST), source)
-        if written.id:
-            bus.publish(SessionStored(written.id, written.status, ended=True))
+        if source is not None:
+            with Store.open() as store:
+                store_session(store, source, session_stored, ended=True)
     except TacitError as error:  # the run is what counts here
         log(f"{session} is not in the store: {error.message}")
 
@@ -308,12 +304,12 @@ class Fired(msgspec.Struct, frozen=True):
     next: datetime | None
 
 
-def fire(now: datetime) -> Fired:
-    """Plan what is due, and tell what there is to tell. Raises `TacitError`."""
+def fire(now: datetime, send: Send) -> Fired:
+    """Plan what is due, queue it, and tell what there is to tell. Raises `TacitError`."""
     good, bad = schedule_store.listing()
     me = login()
     mine = [schedule for schedule in good if schedule.binding.owner in ("", me)]
-    planned = plan(now, mine, _send)
+    planned = plan(now, mine, send)
     for told in planned.told:
         log(told.text)
         delivery.tell_user(told.key, told.text)
@@ -321,7 +317,7 @@ def fire(now: datetime) -> Fired:
         delivery.tell_user(f"broken:{broken.name}", f"{broken.why} · {broken.hint}")
     with schedule_runs.open_runs() as connection:
         live = schedule_runs.live_runs(connection)
-    settle(live, now)
+    end_lost_runs(live, now, send)
     return Fired(bool(planned.sent), bool(live), planned.next)
 
 
@@ -332,30 +328,26 @@ def tidy(now: datetime) -> None:
         log(f"schedules: {name} is out of the trash")
 
 
-def _send(run: str, about: dict[str, object]) -> None:
-    job_queue.request("schedule", run, about)
+def end_lost_runs(live: list[ScheduleRun], now: datetime, send: Send) -> None:
+    """See to the runs that nobody works on any more.
 
-
-def settle(live: list[ScheduleRun], now: datetime) -> None:
-    """End the runs that nobody works on any more: their process is gone, their job is over."""
+    One by hand whose process is gone has failed, and so has one whose job is over without a result.
+    A job that no queue knows, since its database was lost, is queued again.
+    """
     for row in live:
         if row.why == "hand" and row.state == "running" and not _is_alive(row.reason):
             _end(row, "the run by hand was stopped", now)
     old = now - timedelta(seconds=_SETTLE)
     silent = [r for r in live if r.state in ("sent", "running", "ran") and r.why != "hand"]
     silent = [row for row in silent if row.changed < old]
-    if not silent:
-        return
-    asked = {
-        request.job for request in (*job_queue.waiting_requests(), *job_queue.taken_requests())
-    }
-    known = {
-        run.partition(".")[0]
-        for run, state in jobs_db.run_statuses(jobs_db.address()).items()
-        if state in jobs_db.LIVE_STATUSES
-    }
+    known = jobs_db.live_jobs(jobs_db.address()) if silent else {}
     for row in silent:
-        if job_id("schedule", row.id) not in asked | known:
+        is_live = known.get(job_id("schedule", row.id))
+        if is_live is None and send(row.id, schedule_runs.job_payload(row)):
+            log(f"{row.id} is in no queue: queued again")
+            with schedule_runs.write_runs() as connection:
+                schedule_runs.update_run(connection, row.id, now)
+        elif is_live is False:
             _end(row, "its job ended without a result; see: tacit jobs", now)
 
 

@@ -112,6 +112,11 @@ def run_id(schedule: str, due: datetime) -> str:
     return f"{schedule}@{due.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
+def job_payload(run: ScheduleRun) -> dict[str, Any]:
+    """What the job of a run is given."""
+    return {"schedule": run.schedule, "due": run.due.timestamp()}
+
+
 @contextmanager
 def open_runs() -> Iterator[sqlite3.Connection]:
     """tacit.db with the tables of schedules. Raises `Damaged`, `Busy`, `Unwritable`, `Newer`."""
@@ -316,8 +321,9 @@ _MOST_WALKED = 10_000
 _MOST_NOTED = 20
 """Missed runs that get a row of their own."""
 
-Send = Callable[[str, dict[str, Any]], None]
-"""Gives a run to the queues by its id; the same id twice is once."""
+Send = Callable[[str, dict[str, Any]], bool]
+"""Queues the job of a run, by the run's id and the job's payload; whether a queue has it now. The
+same id is queued once, however often it is sent."""
 
 
 class ScheduleNews(msgspec.Struct, frozen=True):
@@ -456,6 +462,7 @@ def _dispatch(now: datetime, schedules: dict[str, Schedule], send: Send) -> list
 
     The row is marked after the queue has it: a kill in between only means that it is sent again.
     """
+    sent: list[str] = []
     with open_runs() as connection:
         busy: set[str] = set()
         wanted: list[ScheduleRun] = []
@@ -467,8 +474,9 @@ def _dispatch(now: datetime, schedules: dict[str, Schedule], send: Send) -> list
                 wanted.append(row)
     for row in wanted:
         if row.schedule in schedules:
-            send(row.id, {"schedule": row.schedule, "due": row.due.timestamp()})
-            advance(row, "sent", now=now, only_from="waiting")  # it may have begun meanwhile
+            if send(row.id, job_payload(row)):
+                advance(row, "sent", now=now, only_from="waiting")  # it may have begun meanwhile
+                sent.append(row.id)
         else:
             advance(row, "skipped", now=now, reason="the schedule was removed, or cannot be read")
-    return [row.id for row in wanted if row.schedule in schedules]
+    return sent

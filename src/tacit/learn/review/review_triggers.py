@@ -13,17 +13,16 @@ session that went on since its review is due again there, because a person asked
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from typing import Any
 
 import msgspec
 
 from tacit.agent.agent_events import Answered
-from tacit.base import database, paths
+from tacit.base import paths
 from tacit.base.display import counted
 from tacit.base.settings import Settings
 from tacit.learn.findings import session_weight
-from tacit.learn.ledger import REVIEW, Decision, Ledger, Moment
+from tacit.learn.ledger import REVIEW, DecidedJob, Decision, Ledger, Moment, open_ledger
 from tacit.traces.observations import skills_written
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Head
@@ -192,24 +191,40 @@ def _decision(moment: Moment, skills: Due, facts: Due, weight: int = 0) -> Decis
     )
 
 
-def decide_after_session(store: Store, session: str, settings: Settings) -> Decision:
-    """Decide whether the session, which is over and in the store, is looked at. Recorded."""
+def decide_after_session(
+    store: Store, session: str, settings: Settings, *, unchanged: bool = False
+) -> Decision:
+    """Decide whether the session, which is over and in the store, is looked at.
+
+    Recorded with the job that follows. Asked again about an `unchanged` one, the decision to look
+    at it stands, and is not replaced by one that it has been.
+    """
     ledger = Ledger(store.connection)
     stored = store.find(session)
     decision = decide(gather(store, stored, ledger), settings)
-    ledger.decide(stored.id, decision)
+    known = [d.decision for d in ledger.decisions(stored.id) if d.decision.moment == "after"]
+    if unchanged and not decision.look and known and known[0].look:
+        return known[0]
+    ledger.decide(stored.id, decision, _jobs(stored.id, decision))
     return decision
 
 
 def decide_in_chat(answered: Answered, settings: Settings) -> Decision:
-    """Decide whether a chat is looked at, now that an answer is over. Recorded."""
+    """Decide whether a chat is looked at, now that an answer is over. Recorded with its job."""
     spoken = ChatFacts(
         ended=answered.reason, iterations=answered.iterations, messages=answered.user_turns
     )
     decision = decide(spoken, settings)
-    with closing(database.connect()) as connection:
-        Ledger(connection).decide(f"{OWN_HOST}:{answered.session}", decision)
+    session = f"{OWN_HOST}:{answered.session}"
+    with open_ledger() as ledger:
+        ledger.decide(session, decision, _jobs(session, decision, str(answered.requests)))
     return decision
+
+
+def _jobs(session: str, decision: Decision, part: str = "") -> list[DecidedJob]:
+    if not decision.look:
+        return []
+    return [DecidedJob(REVIEW_KIND, *review_request(session, decision, part), session)]
 
 
 def review_request(session: str, decision: Decision, part: str = "") -> tuple[str, dict[str, Any]]:

@@ -127,7 +127,7 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     else:
         click.echo(f"Working until Ctrl-C. Jobs: {where.shown} · log: {with_tilde(log_file())}")
     sys.stdout.flush()
-    work(quiet=worker_settings().quiet, stay=True, stop=lambda: bool(stopped))
+    work(quiet=worker_settings().quiet, permanent=True, stop=lambda: bool(stopped))
     log("daemon: ended")
     sys.stdout.flush()
     # A job that runs is taken up by the next worker; its thread must not keep this one.
