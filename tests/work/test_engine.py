@@ -1,10 +1,13 @@
 """Jobs over real kills and a full disk, on the engine and the file that users have."""
 
 import os
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
+from tacit.base import paths
 from tacit.work import jobs, jobs_db
 
 from .conftest import Workers, ask, open_jobs
@@ -65,6 +68,51 @@ def test_a_job_is_done_once_whatever_happens_where(workers: Workers, point: str,
         assert workers.run(FULL=point) == 0
     assert workers.run() == 0
     check_done(workers)
+
+
+def files(name: str) -> list[Path]:
+    """A database in the data folder, with what lies beside it."""
+    return sorted(Path(paths.folders().data).glob(f"{name}*"))
+
+
+def put_back(copies: list[Path], name: str) -> None:
+    for path in files(name):
+        path.unlink()
+    for copy in copies:
+        shutil.copy(copy, paths.folders().data)
+
+
+def test_a_lost_queue_loses_no_job(workers: Workers) -> None:
+    """What was not over is queued and done again, and changes the same thing once; what was over is
+    not repeated."""
+    ask("review", "s1", {"session": "claude-code:s1"})
+    assert workers.run("between steps") == -signal.SIGKILL
+    put_back([], "jobs.db")
+    assert workers.run() == 0
+    check_done(workers)
+    put_back([], "jobs.db")
+    assert workers.run() == 0
+    assert not jobs.listing()
+    assert workers.lines("s1.ran") == 1
+
+
+@pytest.mark.parametrize(("name", "ran"), [("jobs.db", 2), ("tacit.db", 1)])
+def test_a_database_that_is_taken_back_changes_nothing_twice(
+    workers: Workers, tmp_path: Path, name: str, ran: int
+) -> None:
+    """An older jobs.db has a job as unfinished: it is done again, to the same change. An older
+    tacit.db has it as open: the queue knows that it is over."""
+    ask("review", "s1", {"session": "claude-code:s1"})
+    assert workers.run("when it is marked") == -signal.SIGKILL
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    copies = [Path(shutil.copy(path, kept)) for path in files(name)]
+    assert workers.run() == 0
+    check_done(workers)
+    put_back(copies, name)
+    assert workers.run() == 0
+    check_done(workers)
+    assert workers.lines("s1.ran") == ran
 
 
 def test_a_job_that_failed_for_good_is_told_once() -> None:
