@@ -37,7 +37,7 @@ def job_id(kind: str, key: str) -> str:
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """What came of a job."""
+    """The result of a job."""
 
     outcome: str
     """One word or two for a table: created, edited, nothing, refused, failed."""

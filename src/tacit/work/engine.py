@@ -67,11 +67,7 @@ def _budget(learn: LearnSettings) -> Permission:
     refusal = budget.refusal_today(learn)
     if not refusal:
         return Permission()
-    spent = budget.today()
-    money = 0 < learn.daily_money <= spent.money
-    tokens = 0 < learn.daily_tokens <= spent.tokens
-    # Otherwise others hold what is left of it, and may give some back.
-    return Permission(refusal, later=until_tomorrow() if money or tokens else _HELD)
+    return Permission(refusal, later=until_tomorrow() if budget.is_spent(learn) else _HELD)
 
 
 def _is_here(session: str) -> bool:

@@ -19,7 +19,7 @@ from tacit.traces.connection import CONNECTORS
 def link(host: str, cwd: str | None = None) -> Linked:
     """Link what was learned for `host`, from the user's skills and those of the project of `cwd`.
 
-    Twice is the same as once.
+    Calling it again changes nothing.
     """
     linked = link_into(host, cwd)
     _keep_private(linked.made, hidden=True)
@@ -35,7 +35,7 @@ def unlink(host: str) -> tuple[str, ...]:
 
 
 def listen() -> None:
-    """From now on, links follow each change that lands in this process. Twice is once."""
+    """From now on, links follow each change that lands in this process. Safe to call again."""
     bus.subscribe_once(Applied, _follow)
 
 

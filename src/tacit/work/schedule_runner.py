@@ -19,7 +19,7 @@ from tacit.agent.budget import Limits, Reserved
 from tacit.agent.tool_approval import Ask
 from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.job import Job, JobResult, cancelled, job_id
-from tacit.base.settings import LearnSettings, load_settings
+from tacit.base.settings import load_settings
 from tacit.traces.store import Store
 from tacit.work import delivery, jobs_db, schedule_runs, schedule_store
 from tacit.work.due_times import Once
@@ -158,13 +158,6 @@ def _reserve(schedule: Schedule) -> Reserved:
     return budget.reserve(settings.learn, limits)
 
 
-def _is_held_only(learn: LearnSettings) -> bool:
-    """Whether there is budget left, and only work that goes on, or was killed, holds it."""
-    spent = budget.today()
-    money = not learn.daily_money or spent.money < learn.daily_money
-    return money and (not learn.daily_tokens or spent.tokens < learn.daily_tokens)
-
-
 def _run_session(
     schedule: Schedule, row: ScheduleRun, held: Reserved
 ) -> tuple[ScheduleRun, RunOutcome]:
@@ -219,7 +212,7 @@ def _again(row: ScheduleRun, outcome: RunOutcome) -> JobResult:
 
 def _held_up(schedule: Schedule, row: ScheduleRun, refusal: str) -> JobResult:
     """The day's budget is spent, which is told; or others hold it for now, which passes."""
-    if not _is_held_only(load_settings(schedule.binding.project).settings.learn):
+    if budget.is_spent(load_settings(schedule.binding.project).settings.learn):
         return _failed(row, refusal)
     advance(row, "sent", reason=f"waits: {refusal}")
     return JobResult("put off", refusal, later=_HELD)
@@ -281,7 +274,7 @@ class ByHand:
             yield event
 
     def close(self) -> None:
-        """Twice is the same as once."""
+        """End it. Calling it again changes nothing."""
         self._end()
         self._acting.close()
 

@@ -22,6 +22,7 @@ from tacit.ui.cli.schedule_views import ADD_EPILOG, complete_schedule
 from tacit.ui.cli.tasks import EXIT_CODES, EventPrinter
 from tacit.ui.cli.user_shell import complete_skill
 from tacit.work import reactions, schedule_requests, schedule_store
+from tacit.work.delivery import check_destinations
 from tacit.work.schedule_requests import ScheduleRequest
 from tacit.work.schedule_runner import ByHand
 from tacit.work.schedule_store import Binding, Requester, Schedule, encode_binding
@@ -194,7 +195,7 @@ def _changed_fields(schedule: Schedule, given: dict[str, Any], now: datetime) ->
         changed["allow"] = schedule_requests.allow_list(listed)
     if given["deliver"]:
         listed = () if given["deliver"] == ("none",) else given["deliver"]
-        changed["deliver"] = schedule_requests.usable_sinks(listed, chosen.schedule)
+        changed["deliver"] = check_destinations(listed, chosen.schedule.webhook_hosts)
     for field in ("model", "network", "catch_up", "overlap", "seconds"):
         if given[field] is not None:
             changed[field] = given[field]

@@ -149,7 +149,7 @@ def install_daemon(only_print: bool, as_json: bool) -> int:
         return 0
     click.echo(f"Written: {plain(with_tilde(unit.path))}")
     if said:
-        click.echo(f"{unit.starter} did not start it: {plain(said)}")
+        click.echo(f"{unit.manager} did not start it: {plain(said)}")
         click.echo(f"Start it by hand: {' && '.join(' '.join(c) for c in unit.start)}")
     else:
         click.echo("It runs, and is started whenever you log in. Keys for models:")
