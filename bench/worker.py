@@ -15,11 +15,12 @@ ROUNDS = 10
 _JOB = """
 import os, sys
 from tacit.base.job import JobResult as Done
-from tacit.work import job_kinds as kinds, job_queue as requests
+from tacit.learn.ledger import DecidedJob, open_ledger
+from tacit.work import job_kinds as kinds
 from tacit.work.worker import work
 kinds.register("bench", lambda job: Done("nothing", "", ()), queue="bench")
-for number in range(int(sys.argv[1])):
-    requests.request("bench", f"{os.getpid()}-{number}", {})
+with open_ledger() as ledger:
+    ledger.add_jobs([DecidedJob("bench", f"{os.getpid()}-{n}") for n in range(int(sys.argv[1]))])
 work(quiet=0.0, idle=0.0)
 """
 

@@ -126,7 +126,7 @@ def spools(data: str) -> list[str]:
     return found
 
 
-def deliver(folder: str, event: bytes, ending: str = ".event") -> None:
+def deliver(folder: str, event: bytes) -> None:
     """Write `event` to the disk under a temporary name, then give it its own. OSError if not.
 
     A file that has its name is whole, and it is on the disk before the agent goes on. Should the
@@ -146,7 +146,7 @@ def deliver(folder: str, event: bytes, ending: str = ".event") -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.rename(temporary, os.path.join(folder, name + ending))
+        os.rename(temporary, os.path.join(folder, f"{name}.event"))
     except OSError:
         os.unlink(temporary)
         raise

@@ -17,7 +17,8 @@ from tacit.learn import notices
 from tacit.testing import FakeClock, ModelServer, ToolUse
 from tacit.testing.script import Request
 from tacit.ui.cli.app import run
-from tacit.work import job_queue, schedule_runner, schedule_runs, schedule_store
+from tacit.work import schedule_runner, schedule_runs, schedule_store
+from tacit.work.job_kinds import Ticket
 from tacit.work.worker import ScheduleTicker
 
 EVERY = {
@@ -61,13 +62,22 @@ def chat(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ho
         assert not server.failures
 
 
-def drain() -> list[JobResult]:
-    """What the queues would do, in this process: each request once."""
-    done = []
-    for asked in job_queue.waiting_requests():
-        done.append(schedule_runner.run(Job(asked.job, asked.kind, asked.key, asked.payload)))
-        job_queue.drop(asked)
-    return done
+class Queue:
+    """What the queues would do, in this process: each job once, over restarts of the worker."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._waiting: list[Ticket] = []
+
+    def put(self, ticket: Ticket) -> bool:
+        if ticket.run not in self._known:
+            self._known.add(ticket.run)
+            self._waiting.append(ticket)
+        return True
+
+    def drain(self) -> list[JobResult]:
+        waiting, self._waiting = self._waiting, []
+        return [schedule_runner.run(Job(t.job, t.kind, t.key, t.payload)) for t in waiting]
 
 
 def test_from_a_conversation_to_the_trash(chat: Any, home: Path) -> None:
@@ -77,15 +87,16 @@ def test_from_a_conversation_to_the_trash(chat: Any, home: Path) -> None:
     assert "  next: " in said
     tea, minutes = sorted(schedule_store.names(), reverse=True)
     clock = FakeClock(datetime.now(UTC).replace(second=0, microsecond=0))
-    ticking = ScheduleTicker(clock)
+    queue = Queue()
+    ticking = ScheduleTicker(queue.put, clock)
     fired = []
     for step in range(1, 8):
         clock.advance(30)
         if step in (3, 6):
-            ticking = ScheduleTicker(clock)  # the worker was killed, with requests in the spool
+            ticking = ScheduleTicker(queue.put, clock)  # the worker was killed
         ticking.turn()
         if step not in (2, 5):
-            fired += drain()
+            fired += queue.drain()
     assert {done.outcome for done in fired} == {"done"}
     rows = schedule_runs.run_history()
     assert len({(row.schedule, row.due) for row in rows}) == len(rows)
@@ -125,11 +136,12 @@ def test_a_worker_goes_on_after_any_trouble(chat: Any, home: Path) -> None:
     broken.mkdir()
     (broken / "SKILL.md").write_text("---\nname: broken-1a2b3c4d\n---\n\nx\n")
     clock = FakeClock(datetime.now(UTC).replace(second=0, microsecond=0))
-    ticking = ScheduleTicker(clock)
+    queue = Queue()
+    ticking = ScheduleTicker(queue.put, clock)
     for _ in range(3):
         clock.advance(timedelta(minutes=1))
         ticking.turn()
-        drain()
+        queue.drain()
     assert sum(row.state == "done" for row in schedule_runs.run_history(name)) == 3
     told = [line for line in notices.tell("inbox", most=20) if "broken" in line]
     lost = "the schedule 'broken-1a2b3c4d' has lost its schedule.json"

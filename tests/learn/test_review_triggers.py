@@ -4,17 +4,24 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.agent.agent_events import Answered
 from tacit.base import paths
 from tacit.base.settings import LearnSettings, MemorySettings, Settings
-from tacit.learn.ledger import REVIEW, ChatFacts, Ledger, SessionFacts, after_session, in_chat
+from tacit.learn.ledger import REVIEW, Ledger
+from tacit.learn.review import review_triggers
 from tacit.learn.review.review_triggers import (
+    ChatFacts,
+    Due,
+    SessionFacts,
     choose_sessions,
+    decide,
     decide_after_session,
     decide_in_chat,
+    enough_calls,
     named_sessions,
     review_request,
 )
@@ -22,7 +29,7 @@ from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
-LEARN, MEMORY = LearnSettings(), MemorySettings()
+SETTINGS = Settings()
 
 small = st.integers(0, 30)
 names = st.lists(st.sampled_from(["deploy", "release", "tests", "notes"]), unique=True).map(tuple)
@@ -51,7 +58,7 @@ spokens = st.builds(
 @given(seens, learns, memories)
 def test_after_a_session_as_the_rules_say(seen, learn, memory) -> None:
     """Skills: enough calls, none changed, not before. Facts: enough said, or read anyway."""
-    found = after_session(seen, learn, memory)
+    found = decide(seen, Settings(learn=learn, memory=memory))
     skills = (
         not seen.background
         and learn.after_calls > 0
@@ -76,7 +83,7 @@ def test_after_a_session_as_the_rules_say(seen, learn, memory) -> None:
 @given(spokens, learns, memories)
 def test_in_a_chat_as_the_rules_say(spoken, learn, memory) -> None:
     """A final answer, and a count that has come to its number; 0 is off; both are one decision."""
-    found = in_chat(spoken, learn, memory)
+    found = decide(spoken, Settings(learn=learn, memory=memory))
     final = spoken.ended == "done"
     skills = final and 0 < learn.chat_iterations <= spoken.iterations
     facts = final and memory.use and 0 < memory.chat_turns <= spoken.messages
@@ -89,7 +96,7 @@ def test_in_a_chat_as_the_rules_say(spoken, learn, memory) -> None:
 @given(seens, learns, memories)
 def test_a_refusal_names_the_setting_or_the_fact_behind_it(seen, learn, memory) -> None:
     """Whoever is told "no" is told what to change, or what the session did."""
-    found = after_session(seen, learn, memory)
+    found = decide(seen, Settings(learn=learn, memory=memory))
     if not found.skills:
         causes = ("learn.after_calls", "looked at already", "changed skills itself", "Tacit's own")
         assert any(cause in found.reason for cause in causes)
@@ -100,33 +107,46 @@ def test_a_refusal_names_the_setting_or_the_fact_behind_it(seen, learn, memory) 
 
 def test_the_numbers_as_they_come() -> None:
     """Twenty calls after a session; ten requests or ten messages in a chat."""
-    assert not after_session(SessionFacts(calls=19, messages=1), LEARN, MEMORY).look
-    assert after_session(SessionFacts(calls=20, messages=1), LEARN, MEMORY).skills
-    assert after_session(SessionFacts(calls=0, messages=3), LEARN, MEMORY).facts
+    assert not decide(SessionFacts(calls=19, messages=1), SETTINGS).look
+    assert decide(SessionFacts(calls=20, messages=1), SETTINGS).skills
+    assert decide(SessionFacts(calls=0, messages=3), SETTINGS).facts
     nine = ChatFacts(ended="done", iterations=9, messages=9)
-    assert not in_chat(nine, LEARN, MEMORY).look
-    both = in_chat(ChatFacts(ended="done", iterations=10, messages=10), LEARN, MEMORY)
+    assert not decide(nine, SETTINGS).look
+    both = decide(ChatFacts(ended="done", iterations=10, messages=10), SETTINGS)
     assert (both.skills, both.facts) == (True, True)
-    off = LearnSettings(after_calls=0, after_messages=0, chat_iterations=0)
-    unused = MemorySettings(chat_turns=0)
-    assert not after_session(SessionFacts(calls=99, messages=99), off, unused).look
-    assert not in_chat(ChatFacts(ended="done", iterations=99, messages=99), off, unused).look
+    off = Settings(
+        learn=LearnSettings(after_calls=0, after_messages=0, chat_iterations=0),
+        memory=MemorySettings(chat_turns=0),
+    )
+    assert not decide(SessionFacts(calls=99, messages=99), off).look
+    assert not decide(ChatFacts(ended="done", iterations=99, messages=99), off).look
+
+
+def test_another_trigger_is_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is due is enough; where none is, each says why."""
+
+    def weighty(facts: SessionFacts, settings: Settings) -> Due:
+        return Due(facts.weight > 5, "due" if facts.weight > 5 else "light", "its weight")
+
+    monkeypatch.setattr(review_triggers, "SKILL_TRIGGERS", (enough_calls, weighty))
+    assert decide(SessionFacts(calls=1, messages=1, weight=9), SETTINGS).skills
+    neither = decide(SessionFacts(calls=1, messages=1), SETTINGS)
+    assert (neither.look, neither.word) == (False, "few calls")
+    assert "fewer than 20 (learn.after_calls), its weight" in neither.reason
 
 
 def test_reasons_read_well() -> None:
     """The words that `tacit why` shows."""
-    few = after_session(SessionFacts(calls=1, messages=1), LEARN, MEMORY)
+    few = decide(SessionFacts(calls=1, messages=1), SETTINGS)
     assert few.word == "few calls"
     assert few.reason == (
         "for skills: 1 tool call, fewer than 20 (learn.after_calls);"
         " for facts: 1 message of yours, fewer than 3 (learn.after_messages)"
     )
-    changed = after_session(
-        SessionFacts(calls=50, messages=2, changed=("a", "b", "c", "d")), LEARN, MEMORY
-    )
+    changed = decide(SessionFacts(calls=50, messages=2, changed=("a", "b", "c", "d")), SETTINGS)
     assert changed.word == "changed skills"
     assert "it changed skills itself: a, b, c and 1 more" in changed.reason
-    stopped = in_chat(ChatFacts(ended="interrupted", iterations=20, messages=20), LEARN, MEMORY)
+    stopped = decide(ChatFacts(ended="interrupted", iterations=20, messages=20), SETTINGS)
     assert stopped.reason == "the answer was not a final one (interrupted)"
 
 
@@ -298,7 +318,7 @@ def test_what_is_named_is_looked_at_whatever_it_holds(store: Store) -> None:
     """No threshold holds for a session that a person names."""
     put(store, "tiny", 1, days=1)
     (candidate,) = named_sessions(store, store.sessions(), Settings()).candidates
-    assert (candidate.skills, candidate.facts) == (True, True)
+    assert (candidate.decision.skills, candidate.decision.facts) == (True, True)
 
 
 def test_sessions_that_changed_skills_are_passed_over(store: Store) -> None:
@@ -317,8 +337,8 @@ def test_none_is_lost_and_none_comes_twice(home, rows, most) -> None:
     chosen = choose_sessions(store, store.sessions(), Settings(), most=most)
     due = [f"s{n}" for n, (calls, _) in enumerate(rows) if calls >= 20]
     assert sorted(session_names(chosen)) == sorted(due[:most])
-    assert [c.weight for c in chosen.candidates] == sorted(
-        (c.weight for c in chosen.candidates), reverse=True
+    assert [c.decision.weight for c in chosen.candidates] == sorted(
+        (c.decision.weight for c in chosen.candidates), reverse=True
     )
     assert chosen.left == max(len(due) - most, 0)
     store.remove([s.id for s in store.sessions()], by_user=False)

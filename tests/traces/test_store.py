@@ -57,10 +57,15 @@ def test_a_real_session_comes_back_as_it_was_read(name: str, store: Store) -> No
 
 
 def test_the_eight_are_eight_sessions(agents: Path, store: Store) -> None:
-    """Taking in all that is found, twice, gives eight sessions and the second time no change."""
+    """Taking in all that is found, twice, gives eight sessions and the second time no change.
+
+    Either time it is said which they are.
+    """
     for status in ("new", "unchanged"):
         found = [(host, source) for host in host_registry.each() for source in host.find()]
-        assert {store.take_in(host, source).status for host, source in found} == {status}
+        written = [store.take_in(host, source) for host, source in found]
+        assert {one.status for one in written} == {status}
+        assert {one.id for one in written} == {stored.id for stored in store.sessions()}
     assert len(store.sessions()) == 8
     assert [s.head.host for s in store.sessions(host="pi")] == ["pi"]
     assert len(store.sessions(project="/home/dev")) == 8

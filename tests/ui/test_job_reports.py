@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 from inside import answer, error, tacit
 
-from tacit.work.job_queue import request
+from tacit.learn.ledger import DecidedJob, open_ledger
 from waiting import until
 
 PROGRAM = str(Path(sys.executable).with_name("tacit"))
+
+
+def decided(key: str, payload: dict[str, str]) -> None:
+    """A review that was decided on, and that no worker has queued."""
+    with open_ledger() as ledger:
+        ledger.add_jobs([DecidedJob("review", key, payload)])
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +34,7 @@ def test_without_jobs_it_says_so() -> None:
 
 def test_what_waits_is_shown_and_called_off() -> None:
     """With its id, what it is about and why it waits; by any word for it that is clear."""
-    request("review", "codex:abc", {"session": "codex:abc"})
+    decided("codex:abc", {"session": "codex:abc"})
     (job,) = answer("jobs", "--kind", "review")["jobs"]
     assert (job["state"], job["key"]) == ("waiting", "codex:abc")
     lines = tacit("jobs").stdout.splitlines()
@@ -40,7 +46,7 @@ def test_what_waits_is_shown_and_called_off() -> None:
 
 def test_a_long_session_is_cut_short_in_the_list() -> None:
     """The reason is what the list is read for: 80 columns leave room for it."""
-    request("review", "claude-code:01a1ddf2-64a3-74f1-92ab-0ebd1877ed24", {})
+    decided("claude-code:01a1ddf2-64a3-74f1-92ab-0ebd1877ed24", {})
     (_, line) = tacit("jobs").stdout.splitlines()
     assert "  claude-code:01a1ddf2  no worker has" in line
 

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tacit.learn.ledger import DecidedJob, open_ledger
 from waiting import LONG
 
 DRIVER = Path(__file__).parent / "job_driver.py"
@@ -48,11 +50,23 @@ class Workers:
 
 @pytest.fixture
 def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Workers":
-    """Workers of this test alone; asking for a job starts none by itself."""
+    """Workers of this test alone; nothing starts one by itself."""
     monkeypatch.setenv("TACIT_WORKER", "1")
     made = Workers(tmp_path)
     yield made
     made.end()
+
+
+def ask(kind: str, key: str, payload: dict[str, Any] | None = None) -> None:
+    """Have a job decided on, as `learn/` does."""
+    with open_ledger() as ledger:
+        ledger.add_jobs([DecidedJob(kind, key, payload or {})])
+
+
+def open_jobs() -> list[DecidedJob]:
+    """The jobs that are on record as not over."""
+    with open_ledger() as ledger:
+        return ledger.open_jobs()
 
 
 sys.path.insert(0, str(Path(__file__).parent))

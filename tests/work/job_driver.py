@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from tacit.base.job import Job, JobResult, cancelled, step
+from tacit.learn.ledger import Ledger
 from tacit.work import engine, job_kinds, job_queue, worker
 
 FOLDER = Path(sys.argv[1])
@@ -77,10 +78,10 @@ def main() -> None:
     job_kinds.register("improve", run, per_hour=1)
     job_queue._EVERY = 0.5
     dying(engine.Engine, "put", "before it is queued", "when it is queued")
-    dying(job_queue, "take", "before it is taken", "when it is taken")
+    dying(Ledger, "mark_queued", "before it is marked", "when it is marked")
     dying(engine, "may_begin", "before it may begin", "when it may begin")
     dying(engine, "_over", "before it is over", "when it is over")
-    dying(job_queue, "over", "before it is tidied", "when it is tidied")
+    dying(Ledger, "close_job", "before it is closed", "when it is closed")
     worker.work(quiet=0, idle=float(os.environ.get("IDLE", "0")))
     os._exit(0)
 

@@ -39,7 +39,7 @@ class Engine:
         self.kill_in = 0
         """After how many calls of `send` the process dies: before, or after, the id is taken."""
 
-    def send(self, run: str, payload: dict[str, Any]) -> None:
+    def send(self, run: str, payload: dict[str, Any]) -> bool:
         self.kill_in -= 1
         if self.kill_in == 1:
             raise Killed
@@ -48,6 +48,7 @@ class Engine:
             self.queue.append(run)
         if self.kill_in == 0:
             raise Killed
+        return True
 
     def work(self, now: datetime, most: int = 1_000_000) -> list[str]:
         """Do what waits; each is over at once."""

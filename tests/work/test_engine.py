@@ -1,6 +1,7 @@
 """Jobs over real kills and a full disk, on the engine and the file that users have."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import time
@@ -9,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tacit.work import job_queue, jobs, jobs_db
-from tacit.work.job_queue import request
+from tacit.base import paths
+from tacit.work import jobs, jobs_db
 
-from .conftest import Workers
+from .conftest import Workers, ask, open_jobs
 
 POINTS = [
     "at the start",
     "before it is queued",
     "when it is queued",
-    "before it is taken",
-    "when it is taken",
+    "before it is marked",
+    "when it is marked",
     "before it may begin",
     "when it may begin",
     "at the beginning",
@@ -27,8 +28,8 @@ POINTS = [
     "after the change",
     "before it is over",
     "when it is over",
-    "before it is tidied",
-    "when it is tidied",
+    "before it is closed",
+    "when it is closed",
 ]
 FULL = os.environ.get("TACIT_TEST_FULL")
 
@@ -39,8 +40,7 @@ def check_done(workers: Workers) -> jobs.Entry:
     assert (entry.state, entry.outcome, entry.reason) == ("done", "created", "for s1")
     assert len(entry.attempts) == 1
     assert workers.changes() == ["s1"]
-    assert not job_queue.waiting_requests()
-    assert not job_queue.taken_requests()
+    assert not open_jobs()
     assert jobs_db.backlog(jobs_db.address()) == jobs_db.Backlog()
     return entry
 
@@ -50,7 +50,7 @@ def test_a_job_survives_a_full_disk(workers: Workers) -> None:
 
     In between it is said where it stands, and a step that was done is not done again.
     """
-    request("review", "s1", {"session": "claude-code:s1"})
+    ask("review", "s1", {"session": "claude-code:s1"})
     assert workers.run(FULL="after the change") == 0
     (entry,) = jobs.listing()
     assert (entry.state, entry.reason) == ("queued", "its worker is gone; the next one takes it up")
@@ -64,13 +64,58 @@ def test_a_job_survives_a_full_disk(workers: Workers) -> None:
 @pytest.mark.parametrize("how", ["kill", "full"] if FULL else ["kill"])
 def test_a_job_is_done_once_whatever_happens_where(workers: Workers, point: str, how: str) -> None:
     """At each point: killed, or from there on without room on the disk."""
-    request("review", "s1", {"session": "claude-code:s1"})
+    ask("review", "s1", {"session": "claude-code:s1"})
     if how == "kill":
         assert workers.run(point) == -signal.SIGKILL
     else:
         assert workers.run(FULL=point) == 0
     assert workers.run() == 0
     check_done(workers)
+
+
+def files(name: str) -> list[Path]:
+    """A database in the data folder, with what lies beside it."""
+    return sorted(Path(paths.folders().data).glob(f"{name}*"))
+
+
+def put_back(copies: list[Path], name: str) -> None:
+    for path in files(name):
+        path.unlink()
+    for copy in copies:
+        shutil.copy(copy, paths.folders().data)
+
+
+def test_a_lost_queue_loses_no_job(workers: Workers) -> None:
+    """What was not over is queued and done again, and changes the same thing once; what was over is
+    not repeated."""
+    ask("review", "s1", {"session": "claude-code:s1"})
+    assert workers.run("between steps") == -signal.SIGKILL
+    put_back([], "jobs.db")
+    assert workers.run() == 0
+    check_done(workers)
+    put_back([], "jobs.db")
+    assert workers.run() == 0
+    assert not jobs.listing()
+    assert workers.lines("s1.ran") == 1
+
+
+@pytest.mark.parametrize(("name", "ran"), [("jobs.db", 2), ("tacit.db", 1)])
+def test_a_database_that_is_taken_back_changes_nothing_twice(
+    workers: Workers, tmp_path: Path, name: str, ran: int
+) -> None:
+    """An older jobs.db has a job as unfinished: it is done again, to the same change. An older
+    tacit.db has it as open: the queue knows that it is over."""
+    ask("review", "s1", {"session": "claude-code:s1"})
+    assert workers.run("when it is marked") == -signal.SIGKILL
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    copies = [Path(shutil.copy(path, kept)) for path in files(name)]
+    assert workers.run() == 0
+    check_done(workers)
+    put_back(copies, name)
+    assert workers.run() == 0
+    check_done(workers)
+    assert workers.lines("s1.ran") == ran
 
 
 def test_a_job_that_failed_for_good_is_told_once() -> None:

@@ -11,11 +11,10 @@ from tacit.agent import budget
 from tacit.agent.agent_events import Usage
 from tacit.base.errors import NotFound, Refused
 from tacit.base.errors import Usage as WrongUse
-from tacit.work import job_kinds, job_queue, jobs, jobs_db
-from tacit.work.job_queue import request
+from tacit.work import job_kinds, jobs, jobs_db
 from waiting import until
 
-from .conftest import Workers
+from .conftest import Workers, ask, open_jobs
 
 
 @pytest.fixture
@@ -26,14 +25,14 @@ def asked(workers: Workers) -> Workers:
     for key, payload in {
         "plain": {},
         "off": {"off": 3600},
+        "later": {"off": 3600},
         "fault": {"fault": True},
-        "later": {},
         "held": {},
     }.items():
-        request("review", key, payload, delay=3600 if key == "later" else 0)
-    request("review", "plain", {})
+        ask("review", key, payload)
+    ask("review", "plain")
     for key in ("rare-1", "rare-2"):
-        request("improve", key, {})
+        ask("improve", key)
     return workers
 
 
@@ -63,7 +62,6 @@ def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
         "put off",
         "ValueError: a fault of its own",
     )
-    assert found["later"].state == "put off"
     for key, wait in {"off": 3600, "fault": 60, "later": 3600}.items():
         due = found[key].attempts[-1].due
         assert due is not None
@@ -82,7 +80,7 @@ def test_every_job_can_be_seen_steered_and_explained(asked: Workers) -> None:
         jobs.cancel("off")
     _is_read_as_the_engine_reads_it()
     done = {key.partition("-")[0] for key in asked.changes()}
-    assert done == {"fault", "held", "off", "plain", "rare"}
+    assert done == {"fault", "held", "later", "off", "plain", "rare"}
     assert found["off"].changes == (f"c-{found['off'].id}",)
     with pytest.raises(NotFound, match="no job 'nowhere'"):
         jobs.show("nowhere")
@@ -110,10 +108,10 @@ def test_tables_that_are_not_known_are_left_to_the_engine(monkeypatch, workers: 
 
 
 def test_no_worker_is_needed_to_call_a_waiting_job_off(workers: Workers) -> None:
-    """A request that nobody took up is dropped."""
-    request("review", "one", {})
+    """A job that no worker has queued is not on record any more."""
+    ask("review", "one")
     assert jobs.cancel("one").state == "cancelled"
-    assert not job_queue.waiting_requests()
+    assert not open_jobs()
 
 
 def test_a_job_that_may_not_spend_is_put_off_until_tomorrow(home: Path) -> None:

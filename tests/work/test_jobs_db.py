@@ -108,3 +108,30 @@ def test_looking_waits_for_no_writer() -> None:
     assert jobs_db.backlog(place).ready == 1
     assert isinstance(writer, sqlite3.Connection)
     writer.close()
+
+
+_COLUMNS = {
+    "workflow_status": "workflow_uuid status queue_name executor_id delay_until_epoch_ms name"
+    " recovery_attempts created_at updated_at started_at_epoch_ms completed_at serialization"
+    " inputs output error",
+    "workflow_input": "workflow_uuid inputs",
+    "workflow_output": "workflow_uuid output error",
+}
+
+
+def test_the_installed_dbos_is_as_it_is_known_here() -> None:
+    """What is read and called of its inside is there; what is not is named."""
+    dbos = pytest.importorskip("dbos", reason="the extra 'work' is not installed")
+    from inspect import getsource
+
+    lacking = [] if hasattr(dbos.DBOS, "_recover_pending_workflows") else ["its private recovery"]
+    queue_thread = getsource(__import__("dbos._queue", fromlist=["_queue"]))
+    lacking += [] if jobs_db.POLL_FAILED in queue_thread else [f"'{jobs_db.POLL_FAILED}'"]
+    known = {state.value for state in dbos.WorkflowStatusString}
+    lacking += sorted(set(jobs_db.STATES) - known)
+    jobs_db.make_jobs_db(jobs_db.address())
+    with jobs_db.opened(jobs_db.address()) as connection:
+        for table, columns in _COLUMNS.items():
+            there = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
+            lacking += [f"{table}.{name}" for name in columns.split() if name not in there]
+    assert not lacking, f"look at jobs_db: this DBOS has no {', '.join(lacking)}"

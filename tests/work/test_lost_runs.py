@@ -4,14 +4,16 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from schedule_factory import scheduled
 
 pytest.importorskip("dbos", reason="the extra 'work' is not installed")
 
+from tacit.base.job import job_id
 from tacit.learn import notices
-from tacit.work import job_queue, schedule_runner, schedule_runs
+from tacit.work import schedule_runner, schedule_runs
 from tacit.work.schedule_runs import ScheduleRun, run_id
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -31,19 +33,40 @@ def sent(name: str, ago: timedelta) -> ScheduleRun:
     return row
 
 
-def test_a_run_whose_job_is_nowhere_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a minute without news a run is looked for; one in the spool is left alone."""
-    monkeypatch.setenv("TACIT_WORKER", "1")
-    lost, waits = (
-        sent("lost-1a2b3c4d", timedelta(minutes=5)),
-        sent("waits-1a2b3c4d", timedelta(hours=1)),
-    )
+class Queue:
+    """Keeps what it is sent, or takes nothing."""
+
+    def __init__(self, *, works: bool = True) -> None:
+        self.works = works
+        self.sent: list[str] = []
+
+    def send(self, run: str, payload: dict[str, Any]) -> bool:
+        self.sent += [run] if self.works else []
+        return self.works
+
+
+def test_a_run_whose_job_is_in_no_queue_is_queued_again() -> None:
+    """After a minute without news a run is looked for; a lost one is queued, once a minute."""
+    lost = sent("lost-1a2b3c4d", timedelta(minutes=5))
     fresh = sent("fresh-1a2b3c4d", timedelta(seconds=5))
-    job_queue.request("schedule", waits.id, {})
-    schedule_runner.settle(live(), NOW)
-    assert {row.id for row in live()} == {waits.id, fresh.id}
-    assert "its job ended without a result" in schedule_runs.find_run(lost.id).reason
-    assert notices.tell("inbox")[0].startswith("lost-1a2b3c4d failed")
+    schedule_runner.end_lost_runs(live(), NOW, Queue(works=False).send)
+    queue = Queue()
+    for _ in range(2):
+        schedule_runner.end_lost_runs(live(), NOW, queue.send)
+    assert queue.sent == [lost.id]
+    assert {row.id for row in live()} == {lost.id, fresh.id}
+
+
+def test_a_run_whose_job_is_over_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its job ended and said nothing of it; one whose job is not over is left alone."""
+    over, going = (sent(f"{name}-1a2b3c4d", timedelta(minutes=5)) for name in ("over", "going"))
+    known = {job_id("schedule", over.id): False, job_id("schedule", going.id): True}
+    monkeypatch.setattr(schedule_runner.jobs_db, "live_jobs", lambda address: known)
+    queue = Queue()
+    schedule_runner.end_lost_runs(live(), NOW, queue.send)
+    assert ([row.id for row in live()], queue.sent) == ([going.id], [])
+    assert "its job ended without a result" in schedule_runs.find_run(over.id).reason
+    assert notices.tell("inbox")[0].startswith("over-1a2b3c4d failed")
 
 
 def test_a_run_by_hand_ends_with_its_process() -> None:
@@ -60,7 +83,7 @@ def test_a_run_by_hand_ends_with_its_process() -> None:
         schedule_runs.update_run(
             connection, other.id, NOW, reason=f"{schedule_runner.HAND}{int(gone.stdout)}"
         )
-    schedule_runner.settle(live(), NOW)
+    schedule_runner.end_lost_runs(live(), NOW, Queue().send)
     assert [row.id for row in live()] == [mine.id]
     assert str(os.getpid()) in mine.reason
     assert schedule_runs.find_run(other.id).state == "failed"
@@ -75,15 +98,15 @@ def test_a_schedule_is_done_where_it_lies() -> None:
     assert may_begin(Ticket("schedule", "a@x", {}, home=machine())).home == ""
 
 
-def test_schedules_of_others_are_not_fired(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker fires what its own user made, and nothing else."""
-    monkeypatch.setenv("TACIT_WORKER", "1")
+def test_schedules_of_others_are_not_fired() -> None:
+    """A worker fires what its own user made, and nothing else; what no queue takes waits."""
     made = NOW - timedelta(minutes=2)
     scheduled("* * * * *", made, owner="somebody-else")
-    assert not schedule_runner.fire(NOW).begun
+    queue = Queue(works=False)
+    assert not schedule_runner.fire(NOW, queue.send).begun
     mine = scheduled("* * * * *", made)
-    assert schedule_runner.fire(NOW).begun
-    assert {row.schedule for row in live()} == {mine.name}
-    assert [asked.key for asked in job_queue.waiting_requests()] == [
-        row.id for row in live() if row.state == "sent"
-    ]
+    assert not schedule_runner.fire(NOW, queue.send).begun
+    assert {(row.schedule, row.state) for row in live()} == {(mine.name, "waiting")}
+    queue.works = True
+    assert schedule_runner.fire(NOW, queue.send).begun
+    assert queue.sent == [row.id for row in live() if row.state == "sent"]

@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from tacit.work import job_queue, jobs, jobs_db
-from tacit.work.job_queue import request
 from waiting import until
 
-from .conftest import Workers
+from .conftest import Workers, ask, open_jobs
 from .postgres import server
 
 Start = Callable[[str], "Popen[bytes]"]
@@ -49,14 +48,14 @@ def test_a_killed_machines_job_is_taken_over(start: Start, workers: Workers) -> 
     One that is about a session of a third machine waits for that one.
     """
     (workers.folder / "long.wait").touch()
-    request("review", "long", {})
+    ask("review", "long")
     first = start("one")
     until((workers.folder / "long.waits").exists)
     for number in range(3):
-        request("review", f"s{number}", {})
+        ask("review", f"s{number}")
     ask_elsewhere("far", "codex:far")
     start("two")
-    until(lambda: workers.changes() == ["s0", "s1", "s2"] and not job_queue.waiting_requests())
+    until(lambda: workers.changes() == ["s0", "s1", "s2"] and not job_queue.waiting_jobs())
     assert workers.lines("long.read") == 1, "nobody takes a job from a worker that lives"
     first.send_signal(signal.SIGKILL)
     (workers.folder / "long.wait").unlink()
@@ -68,3 +67,5 @@ def test_a_killed_machines_job_is_taken_over(start: Start, workers: Workers) -> 
     assert [(a.kills, a.outcome) for a in found["long"].attempts] == [(1, "created")]
     assert found["far"].state == "queued"
     assert found["far"].attempts[0].reason == "its session is on elsewhere"
+    start("one")
+    until(lambda: not open_jobs())  # each machine closes what it decided on

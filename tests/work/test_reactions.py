@@ -1,23 +1,30 @@
 """What happened becomes what is to be done: once, also when a kill lies between."""
 
+import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tacit import hook
 from tacit.agent.agent_events import Answered, ReviewBegun
-from tacit.base import config_file
+from tacit.base import config_file, paths
 from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
-from tacit.learn.ledger import Ledger
+from tacit.base.settings import JobSettings
+from tacit.learn.ledger import Ledger, open_ledger
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces import hook_events
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.traces.store import Store
-from tacit.work import job_queue, reactions, worker
+from tacit.work import intake, job_queue, reactions, worker
 from tacit.work.intake import SessionStored
-from tacit.work.worker import take_up
+from tacit.work.job_queue import JobQueue
+from tacit.work.worker import store_ended_session
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts"
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +35,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stored(calls: int, session: str = "s-1", *, messages: int = 1, status: str = "new") -> str:
-    """Publish that a session with so many calls is over."""
+    """Have it heard that a session with so many calls is over."""
     turns = [[f"Message {number}."] for number in range(1, messages)]
     first: list[Any] = ["Do it.", *(ran(f"make {number}", "ok") for number in range(calls))]
     trace = made(first, *turns, session=session)
@@ -44,8 +51,8 @@ def test_a_long_session_asks_for_a_review_once() -> None:
     """Twenty calls: one job about it, however often it is said to be over."""
     name = stored(20)
     stored(20, status="unchanged")
-    first, again = job_queue.waiting_requests()
-    assert (first.kind, first.key, first.job) == ("review", name, again.job)
+    (first,) = job_queue.waiting_jobs()
+    assert (first.kind, first.key, first.session) == ("review", name, name)
     assert first.payload["session"] == name
     assert (first.payload["moment"], first.payload["skills"]) == ("after", True)
 
@@ -53,27 +60,44 @@ def test_a_long_session_asks_for_a_review_once() -> None:
 def test_a_short_session_asks_for_nothing_and_says_why() -> None:
     """The decision is on record with its reason."""
     name = stored(3)
-    assert not job_queue.waiting_requests()
+    assert not job_queue.waiting_jobs()
     store = Store.open()
     (decided,) = Ledger(store.connection).decisions(name)
     store.close()
     assert "3 tool calls, fewer than 20" in decided.decision.reason
 
 
-def test_what_was_decided_but_not_asked_for_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed between the two, the next worker asks: the decision alone would lose the review."""
+@pytest.mark.parametrize("point", ["_insert", "add_jobs"])
+def test_killed_while_it_is_decided_it_is_decided_again(
+    point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before the decision lands, or after it, the next worker finds one job and no second.
+
+    What was decided then is what `tacit why` shows.
+    """
 
     def killed(*given: Any, **named: Any) -> None:
         raise KeyboardInterrupt
 
-    real = job_queue.request
-    monkeypatch.setattr(job_queue, "request", killed)
-    with pytest.raises(KeyboardInterrupt):
-        stored(20)
-    monkeypatch.setattr(job_queue, "request", real)
-    assert not job_queue.waiting_requests()
-    name = stored(20, status="unchanged")
-    assert [asked.key for asked in job_queue.waiting_requests()] == [name]
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, point, killed)
+        with pytest.raises(KeyboardInterrupt):
+            stored(20)
+    assert len(job_queue.waiting_jobs()) == (point == "add_jobs")
+    for _ in range(2):
+        name = stored(20, status="unchanged")
+    assert [job.key for job in job_queue.waiting_jobs()] == [name]
+    with open_ledger() as ledger:
+        assert [d.decision.word for d in ledger.decisions(name)] == ["due"]
+
+
+def test_what_is_over_is_not_decided_on_again() -> None:
+    """A session whose review is over, and that is said to have ended once more, has no job."""
+    name = stored(20)
+    with open_ledger() as ledger:
+        ledger.close_job("review", name)
+    stored(20, status="unchanged")
+    assert not job_queue.waiting_jobs()
 
 
 def test_one_looked_at_for_facts_may_yet_be_looked_at_for_skills() -> None:
@@ -81,10 +105,10 @@ def test_one_looked_at_for_facts_may_yet_be_looked_at_for_skills() -> None:
     config_file.set_values({"learn.after_messages": 3})
     stored(2, messages=4)
     stored(25, messages=6, status="grown")
-    facts, skills = job_queue.waiting_requests()
+    facts, skills = job_queue.waiting_jobs()
     assert (facts.payload["skills"], facts.payload["facts"]) == (False, True)
     assert skills.payload["skills"]
-    assert facts.job != skills.job
+    assert facts.id != skills.id
 
 
 def test_a_session_that_is_only_imported_asks_for_nothing() -> None:
@@ -94,24 +118,86 @@ def test_a_session_that_is_only_imported_asks_for_nothing() -> None:
     store.write(trace)
     store.close()
     bus.publish(SessionStored(trace.id, "new"))
-    assert not job_queue.waiting_requests()
+    assert not job_queue.waiting_jobs()
 
 
-def test_what_could_not_be_asked_for_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker's log names the session and the cause, and the worker goes on."""
+def test_what_cannot_be_recorded_now_is_tried_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk the event stays; the log names session and cause once, and work goes on."""
 
     def full(*given: Any, **named: Any) -> None:
-        raise Unwritable("cannot ask for the review: No space left on device")
+        raise Unwritable("tacit.db cannot be written: No space left on device")
 
-    stored(1)
-    monkeypatch.setattr(job_queue, "request", full)
-    config_file.set_values({"learn.after_calls": 1})
-    worker._tell(SessionStored("claude-code:s-1", "grown", ended=True))
-    log = (home / ".local/share/tacit/worker.log").read_text().splitlines()
-    assert log[-1].endswith(
-        "claude-code:s-1: what follows was not asked for:"
-        " cannot ask for the review: No space left on device"
+    reported(home)
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "decide", full)
+        passes = iter([False, False, False, True, True])
+        worker.work(quiet=0, idle=0, pause=lambda s: None, stop=lambda: next(passes))
+    (line,) = [line for line in worker_log(home) if "No space" in line]
+    assert "tacit:chat-1 is tried again: tacit.db cannot be written" in line
+    assert len(hook_events.pending()) == 1
+    (session,) = hook_events.quiet_sessions(hook_events.pending(), time.time(), 0)
+    store_ended_session(session)
+    assert not hook_events.pending()
+    with open_ledger() as ledger:
+        assert ledger.decisions("tacit:chat-1")
+
+
+def test_what_fails_for_good_is_said_and_not_repeated(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker's log names the session and the cause, and its event is done."""
+
+    def broken(*given: Any, **named: Any) -> None:
+        raise ValueError("a fault of its own")
+
+    reported(home)
+    monkeypatch.setattr(Ledger, "decide", broken)
+    worker.work(quiet=0, idle=0)
+    assert "tacit:chat-1: ValueError: a fault of its own" in worker_log(home)[-1]
+    assert not hook_events.pending()
+
+
+def reported(home: Path) -> None:
+    """A session of our own has ended, and its event is in the spool."""
+    writer = SessionWriter("chat-1", project=str(home / "work"))
+    writer.prompt("Do it.")
+    writer.said("Done.")
+    writer.close()
+    payload = b'{"session_id": "chat-1", "hook_event_name": "SessionEnd"}'
+    assert hook.record(
+        paths.folders().data, hook.head(["tacit", "SessionEnd"], len(payload)), payload
     )
+
+
+def worker_log(home: Path) -> list[str]:
+    return (home / ".local/share/tacit/worker.log").read_text().splitlines()
+
+
+def test_another_process_reports_what_it_stored(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tacit watch` writes an event, as a hook does, and the worker decides: once."""
+    monkeypatch.delenv("TACIT_WORKER")
+    monkeypatch.setattr(reactions, "wake", lambda: None)
+    monkeypatch.setenv("GEMINI_SESSION_ID", "of-the-shell-that-watch-runs-in")
+    shutil.copytree(FIXTURES / "claude" / "home", home, dirs_exist_ok=True)
+    (source,) = intake.sources("claude-code")
+    with Store.open() as store:
+        assert intake.take_in(store, [source], ended=True)[0].counts == {"new": 1}
+    assert not bus.errors
+    (event,) = hook_events.pending()
+    assert (event.host, event.kind, event.transcript) == (
+        "claude-code",
+        "session-ended",
+        source.path,
+    )
+    with open_ledger() as ledger:
+        assert ledger.latest_decisions() == {}
+    worker.work(quiet=0, idle=0)
+    with open_ledger() as ledger:
+        assert list(ledger.latest_decisions()) == [f"claude-code:{event.session}"]
 
 
 def answered(**more: Any) -> Answered:
@@ -125,11 +211,11 @@ def test_a_chat_is_looked_at_while_it_goes_on() -> None:
     with bus.listening(ReviewBegun, heard.append):
         bus.publish(answered(iterations=9))
         bus.publish(answered(reason="interrupted"))
-        assert not job_queue.waiting_requests()
+        assert not job_queue.waiting_jobs()
         bus.publish(answered())
         bus.publish(answered(requests=20))
     assert not bus.errors
-    assert [asked.key for asked in job_queue.waiting_requests()] == [
+    assert [job.key for job in job_queue.waiting_jobs()] == [
         "tacit:chat-1#10",
         "tacit:chat-1#20",
     ]
@@ -141,7 +227,7 @@ def test_a_chat_is_looked_at_while_it_goes_on() -> None:
 def test_a_chat_reports_itself_as_a_host_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an answer and at its end; the worker finds its file by the event, and stores it."""
     monkeypatch.delenv("TACIT_WORKER")
-    monkeypatch.setattr(job_queue, "wake", lambda: None)
+    monkeypatch.setattr(reactions, "wake", lambda: None)
     writer = SessionWriter("chat-1", project=str(home / "work"))
     writer.prompt("Do it.")
     writer.said("Done.")
@@ -154,9 +240,20 @@ def test_a_chat_reports_itself_as_a_host_does(home: Path, monkeypatch: pytest.Mo
         ("tacit", "turn-ended"),
         ("tacit", "session-ended"),
     ]
+    monkeypatch.setenv("TACIT_WORKER", "1")
     (session,) = hook_events.quiet_sessions(found, found[-1].time)
-    assert take_up(session)
+    assert store_ended_session(session)
     store = Store.open()
     assert [s.id for s in store.sessions()] == ["tacit:chat-1"]
     store.close()
     assert not hook_events.pending()
+
+
+def test_a_chat_that_is_killed_after_its_decision_loses_nothing() -> None:
+    """Before it could report, its job is on record; the next worker finds it at its first turn."""
+    from tacit.base.settings import Settings
+    from tacit.learn.review.review_triggers import decide_in_chat
+
+    assert decide_in_chat(answered(), Settings()).look
+    assert not hook_events.pending()
+    assert [job.key for job in JobQueue(JobSettings())._waiting()] == ["tacit:chat-1#10"]

@@ -14,11 +14,11 @@ from tacit.learn.ledger import Ledger
 from tacit.testing import ModelServer, ToolUse, Turns
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
-from tacit.work import job_queue, jobs
+from tacit.work import jobs
 from tacit.work.intake import SessionStored
-from tacit.work.reactions import _ended
+from tacit.work.reactions import session_stored
 
-from .conftest import Workers
+from .conftest import Workers, open_jobs
 
 pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 
@@ -70,7 +70,7 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def session(home: Path) -> str:
+def session(home: Path, workers: Workers) -> str:
     """A session that is over, long enough to be looked at, in a trusted project."""
     project = home / "work"
     (project / ".git").mkdir()
@@ -87,8 +87,8 @@ def session(home: Path) -> str:
     )
     store = Store.open()
     store.write(trace)
-    _ended(store, SessionStored(trace.id, "new", ended=True))
     store.close()
+    session_stored(SessionStored(trace.id, "new", ended=True))
     return trace.id
 
 
@@ -97,7 +97,7 @@ def test_a_review_survives_kills_and_learns_once(
     workers: Workers, model: ModelServer, session: str, home: Path, points: list[str]
 ) -> None:
     """Killed at these points, it ends with one skill, one change, one notice, and nothing left."""
-    assert len(job_queue.waiting_requests()) == 1
+    assert len(open_jobs()) == 1
     for point in points:
         assert workers.run(point, driver=DRIVER) == -signal.SIGKILL, point
         text = home / "work/.agents/skills/package-builds/SKILL.md"
@@ -116,8 +116,7 @@ def test_a_review_survives_kills_and_learns_once(
     store = Store.open()
     assert Ledger(store.connection).outcomes() == {session: "created"}
     store.close()
-    assert not job_queue.waiting_requests()
-    assert not job_queue.taken_requests()
+    assert not open_jobs()
     staging = Path(paths.folders().data) / "staging"
     assert not list(staging.glob("[!.]*"))
     if not FULL:

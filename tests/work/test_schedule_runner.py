@@ -21,8 +21,8 @@ from tacit.testing import ModelServer, Stall, Status, ToolUse, Turns, reply
 from tacit.testing.script import ScriptLike
 from tacit.traces.store import Store
 from tacit.work import delivery, schedule_runs, schedule_store
-from tacit.work.schedule_runner import AGAIN, _run_of, _update, run
-from tacit.work.schedule_runs import ScheduleRun, run_id
+from tacit.work.schedule_runner import AGAIN, _run_of, run
+from tacit.work.schedule_runs import ScheduleRun, advance, run_id
 from tacit.work.schedule_store import Requester, Schedule
 
 MADE = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
@@ -142,8 +142,7 @@ def test_what_failed_in_a_run_is_repaired_as_everywhere(
     skills: tuple[str, ...], home: Path, serving: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The skill that a run failed with, or the scheduled one itself, is asked to be repaired."""
-    from tacit.base.event_bus import bus
-    from tacit.work import job_queue, reactions
+    from tacit.work import job_queue
 
     monkeypatch.setenv("TACIT_WORKER", "1")
     folder = home / ".agents" / "skills" / "look-up"
@@ -152,12 +151,10 @@ def test_what_failed_in_a_run_is_repaired_as_everywhere(
     (folder / "SKILL.md").write_text(f"---\n{head}\n---\n\nRead missing.txt.\n")
     miss = ToolUse("read_file", {"path": "missing.txt"})
     serving([miss, miss, miss, "It is not there."])
-    reactions.listen()
     schedule = every(home, skills=skills)
     assert run(due(schedule)).outcome == "done"
     name = schedule.name
-    assert [str(error) for _, error in bus.errors] == []
-    (asked,) = job_queue.waiting_requests()
+    (asked,) = job_queue.waiting_jobs()
     assert (asked.kind, asked.payload["skill"]) == ("improve", skills[0] if skills else name)
 
 
@@ -273,14 +270,15 @@ def test_a_kill_during_delivery_repeats_nothing_outside(home: Path, serving: Any
     schedule = every(home, "+5m", deliver=("command:echo >> count.txt", "file:out.txt"))
     job = due(schedule)
     row = _run_of(job)
-    row = _update(row, state="ran", output="The result.")
+    row = advance(advance(row, "running"), "ran", output="The result.")
     delivery._record(row, "command:echo >> count.txt", "begun")
     assert run(job).outcome == "done"
     assert not (home / "work" / "count.txt").exists()
     assert "not repeated" in row_of(job).delivered["command:echo >> count.txt"]
     assert (home / "work" / "out.txt").read_text() == "The result.\n"
     # The folder went into the trash, and then the kill came before the row was closed.
-    _update(row, state="ran")
+    with schedule_runs.write_runs() as connection:
+        schedule_runs.update_run(connection, row.id, MADE, state="ran")
     assert run(job).outcome == "done"
     assert row_of(job).state == "done"
 

@@ -4,16 +4,20 @@ import os
 import random
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from cron_reference import Fields, walked
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from schedule_factory import Engine, Killed, binding, loose
 
 from tacit.base import database
 from tacit.base.errors import Damaged
 from tacit.work import schedule_runs
-from tacit.work.schedule_runs import GRACE, plan, run_id
+from tacit.work.schedule_runs import GRACE, ScheduleRun, advance, plan, run_id
 
 LONG = bool(os.environ.get("TACIT_TEST_LONG"))
 """Whole years, instead of weeks."""
@@ -211,3 +215,38 @@ def test_the_record_of_old_runs_has_an_end() -> None:
     assert [row.due.minute for row in schedule_runs.run_history(most=100)] == list(
         range(30, 10, -1)
     )
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(schedule_runs._BEFORE)), st.booleans())))
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_a_run_that_is_over_stays_so(home: Path, moves: list[tuple[Any, bool]]) -> None:
+    """Whatever is asked for, by whoever has an old view of it, no run leaves an end."""
+    first = ScheduleRun(
+        id=run_id("daily", START), schedule="daily", due=START, why="due", state="waiting"
+    )
+    with schedule_runs.write_runs() as connection:
+        connection.execute("DELETE FROM schedule_runs")
+        schedule_runs.add_run(connection, first, START)
+    now = first
+    for state, fresh in moves:
+        after = advance(now if fresh else first, state)
+        with schedule_runs.open_runs() as connection:
+            kept = schedule_runs.run_by_id(connection, first.id)
+        assert kept is not None
+        assert kept.state == after.state
+        assert after.state == (state if now.state in schedule_runs._BEFORE[state] else now.state)
+        assert (kept.ended is None) == kept.live
+        now = after
+
+
+def test_a_planner_does_not_take_back_what_has_begun() -> None:
+    """The job may begin before it is noted as sent; the note then comes too late."""
+    row = ScheduleRun(
+        id=run_id("daily", START), schedule="daily", due=START, why="due", state="waiting"
+    )
+    with schedule_runs.write_runs() as connection:
+        schedule_runs.add_run(connection, row, START)
+    assert advance(row, "running").state == "running"
+    assert advance(row, "sent", only_from="waiting").state == "running"

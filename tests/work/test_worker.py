@@ -12,7 +12,8 @@ import pytest
 from tacit.base.settings import WorkerSettings
 from tacit.traces import hook_events
 from tacit.traces.store import Store, Stored
-from tacit.work.worker import patience, sole, work
+from tacit.work.presence import worker_lock
+from tacit.work.worker import work, worker_settings
 from waiting import until
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "transcripts"
@@ -72,9 +73,9 @@ def test_a_turn_waits_for_quiet(claude: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_worker_at_a_time(home: Path) -> None:
     """While one holds the lock, another goes at once with nothing done."""
-    with sole() as first:
+    with worker_lock() as first:
         assert first
-        with sole(patience=0.1) as second:
+        with worker_lock(0.1) as second:
             assert not second
 
 
@@ -106,5 +107,5 @@ def test_broken_settings_stop_no_worker(home: Path) -> None:
     file = home / ".config" / "tacit" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text("[worker]\nquiet = 'long'\n")
-    assert patience() == WorkerSettings()
+    assert worker_settings() == WorkerSettings()
     assert "worker.quiet" in (home / ".local/share/tacit/worker.log").read_text()

@@ -272,6 +272,13 @@ def refusal_today(learn: LearnSettings, *, now: datetime | None = None) -> str:
         return _unknown(str(error))
 
 
+def is_spent(learn: LearnSettings) -> bool:
+    """Whether the day's budget is used up; else, what refuses work is only held by other work."""
+    spent = today()
+    money = 0 < learn.daily_money <= spent.money
+    return money or 0 < learn.daily_tokens <= spent.tokens
+
+
 def held(*, now: datetime | None = None) -> Spent:
     """What work that is going on may still take: its `money`, and its tokens as input."""
     with _open() as connection:

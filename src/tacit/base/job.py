@@ -9,6 +9,7 @@ changes carries an id made of `Job.id`, and can be repeated without harm.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from hashlib import sha256
 from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
@@ -28,6 +29,12 @@ class Job(msgspec.Struct, frozen=True):
     """What it needs to know; JSON."""
     attempt: int = 1
     """Which try this is, from 1."""
+
+
+def job_id(kind: str, key: str) -> str:
+    """The id of the one job for `kind` and `key`: `review-3f9c0a51b2de`."""
+    both = f"{kind}\0{key}".encode("utf-8", "surrogatepass")
+    return f"{kind}-{sha256(both).hexdigest()[:12]}"
 
 
 class JobResult(msgspec.Struct, frozen=True):

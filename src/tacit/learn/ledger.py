@@ -1,60 +1,28 @@
-"""The ledger of learning: when a session is reviewed, what was decided, what came of it.
+"""The ledger of learning: what was decided about each session, and the result of its review.
 
-The rules are pure: what is known of a session comes in, a decision with its reason goes out. After
-a session: for skills, when it made enough tool calls and did not itself change skills; for facts,
-when the user said enough in it, or when it is reviewed for skills anyway; each once. In a chat:
-for skills after so many requests since the last change of a skill, for facts after so many
-messages, only at a final answer.
-
-Owns two tables in tacit.db: `reviews` has a row a session and method, `decisions` a row a session
-and moment. By hand, a session that went on since its review, or whose review failed, is new
-(`is_new`); a review that begins by itself happens once (`looked_at`). Who gathers what is known of
-a session is `review_triggers`.
+Owns three tables in tacit.db: `reviews` has a row a session and method, `decisions` a row a session
+and moment, `decided_jobs` a row for each job that was decided on and is not over. Such a row lands
+together with its decision and says which queue has the job, so that what a lost queue held can be
+queued again. By hand, a session that went on since its review, or whose review failed, is new
+(`is_new`); a review that begins by itself happens once (`looked_at`). The rules by which it is
+decided are `review_triggers`'.
 """
 
 import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from tacit.base import database
-from tacit.base.display import counted
-from tacit.base.settings import LearnSettings, MemorySettings
-from tacit.traces.store import Stored
+from tacit.base.job import job_id
 
-Moment = Literal["after", "chat"]
-_NAMED = 3
-"""Skills that a reason names."""
+if TYPE_CHECKING:
+    from tacit.traces.store import Stored
 
-
-class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a session that is over."""
-
-    calls: int
-    messages: int
-    """Prompts of the user's."""
-    changed: tuple[str, ...] = ()
-    """The skills that it changed itself."""
-    background: bool = False
-    """Work of our own in the background."""
-    skills_before: str = ""
-    """When it was looked at for skills, or that was decided; empty where it never was."""
-    facts_before: str = ""
-    """Likewise for facts."""
-    weight: int = 0
-    """How much speaks for it, by cheap signals."""
-
-
-class ChatFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a chat whose answer is over."""
-
-    ended: str
-    """`done` for a final answer; else how it ended."""
-    iterations: int
-    """Requests to the model since the last change of a skill, or the last look."""
-    messages: int
-    """Messages of the user's since the last look for facts."""
+Moment = Literal["after", "chat", "hand"]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,92 +43,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         return self.skills or self.facts
 
 
-def after_session(seen: SessionFacts, learn: LearnSettings, memory: MemorySettings) -> Decision:
-    """Whether a session that is over is looked at."""
-    if seen.background:
-        reason = "it is work of Tacit's own in the background"
-        return Decision(moment="after", word="own work", reason=reason)
-    skills = _for_skills(seen, learn)
-    facts = _for_facts(seen, learn, memory, read_anyway=skills.due)
-    return _decision("after", skills, facts, seen.weight)
-
-
-def in_chat(spoken: ChatFacts, learn: LearnSettings, memory: MemorySettings) -> Decision:
-    """Whether a chat is looked at now that an answer is over."""
-    if spoken.ended != "done":
-        how = "interrupted" if spoken.ended == "interrupted" else f"ended by: {spoken.ended}"
-        reason = f"the answer was not a final one ({how})"
-        return Decision(moment="chat", word="not final", reason=reason)
-    skills = _counted(spoken.iterations, learn.chat_iterations, "request", "learn.chat_iterations")
-    facts = _counted(spoken.messages, memory.chat_turns, "message", "memory.chat_turns")
-    return _decision("chat", skills, facts if memory.use else _NO_MEMORY)
-
-
-class _Due(msgspec.Struct, frozen=True):
-    """Whether one of the two is due, in a word, and why."""
-
-    due: bool
-    word: str
-    why: str
-
-
-_NO_MEMORY = _Due(False, "off", "memory is off (memory.use)")
-
-
-def _for_skills(seen: SessionFacts, learn: LearnSettings) -> _Due:
-    calls = counted(seen.calls, "tool call")
-    if not learn.after_calls:
-        return _Due(False, "off", "looking at finished sessions is off (learn.after_calls)")
-    if seen.skills_before:
-        return _Due(False, "done before", f"it was looked at already ({seen.skills_before})")
-    if seen.changed:
-        names = ", ".join(seen.changed[:_NAMED])
-        more = f" and {len(seen.changed) - _NAMED} more" if len(seen.changed) > _NAMED else ""
-        return _Due(False, "changed skills", f"it changed skills itself: {names}{more}")
-    if seen.calls < learn.after_calls:
-        why = f"{calls}, fewer than {learn.after_calls} (learn.after_calls)"
-        return _Due(False, "few calls", why)
-    return _Due(True, "due", f"{calls}, at least {learn.after_calls}")
-
-
-def _for_facts(
-    seen: SessionFacts, learn: LearnSettings, memory: MemorySettings, *, read_anyway: bool
-) -> _Due:
-    messages = f"{counted(seen.messages, 'message')} of yours"
-    if not memory.use:
-        return _NO_MEMORY
-    if seen.facts_before:
-        return _Due(False, "done before", f"it was looked at already ({seen.facts_before})")
-    if read_anyway and seen.messages:
-        return _Due(True, "due", "it is read anyway")
-    if not learn.after_messages:
-        return _Due(False, "off", "looking at finished sessions is off (learn.after_messages)")
-    if seen.messages < learn.after_messages:
-        why = f"{messages}, fewer than {learn.after_messages} (learn.after_messages)"
-        return _Due(False, "few messages", why)
-    return _Due(True, "due", f"{messages}, at least {learn.after_messages}")
-
-
-def _counted(number: int, least: int, noun: str, setting: str) -> _Due:
-    if not least:
-        return _Due(False, "off", f"looking at a running chat is off ({setting})")
-    due = number >= least
-    why = f"{counted(number, noun)} since the last time, of {least} ({setting})"
-    return _Due(due, "due" if due else "not yet", why)
-
-
-def _decision(moment: Moment, skills: _Due, facts: _Due, weight: int = 0) -> Decision:
-    word = skills.word if skills.due or not facts.due else "due for facts"
-    return Decision(
-        moment=moment,
-        skills=skills.due,
-        facts=facts.due,
-        word=word,
-        reason=f"for skills: {skills.why}; for facts: {facts.why}",
-        weight=weight,
-    )
-
-
 LedgerOutcome = Literal["created", "edited", "proposed", "applied", "nothing", "refused", "failed"]
 REVIEW = "review"
 """The method of a look by a model, after a session or in a chat."""
@@ -175,11 +57,14 @@ LEDGER_STEPS = (
       facts INTEGER NOT NULL, word TEXT NOT NULL, reason TEXT NOT NULL, weight INTEGER NOT NULL,
       skills_at TEXT NOT NULL, facts_at TEXT NOT NULL,
       PRIMARY KEY (session, moment)) STRICT;""",
+    """CREATE TABLE decided_jobs (
+      kind TEXT NOT NULL, key TEXT NOT NULL, payload TEXT NOT NULL, session TEXT NOT NULL,
+      at TEXT NOT NULL, queue TEXT NOT NULL DEFAULT '', PRIMARY KEY (kind, key)) STRICT;""",
 )
 
 
 class Review(msgspec.Struct, frozen=True):
-    """What came of looking at one session."""
+    """The result of the review of one session."""
 
     session: str
     method: str
@@ -198,24 +83,52 @@ class RecordedDecision(msgspec.Struct, frozen=True):
     decision: Decision
 
 
+class DecidedJob(msgspec.Struct, frozen=True):
+    """A job that was decided on and is not over."""
+
+    kind: str
+    key: str
+    payload: dict[str, Any] = {}
+    """JSON, as the job is given it."""
+    session: str = ""
+    """The session that called for it."""
+    at: str = ""
+    queue: str = ""
+    """The database of the queue that has it; empty for none yet."""
+
+    @property
+    def id(self) -> str:
+        return job_id(self.kind, self.key)
+
+
+@contextmanager
+def open_ledger() -> "Iterator[Ledger]":
+    """The ledger in tacit.db. Raises `Damaged`, `Busy`, `Unwritable` or `Newer`."""
+    with (
+        closing(database.connect()) as connection,
+        database.explain_errors(database.default_path()),
+    ):
+        yield Ledger(connection)
+
+
 class Ledger:
-    """The reviews and decisions of this user."""
+    """The reviews, decisions and decided jobs of this user."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         database.migrate(connection, "learn", LEDGER_STEPS)
 
-    # What came of looks.
+    # Results of reviews.
 
     def record(
         self,
-        stored: Stored,
+        stored: "Stored",
         method: str,
         outcome: LedgerOutcome,
         reason: str,
         changes: tuple[str, ...] = (),
     ) -> None:
-        """Note what came of a session; an earlier note by the same method is replaced."""
+        """Record the result for a session; an earlier one by the same method is replaced."""
         with database.transaction(self._connection):
             self._connection.execute(
                 "INSERT OR REPLACE INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -238,11 +151,11 @@ class Ledger:
         return [_review(row) for row in rows]
 
     def outcomes(self) -> dict[str, LedgerOutcome]:
-        """What came of each session that was looked at, by the last look."""
+        """The result for each session that was reviewed, by its last review."""
         rows = self._connection.execute("SELECT session, outcome FROM reviews ORDER BY at")
         return {row["session"]: row["outcome"] for row in rows}
 
-    def is_new(self, stored: Stored, method: str) -> bool:
+    def is_new(self, stored: "Stored", method: str) -> bool:
         """Whether the session has not been looked at, went on since, or the look failed."""
         row = self._connection.execute(
             "SELECT turns FROM reviews WHERE session = ? AND method = ? AND outcome != 'failed'",
@@ -252,9 +165,12 @@ class Ledger:
 
     # What was decided.
 
-    def decide(self, session: str, decision: Decision) -> None:
-        """Record a decision; an earlier one at the same moment is replaced, but not that it was
-        ever decided to look."""
+    def decide(self, session: str, decision: Decision, jobs: Sequence[DecidedJob] = ()) -> None:
+        """Record a decision and the jobs that it calls for, all or nothing.
+
+        An earlier decision at the same moment is replaced, but not that it was ever decided to
+        look. A job that is known stays as it is.
+        """
         now = datetime.now(UTC).isoformat()
         with database.transaction(self._connection):
             self._connection.execute(
@@ -278,6 +194,36 @@ class Ledger:
                     now if decision.skills else "",
                     now if decision.facts else "",
                 ),
+            )
+            self._insert(jobs)
+
+    def add_jobs(self, jobs: Sequence[DecidedJob]) -> None:
+        """Record jobs that follow from no decision to review. One that is known stays as it is."""
+        with database.transaction(self._connection):
+            self._insert(jobs)
+
+    def open_jobs(self) -> list[DecidedJob]:
+        """The jobs that were decided on and are not over, the oldest first."""
+        rows = self._connection.execute("SELECT * FROM decided_jobs ORDER BY at, rowid")
+        return [
+            msgspec.convert(
+                dict(row) | {"payload": msgspec.json.decode(row["payload"])}, DecidedJob
+            )
+            for row in rows
+        ]
+
+    def mark_queued(self, kind: str, key: str, queue: str) -> None:
+        """The queue `queue` has the job; empty: none has. Calling it again changes nothing."""
+        with database.transaction(self._connection):
+            self._connection.execute(
+                "UPDATE decided_jobs SET queue = ? WHERE kind = ? AND key = ?", (queue, kind, key)
+            )
+
+    def close_job(self, kind: str, key: str) -> None:
+        """The job is over, or is not wanted any more. Calling it again changes nothing."""
+        with database.transaction(self._connection):
+            self._connection.execute(
+                "DELETE FROM decided_jobs WHERE kind = ? AND key = ?", (kind, key)
             )
 
     def decisions(self, session: str) -> list[RecordedDecision]:
@@ -309,27 +255,21 @@ class Ledger:
         ).fetchone()[0]
         return by_hand or "", by_hand or ""
 
+    def _insert(self, jobs: Sequence[DecidedJob]) -> None:
+        now = datetime.now(UTC).isoformat()
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO decided_jobs VALUES (?, ?, ?, ?, ?, '')",
+            [
+                (job.kind, job.key, msgspec.json.encode(job.payload).decode(), job.session, now)
+                for job in jobs
+            ],
+        )
+
 
 def _review(row: sqlite3.Row) -> Review:
-    return Review(
-        row["session"],
-        row["method"],
-        row["at"],
-        row["turns"],
-        row["outcome"],
-        row["reason"],
-        tuple(row["changes"].split()),
-    )
+    return msgspec.convert(dict(row) | {"changes": row["changes"].split()}, Review)
 
 
 def _decided(row: sqlite3.Row) -> RecordedDecision:
-    moment: Moment = row["moment"]
-    decision = Decision(
-        moment=moment,
-        skills=bool(row["skills"]),
-        facts=bool(row["facts"]),
-        word=row["word"],
-        reason=row["reason"],
-        weight=row["weight"],
-    )
+    decision = msgspec.convert(dict(row), Decision, strict=False)
     return RecordedDecision(row["session"], row["at"], decision)

@@ -335,6 +335,15 @@ class SessionRows:
         except msgspec.MsgspecError:  # of another version: read anew
             return None
 
+    def session_from(self, source: Source) -> str:
+        """The session that was last read from `source`; empty where none is stored."""
+        row = self._connection.execute(
+            "SELECT sessions.host, session FROM sources JOIN sessions ON session_id = sessions.id"
+            " WHERE sources.host = ? AND path = ? AND key = ?",
+            (source.host, source.path, source.key),
+        ).fetchone()
+        return f"{row['host']}:{row['session']}" if row is not None else ""
+
     def marked(
         self, reading: Reading, session: int | None, written: Written, known: Known | None = None
     ) -> Written:

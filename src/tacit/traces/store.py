@@ -98,7 +98,7 @@ class Store:
         if reading.gone:
             return Written("empty")
         if reading.unchanged:
-            return Written("unchanged")
+            return Written("unchanged", self._shelf.session_from(source))
         with self._writing():
             written = self._write(reading)
             if written.status == "forgotten" and not self._shelf.is_forgotten(reading.head):

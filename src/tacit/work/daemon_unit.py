@@ -20,33 +20,33 @@ from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import BadConfig, Refused, Unwritable
 
-Starter = Literal["systemd", "launchd"]
+ServiceManager = Literal["systemd", "launchd"]
 LABEL = "dev.tacit.daemon"
 _KEPT = ("TACIT_HOME", "TACIT_DATABASE_URL", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A file for the starter, and the commands that make it count and not count."""
+    """A file for the service manager, and the commands that make it count and not count."""
 
-    starter: Starter
+    manager: ServiceManager = msgspec.field(name="starter")
     path: str
     text: str
     start: tuple[tuple[str, ...], ...]
     stop: tuple[tuple[str, ...], ...]
 
 
-def unit(starter: Starter | None = None) -> Unit:
+def unit(manager: ServiceManager | None = None) -> Unit:
     """The unit for this user and this system."""
-    starter = starter or ("launchd" if sys.platform == "darwin" else "systemd")
+    manager = manager or ("launchd" if sys.platform == "darwin" else "systemd")
     command = [sys.executable, "-P", "-m", "tacit", "daemon"]
     kept = {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
     home = paths.user_home()
-    if starter == "launchd":
+    if manager == "launchd":
         path = os.path.join(home, "Library", "LaunchAgents", f"{LABEL}.plist")
         domain = f"gui/{os.getuid()}"
         return Unit(
-            starter,
+            manager,
             path,
             _plist(command, kept),
             (("launchctl", "bootstrap", domain, path),),
@@ -56,7 +56,7 @@ def unit(starter: Starter | None = None) -> Unit:
     path = os.path.join(config, "systemd", "user", "tacit.service")
     user = ("systemctl", "--user")
     return Unit(
-        starter,
+        manager,
         path,
         _service(command, kept),
         ((*user, "daemon-reload"), (*user, "enable", "--now", "tacit.service")),
@@ -65,13 +65,13 @@ def unit(starter: Starter | None = None) -> Unit:
 
 
 def install(made: Unit) -> str:
-    """Write the unit and start it; empty, or why the starter did not take note of it."""
+    """Write the unit and start it; empty, or why the service manager did not take note of it."""
     write_atomic(made.path, made.text.encode(), mode=0o600)
     return _ask(made.start)
 
 
 def uninstall(made: Unit) -> str:
-    """Stop it and take its file away; empty, or what the starter said. Twice is once."""
+    """Stop it and take its file away; empty, or what the service manager said."""
     if not os.path.exists(made.path):
         return ""
     said = _ask(made.stop)

@@ -7,10 +7,12 @@ name.
 """
 
 import os
+import re
 import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from http.client import HTTPException
@@ -27,6 +29,7 @@ from tacit.work import schedule_runs
 from tacit.work.schedule_runs import ScheduleRun
 from tacit.work.schedule_store import Binding, Schedule
 
+_DESTINATION = re.compile(r"(file|command|webhook):.+|desktop", re.S)
 _COMMAND_SECONDS = 60.0
 _WEBHOOK_SECONDS = 20.0
 _BEGUN = "begun"
@@ -49,23 +52,54 @@ def deliver(schedule: Schedule, row: ScheduleRun, hosts: tuple[str, ...]) -> Sch
             row = _record(row, place, _BEGUN)
             row = _record(row, place, _tried(place, schedule, row, hosts))
     if not row.delivered.get("inbox"):
-        announce(_notice(row, headline(row)))
+        tell_user(row.id, headline(row))
         row = _record(row, "inbox", "delivered")
     return row
 
 
 def tell_user(key: str, text: str) -> None:
-    """Let the user know something about a schedule; the same key twice is once."""
+    """Let the user know something about a schedule; the same key is told once."""
     announce(Notice(kind="scheduled", session=key, why=text))
 
 
 def headline(row: ScheduleRun) -> str:
-    """What came of a run, in a line."""
+    """The result of a run, in one line."""
     see = f"read it: tacit schedule logs {row.id}"
     if row.state == "failed":
         return f"{row.schedule} failed: {fit(one_line(row.reason), 160)} · {see}"
     first = next((line for line in row.output.splitlines() if line.strip()), "(no output)")
     return f"{row.schedule}: {fit(one_line(first), 120)} · {see}"
+
+
+def check_destinations(
+    places: Sequence[str], hosts: tuple[str, ...], *, only_in: Binding | None = None
+) -> tuple[str, ...]:
+    """The places for output in their plain form. Raises `Usage` for one that cannot be used.
+
+    What an agent asks for may lie `only_in` the project of a schedule, or on the desktop: commands
+    and webhooks are the user's to set.
+    """
+    found = tuple(dict.fromkeys(place.strip() for place in places))
+    for place in found:
+        kind, _, target = place.partition(":")
+        if _DESTINATION.fullmatch(place) is None:
+            raise Usage(
+                f"'{place}' is no place for output",
+                "one of: file:PATH, command:SHELL COMMAND, webhook:URL, desktop",
+            )
+        if only_in is not None and kind not in ("desktop", "file"):
+            raise Usage(
+                f"'{place}' is for the user to set: tacit schedule edit NAME --deliver …",
+                "here: desktop, or file:PATH in the project",
+            )
+        if only_in is not None and kind == "file":
+            root = os.path.realpath(only_in.project) + os.sep
+            path = file_path(target, "name", only_in, only_in.made)
+            if not os.path.realpath(path).startswith(root):
+                raise Usage(f"{place} is outside the project", "name a file in the project")
+        if kind == "webhook":
+            check_webhook(target, hosts)
+    return found
 
 
 def check_webhook(url: str, hosts: tuple[str, ...]) -> str:
@@ -189,7 +223,3 @@ def _record(row: ScheduleRun, place: str, state: str) -> ScheduleRun:
     with schedule_runs.write_runs() as connection:
         schedule_runs.update_run(connection, row.id, datetime.now(UTC), delivered=delivered)
     return msgspec.structs.replace(row, delivered=delivered)
-
-
-def _notice(row: ScheduleRun, text: str) -> Notice:
-    return Notice(kind="scheduled", session=row.id, why=text)

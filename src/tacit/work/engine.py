@@ -27,8 +27,7 @@ from tacit.learn import announcements
 from tacit.traces.store import Store
 from tacit.work import job_kinds, jobs_db
 from tacit.work.job_kinds import Ticket
-from tacit.work.job_queue import Request
-from tacit.work.jobs_db import Address, Backlog, first_line, make_jobs_db
+from tacit.work.jobs_db import Address, Backlog, make_jobs_db, one_line_of
 from tacit.work.presence import Presence, log, machine
 
 _MEND = 600.0
@@ -70,11 +69,7 @@ def _budget(learn: LearnSettings) -> Permission:
     refusal = budget.refusal_today(learn)
     if not refusal:
         return Permission()
-    spent = budget.today()
-    money = 0 < learn.daily_money <= spent.money
-    tokens = 0 < learn.daily_tokens <= spent.tokens
-    # Otherwise others hold what is left of it, and may give some back.
-    return Permission(refusal, later=until_tomorrow() if money or tokens else _HELD)
+    return Permission(refusal, later=until_tomorrow() if budget.is_spent(learn) else _HELD)
 
 
 def _is_here(session: str) -> bool:
@@ -96,8 +91,6 @@ _LOOK = 1.0
 _POLL = 0.5
 """Seconds between looks at a queue."""
 _WORKFLOW = "job"
-_NO_LOOK = "Exception encountered in queue thread"
-"""How the engine says that it could not look into a queue."""
 _OFTEN, _LATELY = 3, 6.0
 _active: set[str] = set()
 
@@ -122,10 +115,10 @@ def options(ticket: Ticket, home: str = "", delay: float = 0.0) -> EnqueueOption
     return asked
 
 
-def client(place: Address) -> DBOSClient:
+def client(address: Address) -> DBOSClient:
     """For looking at the queues and changing them without working on them."""
     return DBOSClient(
-        system_database_url=place.url,
+        system_database_url=address.url,
         dbos_system_schema=jobs_db.SCHEMA,
         serializer=DBOSPortableJSONSerializer(),
         application_name="tacit",
@@ -136,16 +129,16 @@ def client(place: Address) -> DBOSClient:
 class Engine:
     """The engine while it works. One in a process; `close` ends it."""
 
-    def __init__(self, place: Address, settings: JobSettings) -> None:
-        """Start it, and take up what a killed worker left. Raises as `where.check` does."""
+    def __init__(self, address: Address, settings: JobSettings) -> None:
+        """Start it, and take up what a killed worker left. Raises as `jobs_db.check` does."""
         if _active:  # of one that was stopped: two at once would do the same job
             raise Busy("a job that was begun before is still running", "wait for it to end")
-        make_jobs_db(place)
-        jobs_db.check(place)
-        self.place = place
-        self.presence = Presence(place)
+        make_jobs_db(address)
+        jobs_db.check(address)
+        self.address = address
+        self.presence = Presence(address)
         quieten()
-        DBOS(config=_config(place, self.presence.name))
+        DBOS(config=_config(address, self.presence.name))
         DBOS.listen_queues(self._queues())
         try:
             DBOS.launch()
@@ -154,32 +147,30 @@ class Engine:
             self.close()
             if isinstance(error, Exception) and not isinstance(error, TacitError):
                 raise Unwritable(
-                    f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
+                    f"the queue of jobs at {address.shown} cannot be used: {one_line_of(error)}",
                     "check the free space and the permissions there; then: tacit doctor",
                 ) from error
             raise
 
-    def put(self, asked: Request) -> None:
-        """Queue what was asked for; twice is once."""
-        ticket = Ticket(asked.kind, asked.key, asked.payload, home=machine())
-        delay = max(asked.at + asked.delay - time.time(), 0.0) if asked.delay else 0.0
-        enqueue(ticket, delay=delay)
+    def put(self, ticket: Ticket) -> None:
+        """Queue a job. Calling it again changes nothing."""
+        enqueue(ticket)
 
-    def ahead(self) -> Backlog:
-        """What this worker does, and what waits for it. Raises as `where.check` does."""
-        return jobs_db.backlog(self.place, self._queues(), self.presence.name)
+    def backlog(self) -> Backlog:
+        """What this worker does, and what waits for it. Raises as `jobs_db.check` does."""
+        return jobs_db.backlog(self.address, self._queues(), self.presence.name)
 
-    def lost(self) -> set[str]:
+    def unrecorded_runs(self) -> set[str]:
         """The runs that count as being done here and are not: their end could not be written.
 
         One that is just beginning is among them for a moment.
         """
-        return set(jobs_db.runs_of_worker(self.place, self.presence.name)) - _active
+        return set(jobs_db.runs_of_worker(self.address, self.presence.name)) - _active
 
-    def trouble(self) -> str:
+    def queue_fault(self) -> str:
         """Why it has not been able to look into the queues for some seconds, if so."""
         lately = [why for at, why in _Log.stuck[-_OFTEN:] if time.monotonic() - at < _LATELY]
-        return first_line(Exception(lately[-1])) if len(lately) == _OFTEN else ""
+        return one_line_of(Exception(lately[-1])) if len(lately) == _OFTEN else ""
 
     def forget(self, days: int) -> None:
         """Drop the jobs that have been over for `days`."""
@@ -190,15 +181,14 @@ class Engine:
         if old:
             DBOS.delete_workflows([status.workflow_id for status in old])
 
-    def attend(self) -> None:
+    def keep_alive(self) -> None:
         """Stay known as alive, and take over what dead workers left. Call it every few seconds."""
         self.presence.beat()
         for name in self.presence.dead():
 
             def take(name: str = name) -> None:
-                found = DBOS._recover_pending_workflows([name])
-                if found:
-                    log(f"took over {len(found)} jobs of {name}, which is gone")
+                if found := jobs_db.recover_runs_of(name):
+                    log(f"took over {found} jobs of {name}, which is gone")
 
             self.presence.in_place_of(name, take)
 
@@ -212,7 +202,7 @@ class Engine:
         found = []
         for name in job_kinds.kind_names():
             found.append(queue_of(name))
-            if self.place.shared:
+            if self.address.shared:
                 found.append(queue_of(name, machine()))
         return list(dict.fromkeys(found))
 
@@ -220,7 +210,7 @@ class Engine:
         for name in job_kinds.kind_names():
             kind = job_kinds.find_kind(name)
             most = kind.per_hour or settings.per_hour
-            for home in ("", machine()) if self.place.shared else ("",):
+            for home in ("", machine()) if self.address.shared else ("",):
                 DBOS.register_queue(
                     queue_of(name, home),
                     worker_concurrency=kind.at_once or settings.at_once,
@@ -231,7 +221,7 @@ class Engine:
 
 
 def enqueue(ticket: Ticket, home: str = "", delay: float = 0.0) -> None:
-    """Queue an attempt from inside the engine's process; the same one twice is once."""
+    """Queue an attempt from inside the engine's process; the same one is queued once."""
     text = msgspec.json.encode(ticket).decode()
     DBOS.enqueue_workflow_with_options(options(ticket, home, delay), text)
 
@@ -244,8 +234,8 @@ def active() -> frozenset[str]:
 class _Hold:
     """What a running job is offered (`base.job.JobControl`)."""
 
-    def __init__(self, place: Address, run: str) -> None:
-        self._place = place
+    def __init__(self, address: Address, run: str) -> None:
+        self._address = address
         self._run = run
         self._looked = 0.0
         self._cancelled = False
@@ -254,7 +244,7 @@ class _Hold:
         if not self._cancelled and time.monotonic() - self._looked >= _LOOK:
             self._looked = time.monotonic()
             try:
-                state = jobs_db.run_statuses(self._place, [self._run]).get(self._run, "")
+                state = jobs_db.run_statuses(self._address, [self._run]).get(self._run, "")
             except TacitError:  # not known now is not cancelled
                 return False
             self._cancelled = state == "CANCELLED"
@@ -334,10 +324,10 @@ def _over(ticket: Ticket, done: JobResult) -> dict[str, Any]:
     return built
 
 
-def _config(place: Address, name: str) -> DBOSConfig:
+def _config(address: Address, name: str) -> DBOSConfig:
     return {
         "name": "tacit",
-        "system_database_url": place.url,
+        "system_database_url": address.url,
         "dbos_system_schema": jobs_db.SCHEMA,
         "serializer": DBOSPortableJSONSerializer(),
         "application_version": FORMAT,
@@ -360,11 +350,11 @@ class _Log(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if self.muted:
             return
-        if record.getMessage().startswith(_NO_LOOK):
+        if record.getMessage().startswith(jobs_db.POLL_FAILED):
             self.stuck.append((time.monotonic(), record.getMessage().partition(": ")[2]))
             return
         error = record.exc_info[1] if record.exc_info else None
-        log(f"engine: {record.getMessage()[:500]} {first_line(error) if error else ''}")
+        log(f"engine: {record.getMessage()[:500]} {one_line_of(error) if error else ''}")
 
 
 def _tell_time(connection: Any, _record: object) -> None:

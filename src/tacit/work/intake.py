@@ -18,6 +18,7 @@ from tacit.base.event_bus import bus
 from tacit.base.settings import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.host import Source
+from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
 
 
@@ -28,6 +29,8 @@ class SessionStored(msgspec.Struct, frozen=True):
     status: str
     ended: bool = False
     """The host said that it is over, or it has been quiet for long enough."""
+    path: str = ""
+    """Where the host keeps it."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -71,6 +74,24 @@ def sources(what: str = "", since: datetime | None = None) -> list[Source]:
     return sorted(found, key=lambda source: source.modified, reverse=True)
 
 
+def store_session(
+    store: Store,
+    source: Source,
+    tell: Callable[[SessionStored], None] = bus.publish,
+    *,
+    ended: bool = False,
+) -> Written:
+    """Store what is new of one session and `tell` of it, if something is or it has `ended`.
+
+    Raises `TacitError`, and what `tell` raises.
+    """
+    written = store.take_in(host_registry.get(source.host), source)
+    is_new = written.status in ("new", "grown")
+    if written.id and (is_new or (ended and written.status != "forgotten")):
+        tell(SessionStored(written.id, written.status, ended, source.path))
+    return written
+
+
 def take_in(
     store: Store,
     chosen: Iterable[Source],
@@ -86,12 +107,11 @@ def take_in(
     redacted: dict[str, Counter[str]] = {}
     skipped: dict[str, Counter[str]] = {}
     for source in chosen:
-        written = store.take_in(host_registry.get(source.host), source)
+        written = store_session(store, source, ended=ended)
         counts.setdefault(source.host, Counter())[written.status] += 1
         redacted.setdefault(source.host, Counter()).update(written.redacted)
         if written.status in ("new", "grown"):
             skipped.setdefault(source.host, Counter()).update(store.find(written.id).head.skipped)
-            bus.publish(SessionStored(written.id, written.status, ended))
         if tell is not None:
             tell(source)
     return [

@@ -1,19 +1,18 @@
 """The kinds of jobs: which function does each, on which queue, and how many run at once.
 
 The function is a dotted name, so that knowing the kinds imports none of the code behind them.
-Also owns `Ticket`, what the queue keeps for one attempt at a job, and the id that is made of a
-job's kind and key. What a job is given and hands back is in `base/job.py`.
+Also owns `Ticket`, what the queue keeps for one attempt at a job. What a job is given and hands
+back, and its id, are in `base/job.py`.
 """
 
 from collections.abc import Callable
-from hashlib import sha256
 from importlib import import_module
 from typing import Any, cast
 
 import msgspec
 
 from tacit.base.errors import NotFound
-from tacit.base.job import Job, JobResult
+from tacit.base.job import Job, JobResult, job_id
 
 Run = Callable[[Job], JobResult]
 
@@ -82,12 +81,6 @@ def runner(kind: str) -> Run:
         return cast("Run", getattr(import_module(module), name))
     except (ModuleNotFoundError, AttributeError) as error:
         raise NotFound(f"nothing here does jobs of the kind '{kind}': {error}") from error
-
-
-def job_id(kind: str, key: str) -> str:
-    """The id of the one job for `kind` and `key`: `review-3f9c0a51b2de`."""
-    both = f"{kind}\0{key}".encode("utf-8", "surrogatepass")
-    return f"{kind}-{sha256(both).hexdigest()[:12]}"
 
 
 def _known() -> dict[str, Kind]:

@@ -1,37 +1,27 @@
 """The jobs as a person sees and steers them: list, show, retry and cancel.
 
-Reads and changes the queue from outside; the worker need not run. A request that no worker has
-queued yet counts as a job that waits.
+Reads and changes the queue from outside; the worker need not run. A job that was decided on and
+that no worker has queued yet is one that waits.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacit.base.errors import NotFound, Refused, Unwritable, Usage
+from tacit.learn.ledger import open_ledger
 from tacit.work import job_queue, jobs_db
 from tacit.work.job_kinds import Ticket
-from tacit.work.jobs_db import EngineRun, engine_runs
-from tacit.work.worker import present
+from tacit.work.jobs_db import EngineRun, State, engine_runs, one_line_of
+from tacit.work.presence import present, wake
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
 
-State = Literal["waiting", "queued", "running", "put off", "done", "failed", "cancelled", "stuck"]
-
-_STATES: dict[str, State] = {
-    "ENQUEUED": "queued",
-    "PENDING": "running",
-    "DELAYED": "put off",
-    "SUCCESS": "done",
-    "ERROR": "failed",
-    "CANCELLED": "cancelled",
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "stuck",
-}
 _LIVE = ("waiting", "queued", "running", "put off")
 
 
@@ -106,7 +96,7 @@ def retry(name: str) -> Entry:
     entry = show(name)
     if entry.state in ("waiting", "queued", "running"):
         if present() is None:
-            job_queue.wake()
+            wake()
             return entry
         raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
     with _client() as client:
@@ -122,7 +112,7 @@ def retry(name: str) -> Entry:
             number = last.number + 1
             ticket = Ticket(entry.kind, entry.key, entry.payload, number, home=entry.home)
             client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
-    job_queue.wake()
+    wake()
     return show(entry.id)
 
 
@@ -133,14 +123,14 @@ def cancel(name: str) -> Entry:
         said = f": {entry.outcome}" if entry.outcome else ""
         raise Refused(f"{entry.id} is over{said}", f"see what came of it: tacit jobs show {name}")
     if entry.state == "waiting":
-        for asked in job_queue.waiting_requests():
-            if asked.job == entry.id:
-                job_queue.drop(asked)
+        with open_ledger() as ledger:
+            ledger.close_job(entry.kind, entry.key)
         return msgspec.structs.replace(entry, state="cancelled", reason="cancelled by you")
     with _client() as client:
         last = entry.attempts[-1].number
         client.cancel_workflow(entry.id if last == 1 else f"{entry.id}.{last}")
-    job_queue.over(entry.id)
+    with open_ledger() as ledger:
+        ledger.close_job(entry.kind, entry.key)
     return show(entry.id)
 
 
@@ -152,14 +142,13 @@ def _client() -> "Iterator[DBOSClient]":
     from sqlalchemy.exc import DBAPIError
 
     from tacit.work.engine import client
-    from tacit.work.jobs_db import first_line
 
     opened = client(place)
     try:
         yield opened
     except DBAPIError as error:
         raise Unwritable(
-            f"the queue of jobs at {place.shown} cannot be used: {first_line(error)}",
+            f"the queue of jobs at {place.shown} cannot be used: {one_line_of(error)}",
             "see what is wrong: tacit doctor",
         ) from error
     finally:
@@ -170,16 +159,16 @@ def _waiting() -> list[Entry]:
     reason = "" if jobs_db.has_engine() else "learning needs more: pip install 'tacit[work]'"
     return [
         Entry(
-            asked.job,
-            asked.kind,
-            asked.key,
+            job.id,
+            job.kind,
+            job.key,
             "waiting",
             "",
             reason or "no worker has taken it up yet",
-            _moment(asked.at * 1000),
-            asked.payload,
+            datetime.fromisoformat(job.at),
+            job.payload,
         )
-        for asked in job_queue.waiting_requests()
+        for job in job_queue.waiting_jobs()
     ]
 
 
@@ -220,7 +209,7 @@ def _entry(job: str, found: list[EngineRun]) -> Entry:
 
 
 def _attempt(run: EngineRun) -> Attempt:
-    state = "failed" if run.done.outcome == "failed" else _STATES.get(run.status, "queued")
+    state = "failed" if run.done.outcome == "failed" else jobs_db.STATES.get(run.status, "queued")
     reason = run.done.reason
     if state == "stuck":
         reason = f"its worker was gone {run.kills} times while it ran"

@@ -3,8 +3,9 @@
 Owns where it is, opening it with errors that say what to do, making and upgrading the file in
 one step, and reading DBOS's own tables. They are read directly because importing DBOS takes most
 of a second, which a command or an idle worker must not pay; where the tables are not as they are
-known here, DBOS is asked instead. Everything that depends on how DBOS works inside belongs here;
-starting it and queueing with it is left to `engine`.
+known here, DBOS is asked instead. Everything that depends on how DBOS works inside is here: its
+tables, what it calls its states, one private call and one line of its log; a test names what an
+installed DBOS lacks of these. Starting it and queueing with it is left to `engine`.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ import time
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -25,8 +26,22 @@ from tacit.base.errors import BadConfig, Damaged, MissingExtra, TacitError, Unwr
 from tacit.base.job import JobResult
 from tacit.work.job_kinds import Ticket
 
+State = Literal["waiting", "queued", "running", "put off", "done", "failed", "cancelled", "stuck"]
+STATES: dict[str, State] = {
+    "ENQUEUED": "queued",
+    "PENDING": "running",
+    "DELAYED": "put off",
+    "SUCCESS": "done",
+    "ERROR": "failed",
+    "CANCELLED": "cancelled",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "stuck",
+}
+"""What a run is called here, by the engine's own word."""
 LIVE_STATUSES = ("PENDING", "ENQUEUED", "DELAYED")
 """What the engine calls a run that is not over."""
+POLL_FAILED = "Exception encountered in queue thread"
+"""How the engine's log begins to say that it could not look into a queue: it says so nowhere else,
+and tries again for ever."""
 SCHEMA = "tacit"
 """The schema in PostgreSQL that holds the engine's tables."""
 _CONNECT = 5
@@ -51,6 +66,11 @@ class Address(msgspec.Struct, frozen=True):
         return not self.path
 
     @property
+    def name(self) -> str:
+        """What the ledger calls it; the file is always the one beside tacit.db."""
+        return os.path.basename(self.path) or self.shown
+
+    @property
     def shown(self) -> str:
         """For a person: without the password."""
         if self.path:
@@ -67,7 +87,7 @@ class Backlog(msgspec.Struct, frozen=True):
     ready: int = 0
     """Jobs that run, or could begin now."""
     delayed: int = 0
-    due: float = 0.0
+    next_due: float = 0.0
     """When the first delayed one is due, in seconds since 1970; 0 if there is none."""
 
 
@@ -89,43 +109,45 @@ def address() -> Address:
     return Address("postgresql" + url[len(scheme) :])
 
 
-def check(where: Address) -> None:
+def check(address: Address) -> None:
     """See that the queues can be used, and make what is missing of a file.
 
     Raises `Damaged`, `Busy`, `Unwritable`, `Unreachable` or `BadConfig`.
     """
-    with opened(where):
+    with opened(address):
         return
 
 
-def inspect(where: Address) -> str:
+def inspect(address: Address) -> str:
     """Empty, or what is wrong inside a file that can be opened. Raises as `check` does."""
-    with opened(where) as connection:
-        if where.shared:
+    with opened(address) as connection:
+        if address.shared:
             return ""
         said = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
     return "" if said == ["ok"] else "; ".join(said)
 
 
-def is_made(where: Address) -> bool:
+def is_made(address: Address) -> bool:
     """Whether the engine has been here. Raises as `check` does."""
-    if where.path and not os.path.exists(where.path):
+    if address.path and not os.path.exists(address.path):
         return False
-    with opened(where) as connection:
-        return _exists(where, connection)
+    with opened(address) as connection:
+        return _exists(address, connection)
 
 
-def backlog(where: Address, queues: Collection[str] = (), name: str = "") -> Backlog:
+def backlog(address: Address, queues: Collection[str] = (), name: str = "") -> Backlog:
     """What there is to do, without starting the engine. Raises as `check` does.
 
     With `queues` and the `name` of a worker, only what that worker does or could do.
     """
-    if where.path and not os.path.exists(where.path):
+    if address.path and not os.path.exists(address.path):
         return Backlog()
-    with opened(where) as connection:
-        if not _exists(where, connection):
+    with opened(address) as connection:
+        if not _exists(address, connection):
             return Backlog()
-        rows = connection.execute(_BACKLOG.format(table=_table(where))).fetchall()
+        rows = connection.execute(
+            _BACKLOG.format(table=_table(address), live=LIVE_STATUSES)
+        ).fetchall()
     now = time.time() * 1000
     ready = delayed = 0
     due = 0.0
@@ -140,33 +162,61 @@ def backlog(where: Address, queues: Collection[str] = (), name: str = "") -> Bac
     return Backlog(ready, delayed, due / 1000)
 
 
-def run_statuses(where: Address, ids: Sequence[str] = ()) -> dict[str, str]:
+def run_statuses(address: Address, ids: Sequence[str] = ()) -> dict[str, str]:
     """The state of each of the engine's runs, or of those in `ids`, by id. Raises as `check`."""
-    if where.path and not os.path.exists(where.path):
+    if address.path and not os.path.exists(address.path):
         return {}
-    with opened(where) as connection:
-        if not _exists(where, connection):
+    with opened(address) as connection:
+        if not _exists(address, connection):
             return {}
-        mark = "%s" if where.shared else "?"
+        mark = "%s" if address.shared else "?"
         only = f" WHERE workflow_uuid IN ({', '.join([mark] * len(ids))})" if ids else ""
-        query = f"SELECT workflow_uuid, status FROM {_table(where)}{only}"  # noqa: S608
+        query = f"SELECT workflow_uuid, status FROM {_table(address)}{only}"  # noqa: S608
         return dict(connection.execute(query, tuple(ids)).fetchall())
 
 
-def runs_of_worker(where: Address, name: str) -> list[str]:
+def live_jobs(address: Address) -> dict[str, bool]:
+    """Every job that the queues know, and whether it is not over. Raises as `check` does."""
+    known: dict[str, bool] = {}
+    for run, status in run_statuses(address).items():
+        job = run.partition(".")[0]
+        known[job] = known.get(job, False) or status in LIVE_STATUSES
+    return known
+
+
+def runs_of_worker(address: Address, name: str) -> list[str]:
     """The runs that the worker `name` is said to be doing. Raises as `check` does."""
-    with opened(where) as connection:
-        mark = "%s" if where.shared else "?"
+    with opened(address) as connection:
+        mark = "%s" if address.shared else "?"
         query = (
-            f"SELECT workflow_uuid FROM {_table(where)}"  # noqa: S608
+            f"SELECT workflow_uuid FROM {_table(address)}"  # noqa: S608
             f" WHERE status = 'PENDING' AND executor_id = {mark}"
         )
         return [row[0] for row in connection.execute(query, (name,)).fetchall()]
 
 
+def workers_with_runs(connection: Any) -> list[str]:
+    """The workers that are said to be doing something on a shared queue, over its connection."""
+    rows = connection.execute(
+        f"SELECT DISTINCT executor_id FROM {SCHEMA}.workflow_status WHERE status = 'PENDING'"  # noqa: S608
+    ).fetchall()
+    return [name for (name,) in rows if name]
+
+
+def recover_runs_of(name: str) -> int:
+    """Put the runs that the dead worker `name` left back into their queues; how many they are.
+
+    A private call: in public, DBOS recovers only the runs of its own name, when it is started.
+    Needs the engine to be running.
+    """
+    from dbos import DBOS
+
+    return len(DBOS._recover_pending_workflows([name]))
+
+
 _BACKLOG = (
     "SELECT status, queue_name, executor_id, delay_until_epoch_ms, count(*) FROM {table}"
-    " WHERE status IN ('PENDING', 'ENQUEUED', 'DELAYED') GROUP BY 1, 2, 3, 4"
+    " WHERE status IN {live} GROUP BY 1, 2, 3, 4"
 )
 
 
@@ -182,19 +232,19 @@ def need_engine(what: str) -> None:
         raise MissingExtra("work", what)
 
 
-def opened(where: Address) -> AbstractContextManager[Any]:
+def opened(address: Address) -> AbstractContextManager[Any]:
     """A connection to what holds the queues, for a `with` block. Raises as `check` does."""
-    return _server(where) if where.shared else _file(where.path)
+    return _server(address) if address.shared else _file(address.path)
 
 
-def _table(where: Address) -> str:
-    return f"{SCHEMA}.workflow_status" if where.shared else "workflow_status"
+def _table(address: Address) -> str:
+    return f"{SCHEMA}.workflow_status" if address.shared else "workflow_status"
 
 
-def _exists(where: Address, connection: Any) -> bool:
+def _exists(address: Address, connection: Any) -> bool:
     """Whether the engine has made its tables."""
-    if where.shared:
-        row = connection.execute("SELECT to_regclass(%s)", (_table(where),)).fetchone()
+    if address.shared:
+        row = connection.execute("SELECT to_regclass(%s)", (_table(address),)).fetchone()
         return row is not None and row[0] is not None
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'workflow_status'")
     return found.fetchone() is not None
@@ -212,22 +262,23 @@ def _file(path: str) -> Iterator[sqlite3.Connection]:
     except Damaged as error:
         raise Damaged(
             f"the queue of jobs cannot be read: {error.message}",
-            "mend it, and what was asked for is asked again: tacit doctor --fix",
+            "mend it, and jobs that were not over are queued again: tacit doctor --fix",
         ) from error
 
 
 @contextlib.contextmanager
-def _server(where: Address) -> Iterator[Any]:
+def _server(address: Address) -> Iterator[Any]:
     need_engine("a shared queue of jobs")
     import psycopg
 
+    what = f"the queue of jobs at {address.shown} cannot be"
     try:
-        connection = psycopg.connect(where.url, connect_timeout=_CONNECT, autocommit=True)
+        connection = psycopg.connect(address.url, connect_timeout=_CONNECT, autocommit=True)
     except psycopg.ProgrammingError as error:
-        raise _bad(_last_line(error)) from error
+        raise _bad(one_line_of(error, last=True)) from error
     except psycopg.OperationalError as error:
         raise Unreachable(
-            f"the queue of jobs at {where.shown} cannot be reached: {_last_line(error)}",
+            f"{what} reached: {one_line_of(error, last=True)}",
             "start that server, or unset TACIT_DATABASE_URL to use this machine's own",
         ) from error
     with contextlib.closing(connection):
@@ -235,15 +286,9 @@ def _server(where: Address) -> Iterator[Any]:
             yield connection
         except psycopg.Error as error:
             raise Unwritable(
-                f"the queue of jobs at {where.shown} cannot be used: {_last_line(error)}",
+                f"{what} used: {one_line_of(error, last=True)}",
                 "check the rights of that user, or unset TACIT_DATABASE_URL",
             ) from error
-
-
-def _last_line(error: Exception) -> str:
-    """The line that says what it is; servers also say where they looked."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
 
 
 def _bad(why: str) -> BadConfig:
@@ -253,29 +298,29 @@ def _bad(why: str) -> BadConfig:
     )
 
 
-def make_jobs_db(place: Address) -> None:
+def make_jobs_db(address: Address) -> None:
     """See that the file is there and fits this engine. Only the worker may call it, under its lock.
 
-    Raises as `where.check` does; the file is then what it was.
+    Raises as `check` does; the file is then what it was.
     """
-    if place.shared:
+    if address.shared:
         return
     mark = _engine_version()
-    with opened(place) as connection:
+    with opened(address) as connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] == mark:
             return
-    folder, name = os.path.split(place.path)
+    folder, name = os.path.split(address.path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
     try:
-        with opened(place) as connection:
+        with opened(address) as connection:
             _copy(connection, temporary)
         _migrate(temporary, mark)
-        os.replace(temporary, place.path)
+        os.replace(temporary, address.path)
     except TacitError:
         raise
     except Exception as error:
         raise Unwritable(
-            f"cannot make {place.path}: {first_line(error)}",
+            f"cannot make {address.path}: {one_line_of(error)}",
             "check the free space and the permissions there",
         ) from error
     finally:
@@ -284,10 +329,11 @@ def make_jobs_db(place: Address) -> None:
                 os.unlink(temporary + ending)
 
 
-def first_line(error: BaseException) -> str:
-    """What an error says, without the statements that the engine's errors carry along."""
-    text = str(getattr(error, "orig", None) or error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+def one_line_of(error: BaseException, *, last: bool = False) -> str:
+    """The line in which an error says what it is: the engine's carry statements after it, and
+    servers say before it where they looked (`last`)."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return lines[-1 if last else 0].strip() if lines else type(error).__name__
 
 
 def _copy(connection: sqlite3.Connection, path: str) -> None:
@@ -348,27 +394,27 @@ class EngineRun(msgspec.Struct, frozen=True):
     due: int | None = None
 
 
-def engine_runs(place: Address) -> list[EngineRun]:
+def engine_runs(address: Address) -> list[EngineRun]:
     """Every run of the queues; those of another version of Tacit are left out.
 
-    Raises as `where.check` does.
+    Raises as `check` does.
     """
     try:
-        with opened(place) as connection:
-            rows = connection.execute(_query(place)).fetchall()
+        with opened(address) as connection:
+            rows = connection.execute(_query(address)).fetchall()
     except Exception as error:
         if not _unlike(error):
             raise
-        return _asked_of_engine(place)
+        return _asked_of_engine(address)
     if any(row[9] != _PORTABLE for row in rows):
-        return _asked_of_engine(place)
+        return _asked_of_engine(address)
     found = (_engine_run(tuple(row)) for row in rows)
     return [run for run in found if run is not None]
 
 
-def _query(place: Address) -> str:
+def _query(address: Address) -> str:
     names = ("workflow_status", "workflow_input", "workflow_output")
-    status, given, gave = (f"{SCHEMA}.{n}" if place.shared else n for n in names)
+    status, given, gave = (f"{SCHEMA}.{n}" if address.shared else n for n in names)
     return _RUNS.format(status=status, input=given, output=gave)
 
 
@@ -394,10 +440,10 @@ def _engine_run(row: tuple[Any, ...]) -> EngineRun | None:
     return EngineRun(row[0], row[1], ticket, done, fault, row[2] or "", kills, *row[4:9])
 
 
-def _asked_of_engine(place: Address) -> list[EngineRun]:
+def _asked_of_engine(address: Address) -> list[EngineRun]:
     from tacit.work.engine import client
 
-    opened = client(place)
+    opened = client(address)
     try:
         found = []
         for status in opened.list_workflows(name="job"):

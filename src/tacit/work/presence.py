@@ -1,21 +1,27 @@
-"""Which worker this is: its log, the name of its machine, and who else is alive on a shared queue.
+"""Which worker this is: its lock and log, its machine's name, and who is alive on a shared queue.
 
-On one machine a lock file says who is the worker. On PostgreSQL each worker also holds an
-advisory lock in the name under which it runs jobs. The server releases it when the worker's
-connection ends, by a kill or a cut cable, so whoever can take another's lock knows that it is
-dead, and while holding it puts that worker's unfinished jobs back into their queues.
+On one machine a lock file says who is the worker, and `wake` starts one where nobody is. On
+PostgreSQL each worker also holds an advisory lock in the name under which it runs jobs. The server
+releases it when the worker's connection ends, by a kill or a cut cable, so whoever can take
+another's lock knows that it is dead, and while holding it puts that worker's unfinished jobs back
+into their queues.
 """
 
 import contextlib
 import os
 import socket
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
+from tacit import hook
 from tacit.base import paths
-from tacit.work.jobs_db import SCHEMA, Address
+from tacit.base.errors import TacitError
+from tacit.work.jobs_db import Address, workers_with_runs
 
 _MOST = 1_000_000
 
@@ -36,6 +42,113 @@ def log(text: str) -> None:
             file.write(line)
     except OSError:
         return
+
+
+class Trouble:
+    """What keeps a part of the worker from its work: logged once, and tried again after a pause."""
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._until = 0.0
+        self._text = ""
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is too early to try again."""
+        return time.monotonic() < self._until
+
+    def begin(self, error: Exception, prefix: str = "", *, silent: bool = False) -> None:
+        """There is trouble, or still is."""
+        self._until = time.monotonic() + self._pause
+        if isinstance(error, TacitError):
+            text = f"{prefix}{error.message}{'; ' if error.hint else ''}{error.hint}"
+        else:
+            text = f"{prefix}{type(error).__name__}: {error}"[:500]
+        if text != self._text and not silent:
+            log(text)
+        self._text = text
+
+    def over(self) -> None:
+        self._text, self._until = "", 0.0
+
+
+_LOCK_WAIT = 3.0
+"""Seconds: a hook that looks whether a worker runs holds the lock for a moment."""
+
+
+class Present(msgspec.Struct, frozen=True):
+    """The worker that runs on this machine."""
+
+    pid: int
+    since: float
+    """Seconds since 1970."""
+    permanent: bool = msgspec.field(name="stays")
+    """Whether it is the daemon, which does not exit when it is idle."""
+
+
+@contextlib.contextmanager
+def worker_lock(wait: float = _LOCK_WAIT, *, permanent: bool = False) -> Iterator[bool]:
+    """Hold the lock of this machine's worker for the block; gives whether it is held."""
+    import fcntl
+
+    data = paths.folders().data
+    os.makedirs(data, mode=0o700, exist_ok=True)
+    descriptor = os.open(os.path.join(data, "worker.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    until = time.monotonic() + wait
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    yield False
+                    return
+                time.sleep(0.05)
+        _sign(descriptor, msgspec.json.encode(Present(os.getpid(), time.time(), permanent)))
+        try:
+            yield True
+        finally:
+            _sign(descriptor, b"")
+    finally:
+        os.close(descriptor)
+
+
+def present() -> Present | None:
+    """The worker that runs here now, if one does."""
+    import fcntl
+
+    try:
+        descriptor = os.open(os.path.join(paths.folders().data, "worker.lock"), os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return msgspec.json.decode(os.read(descriptor, 4096), type=Present)
+        return None
+    except msgspec.DecodeError:  # it has the lock and is about to say so, or a hook has it
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def wake() -> None:
+    """Start a worker if none runs, as a hook does. One that a worker started starts no other."""
+    if not os.environ.get("TACIT_WORKER"):
+        command = [sys.executable, "-P", "-m", "tacit", "worker"]
+        hook.start_worker(paths.folders().data, command)
+
+
+def _sign(descriptor: int, text: bytes) -> None:
+    """Write into the lock file who holds it; a full disk keeps nobody from working."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text, 0)
 
 
 SOLE_WORKER = "worker"
@@ -60,17 +173,17 @@ def machine() -> str:
 class Presence:
     """That this worker is alive, as the others see it. One thread at a time."""
 
-    def __init__(self, where: Address) -> None:
-        self._where = where
+    def __init__(self, address: Address) -> None:
+        self._address = address
         self._connection: Any = None
-        self.name = SOLE_WORKER if not where.shared else machine()
-        if where.shared:
+        self.name = SOLE_WORKER if not address.shared else machine()
+        if address.shared:
             self._connect()
             self.name = self._claim(self.name)
 
     def beat(self) -> None:
         """Stay known as alive. A connection that was lost is made again; raises nothing."""
-        if not self._where.shared:
+        if not self._address.shared:
             return
         import psycopg
 
@@ -85,38 +198,32 @@ class Presence:
 
     def dead(self) -> list[str]:
         """The names of others that left running jobs behind and are not there any more."""
-        if not self._where.shared or self._connection is None:
+        if not self._address.shared or self._connection is None:
             return []
         import psycopg
 
         try:
-            rows = self._connection.execute(
-                f"SELECT DISTINCT executor_id FROM {SCHEMA}.workflow_status"  # noqa: S608
-                " WHERE status = 'PENDING' AND executor_id <> %s",
-                (self.name,),
-            ).fetchall()
-            return [name for (name,) in rows if name and self._is_dead(name)]
+            others = workers_with_runs(self._connection)
+            return [name for name in others if name != self.name and self._is_dead(name)]
         except psycopg.Error:
             return []
 
-    def in_place_of(self, name: str, take: Callable[[], None]) -> bool:
+    def in_place_of(self, name: str, take: Callable[[], None]) -> None:
         """Do `take` while nobody else can be, or stand in for, the worker `name`."""
         import psycopg
 
         try:
             if self._connection is None or not self._try(name):
-                return False
+                return
             try:
                 take()
             finally:
                 self._connection.execute("SELECT pg_advisory_unlock(%s)", (_number(name),))
         except psycopg.Error:
             self.leave()
-            return False
-        return True
 
     def leave(self) -> None:
-        """Be known as gone. Twice is once."""
+        """Be known as gone. Calling it again changes nothing."""
         if self._connection is not None:
             with contextlib.suppress(Exception):
                 self._connection.close()
@@ -126,7 +233,7 @@ class Presence:
         import psycopg
 
         self._connection = psycopg.connect(
-            self._where.url, connect_timeout=5, autocommit=True, application_name="tacit worker"
+            self._address.url, connect_timeout=5, autocommit=True, application_name="tacit worker"
         )
         self._connection.execute(_ALIVE)
 

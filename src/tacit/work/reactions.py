@@ -1,12 +1,13 @@
-"""From what happened to what is to be done: events become jobs.
+"""What follows from what happened: a stored session, an answer in our own chat, an idle worker.
 
-Whether a session warrants a review or a repair is decided in `learn/`; this module asks, and
-turns the answer into a job. Also the reports of our own chat to the worker, and what an idle
-worker does. The code of `learn/` is imported when an event comes, not before.
+Whether a session calls for a review or a repair is decided in `learn/`, which records it in the
+ledger; this module asks for that. Also how our own processes report to the worker, by the spool
+that hooks write into. The code of `learn/` is imported when something happened, not before.
 """
 
 import os
 import time
+from collections.abc import Callable
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,16 @@ from tacit.base.event_bus import bus
 from tacit.base.settings import load_settings
 from tacit.changes.place import SHARED
 from tacit.traces.trace import OWN_HOST
-from tacit.work import job_queue
 from tacit.work.intake import SessionStored
-from tacit.work.presence import log
+from tacit.work.job_kinds import Ticket
+from tacit.work.presence import log, machine, wake
 
 if TYPE_CHECKING:
     from tacit.base.settings import Settings
-    from tacit.learn.ledger import Decision
     from tacit.traces.store import Store
 
 _ASK = 60.0
-"""Seconds between two looks at whether the library is to be looked after."""
+"""Seconds between two looks at whether a curation is due."""
 _STAY = 1800.0
 """Seconds, beside the idle time that curation waits for, that a worker stays for it."""
 _next_ask = 0.0
@@ -41,44 +41,44 @@ _chats: set[str] = set()
 
 
 def listen() -> None:
-    """From now on, what happens in this process becomes requests. Twice is once."""
-    bus.subscribe_once(SessionStored, _stored)
+    """From now on, sessions that this process stores are reacted to. Safe to call again."""
+    bus.subscribe_once(SessionStored, session_stored)
 
 
 def listen_to_chat() -> None:
-    """Likewise, and for the answers of our own agent in this process. Twice is once.
+    """Likewise, and to the answers of our own agent in this process. Safe to call again.
 
     What listening needs is loaded beside the chat, not in its way.
     """
     listen()
     if bus.subscribe_once(Answered, _answered):
-        Thread(target=_warm, name="glue", daemon=True).start()
+        Thread(target=_warm, name="reactions", daemon=True).start()
 
 
 def end_chats() -> None:
     """The chats of this process are over: what is to be done after a session can be done now."""
     while _chats:
-        _report(_chats.pop(), "SessionEnd")
+        _report(OWN_HOST, _chats.pop(), "SessionEnd")
 
 
-def idle() -> bool:
-    """The worker has nothing to do: the time for what can wait. Whether it should not go yet.
+def idle(put: Callable[[Ticket], bool]) -> bool:
+    """The worker has nothing to do: the time for what can wait. Whether it should not exit yet.
 
-    Once a period the library is looked after, when no agent has written for a while. Nobody would
-    start a worker then, so the last one of the day stays for that moment.
+    Once a period the library is curated, when no agent has written for a while. Nobody would start
+    a worker then, so the last one of the day stays for that moment. `put` queues the job.
     """
     global _next_ask, _stays  # noqa: PLW0603
     if time.monotonic() >= _next_ask:
         _next_ask = time.monotonic() + _ASK
         try:
-            _stays = _curation()
+            _stays = _curation(put)
         except TacitError as error:
-            log(f"the library is not looked after: {error.message}")
+            log(f"the library is not curated: {error.message}")
             _stays = False
     return _stays
 
 
-def _curation() -> bool:
+def _curation(put: Callable[[Ticket], bool]) -> bool:
     if not os.path.isdir(os.path.join(paths.user_home(), SHARED)):
         return False  # nothing was ever learned
     from tacit.learn.curate.curation_status import curation_due
@@ -86,75 +86,66 @@ def _curation() -> bool:
     settings = load_settings(paths.user_home()).settings.curate
     when = curation_due(settings)
     if when.now:
-        job_queue.request("curate", when.key, {})
+        put(Ticket("curate", when.key, home=machine()))
         return False
     return bool(when.key) and when.seconds <= settings.idle_hours * 3600 + _STAY
 
 
-def _stored(stored: SessionStored) -> None:
-    """A session is in the store: what it did with skills is counted, and what follows asked for."""
+def session_stored(stored: SessionStored) -> None:
+    """A session is in the store: its uses of skills are counted, and if it is over, it is decided
+    what follows. Calling it again changes nothing.
+
+    Only the worker decides; another process reports to it. Raises `TacitError`.
+    """
     from tacit.learn.use_records import record_uses
     from tacit.traces.store import Store
 
     with Store.open() as store:
         if stored.status in ("new", "grown"):
             record_uses(store, stored.id)
-        if stored.ended:
-            _ended(store, stored)
+        if stored.ended and os.environ.get("TACIT_WORKER"):
+            _decide(store, stored)
+    if stored.ended:
+        host, _, session = stored.id.partition(":")
+        _report(host, session, "SessionEnd", stored.path)
 
 
-def _ended(store: "Store", stored: SessionStored) -> None:
-    """Ask for what a session that is over calls for. Done again after a kill, it is the same."""
+def _decide(store: "Store", stored: SessionStored) -> None:
+    """Record what a session that is over calls for."""
     from tacit.learn.improve.repair_triggers import IMPROVE_KIND, due_repairs
-    from tacit.learn.review.review_triggers import REVIEW_KIND, decide_after_session, review_request
+    from tacit.learn.ledger import DecidedJob, Ledger
+    from tacit.learn.review.review_triggers import decide_after_session
 
     settings = _settings(store.find(stored.id).head.project)
-    decision = _undone(store, stored) or decide_after_session(store, stored.id, settings)
+    unchanged = stored.status == "unchanged"
+    decision = decide_after_session(store, stored.id, settings, unchanged=unchanged)
     log(f"{stored.id}: {'to be reviewed' if decision.look else 'not reviewed'}; {decision.reason}")
-    if decision.look:
-        key, payload = review_request(stored.id, decision)
-        # A session that was looked at for facts only may yet be looked at for skills.
-        job_queue.request(REVIEW_KIND, key if decision.skills else f"{key}#facts", payload)
-    for due in due_repairs(store, stored.id, settings):
-        job_queue.request(IMPROVE_KIND, due.key, due.payload)
-
-
-def _undone(store: "Store", stored: SessionStored) -> "Decision | None":
-    """What was decided when this session was last taken up, if that may not have been asked for.
-
-    The decision is recorded before the job is asked for, and a kill may lie between. One that was
-    asked for is not done a second time.
-    """
-    from tacit.learn.ledger import Ledger
-
-    if stored.status != "unchanged":
-        return None
-    known = [d.decision for d in Ledger(store.connection).decisions(stored.id)]
-    return next((d for d in known if d.moment == "after" and d.look), None)
+    due = due_repairs(store, stored.id, settings)
+    repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
+    Ledger(store.connection).add_jobs(repairs)
 
 
 def _answered(answered: Answered) -> None:
     """An answer of our own agent is over."""
-    from tacit.learn.review.review_triggers import REVIEW_KIND, decide_in_chat, review_request
+    from tacit.learn.review.review_triggers import decide_in_chat
 
     _chats.add(answered.session)
     decision = decide_in_chat(answered, _settings(answered.project))
     if decision.look:
-        part = str(answered.requests)
-        key, payload = review_request(f"{OWN_HOST}:{answered.session}", decision, part)
-        job_queue.request(REVIEW_KIND, key, payload)
         bus.publish(ReviewBegun(answered.session, skills=decision.skills, facts=decision.facts))
-    _report(answered.session, "Stop")
+    _report(OWN_HOST, answered.session, "Stop")
 
 
-def _report(session: str, event: str) -> None:
+def _report(host: str, session: str, event: str, path: str = "") -> None:
     """Tell the worker, as a host's hook does. Where the worker runs this agent, it knows."""
     if os.environ.get("TACIT_WORKER"):
         return
-    data = paths.folders().data
-    payload = msgspec.json.encode({"session_id": session, "hook_event_name": event})
-    if hook.record(data, hook.head([OWN_HOST, event], len(payload)), payload):
-        job_queue.wake()
+    told = {"session_id": session, "hook_event_name": event}
+    if session in os.path.basename(path):  # a file of its own says which host it is
+        told["transcript_path"] = path
+    payload = msgspec.json.encode(told)
+    if hook.record(paths.folders().data, hook.head([host, event], len(payload)), payload):
+        wake()
 
 
 def _settings(project: str) -> "Settings":

@@ -21,7 +21,7 @@ from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.settings import ScheduleSettings, Settings, load_settings
 from tacit.skills.library import Library
 from tacit.work import schedule_runs, schedule_store
-from tacit.work.delivery import check_webhook, file_path
+from tacit.work.delivery import check_destinations
 from tacit.work.due_times import describe, exact_time, local_zone, next_times, zone
 from tacit.work.schedule_session import known_tools
 from tacit.work.schedule_store import (
@@ -31,7 +31,6 @@ from tacit.work.schedule_store import (
     Overlap,
     Requester,
     Schedule,
-    check_sinks,
     encode_binding,
     login,
 )
@@ -59,6 +58,8 @@ class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True):
     overlap: str = ""
     seconds: float = 0.0
     deliver: tuple[str, ...] = ()
+    by_agent: bool = False
+    """Asked for by a model, which may not set every destination."""
 
 
 def zone_for(wanted: str, settings: ScheduleSettings) -> str:
@@ -89,11 +90,12 @@ def draft_schedule(
         catch_up=wish.catch_up or chosen.catch_up,  # type: ignore[arg-type]
         overlap=wish.overlap or chosen.overlap,  # type: ignore[arg-type]
         seconds=wish.seconds or chosen.seconds,
-        deliver=usable_sinks(wish.deliver, chosen),
         owner=login(),
     )
+    only_in = binding if wish.by_agent else None
+    deliver = check_destinations(wish.deliver, chosen.webhook_hosts, only_in=only_in)
     made = Draft(
-        binding=binding,
+        binding=msgspec.structs.replace(binding, deliver=deliver),
         task=wish.task,
         output=wish.output,
         short=wish.short,
@@ -138,16 +140,6 @@ def allow_list(entries: tuple[str, ...]) -> tuple[str, ...]:
         if not any(fnmatchcase(tool, name) for tool in known):
             raise Usage(f"there is no tool '{name}' for a run", f"one of: {', '.join(known)}")
     return tuple(dict.fromkeys(entries))
-
-
-def usable_sinks(places: tuple[str, ...], settings: ScheduleSettings) -> tuple[str, ...]:
-    """The places for output, if they can be used. Raises `Usage`."""
-    checked = check_sinks(places)
-    for place in checked:
-        kind, _, target = place.partition(":")
-        if kind == "webhook":
-            check_webhook(target, settings.webhook_hosts)
-    return checked
 
 
 T = TypeVar("T")
@@ -206,9 +198,9 @@ async def add_schedule(call: AddSchedule, context: Context) -> Result:
             catch_up=call.catch_up,
             overlap=call.overlap,
             deliver=tuple(call.deliver),
+            by_agent=True,
         )
         draft, found = draft_schedule(wish, settings, datetime.now(UTC))
-        _check_places(draft.binding)
         by = Requester(
             "agent", context.session, "asked for in a conversation", context.approved_by_person
         )
@@ -222,7 +214,6 @@ async def add_schedule(call: AddSchedule, context: Context) -> Result:
         ]
         return "\n".join(rows)
 
-    _check_sinks(call.deliver, context)
     return Result(await _in_thread(make))
 
 
@@ -313,25 +304,6 @@ def _missing(call: AddSchedule) -> list[str]:
     if not says_something(call.output):
         found.append("`output`, what the run is to give, and in which form")
     return found
-
-
-def _check_sinks(places: list[str], context: Context) -> None:
-    for place in places:
-        if place != "desktop" and not place.startswith("file:"):
-            raise Failed(
-                f"'{place}' is for the user to set: tacit schedule edit NAME --deliver …."
-                " Here: desktop, or file:PATH in the project"
-            )
-
-
-def _check_places(binding: Binding) -> None:
-    """A file for output must lie in the project."""
-    root = os.path.realpath(binding.project) + os.sep
-    for place in binding.deliver:
-        if place.startswith("file:"):
-            path = file_path(place.removeprefix("file:"), "name", binding, binding.made)
-            if not os.path.realpath(path).startswith(root):
-                raise Usage(f"{place} is outside the project", "name a file in the project")
 
 
 def _mine() -> list[Schedule]:

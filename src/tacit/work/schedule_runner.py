@@ -10,7 +10,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 
@@ -19,18 +18,16 @@ from tacit.agent.agent_session import AskUser
 from tacit.agent.budget import Limits, Reservation
 from tacit.agent.tool_approval import Ask
 from tacit.base.errors import Busy, TacitError, Unwritable
-from tacit.base.event_bus import bus
-from tacit.base.job import Job, JobResult, cancelled
-from tacit.base.settings import LearnSettings, load_settings
-from tacit.traces import host_registry
+from tacit.base.job import Job, JobResult, cancelled, job_id
+from tacit.base.settings import load_settings
 from tacit.traces.store import Store
 from tacit.traces.trace import OWN_HOST
-from tacit.work import delivery, job_queue, jobs_db, schedule_runs, schedule_store
+from tacit.work import delivery, jobs_db, schedule_runs, schedule_store
 from tacit.work.due_times import Once
-from tacit.work.intake import SessionStored, find_source
-from tacit.work.job_kinds import job_id
+from tacit.work.intake import find_source, store_session
 from tacit.work.presence import log
-from tacit.work.schedule_runs import ScheduleRun, plan, run_id
+from tacit.work.reactions import session_stored
+from tacit.work.schedule_runs import RunState, ScheduleRun, Send, advance, plan, run_id
 from tacit.work.schedule_session import RunOutcome, ScheduleSession
 from tacit.work.schedule_store import Requester, Schedule, login
 
@@ -66,7 +63,9 @@ def run(job: Job) -> JobResult:
                 return _again(row, outcome)
             if not outcome.succeeded:
                 return _failed(row, _why(outcome))
-            row = _update(row, state="ran", output=outcome.text, reason="")
+            row = advance(row, "ran", output=outcome.text, reason="")
+            if not row.live:  # given up meanwhile
+                return JobResult(row.state, row.reason)
     except (Busy, Unwritable):
         raise  # these pass: the queue tries again
     except TacitError as error:
@@ -81,20 +80,21 @@ def finish(schedule: Schedule, row: ScheduleRun) -> JobResult:
     if outside:
         text = f"{row.schedule}: output was not delivered everywhere ({'; '.join(outside)})"
         delivery.tell_user(f"undelivered:{row.id}", text)
+    reason = row.reason
     if _is_spent(schedule, row):
         try:
             schedule_store.remove(schedule.name, Requester(reason=f"ran once: {row.id}"))
         except TacitError as error:  # it was removed meanwhile, or is pinned: nothing is lost
-            row = _update(row, reason=f"not put into the trash: {error.message}")
-    _update(row, state="done", ended=datetime.now(UTC))
+            reason = f"not put into the trash: {error.message}"
+    advance(row, "done", reason=reason)
     return JobResult("silent" if row.silent else "done", "; ".join(outside))
 
 
 def record_hand(schedule: Schedule, outcome: RunOutcome, row: ScheduleRun) -> None:
-    """What a run by hand came to. A one-shot that had failed is done with when this succeeds."""
-    row = _update(row, refused=outcome.refused, output=outcome.text, reason="")
+    """Record the result of a run by hand. A one-shot that had failed is over when it succeeds."""
+    row = advance(row, "running", refused=outcome.refused, output=outcome.text, reason="")
     if not outcome.succeeded:
-        _update(row, state="failed", reason=_why(outcome), ended=datetime.now(UTC))
+        advance(row, "failed", reason=_why(outcome))
         return
     if _is_spent(schedule, row):
         try:
@@ -102,7 +102,7 @@ def record_hand(schedule: Schedule, outcome: RunOutcome, row: ScheduleRun) -> No
         except TacitError:
             pass
     # Whoever ran it has read it.
-    _update(row, state="done", read=True, ended=datetime.now(UTC))
+    advance(row, "done", read=True)
 
 
 def begin_hand(schedule: Schedule, session: str) -> ScheduleRun:
@@ -156,13 +156,6 @@ def _reserve(schedule: Schedule) -> Reservation:
     return budget.reserve(settings.learn, limits)
 
 
-def _is_held_only(learn: LearnSettings) -> bool:
-    """Whether there is budget left, and only work that goes on, or was killed, holds it."""
-    spent = budget.today()
-    money = not learn.daily_money or spent.money < learn.daily_money
-    return money and (not learn.daily_tokens or spent.tokens < learn.daily_tokens)
-
-
 def _run_session(
     schedule: Schedule, row: ScheduleRun, held: Reservation
 ) -> tuple[ScheduleRun, RunOutcome]:
@@ -171,24 +164,21 @@ def _run_session(
     try:
         now = datetime.now(UTC)
         session = acting.session.context.session
-        row = _update(row, state="running", began=now, attempt=row.attempt + 1, session=session)
+        row = advance(row, "running", now=now, began=now, attempt=row.attempt + 1, session=session)
         outcome = asyncio.run(_watched(acting, row, held))
     finally:
         acting.close()
         _store(row.session)
-    return _update(row, refused=outcome.refused), outcome
+    return advance(row, "running", refused=outcome.refused), outcome
 
 
 def _store(session: str) -> None:
     """Take the session in like any other that is over, so that what failed in it is repaired."""
     try:
         source = find_source(OWN_HOST, session) if session else None
-        if source is None:
-            return
-        with Store.open() as store:
-            written = store.take_in(host_registry.get(OWN_HOST), source)
-        if written.id:
-            bus.publish(SessionStored(written.id, written.status, ended=True))
+        if source is not None:
+            with Store.open() as store:
+                store_session(store, source, session_stored, ended=True)
     except TacitError as error:  # the run is what counts here
         log(f"{session} is not in the store: {error.message}")
 
@@ -214,15 +204,15 @@ async def _watched(acting: ScheduleSession, row: ScheduleRun, held: Reservation)
 
 def _again(row: ScheduleRun, outcome: RunOutcome) -> JobResult:
     wait = AGAIN[row.attempt - 1]
-    _update(row, state="sent", reason=f"tried again: {outcome.error}")
+    advance(row, "sent", reason=f"tried again: {outcome.error}")
     return JobResult("put off", outcome.error, later=wait)
 
 
 def _held_up(schedule: Schedule, row: ScheduleRun, refusal: str) -> JobResult:
     """The day's budget is spent, which is told; or others hold it for now, which passes."""
-    if not _is_held_only(load_settings(schedule.binding.project).settings.learn):
+    if budget.is_spent(load_settings(schedule.binding.project).settings.learn):
         return _failed(row, refusal)
-    _update(row, state="sent", reason=f"waits: {refusal}")
+    advance(row, "sent", reason=f"waits: {refusal}")
     return JobResult("put off", refusal, later=_HELD)
 
 
@@ -233,8 +223,8 @@ def _failed(row: ScheduleRun, reason: str) -> JobResult:
     return done
 
 
-def _end_run(row: ScheduleRun, state: str, reason: str) -> JobResult:
-    _update(row, state=state, reason=reason, ended=datetime.now(UTC))
+def _end_run(row: ScheduleRun, state: RunState, reason: str) -> JobResult:
+    advance(row, state, reason=reason)
     return JobResult(state, reason)
 
 
@@ -250,12 +240,6 @@ def _is_spent(schedule: Schedule, row: ScheduleRun) -> bool:
     """Whether a one-shot has nothing left to come after this run."""
     timing = schedule.binding.timing
     return isinstance(timing, Once) and row.due >= timing.at
-
-
-def _update(row: ScheduleRun, **values: Any) -> ScheduleRun:
-    with schedule_runs.write_runs() as connection:
-        schedule_runs.update_run(connection, row.id, datetime.now(UTC), **values)
-    return msgspec.structs.replace(row, **values)
 
 
 class ByHand:
@@ -288,7 +272,7 @@ class ByHand:
             yield event
 
     def close(self) -> None:
-        """Twice is the same as once."""
+        """End it. Calling it again changes nothing."""
         self._end()
         self._acting.close()
 
@@ -303,7 +287,7 @@ _SETTLE = 60.0
 
 
 class Fired(msgspec.Struct, frozen=True):
-    """What one look came to."""
+    """The result of one round of planning."""
 
     begun: bool
     busy: bool
@@ -311,12 +295,12 @@ class Fired(msgspec.Struct, frozen=True):
     next: datetime | None
 
 
-def fire(now: datetime) -> Fired:
-    """Plan what is due, and tell what there is to tell. Raises `TacitError`."""
+def fire(now: datetime, send: Send) -> Fired:
+    """Plan what is due, queue it, and tell what there is to tell. Raises `TacitError`."""
     good, bad = schedule_store.listing()
     me = login()
     mine = [schedule for schedule in good if schedule.binding.owner in ("", me)]
-    planned = plan(now, mine, _send)
+    planned = plan(now, mine, send)
     for told in planned.told:
         log(told.text)
         delivery.tell_user(told.key, told.text)
@@ -324,7 +308,7 @@ def fire(now: datetime) -> Fired:
         delivery.tell_user(f"broken:{broken.name}", f"{broken.why} · {broken.hint}")
     with schedule_runs.open_runs() as connection:
         live = schedule_runs.live_runs(connection)
-    settle(live, now)
+    end_lost_runs(live, now, send)
     return Fired(bool(planned.sent), bool(live), planned.next)
 
 
@@ -335,36 +319,31 @@ def tidy(now: datetime) -> None:
         log(f"schedules: {name} is out of the trash")
 
 
-def _send(run: str, about: dict[str, object]) -> None:
-    job_queue.request("schedule", run, about)
+def end_lost_runs(live: list[ScheduleRun], now: datetime, send: Send) -> None:
+    """See to the runs that nobody works on any more.
 
-
-def settle(live: list[ScheduleRun], now: datetime) -> None:
-    """End the runs that nobody works on any more: their process is gone, their job is over."""
+    One by hand whose process is gone has failed, and so has one whose job is over without a result.
+    A job that no queue knows, since its database was lost, is queued again.
+    """
     for row in live:
         if row.why == "hand" and row.state == "running" and not _is_alive(row.reason):
             _end(row, "the run by hand was stopped", now)
     old = now - timedelta(seconds=_SETTLE)
     silent = [r for r in live if r.state in ("sent", "running", "ran") and r.why != "hand"]
     silent = [row for row in silent if row.changed < old]
-    if not silent:
-        return
-    asked = {
-        request.job for request in (*job_queue.waiting_requests(), *job_queue.taken_requests())
-    }
-    known = {
-        run.partition(".")[0]
-        for run, state in jobs_db.run_statuses(jobs_db.address()).items()
-        if state in jobs_db.LIVE_STATUSES
-    }
+    known = jobs_db.live_jobs(jobs_db.address()) if silent else {}
     for row in silent:
-        if job_id("schedule", row.id) not in asked | known:
+        is_live = known.get(job_id("schedule", row.id))
+        if is_live is None and send(row.id, schedule_runs.job_payload(row)):
+            log(f"{row.id} is in no queue: queued again")
+            with schedule_runs.write_runs() as connection:
+                schedule_runs.update_run(connection, row.id, now)
+        elif is_live is False:
             _end(row, "its job ended without a result; see: tacit jobs", now)
 
 
 def _end(row: ScheduleRun, reason: str, now: datetime) -> None:
-    with schedule_runs.write_runs() as connection:
-        schedule_runs.update_run(connection, row.id, now, state="failed", reason=reason, ended=now)
+    advance(row, "failed", now=now, reason=reason)
     if row.why != "hand":
         delivery.tell_user(row.id, f"{row.schedule} failed: {reason}")
 

@@ -21,9 +21,19 @@ from tacit.work.due_times import due_after, exact_time
 from tacit.work.schedule_store import Schedule
 
 RunState = Literal["waiting", "sent", "running", "ran", "done", "failed", "skipped", "missed"]
-LIVE_STATES = ("waiting", "sent", "running", "ran")
+LIVE_STATES: tuple[RunState, ...] = ("waiting", "sent", "running", "ran")
 """A run that is not over. `ran`: the session is over, its output is being delivered."""
 RunCause = Literal["due", "late", "hand"]
+# From where a run may come into a state. A job may begin before the planner has noted that it is
+# sent, is resumed after a kill, and goes back to the queue to be tried again.
+_BEFORE: dict[RunState, tuple[RunState, ...]] = {
+    "sent": ("waiting", "sent", "running"),
+    "running": ("waiting", "sent", "running"),
+    "ran": ("running",),
+    "done": ("running", "ran"),
+    "failed": LIVE_STATES,
+    "skipped": ("waiting", "sent", "running"),
+}
 
 STEPS = (
     """
@@ -102,6 +112,11 @@ def run_id(schedule: str, due: datetime) -> str:
     return f"{schedule}@{due.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
+def job_payload(run: ScheduleRun) -> dict[str, Any]:
+    """What the job of a run is given."""
+    return {"schedule": run.schedule, "due": run.due.timestamp()}
+
+
 def open_runs() -> AbstractContextManager[sqlite3.Connection]:
     """tacit.db with the tables of schedules. Raises `Damaged`, `Busy`, `Unwritable`, `Newer`."""
     return database.opened(("schedules", STEPS))
@@ -151,14 +166,39 @@ def add_run(connection: sqlite3.Connection, row: ScheduleRun, now: datetime) -> 
     return bool(made.rowcount)
 
 
-def update_run(connection: sqlite3.Connection, run: str, now: datetime, **values: Any) -> None:
-    """Change some columns of a run."""
+def update_run(
+    connection: sqlite3.Connection, run: str, now: datetime, condition: str = "1", **values: Any
+) -> bool:
+    """Change some columns of a run, if `condition` holds for it. Its state is left to `advance`."""
     values["changed"] = now
     names = ", ".join(f"{name} = ?" for name in values)
-    connection.execute(
-        f"UPDATE schedule_runs SET {names} WHERE id = ?",  # noqa: S608 - our own names
+    changed = connection.execute(
+        f"UPDATE schedule_runs SET {names} WHERE id = ? AND {condition}",  # noqa: S608 - our own
         (*(_stored(value) for value in values.values()), run),
     )
+    return bool(changed.rowcount)
+
+
+def advance(
+    run: ScheduleRun,
+    state: RunState,
+    *,
+    now: datetime | None = None,
+    only_from: RunState | None = None,
+    **values: Any,
+) -> ScheduleRun:
+    """Move a run on to `state`, with the values that go with it; the run as it is then.
+
+    The one way from a state to the next. Where the run is over by now, or cannot come to `state`
+    from where it is, or is not in `only_from` any more, nothing changes.
+    """
+    now = now or datetime.now(UTC)
+    before = ", ".join(f"'{name}'" for name in ((only_from,) if only_from else _BEFORE[state]))
+    values |= {"state": state} | ({} if state in LIVE_STATES else {"ended": now})
+    with write_runs() as connection:
+        if update_run(connection, run.id, now, f"state IN ({before})", **values):
+            return msgspec.structs.replace(run, changed=now, **values)
+        return run_by_id(connection, run.id) or run
 
 
 def run_by_id(connection: sqlite3.Connection, run: str) -> ScheduleRun | None:
@@ -275,8 +315,9 @@ _MOST_WALKED = 10_000
 _MOST_NOTED = 20
 """Missed runs that get a row of their own."""
 
-Send = Callable[[str, dict[str, Any]], None]
-"""Gives a run to the queues by its id; the same id twice is once."""
+Send = Callable[[str, dict[str, Any]], bool]
+"""Queues the job of a run, by the run's id and the job's payload; whether a queue has it now. The
+same id is queued once, however often it is sent."""
 
 
 class ScheduleNews(msgspec.Struct, frozen=True):
@@ -289,7 +330,7 @@ class ScheduleNews(msgspec.Struct, frozen=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """What one look came to."""
+    """The result of one round of planning."""
 
     sent: tuple[str, ...] = ()
     told: tuple[ScheduleNews, ...] = ()
@@ -415,6 +456,7 @@ def _dispatch(now: datetime, schedules: dict[str, Schedule], send: Send) -> list
 
     The row is marked after the queue has it: a kill in between only means that it is sent again.
     """
+    sent: list[str] = []
     with open_runs() as connection:
         busy: set[str] = set()
         wanted: list[ScheduleRun] = []
@@ -426,11 +468,9 @@ def _dispatch(now: datetime, schedules: dict[str, Schedule], send: Send) -> list
                 wanted.append(row)
     for row in wanted:
         if row.schedule in schedules:
-            send(row.id, {"schedule": row.schedule, "due": row.due.timestamp()})
-        with write_runs() as connection:
-            if row.schedule in schedules:
-                update_run(connection, row.id, now, state="sent")
-            else:
-                reason = "the schedule was removed, or cannot be read"
-                update_run(connection, row.id, now, state="skipped", reason=reason, ended=now)
-    return [row.id for row in wanted if row.schedule in schedules]
+            if send(row.id, job_payload(row)):
+                advance(row, "sent", now=now, only_from="waiting")  # it may have begun meanwhile
+                sent.append(row.id)
+        else:
+            advance(row, "skipped", now=now, reason="the schedule was removed, or cannot be read")
+    return sent

@@ -27,7 +27,7 @@ from tacit.base.prompts import prompt
 from tacit.base.settings import McpSettings, Settings, load_settings
 from tacit.skills.library import Entry, Library, scheduled_entry
 from tacit.work.due_times import exact_time
-from tacit.work.schedule_store import DEFAULT_ALLOW, NEVER, Schedule
+from tacit.work.schedule_store import NEVER, Schedule
 
 if TYPE_CHECKING:
     from tacit.skills.catalogue import CatalogueRow
@@ -110,12 +110,6 @@ class ScheduleSession:
                 )
             yield event
 
-    async def run(self) -> RunOutcome:
-        """The whole of it, for nobody to watch."""
-        async for _ in self.stream():
-            pass
-        return self.outcome
-
     def close(self) -> None:
         self.session.close()
 
@@ -166,11 +160,6 @@ def tools_for(schedule: Schedule, *, asking: bool = False) -> tuple[Tool, ...]:
 def known_tools() -> tuple[str, ...]:
     """What an allow list can name."""
     return tuple(tool.name for tool in TOOLS if tool.name not in NEVER)
-
-
-def needs_more(allow: tuple[str, ...]) -> tuple[str, ...]:
-    """What an allow list has beyond the usual."""
-    return tuple(entry for entry in allow if entry not in DEFAULT_ALLOW)
 
 
 class RunLibrary(Library):

@@ -8,7 +8,6 @@ trash for a time. One that cannot be read says why, and takes no other schedule 
 
 import getpass
 import os
-import re
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Usage
+from tacit.base.settings import ScheduleSettings
 from tacit.changes.change import (
     SKILL_FILE,
     Actor,
@@ -50,7 +50,6 @@ DEFAULT_ALLOW = (
 """Reading, and commands in the sandbox."""
 NEVER = ("add_schedule", "list_schedules", "patch_schedule", "remove_schedule", "ask_user")
 """Tools that no scheduled run is given, whatever its list says."""
-_SINK = re.compile(r"(file|command|webhook):(.+)|(desktop)", re.S)
 
 
 class Binding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -114,18 +113,6 @@ def decode_binding(data: bytes, name: str) -> Binding:
     return found
 
 
-def check_sinks(sinks: tuple[str, ...]) -> tuple[str, ...]:
-    """The places for output in their plain form. Raises `Usage`."""
-    for sink in sinks:
-        match = _SINK.fullmatch(sink.strip())
-        if match is None:
-            raise Usage(
-                f"'{sink}' is no place for output",
-                "one of: file:PATH, command:SHELL COMMAND, webhook:URL, desktop",
-            )
-    return tuple(dict.fromkeys(sink.strip() for sink in sinks))
-
-
 def login() -> str:
     """Who is at work here; empty where the system does not say."""
     try:
@@ -134,7 +121,6 @@ def login() -> str:
         return ""
 
 
-TRASH_DAYS = 30
 _LONGEST_SHORT = 40
 _DESCRIPTION = 300
 
@@ -288,7 +274,7 @@ def trash() -> list[str]:
         return []
 
 
-def empty_trash(now: datetime, days: int = TRASH_DAYS) -> list[str]:
+def empty_trash(now: datetime, days: int = ScheduleSettings().trash_days) -> list[str]:
     """Delete what has lain in the trash for so long; its history stays. The names."""
     gone = []
     gate = open_gate()

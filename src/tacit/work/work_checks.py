@@ -11,7 +11,8 @@ from tacit.base import database
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig, Damaged, TacitError
 from tacit.skills.library import scheduled_folder
-from tacit.work import job_queue, jobs_db, worker
+from tacit.work import job_queue, jobs_db
+from tacit.work.presence import present
 
 
 def check_jobs() -> list[Finding]:
@@ -33,39 +34,29 @@ def check_jobs() -> list[Finding]:
     aside = f"{place.path}.damaged-{int(time.time())}"
     fix = (
         f"put it aside as {os.path.basename(aside)} and begin a new one; jobs that were not over"
-        " are asked for again, the list of those that were is lost"
+        " are queued again, the list of those that were is lost"
     )
     return [Finding("jobs", f"{place.path} is damaged: {said}", fix, _begin_anew(place, aside))]
 
 
-def check_requests() -> list[Finding]:
-    """Every file in the spool of requests is one, and there is something here that takes them."""
-    findings = [
-        Finding("requests", f"{path} is no request", "put it aside", _put_aside(path))
-        for path in job_queue.unreadable()
-    ]
-    waiting = len(job_queue.waiting_requests())
-    if waiting and not jobs_db.has_engine():
-        jobs = "1 job waits" if waiting == 1 else f"{waiting} jobs wait"
-        what = f"{jobs}, and nothing is installed that does them"
-        findings.append(Finding("requests", what, "pip install 'tacit[work]'"))
-    return findings
+def check_waiting() -> list[Finding]:
+    """There is something here that does the jobs that wait."""
+    waiting = 0 if jobs_db.has_engine() else len(job_queue.waiting_jobs())
+    if not waiting:
+        return []
+    jobs = "1 job waits" if waiting == 1 else f"{waiting} jobs wait"
+    what = f"{jobs}, and nothing is installed that does them"
+    return [Finding("jobs", what, "pip install 'tacit[work]'")]
 
 
-JOB_CHECKS: tuple[Check, ...] = (check_jobs, check_requests)
+JOB_CHECKS: tuple[Check, ...] = (check_jobs, check_waiting)
 
 
 def _begin_anew(place: jobs_db.Address, aside: str) -> Callable[[], None]:
     def mend() -> None:
         database.move_aside(place.path, aside)
-        for asked in job_queue.taken_requests():
-            job_queue.ask_again(asked)
 
     return mend
-
-
-def _put_aside(path: str) -> Callable[[], None]:
-    return lambda: job_queue.put_aside(path)
 
 
 def unattended() -> str:
@@ -79,8 +70,8 @@ def unattended() -> str:
         return ""
     if not jobs_db.has_engine():
         return "nothing here can fire schedules: pip install 'tacit[work]'"
-    found = worker.present()
-    if found is not None and found.stays:
+    found = present()
+    if found is not None and found.permanent:
         return ""
     return (
         "no daemon runs, so schedules fire only when something else starts a worker;"

@@ -1,34 +1,32 @@
 """The worker: takes in sessions that ended, does the jobs that follow, exits when nothing is left.
 
 Started by a hook. One at a time on a machine, by a lock that dies with it. Events stay in the
-spool until what they call for is done or in a queue that survives, so after a kill at any moment
-the next worker does the rest. `tacit daemon` is the same worker, one that does not exit.
-`ScheduleTicker` looks at the clock for it: a look costs a stat a schedule, and the code of
+spool until what they call for is on record in tacit.db, and a job until it is over, so after a kill
+at any moment the next worker does the rest. `tacit daemon` is the same worker, one that does not
+exit. `ScheduleTicker` looks at the clock for it: a look costs a stat a schedule, and the code of
 schedules is imported only when one is due.
 """
 
-import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
-import msgspec
-
-from tacit.base import paths
 from tacit.base.clock import Clock, SystemClock
-from tacit.base.errors import TacitError
-from tacit.base.event_bus import bus
+from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.settings import Settings, WorkerSettings, load_settings
 from tacit.skills.library import SCHEDULE_FILE, scheduled_folder
-from tacit.traces import hook_events, host_registry
+from tacit.traces import hook_events
 from tacit.traces.hook_events import QuietSession
 from tacit.traces.store import Store
-from tacit.work import host_links, job_queue, reactions
-from tacit.work.intake import SessionStored, find_source
+from tacit.work import host_links, reactions
+from tacit.work.intake import find_source, store_session
+from tacit.work.job_kinds import Ticket
 from tacit.work.job_queue import JobQueue
-from tacit.work.presence import log
+from tacit.work.presence import Trouble, log, machine, worker_lock
 
 _BUSY = timedelta(seconds=2)
 """Between looks while a run is not over: the next one may wait for it."""
@@ -36,30 +34,29 @@ _FARTHEST = timedelta(minutes=5)
 """However far the next due time is: the wall clock may be set."""
 _TRASH = timedelta(hours=6)
 _TROUBLE = 30.0
+"""Seconds before what failed is tried again."""
 
 
 class ScheduleTicker:
     """Fires schedules while its worker runs. One thread."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, put: Callable[[Ticket], bool], clock: Clock | None = None) -> None:
+        """`put` queues a job, and says whether it is queued."""
+        self._put = put
         self._clock = clock or SystemClock()
         self._seen: tuple[object, ...] = ()
         self._next: datetime | None = None
         self._emptied: datetime | None = None
-        self._quiet_until = 0.0
-        self._said = ""
+        self._trouble = Trouble(_TROUBLE)
 
     def turn(self) -> bool:
-        """Do what is due; whether something was begun, so that the worker should not go."""
-        if time.monotonic() < self._quiet_until or not os.path.isdir(scheduled_folder()):
+        """Do what is due; whether something was begun, so that the worker should not exit."""
+        if self._trouble.waits or not os.path.isdir(scheduled_folder()):
             return False
         try:
             return self._turn(self._clock.now())
-        except TacitError as error:
-            self._say(f"schedules: {error.explain()}")
         except Exception as error:  # a worker that cannot plan still stores sessions
-            self._say(f"schedules: {type(error).__name__}: {error}")
-        self._quiet_until = time.monotonic() + _TROUBLE
+            self._trouble.begin(error, "schedules: ")
         return False
 
     def _turn(self, now: datetime) -> bool:
@@ -68,20 +65,18 @@ class ScheduleTicker:
             return False
         from tacit.work import schedule_runner
 
-        fired = schedule_runner.fire(now)
+        fired = schedule_runner.fire(now, self._send)
         if self._emptied is None or now - self._emptied >= _TRASH:
             self._emptied = now
             schedule_runner.tidy(now)
         latest = now + (_BUSY if fired.busy else _FARTHEST)
         self._seen = seen
         self._next = min(fired.next, latest) if fired.next is not None else latest
-        self._said = ""
+        self._trouble.over()
         return fired.begun
 
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
-            log(text)
+    def _send(self, run: str, payload: dict[str, Any]) -> bool:
+        return self._put(Ticket("schedule", run, payload, home=machine()))
 
 
 def _schedules_stamp() -> tuple[object, ...]:
@@ -100,69 +95,9 @@ def _schedules_stamp() -> tuple[object, ...]:
 
 
 _STEP = 1.0
-_PATIENCE = 3.0
-"""A hook that looks whether a worker runs holds the lock for a moment."""
 
 
-class Present(msgspec.Struct, frozen=True):
-    """The worker that runs on this machine."""
-
-    pid: int
-    since: float
-    """Seconds since 1970."""
-    stays: bool
-    """Whether it is the daemon, which does not go when it is idle."""
-
-
-@contextlib.contextmanager
-def sole(patience: float = _PATIENCE, *, stays: bool = False) -> Iterator[bool]:
-    """Whether this process is the worker; the lock is held for the block."""
-    import fcntl
-
-    data = paths.folders().data
-    os.makedirs(data, mode=0o700, exist_ok=True)
-    descriptor = os.open(os.path.join(data, "worker.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    until = time.monotonic() + patience
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > until:
-                    yield False
-                    return
-                time.sleep(0.05)
-        _sign(descriptor, msgspec.json.encode(Present(os.getpid(), time.time(), stays)))
-        try:
-            yield True
-        finally:
-            _sign(descriptor, b"")
-    finally:
-        os.close(descriptor)
-
-
-def present() -> Present | None:
-    """The worker that runs here now, if one does."""
-    import fcntl
-
-    try:
-        descriptor = os.open(os.path.join(paths.folders().data, "worker.lock"), os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return msgspec.json.decode(os.read(descriptor, 4096), type=Present)
-        return None
-    except msgspec.DecodeError:  # it has the lock and is about to say so, or a hook has it
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def configured() -> Settings:
+def settings_or_defaults() -> Settings:
     """The settings as the user has them; ones that cannot be read stop no worker."""
     try:
         return load_settings().settings
@@ -171,9 +106,9 @@ def configured() -> Settings:
         return Settings()
 
 
-def patience() -> WorkerSettings:
-    """How long to wait."""
-    return configured().worker
+def worker_settings() -> WorkerSettings:
+    """How long a worker waits, as the user has set it."""
+    return settings_or_defaults().worker
 
 
 def work(
@@ -181,29 +116,27 @@ def work(
     quiet: float = hook_events.QUIET,
     idle: float = WorkerSettings().idle,
     pause: Callable[[float], None] = time.sleep,
-    stay: bool = False,
+    permanent: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Be the worker until nothing is left to do; how many sessions were taken in.
 
     0 at once where another process is the worker already. What this process starts must not
-    report its own sessions, so hooks below it record nothing. With `stay` it waits for the other
-    to go, and goes only when `stop` says so.
+    report its own sessions, so hooks below it record nothing. A `permanent` one waits for the
+    other to exit, and exits only when `stop` says so.
     """
     os.environ["TACIT_WORKER"] = "1"
     host_links.listen()
-    reactions.listen()
-    desk = JobQueue(configured().jobs, stay=stay)
+    queue = JobQueue(settings_or_defaults().jobs, permanent=permanent)
     taken = 0
     while not stop():
-        with sole(_PATIENCE, stays=stay) as alone:
+        with worker_lock(permanent=permanent) as alone:
             if alone:
                 hook_events.worker_started()
-                taken += _until_idle(desk, quiet, idle, pause, stop)
-            elif not stay:
+                taken += _until_idle(queue, quiet, idle, pause, stop)
+            elif not permanent:
                 return taken
-        came_late = hook_events.pending() or (job_queue.waiting_requests() and not desk.troubled)
-        if not stay and not came_late:
+        if not permanent and not hook_events.pending() and not queue.has_waiting():
             return taken
     return taken
 
@@ -215,38 +148,54 @@ def left_running() -> bool:
 
 
 def _until_idle(
-    desk: JobQueue,
+    queue: JobQueue,
     quiet: float,
     idle: float,
     pause: Callable[[float], None],
     stop: Callable[[], bool],
 ) -> int:
     hook_events.sweep()
-    ticking = ScheduleTicker()
+    ticker = ScheduleTicker(queue.put)
+    troubles: dict[str, Trouble] = defaultdict(lambda: Trouble(_TROUBLE))
     taken = 0
     last = time.monotonic()
     try:
         while not stop():
             for session in hook_events.quiet_sessions(hook_events.pending(), time.time(), quiet):
-                taken += take_up(session)
+                taken += _try_session(session, troubles[f"{session.host}:{session.session}"])
                 last = time.monotonic()
-            if ticking.turn() | desk.turn():
+            if ticker.turn() | queue.turn():
                 last = time.monotonic()
             elif not hook_events.pending() and time.monotonic() - last >= idle:
-                worth_staying = reactions.idle() or desk.stays
+                worth_staying = reactions.idle(queue.put) or queue.permanent
                 if worth_staying:
-                    desk.rest()
-                elif not desk.turn():
+                    queue.rest()
+                elif not queue.turn():
                     break
                 last = time.monotonic()
             pause(min(_STEP, max(idle, 0.05)))
         return taken
     finally:
-        desk.close()
+        queue.close()
 
 
-def take_up(session: QuietSession) -> bool:
-    """Store a session that ended; its events are done then. A fault is logged, and not repeated."""
+def _try_session(session: QuietSession, trouble: Trouble) -> bool:
+    """Store it, unless that failed a moment ago; after a fault that passes it is tried again."""
+    if trouble.waits:
+        return False
+    try:
+        return store_ended_session(session)
+    except (Busy, Unwritable) as error:
+        trouble.begin(error, f"{session.host}:{session.session} is tried again: ")
+        return False
+
+
+def store_ended_session(session: QuietSession) -> bool:
+    """Store a session that ended and decide what follows; then its events are done.
+
+    Raises `Busy` and `Unwritable`, which pass: the events stay for another try. Any other fault is
+    logged, and not repeated.
+    """
     name = f"{session.host}:{session.session}"
     stored = False
     try:
@@ -255,11 +204,11 @@ def take_up(session: QuietSession) -> bool:
             log(f"{name}: no transcript was found")
         else:
             with Store.open() as store:
-                written = store.take_in(host_registry.get(source.host), source)
+                written = store_session(store, source, reactions.session_stored, ended=True)
             log(f"{name}: {written.status}, {written.turns} turns")
             stored = written.status in ("new", "grown")
-            if written.id:
-                _tell(SessionStored(written.id, written.status, ended=True))
+    except (Busy, Unwritable):
+        raise
     except TacitError as error:
         log(f"{name}: {error.message}")
     except Exception as error:  # one broken session must not keep the others waiting
@@ -267,18 +216,3 @@ def take_up(session: QuietSession) -> bool:
     for event in session.events:
         hook_events.remove(event)
     return stored
-
-
-def _tell(stored: SessionStored) -> None:
-    """Publish it; what a listener could not do is no fault of the session's, but is said."""
-    bus.publish(stored)
-    for event, error in bus.errors:
-        if event is stored:
-            log(f"{stored.id}: what follows was not asked for: {error or type(error).__name__}")
-
-
-def _sign(descriptor: int, text: bytes) -> None:
-    """Say in the lock file who holds it; a full disk keeps nobody from working."""
-    with contextlib.suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, text, 0)

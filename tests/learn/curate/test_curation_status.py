@@ -14,7 +14,8 @@ from tacit.learn.curate.curator import run_curation
 from tacit.testing import FakeClock
 from tacit.traces.host import Source
 from tacit.traces.hosts.tacit import SessionWriter
-from tacit.work import job_queue, reactions
+from tacit.work import reactions
+from tacit.work.job_kinds import Ticket
 
 SETTINGS = CurateSettings()
 WEEK = timedelta(days=7)
@@ -119,15 +120,14 @@ def test_the_worker_asks_for_it_once_and_stays_for_it(library, monkeypatch) -> N
 
     def idle() -> bool:
         monkeypatch.setattr(reactions, "_next_ask", 0.0)
-        return reactions.idle()
+        return reactions.idle(lambda ticket: not queued.append(ticket))
 
-    assert (idle(), job_queue.waiting_requests()) == (False, [])
+    queued: list[Ticket] = []
+    assert (idle(), queued) == (False, [])
     library.days(7)
     agents.append(Agent(library.clock.now()))
-    assert (idle(), job_queue.waiting_requests()) == (True, [])
+    assert (idle(), queued) == (True, [])
     agents.clear()
     assert (idle(), idle()) == (False, False)
-    assert {asked.job for asked in job_queue.waiting_requests()} == {
-        job_queue.waiting_requests()[0].job
-    }
+    assert {ticket.job for ticket in queued} == {queued[0].job}
     assert isinstance(library.clock, FakeClock)

@@ -16,7 +16,7 @@ from tacit.agent.budget import Spent
 from tacit.agent.models import provider_of
 from tacit.base.display import amount, dollars
 from tacit.base.errors import TacitError
-from tacit.base.job import Job
+from tacit.base.job import Job, job_id
 from tacit.base.settings import Settings
 from tacit.changes.change import new_change_id
 from tacit.learn.digest import digest
@@ -28,7 +28,7 @@ from tacit.learn.review.review_job import (
     review_message,
     run_review,
 )
-from tacit.learn.review.review_triggers import REVIEW_KIND, ReviewCandidate
+from tacit.learn.review.review_triggers import REVIEW_KIND, ReviewCandidate, review_request
 from tacit.traces.store import Store
 
 CHARACTERS_A_TOKEN = 4
@@ -139,9 +139,6 @@ def review_averages(*, days: int = 90, now: datetime | None = None) -> ReviewAve
     )
 
 
-MOMENT = "hand"
-
-
 class RehearsedChange(msgspec.Struct, frozen=True):
     """A change that a rehearsal would have made."""
 
@@ -152,7 +149,7 @@ class RehearsedChange(msgspec.Struct, frozen=True):
 
 
 class ReviewResult(msgspec.Struct, frozen=True):
-    """What came of one session."""
+    """The result for one session."""
 
     session: str
     outcome: str
@@ -178,16 +175,11 @@ def review_now(candidate: ReviewCandidate, *, model: str = "") -> ReviewResult:
     """Look at one session, by the job of the kind `review`. A fault is a result, too."""
     began = datetime.now(UTC)
     session = candidate.stored.id
-    key = f"{session}#{new_change_id(began)}"  # a look by hand is one of its own
-    payload = {
-        "session": session,
-        "moment": MOMENT,
-        "skills": candidate.skills,
-        "facts": candidate.facts,
-        "model": model,
-    }
+    # A review by hand is a job of its own.
+    key, payload = review_request(session, candidate.decision, new_change_id(began))
+    job = Job(job_id(REVIEW_KIND, key), REVIEW_KIND, key, payload | {"model": model})
     try:
-        done = run_review(Job(_id(key), REVIEW_KIND, key, payload))
+        done = run_review(job)
         found = ReviewResult(session, done.outcome, done.reason, done.changes)
     except TacitError as error:
         found = ReviewResult(session, "failed", error.message)
@@ -198,7 +190,8 @@ def rehearse_now(candidate: ReviewCandidate, store: Store, settings: Settings) -
     """What a look would do. A model is asked, and paid for; nothing is changed or noted."""
     began = datetime.now(UTC)
     stored = candidate.stored
-    wanted = _wanted(_id(f"{stored.id}#{new_change_id(began)}"), candidate)
+    key, _ = review_request(stored.id, candidate.decision, new_change_id(began))
+    wanted = _wanted(job_id(REVIEW_KIND, key), candidate)
     found = related_findings(store, stored)
     done = rehearse_review(store.trace(stored.id), wanted, settings, found)
     would = tuple(
@@ -212,13 +205,10 @@ def rehearse_now(candidate: ReviewCandidate, store: Store, settings: Settings) -
 
 
 def _wanted(job: str, candidate: ReviewCandidate) -> WantedReview:
-    return WantedReview(job=job, moment=MOMENT, skills=candidate.skills, facts=candidate.facts)
-
-
-def _id(key: str) -> str:
-    from hashlib import sha256
-
-    return f"{REVIEW_KIND}-{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+    decision = candidate.decision
+    return WantedReview(
+        job=job, moment=decision.moment, skills=decision.skills, facts=decision.facts
+    )
 
 
 def _spent(session: str, began: datetime) -> Spent:

@@ -26,6 +26,7 @@ from tacit.ui.cli.command import group
 from tacit.ui.cli.tasks import print_events
 from tacit.ui.cli.user_shell import complete_run, complete_schedule, complete_skill
 from tacit.work import reactions, schedule_requests, schedule_runs, schedule_store
+from tacit.work.delivery import check_destinations
 from tacit.work.due_times import describe, exact_time, local_zone, next_times, zone
 from tacit.work.schedule_requests import ScheduleRequest
 from tacit.work.schedule_runner import ByHand
@@ -449,7 +450,7 @@ def _changed_fields(schedule: Schedule, options: dict[str, Any], now: datetime) 
         changed["allow"] = schedule_requests.allow_list(listed)
     if options["deliver"]:
         listed = () if options["deliver"] == ("none",) else options["deliver"]
-        changed["deliver"] = schedule_requests.usable_sinks(listed, chosen.schedule)
+        changed["deliver"] = check_destinations(listed, chosen.schedule.webhook_hosts)
     for field in ("model", "network", "catch_up", "overlap", "seconds"):
         if options[field] is not None:
             changed[field] = options[field]

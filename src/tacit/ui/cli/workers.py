@@ -34,9 +34,9 @@ def worker_command(quiet: float | None, idle: float | None, as_json: bool) -> in
     Hooks start it by themselves; one runs at a time. How patient it is can be set: worker.quiet
     and worker.idle.
     """
-    from tacit.work.worker import left_running, patience, work
+    from tacit.work.worker import left_running, work, worker_settings
 
-    set_ = patience()
+    set_ = worker_settings()
     taken = work(
         quiet=set_.quiet if quiet is None else quiet, idle=set_.idle if idle is None else idle
     )
@@ -106,13 +106,13 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     """Keep a worker running: it does not go when it is idle."""
     from tacit.work import daemon_unit
     from tacit.work.jobs_db import address
-    from tacit.work.presence import log, log_file
-    from tacit.work.worker import patience, present, work
+    from tacit.work.presence import log, log_file, present
+    from tacit.work.worker import work, worker_settings
 
     if ctx.invoked_subcommand:
         return 0
     other = present()
-    if other is not None and other.stays:
+    if other is not None and other.permanent:
         raise Refused(f"a daemon runs already, process {other.pid}", "end it: tacit daemon stop")
     os.environ.update(daemon_unit.read_environment())
     where = address()
@@ -129,7 +129,7 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     else:
         click.echo(f"Working until Ctrl-C. Jobs: {where.shown} · log: {with_tilde(log_file())}")
     sys.stdout.flush()
-    work(quiet=patience().quiet, stay=True, stop=lambda: bool(stopped))
+    work(quiet=worker_settings().quiet, permanent=True, stop=lambda: bool(stopped))
     log("daemon: ended")
     sys.stdout.flush()
     # A job that runs is taken up by the next worker; its thread must not keep this one.
@@ -151,7 +151,7 @@ def install_daemon(only_print: bool, as_json: bool) -> int:
         return 0
     click.echo(f"Written: {plain(with_tilde(unit.path))}")
     if said:
-        click.echo(f"{unit.starter} did not start it: {plain(said)}")
+        click.echo(f"{unit.manager} did not start it: {plain(said)}")
         click.echo(f"Start it by hand: {' && '.join(' '.join(c) for c in unit.start)}")
     else:
         click.echo("It runs, and is started whenever you log in. Keys for models:")
@@ -181,8 +181,7 @@ def daemon_status(as_json: bool) -> int:
     """Say whether a worker runs, and whether the daemon is installed."""
     from tacit.work import daemon_unit
     from tacit.work.jobs_db import address
-    from tacit.work.presence import log_file
-    from tacit.work.worker import present
+    from tacit.work.presence import log_file, present
 
     here = present()
     unit = daemon_unit.unit()
@@ -193,7 +192,7 @@ def daemon_status(as_json: bool) -> int:
         click.echo("No worker runs; hooks start one when a session ends.")
     else:
         since = ago(datetime.fromtimestamp(here.since, UTC))
-        what = "The daemon" if here.stays else "A worker that hooks started"
+        what = "The daemon" if here.permanent else "A worker that hooks started"
         click.echo(f"{what} runs, process {here.pid}, since {since}.")
     click.echo(f"jobs       {address().shown}")
     click.echo(f"log        {with_tilde(log_file())}")
@@ -204,7 +203,7 @@ def daemon_status(as_json: bool) -> int:
 @daemon_command.verb("stop", "tacit daemon stop")
 def stop_daemon(as_json: bool) -> int:
     """End the worker that runs; what it was doing is taken up by the next."""
-    from tacit.work.worker import present
+    from tacit.work.presence import present
 
     here = present()
     if here is not None:
