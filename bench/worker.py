@@ -18,7 +18,7 @@ from tacit.base.job import JobResult as Done
 from tacit.learn.ledger import DecidedJob, open_ledger
 from tacit.work import job_kinds as kinds
 from tacit.work.worker import work
-kinds.register("bench", lambda job: Done("nothing", "", ()), queue="bench")
+kinds.register("bench", lambda job: Done("nothing"), per_hour=-1)
 with open_ledger() as ledger:
     ledger.add_jobs([DecidedJob("bench", f"{os.getpid()}-{n}") for n in range(int(sys.argv[1]))])
 work(quiet=0.0, idle=0.0)
