@@ -10,7 +10,7 @@ decided are `review_triggers`'.
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -104,10 +104,7 @@ class DecidedJob(msgspec.Struct, frozen=True):
 @contextmanager
 def open_ledger() -> "Iterator[Ledger]":
     """The ledger in tacit.db. Raises `Damaged`, `Busy`, `Unwritable` or `Newer`."""
-    with (
-        closing(database.connect()) as connection,
-        database.explain_errors(database.default_path()),
-    ):
+    with database.opened() as connection:
         yield Ledger(connection)
 
 

@@ -63,10 +63,8 @@ class Trouble:
     def begin(self, error: Exception, prefix: str = "", *, silent: bool = False) -> None:
         """There is trouble, or still is."""
         self._until = time.monotonic() + self._pause
-        if isinstance(error, TacitError):
-            text = f"{prefix}{error.message}{'; ' if error.hint else ''}{error.hint}"
-        else:
-            text = f"{prefix}{type(error).__name__}: {error}"[:500]
+        fault = f"{type(error).__name__}: {error}"[:500]
+        text = prefix + (error.explain() if isinstance(error, TacitError) else fault)
         if text != self._text and not silent:
             log(text)
         self._text = text
