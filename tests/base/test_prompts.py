@@ -16,5 +16,5 @@ def test_what_a_value_brings_is_left_alone() -> None:
 
 def test_every_prompt_can_be_read() -> None:
     """A folder `prompts` needs no code of its own."""
-    for path in Path(tacit.__file__).parent.glob("*/prompts/*"):
+    for path in Path(tacit.__file__).parent.glob("*/prompts/*.md"):
         assert prompt(path.parts[-3], path.stem) == path.read_text(encoding="utf-8")

@@ -94,6 +94,7 @@ def prisoner(context: TaskContext) -> tuple[Tool, ...]:
 
 def runaway(context: TaskContext) -> tuple[Tool, ...]:
     """Leaves processes behind that want to stay, says which, and dies."""
+    _touch(f"{context.task.staging}/pids")  # or the first look may come before it is there
     for leave in (os.setsid, lambda: os.setpgid(0, 0), lambda: None):
         if os.fork() == 0:
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
