@@ -1,7 +1,6 @@
 """Read a SKILL.md that exists only in memory, and say what is wrong with it."""
 
-from tacit import parse_skill
-from tacit.skills.skill_lint import lint_text
+from tacit import lint_text, parse_skill
 
 TEXT = """---
 name: Release Notes

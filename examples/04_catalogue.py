@@ -3,8 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from tacit import Library, Settings
-from tacit.base.settings import SkillSettings
+from tacit import Library, Settings, SkillSettings
 
 with tempfile.TemporaryDirectory() as folder:
     skill = Path(folder) / "team-review"

@@ -1,7 +1,6 @@
 """The smallest change: make a skill, edit it, take the edit back."""
 
-from tacit import Gate, acting_as, make_change
-from tacit.changes.change import Create, Edit
+from tacit import Create, Edit, Gate, acting_as, make_change
 
 SKILL = b"""---
 name: release-notes

@@ -1,7 +1,6 @@
 """A refusal is a value: which rule, why, and what to do instead."""
 
-from tacit import Gate, make_change
-from tacit.changes.change import Archive, Create, Edit, WriteFile
+from tacit import Archive, Create, Edit, Gate, WriteFile, make_change
 
 
 def text(name: str, body: str, *, learned: bool = False) -> bytes:

@@ -1,7 +1,6 @@
 """What waits for a person: look at it, accept it, or turn it down for good."""
 
-from tacit import Gate, make_change
-from tacit.changes.change import Create, Edit
+from tacit import Create, Edit, Gate, make_change
 
 SKILL = b"""---
 name: deploy

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from tacit import Gate, acting_as, make_change
-from tacit.changes.change import Create, Rewrite
+from tacit import Create, Gate, Rewrite, acting_as, make_change
 
 LINES = """---
 name: review

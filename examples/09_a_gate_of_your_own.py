@@ -1,40 +1,35 @@
-"""Full control: one folder, your own rules for asking, your own scan, your own data folder."""
+"""Full control: one folder, your own rules for asking, a check and a data folder of your own."""
 
 import tempfile
-from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Literal
 
-import msgspec
-
-from tacit import Gate, Place, make_change
-from tacit.base.event_bus import bus
-from tacit.changes import change_checks
-from tacit.changes.change import Applied, Create, Edit, Refusal
-from tacit.changes.effect import Effect
-from tacit.changes.gate_steps import Answer
-from tacit.changes.neighbours import NoNeighbours
-from tacit.changes.scan import scan
-from tacit.changes.scan.scan_report import Finding, Report
+from tacit import (
+    Applied,
+    Create,
+    Edit,
+    Effect,
+    Gate,
+    NoNeighbours,
+    Place,
+    Refusal,
+    bus,
+    check_changes,
+    make_change,
+    register_check,
+)
 
 SKILL = b"---\nname: greet\ndescription: Greet somebody by name.\n---\n\nSay hello.\n"
 
 
-def house_scan(
-    files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
-) -> Report:
-    """The usual scan, and one rule more."""
-    report = scan(files, learned=learned, executable=executable)
-    shouting = [
-        Finding(
-            file=path, line=1, rule="shouting", severity="block", message="too loud", fix="hush"
-        )
-        for path, data in files.items()
-        if b"!!!" in data
-    ]
-    return msgspec.structs.replace(report, findings=(*shouting, *report.findings))
+@register_check
+def no_shouting(effect: Effect) -> list[Refusal]:
+    """Asked by every gate of this process, after the gate's own steps."""
+    loud = [path for path, file in effect.new.items() if b"!!!" in file.data]
+    return [Refusal("check", "shouting", f"{path} is too loud", "hush") for path in loud]
 
 
-def ask(effect: Effect, asks: tuple[Refusal, ...]) -> Answer:
+def ask(effect: Effect, asks: tuple[Refusal, ...]) -> Literal["yes", "later"]:
     """Stands for a dialog: consents to small changes, leaves the rest for later."""
     print("asked:", asks[0].reason)
     return "yes" if len(effect.new["SKILL.md"].data) < 500 else "later"
@@ -46,7 +41,6 @@ with tempfile.TemporaryDirectory() as folder:
         neighbours=NoNeighbours(),
         approver=ask,
         always_ask=("reviewer", "distiller"),
-        scanner=house_scan,
         data=str(Path(folder) / "data"),
     )
     with bus.listening(Applied, lambda event: print("landed:", event.kind, event.change.skill)):
@@ -54,6 +48,6 @@ with tempfile.TemporaryDirectory() as folder:
         gate.propose(make_change("greet", Edit("hello", "good day"), actor="agent"))
         loud = gate.propose(make_change("greet", Edit("good day", "HELLO!!!"), actor="user"))
         print(loud.explain())
-    for finding in change_checks.check_changes(gate):
+    for finding in check_changes(gate):
         print(finding.code, finding.what)
     gate.site().history.pack()

@@ -35,8 +35,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MEMORY = {
+    "tacit.changes.gate_steps": {"_registered": []},
     "tacit.changes.stage": {"_mask": None},
     "tacit.traces.host_folders": {"_read": {}},
+    "tacit.traces.host_registry": {"_registered": {}},
     "tacit.traces.tool_calls": {"_seen": {}},
     "tacit.work.engine": {"_active": set()},
     "tacit.work.reactions": {"_chats": set(), "_next_ask": 0.0, "_stays": False},

@@ -257,8 +257,9 @@ def change_time(change: str) -> datetime:
 
 Outcome = Literal["applied", "proposed", "refused"]
 StepName = Literal[
-    "policy", "containment", "standard", "scan", "size", "near-duplicate", "approval", "apply"
-]
+    "policy", "containment", "standard", "scan", "size", "near-duplicate", "check",
+    "approval", "apply",
+]  # fmt: skip
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -6,7 +6,8 @@ altogether. The words of the gate's own refusals are here too.
 The order of the steps, and what happens between them, is `gate`'s.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
@@ -167,6 +168,18 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """Rules that the user set aside and that would have refused."""
 
 
+Check = Callable[[Effect], Sequence[Refusal]]
+"""A check of one's own: what speaks against a change, by its effect. It is not to raise."""
+
+_registered: list[Check] = []
+
+
+def register_check(check: Check) -> Check:
+    """Have every gate of this process ask `check` too, after its own steps. A decorator."""
+    _registered.append(check)
+    return check
+
+
 class Judge:
     """Puts the effect of a change through the judging steps, in order."""
 
@@ -185,12 +198,13 @@ class Judge:
             return Judgement(refusal=conflict(effect), decision=decision)
         notes: list[str] = []
         overridden: list[str] = []
-        steps: list[Callable[[], list[Refusal]]] = [
+        steps: list[Callable[[], Sequence[Refusal]]] = [
             lambda: judge_containment(effect),
             lambda: judge_standard(effect),
             lambda: self._judge_scan(effect, asks, notes),
             lambda: judge_size(effect),
             lambda: [] if is_copy else judge_duplicate(effect, around),
+            *(partial(check, effect) for check in _registered),
         ]
         for step in steps:
             for found in step():

@@ -19,6 +19,7 @@ from tacit.learn.findings import FailedForm, Finding, count_findings
 from tacit.learn.ledger import Ledger
 from tacit.skills.skill import suggest_name
 from tacit.traces.store import Store, Stored
+from tacit.traces.trace import Trace
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -140,6 +141,11 @@ MOST_DRAFTS = 10
 """Drafts that one run proposes; a person is to look at each."""
 
 
+def draft_skills(traces: Iterable[Trace]) -> list[Draft]:
+    """What can be learned from sessions by counting, without a model; nothing is proposed."""
+    return [draft(finding) for finding in count_findings(traces)]
+
+
 class ProposedDraft(msgspec.Struct, frozen=True):
     """A draft and what the gate said to it."""
 
@@ -157,7 +163,7 @@ def draft_sessions(
     """
     projects = {stored.head.project for stored in chosen}
     related = [s for s in store.sessions(limit=10_000) if s.head.project in projects]
-    drafts = [draft(finding) for finding in count_findings(store.trace(s.id) for s in related)]
+    drafts = draft_skills(store.trace(s.id) for s in related)
     new = {stored.id for stored in chosen}
     drafts = [d for d in drafts if new.intersection(d.evidence)][:MOST_DRAFTS]
     done = [ProposedDraft(d, None if dry_run else propose_draft(d)) for d in drafts]

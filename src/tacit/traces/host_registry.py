@@ -1,4 +1,4 @@
-"""Which hosts there are: the built-in ones, and those that other packages bring.
+"""Which hosts there are: the built-in ones, and those that other packages or this process bring.
 
 A built-in host is a module in `hosts/` with its record in `HOSTS`; the folder is the list. A
 package adds a host by an entry point in the group `tacit.hosts` that names a `Host`, or something
@@ -23,10 +23,19 @@ if TYPE_CHECKING:
 
 GROUP = "tacit.hosts"
 
+_registered: dict[str, Host] = {}
+
+
+def register_host(host: type[Host]) -> type[Host]:
+    """Have this process know a host as if a package had brought it. A class decorator."""
+    made = host()
+    _registered[made.name] = made
+    return host
+
 
 def names() -> list[str]:
     """The names of all hosts, the built-in ones first."""
-    known = _built_in()
+    known = _built_in() | _registered
     return [*known, *(name for name in _others() if name not in known)]
 
 
@@ -37,7 +46,7 @@ def get(name: str) -> Host:
     for host in found:
         if host.name == name:
             return host
-    if name in (known := _built_in()):
+    if name in (known := _registered | _built_in()):
         return known[name]
     entry = _others().get(name)
     if entry is None:
@@ -47,9 +56,10 @@ def get(name: str) -> Host:
 
 def each() -> Iterator[Host]:
     """Every host that loads, by precedence; of equals, the built-in ones first."""
-    found = list(_built_in().values())
+    known = _registered | _built_in()
+    found = list(known.values())
     for name, entry in _others().items():
-        if name not in _built_in():
+        if name not in known:
             try:
                 found.append(_load(entry))
             except NotFound:

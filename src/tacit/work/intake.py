@@ -17,9 +17,11 @@ from tacit.base.errors import MissingExtra, NotFound
 from tacit.base.event_bus import bus
 from tacit.base.settings import TraceSettings
 from tacit.traces import host_registry
+from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
+from tacit.traces.trace import Trace
 
 
 class SessionStored(msgspec.Struct, frozen=True):
@@ -72,6 +74,15 @@ def sources(what: str = "", since: datetime | None = None) -> list[Source]:
     if since is not None:
         found = [source for source in found if source.modified >= since.timestamp()]
     return sorted(found, key=lambda source: source.modified, reverse=True)
+
+
+def read_sessions(what: str = "", since: datetime | None = None) -> Iterator[Trace]:
+    """The sessions of all agents, of one, or in a file or folder, newest first; nothing is stored.
+
+    Secrets are not taken out, as they are when a session is stored. Raises `NotFound`.
+    """
+    for source in sources(what, since):
+        yield read_trace(host_registry.get(source.host), source)
 
 
 def store_session(

@@ -17,7 +17,8 @@ from tacit.agent.models import provider_of
 from tacit.base.display import amount, dollars
 from tacit.base.errors import TacitError
 from tacit.base.job import Job, job_id
-from tacit.base.settings import Settings
+from tacit.base.paths import existing_folder
+from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import new_change_id
 from tacit.learn.digest import digest
 from tacit.learn.review.review_job import (
@@ -28,7 +29,12 @@ from tacit.learn.review.review_job import (
     review_message,
     run_review,
 )
-from tacit.learn.review.review_triggers import REVIEW_KIND, ReviewCandidate, review_request
+from tacit.learn.review.review_triggers import (
+    REVIEW_KIND,
+    ReviewCandidate,
+    named_sessions,
+    review_request,
+)
 from tacit.traces.store import Store
 
 CHARACTERS_A_TOKEN = 4
@@ -169,6 +175,18 @@ def estimate_reviews(
         fixed = len(review_instructions(wanted, settings.learn.turns))
         sizes.append(len(review_message(digest(store.trace(candidate.stored.id)), wanted)))
     return estimate_cost(sizes, model, instructions=fixed)
+
+
+def review_session(session: str, *, model: str = "") -> ReviewResult:
+    """Review one stored session now, whatever it holds: its id, or a part of it.
+
+    Asks the model of the settings, or `model`, and spends. What it proposes passes the gate.
+    """
+    with Store.open() as store:
+        stored = store.find(session)
+        settings = load_settings(existing_folder(stored.head.project) or None).settings
+        (candidate,) = named_sessions(store, [stored], settings).candidates
+    return review_now(candidate, model=model)
 
 
 def review_now(candidate: ReviewCandidate, *, model: str = "") -> ReviewResult:
