@@ -1,8 +1,10 @@
 """What every test stands on: a home of its own, no key or setting of the machine's, and a process
 as it was before: nothing that a test leaves in memory is there for the next one."""
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -82,6 +84,28 @@ def store(home: Path) -> "Iterator[Store]":
 
     with Store.open() as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def children(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Of a test that fails, no process goes on: it would be found in the middle of another test."""
+    started: list[subprocess.Popen[Any]] = []
+    begin = subprocess.Popen.__init__
+
+    def noted(self: "subprocess.Popen[Any]", *given: Any, **named: Any) -> None:
+        begin(self, *given, **named)
+        started.append(self)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    failed = request.session.testsfailed
+    yield
+    if request.session.testsfailed > failed:
+        for child in started:
+            child.kill()
+            child.wait()
+            for pipe in filter(None, (child.stdin, child.stdout, child.stderr)):
+                with contextlib.suppress(OSError):
+                    pipe.close()
 
 
 @pytest.fixture
