@@ -45,6 +45,8 @@ MEMORY = {
     "tacit.work.job_kinds": {"_functions": {}, "_registered": {}},
 }
 """What modules remember for as long as the process lives, and what they begin with."""
+BY_IMPORT = {"tacit.ui.cli.command": {"registered"}}
+"""What is filled by importing modules, and by nothing else: it is the same for every test."""
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
@@ -130,9 +132,9 @@ def process() -> Iterator[None]:
 
 
 @pytest.fixture
-def memory() -> dict[str, dict[str, Any]]:
-    """What is forgotten after each test."""
-    return MEMORY
+def memory() -> dict[str, set[str]]:
+    """What modules remember: forgotten after each test, or the same for all."""
+    return {name: set(names) for name, names in MEMORY.items()} | BY_IMPORT
 
 
 def _forget(module: Any, memory: dict[str, Any]) -> None:
