@@ -26,9 +26,11 @@ def install(requirement: str) -> Peer:
     if os.path.exists(done):
         return Peer(requirement, python)
     print(f"bench: installing {requirement} into {folder} (once)", file=sys.stderr)
+    lock = os.path.join(_ROOT, "scripts", "locks", f"{requirement.partition('==')[0]}.txt")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     steps = (
         [sys.executable, "-m", "venv", "--clear", folder],
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement],
+        [*pip, "--constraint", lock, requirement],
     )
     for step in steps:
         ran = subprocess.run(step, capture_output=True, text=True, check=False)

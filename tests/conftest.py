@@ -1,8 +1,10 @@
 """What every test stands on: a home of its own, no key or setting of the machine's, and a process
 as it was before: nothing that a test leaves in memory is there for the next one."""
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -45,6 +47,8 @@ MEMORY = {
     "tacit.work.job_kinds": {"_functions": {}, "_registered": {}},
 }
 """What modules remember for as long as the process lives, and what they begin with."""
+BY_IMPORT = {"tacit.ui.cli.command": {"registered"}}
+"""What is filled by importing modules, and by nothing else: it is the same for every test."""
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
@@ -86,6 +90,28 @@ def store(home: Path) -> "Iterator[Store]":
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def children(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Of a test that fails, no process goes on: it would be found in the middle of another test."""
+    started: list[subprocess.Popen[Any]] = []
+    begin = subprocess.Popen.__init__
+
+    def noted(self: "subprocess.Popen[Any]", *given: Any, **named: Any) -> None:
+        begin(self, *given, **named)
+        started.append(self)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    failed = request.session.testsfailed
+    yield
+    if request.session.testsfailed > failed:
+        for child in started:
+            child.kill()
+            child.wait()
+            for pipe in filter(None, (child.stdin, child.stdout, child.stderr)):
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
 @pytest.fixture
 def process() -> Iterator[None]:
     """The process is after a test what it was before: bus, memory, environment, folder, mask."""
@@ -108,9 +134,9 @@ def process() -> Iterator[None]:
 
 
 @pytest.fixture
-def memory() -> dict[str, dict[str, Any]]:
-    """What is forgotten after each test."""
-    return MEMORY
+def memory() -> dict[str, set[str]]:
+    """What modules remember: forgotten after each test, or the same for all."""
+    return {name: set(names) for name, names in MEMORY.items()} | BY_IMPORT
 
 
 def _forget(module: Any, memory: dict[str, Any]) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 from tacit.base.event_bus import bus
 
 SOURCE = Path(__file__).parents[1] / "src"
-AT_IMPORT = {"tacit.ui.cli.command": {"registered"}}
-"""What fills as modules are imported: the same for every test."""
 
 
 def _memory(tree: ast.Module) -> set[str]:
@@ -36,14 +34,14 @@ def _is_empty(value: ast.expr | None) -> bool:
 
 
 def test_all_that_a_module_remembers_is_forgotten_after_a_test(
-    memory: dict[str, dict[str, object]],
+    memory: dict[str, set[str]],
 ) -> None:
-    """A module that begins to remember something has to be named in `conftest.MEMORY`."""
+    """A module that begins to remember something has to be named in `conftest.py`."""
     found = {}
     for path in SOURCE.rglob("*.py"):
         if names := _memory(ast.parse(path.read_bytes())):
             found[".".join(path.relative_to(SOURCE).with_suffix("").parts)] = names
-    assert found == AT_IMPORT | {name: set(names) for name, names in memory.items()}
+    assert found == memory
 
 
 def test_a_test_begins_with_a_new_bus() -> None:
