@@ -243,6 +243,7 @@ def slash(way: Way) -> list[str]:
     (folder / "SKILL.md").write_text(SKILL)
     with ModelServer(["It is built."], strict=False) as server:
         way.set(agent__model="openai:mock", agent__base_url=f"{server.url}/v1")
+        way.env["TACIT_WORKER"] = "1"  # no worker is started for the session afterwards
         said = way.run("tacit", "chat", "--plain", said="/package-builds now\n")
         if "It is built." not in said:
             raise SystemExit(f"the chat did not answer: {said}")
