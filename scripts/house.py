@@ -28,14 +28,16 @@ def _profile(frame, event, argument):
     code = frame.f_code
     if not code.co_flags & 1 or f"{os.sep}tacit{os.sep}" not in code.co_filename:
         return  # no function, or none of ours
-    back = frame.f_back
-    outer = back.f_code if back is not None else code
-    if outer.co_name == "<module>" and "tacit" in outer.co_filename:
-        return  # called while a module is imported
     name = frame.f_globals.get("__name__", "")
-    if name not in _seen and (name == "tacit" or name.startswith("tacit.")):
-        _seen.add(name)
-        os.write(_file, (name + "\\n").encode())
+    if name in _seen or not (name == "tacit" or name.startswith("tacit.")):
+        return
+    outer = frame.f_back
+    while outer is not None:
+        if outer.f_code.co_name == "<module>" and outer.f_globals.get("__name__") != "__main__":
+            return  # called while a module is imported
+        outer = outer.f_back
+    _seen.add(name)
+    os.write(_file, (name + "\\n").encode())
 sys.setprofile(_profile)
 threading.setprofile(_profile)
 """
