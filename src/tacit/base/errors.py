@@ -4,10 +4,12 @@ A message names the thing and the cause; `hint` is the next command to type or t
 A refusal by the gate is a value, not one of these.
 """
 
-from collections.abc import Iterable
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `tacit list` waits for this module, and `collections` costs it 2 ms
+    from collections.abc import Iterable
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str, most: int = 3) -> str:
+def did_you_mean(name: str, known: "Iterable[str]", otherwise: str, most: int = 3) -> str:
     """A hint with the known names that are nearest to `name`; where none is near, `otherwise`."""
     import difflib  # late: it is needed for mistakes only
 

@@ -4,6 +4,7 @@ import os
 import sqlite3
 from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,16 +17,15 @@ from tacit.changes.file_edits import diff_files
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.skill_state import read_state
-from tacit.learn import use_records
-from tacit.learn.improve import probation
-from tacit.learn.improve.probation import Probation
-from tacit.learn.skill_timeline import Figures, SkillEvent, figures, timeline, weekly_uses
-from tacit.traces.skill_uses import RecordedViews, Use, uses_of, views_of
-from tacit.traces.store import Store
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command
 from tacit.ui.cli.output import sparkline
 from tacit.ui.cli.user_shell import complete_skill
+
+if TYPE_CHECKING:  # the life of a skill is told by `history` alone
+    from tacit.learn.improve.probation import Probation
+    from tacit.learn.skill_timeline import Figures, SkillEvent
+    from tacit.traces.skill_uses import RecordedViews, Use
 
 _LOG_DROPS = ("by", "when", "why", "what")
 
@@ -114,13 +114,18 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
 
     Uses are those in our chat and in every connected agent; each names its session.
     """
+    from tacit.learn.improve.probation import probation_verdicts
+    from tacit.learn.skill_timeline import figures, timeline, weekly_uses
+    from tacit.learn.use_records import catch_up
+    from tacit.traces.store import Store
+
     gate, library = user_gate.open_gate(everywhere=True)
     target = user_gate.find_target(gate, library, name)
     log = list(target.site.history.log(target.skill))
     with Store.open() as store:
-        use_records.catch_up(store)
+        catch_up(store)
         uses, views = _uses_and_views(store.connection, target)
-        verdicts = probation.probation_verdicts(store.connection, target.skill)
+        verdicts = probation_verdicts(store.connection, target.skill)
         events = timeline(log, uses, store, verdicts)
         watched = _on_probation(store.connection, target)
     found = figures(uses, views, log)
@@ -149,8 +154,10 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
 
 def _uses_and_views(
     connection: sqlite3.Connection, target: user_gate.Target
-) -> tuple[list[Use], list[RecordedViews]]:
+) -> "tuple[list[Use], list[RecordedViews]]":
     """The uses and views of a skill: by its own name or its folder's, of a project in it."""
+    from tacit.traces.skill_uses import uses_of, views_of
+
     names = {os.path.basename(target.skill)}
     if target.entry is not None:
         names.add(target.entry.name)
@@ -163,18 +170,18 @@ def _uses_and_views(
     return uses, [view for view in views_of(connection) if view.skill in names]
 
 
-def _on_probation(connection: sqlite3.Connection, target: user_gate.Target) -> Probation | None:
+def _on_probation(connection: sqlite3.Connection, target: user_gate.Target) -> "Probation | None":
     """The repair that is on probation; one that cannot be read is a matter for `tacit doctor`."""
     if target.entry is None:
         return None
+    from tacit.learn.improve.probation import current_probation
+
     with suppress(TacitError):
-        return probation.current_probation(
-            connection, target.root, target.skill, load_settings().settings
-        )
+        return current_probation(connection, target.root, target.skill, load_settings().settings)
     return None
 
 
-def _write_figures(name: str, found: Figures, weeks: list[int]) -> None:
+def _write_figures(name: str, found: "Figures", weeks: list[int]) -> None:
     last = f", last {found.last_use.astimezone():%Y-%m-%d}" if found.last_use else ""
     click.echo(click.style(name, bold=True))
     click.echo(
@@ -191,7 +198,7 @@ def _write_figures(name: str, found: Figures, weeks: list[int]) -> None:
         click.echo(f"version {label:<8}  {counted(version.uses, 'use')}, {share}")
 
 
-def _write_event(event: SkillEvent) -> None:
+def _write_event(event: "SkillEvent") -> None:
     when = f"{event.at.astimezone():%Y-%m-%d %H:%M}"
     what = click.style(f"{event.what:<11}", fg=_EVENT_COLOURS.get(event.what))
     parts = []
