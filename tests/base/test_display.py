@@ -15,6 +15,7 @@ from tacit.base.display import (
     plain,
     shorten,
     shorten_middle,
+    shorten_start,
     width,
 )
 
@@ -128,6 +129,15 @@ def test_a_long_text_is_cut_at_its_end() -> None:
     assert shorten("four words stand here", 21) == "four words stand here"
     assert shorten("four words stand here", 12) == "four words…"
     assert len(shorten("x" * 50, 10)) == 10
+    assert shorten("first\nsecond and more", 14, "\n[… cut]") == "first\n[… cut]"
+
+
+def test_a_long_text_is_cut_at_its_start() -> None:
+    """What fits stays as it is; else the ellipsis is within the limit, and no space after it."""
+    assert shorten_start("/home/me/work", 13) == "/home/me/work"
+    assert shorten_start("/home/me/work", 6) == "…/work"
+    assert shorten_start("four words stand here", 6) == "…here"
+    assert shorten_start("four", 1) == "…"
 
 
 def test_a_long_text_is_cut_in_its_middle() -> None:
@@ -149,3 +159,16 @@ def test_a_text_without_spaces_is_cut_all_the_same() -> None:
     """Where no word ends within reach, the cut is made at the limit."""
     cut = shorten_middle("x" * 10_000, 100)
     assert cut == "x" * 75 + "\n[… 9,900 characters left out …]\n" + "x" * 25
+    far = shorten_middle(f"a {'x' * 10_000} z", 100)
+    assert far.count("x") > 90
+
+
+def test_a_middle_is_cut_within_a_line() -> None:
+    """The note stands between spaces, for texts that must stay on one line."""
+    cut = shorten_middle("one two three four five six seven eight", 24, inline=True)
+    assert cut == "one two three four [… 15 characters left out …] eight"
+
+
+def test_only_the_start_of_a_text() -> None:
+    """Without a tail the note is the end."""
+    assert shorten_middle("x" * 20, 8, tail=0) == "xxxxxxxx\n[… 12 characters left out …]"

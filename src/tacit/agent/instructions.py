@@ -20,6 +20,7 @@ from tacit.agent import tool_aliases
 from tacit.agent.conversation import Conversation
 from tacit.agent.tool import Tool
 from tacit.base import paths, secrets, trust
+from tacit.base.display import shorten
 from tacit.base.prompts import prompt
 from tacit.base.settings import MemorySettings
 from tacit.changes.facts import recallable_facts
@@ -207,4 +208,4 @@ def _read(path: str) -> str:
             text = file.read(_MOST_CHARACTERS + 1)
     except OSError:
         return ""
-    return text[:_MOST_CHARACTERS].strip() + ("\n[… cut]" if len(text) > _MOST_CHARACTERS else "")
+    return shorten(text, _MOST_CHARACTERS, "\n[… cut]").strip()

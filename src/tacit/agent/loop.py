@@ -26,6 +26,7 @@ from tacit.agent.model_client import ModelClient, RequestFailed, TooLong
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.agent.tool_aliases import as_own_call
 from tacit.agent.tool_approval import ApprovalRequest, Approver
+from tacit.base.display import shorten_middle
 from tacit.base.prompts import prompt
 
 if TYPE_CHECKING:
@@ -320,7 +321,7 @@ def _trimmed(messages: "list[ModelMessage]") -> "list[ModelMessage]":
 def _shorter(part: Any) -> Any:
     if part.part_kind != "tool-return" or len(text := str(part.content)) < 700:
         return part
-    return replace(part, content=f"{text[:300]}\n[…]\n{text[-300:]}")
+    return replace(part, content=shorten_middle(text, 600, tail=0.5))
 
 
 def _loaded_skills(conversation: Conversation) -> "list[tuple[ToolCallPart, ToolReturnPart]]":

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacit.agent.tool import Context, Failed, Result, Tool
+from tacit.base.display import shorten
 from tacit.base.settings import McpServer
 
 if TYPE_CHECKING:
@@ -213,4 +214,4 @@ def _cause(error: BaseException) -> str:
     """The innermost of errors in groups: the outer ones say nothing."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
-    return " ".join(f"{error}".split())[:300] or type(error).__name__
+    return shorten(" ".join(f"{error}".split()), 300) or type(error).__name__

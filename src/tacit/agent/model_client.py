@@ -18,6 +18,7 @@ from tacit.agent import agent_events
 from tacit.agent.budget import Meter
 from tacit.agent.conversation import Conversation
 from tacit.agent.tool import Tool
+from tacit.base.display import shorten
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -131,8 +132,7 @@ def _said(error: Exception) -> str:
     status = getattr(error, "status_code", None)
     told = _message(getattr(error, "body", None))
     text = f"{told} (error {status})" if told and status else told or str(error)
-    text = " ".join(text.split()) or type(error).__name__
-    return text[:300] + ("…" if len(text) > 300 else "")
+    return shorten(" ".join(text.split()) or type(error).__name__, 300)
 
 
 def _message(body: object) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from tacit.agent.activation import Active
 from tacit.agent.agent_events import Changed
 from tacit.agent.off_limits import CommandRules
+from tacit.base.display import shorten_middle
 
 if TYPE_CHECKING:
     from tacit.agent.sandbox import Sandbox
@@ -96,12 +97,9 @@ class Context:
         path = os.path.join(self.temporary, f"output-{self._kept}.txt")
         with open(path, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
-        half = MOST_TEXT // 2
-        head, tail = text[:half], text[-half:]
-        line = head.count("\n") + 1
-        left = len(text) - 2 * half
-        note = f"[… {left:,} characters left out; see them: read_file path={path} offset={line} …]"
-        return f"{head}\n{note}\n{tail}"
+        line = text.count("\n", 0, MOST_TEXT // 2) + 1
+        more = f"; see them: read_file path={path} offset={line}"
+        return shorten_middle(text, MOST_TEXT, tail=0.5, more=more)
 
 
 class ToolOptions(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ _CONTROL = {
 _CONTROL.update(dict.fromkeys((1564, 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�"))
 _CONTROL[13] = ""
 _REACH = 2000
-"""How far from a cut a space is looked for."""
+"""How far from a cut a space is looked for, at most."""
 
 
 def plain(text: str) -> str:
@@ -52,26 +52,38 @@ def fit(text: str, columns: int) -> str:
     return "".join(out).rstrip() + "…" if columns > 0 else ""
 
 
-def shorten(text: str, most: int) -> str:
-    """`text` in at most `most` characters, with an ellipsis where its end was cut."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+def shorten(text: str, most: int, mark: str = "…") -> str:
+    """`text` in at most `most` characters, with `mark` where its end was cut."""
+    return text if len(text) <= most else text[: most - len(mark)].rstrip() + mark
 
 
-def shorten_middle(text: str, most: int, *, tail: float = 0.25, more: str = "") -> str:
+def shorten_start(text: str, most: int) -> str:
+    """The end of `text` in at most `most` characters, with an ellipsis where its start was cut."""
+    return text if len(text) <= most else "…" + text[len(text) - most + 1 :].lstrip()
+
+
+def shorten_middle(
+    text: str, most: int, *, tail: float = 0.25, more: str = "", inline: bool = False
+) -> str:
     """`text`, or of a long one about `most` characters from its start and its end.
 
-    `tail` is the part that is kept of the end; `more` is said beside how much was left out. The
-    cuts are made where a word ends: half of a key would not look like one to a redaction.
+    `tail` is the part that is kept of the end; `more` is said beside how much was left out, on a
+    line of its own unless `inline`. The cuts are made where a word ends, if one ends near: half of
+    a key would not look like one to a redaction.
     """
     if len(text) <= most:
         return text
     end = len(text) - int(most * tail)
     start = most - int(most * tail)
-    space = max(text.rfind(c, max(0, start - _REACH), start) for c in " \n\t")
+    reach = min(_REACH, most // 8)  # of a short text something must stay on both sides
+    space = max(text.rfind(c, max(0, start - reach), start) for c in " \n\t")
     start = space if space > 0 else start
-    spaces = [at for c in " \n\t" if (at := text.find(c, end, end + _REACH)) > 0]
+    spaces = [at for c in " \n\t" if (at := text.find(c, end, end + reach)) > 0]
     end = min(spaces, default=end)
-    return f"{text[:start]}\n[… {end - start:,} characters left out{more} …]\n{text[end:]}"
+    note = f"[… {end - start:,} characters left out{more} …]"
+    if inline:
+        return f"{text[:start].rstrip()} {note} {text[end:].lstrip()}".rstrip()
+    return f"{text[:start]}\n{note}" + (f"\n{text[end:]}" if end < len(text) else "")
 
 
 def pad(text: str, columns: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tacit.base.display import one_line
+from tacit.base.display import one_line, shorten, shorten_middle, shorten_start
 from tacit.base.secrets import clean
 from tacit.learn.findings import Finding, Signal, session_signals
 from tacit.traces import observations
@@ -90,7 +90,9 @@ def blocks(trace: Trace, lengths: Lengths = SHORT) -> Iterator[Block]:
     for turn in trace.turns:
         if turn.prompt:
             most = PASTE if lengths is SHORT else 4 * PASTE
-            yield Block("user", f"{turn.number}", "", cut(clean(turn.prompt.strip()), most))
+            yield Block(
+                "user", f"{turn.number}", "", shorten_middle(clean(turn.prompt.strip()), most)
+            )
         for number, step in enumerate(turn.steps, 1):
             yield from _step(step, f"{turn.number}.{number}", lengths)
 
@@ -98,26 +100,28 @@ def blocks(trace: Trace, lengths: Lengths = SHORT) -> Iterator[Block]:
 def _step(step: Step, name: str, lengths: Lengths) -> Iterator[Block]:
     match step:
         case Text(text=text) if text.strip():
-            yield Block("agent", name, "", cut(clean(text.strip()), lengths.text))
+            yield Block("agent", name, "", shorten_middle(clean(text.strip()), lengths.text))
         case ToolCall():
             yield from _call(step, name, lengths)
         case Activation(name=skill):
-            yield Block("note", name, "", f"the skill {one_line(skill)[:80]} was loaded")
+            yield Block("note", name, "", f"the skill {_short(skill)} was loaded")
         case Compaction():
             yield Block("note", name, "", "the host replaced the history so far by a summary")
         case Subagent(task=task):
-            yield Block("agent", name, "hands over", cut(clean(task.strip()), lengths.text))
+            yield Block(
+                "agent", name, "hands over", shorten_middle(clean(task.strip()), lengths.text)
+            )
 
 
 def _call(call: ToolCall, name: str, lengths: Lengths) -> Iterator[Block]:
     given = call.arguments
     command = observations.command_of(call) if call.kind == "shell" else ""
     body = (
-        cut(clean(command.strip()), lengths.arguments)
+        shorten_middle(clean(command.strip()), lengths.arguments)
         if command
         else arguments_excerpt(given, lengths.arguments, lengths.value)
     )
-    yield Block("call", name, one_line(call.name)[:60], body, call.failed)
+    yield Block("call", name, shorten(one_line(call.name), 60), body, call.failed)
     if call.error == REFUSED:
         yield Block("note", name, "", "the user refused this call")
     if not call.finished:
@@ -133,7 +137,7 @@ def _call(call: ToolCall, name: str, lengths: Lengths) -> Iterator[Block]:
         failure_excerpt(text, lengths.failed) if call.failed else first_and_last(text, lengths.fine)
     )
     if lengths is LONG and not call.failed:
-        shown = cut(text.strip(), lengths.fine)
+        shown = shorten_middle(text.strip(), lengths.fine)
     size = f", {len(text):,} characters" if len(shown) < len(text.strip()) else ""
     state = "failed" if call.failed else "fine"
     yield Block("output", name, f"{state}{size}", shown, call.failed)
@@ -150,16 +154,6 @@ _MATTERS = re.compile(
 _NOISE = re.compile(r'^\s*(?:at |File "|\d+%|[#=\-*.\s]{3,}$|\|?\s*\^+~*\s*$)')
 
 
-def cut(text: str, most: int) -> str:
-    """`text`, or its beginning and its end with how much stood between them."""
-    if len(text) <= most:
-        return text
-    tail = most // 4
-    head = most - tail
-    left = len(text) - head - tail
-    return f"{text[:head].rstrip()} […{left:,} characters…] {text[len(text) - tail :].lstrip()}"
-
-
 def first_and_last(text: str, most: int) -> str:
     """Of an output that is fine: all of a short one, else its first and its last line."""
     text = text.strip()
@@ -168,11 +162,10 @@ def first_and_last(text: str, most: int) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     first, last = lines[0].rstrip(), lines[-1].strip()
     half = most // 2
-    head = first if len(first) <= half else first[:half].rstrip() + "…"
+    head = shorten(first, half)
     if len(lines) == 1:
         return f"{head}\n[{len(text):,} characters]"
-    tail = last if len(last) <= half else "…" + last[-half:].lstrip()
-    return f"{head}\n[{len(lines):,} lines]\n{tail}"
+    return f"{head}\n[{len(lines):,} lines]\n{shorten_start(last, half)}"
 
 
 def failure_excerpt(text: str, most: int) -> str:
@@ -208,8 +201,7 @@ def _with_gaps(lines: list[str], chosen: list[int]) -> list[str]:
     for at in chosen:
         if at > before + 1:
             out.append(f"[{at - before - 1} lines]")
-        line = lines[at].rstrip()
-        out.append(line if len(line) <= 240 else line[:239] + "…")
+        out.append(shorten(lines[at].rstrip(), 240))
         before = at
     if before < len(lines) - 1:
         out.append(f"[{len(lines) - 1 - before} lines]")
@@ -219,12 +211,14 @@ def _with_gaps(lines: list[str], chosen: list[int]) -> list[str]:
 def arguments_excerpt(given: dict[str, Any], most: int, each: int) -> str:
     """A call's arguments as JSON on one line; long values cut, and the whole if that is long."""
     shown = {key: _shortened(value, each) for key, value in given.items()}
-    return cut(clean(msgspec.json.encode(shown, enc_hook=str).decode()), most)
+    return shorten_middle(
+        clean(msgspec.json.encode(shown, enc_hook=str).decode()), most, inline=True
+    )
 
 
 def _shortened(value: Any, most: int) -> Any:
     if isinstance(value, str):
-        return cut(value, most)
+        return shorten_middle(value, most, inline=True)
     if isinstance(value, dict):
         return {str(key): _shortened(inner, most) for key, inner in list(value.items())[:20]}
     if isinstance(value, list | tuple):
@@ -364,7 +358,7 @@ def _head(trace: Trace, fence: Fence, found: list[Signal], paged: Pages) -> str:
         f"{len(paged)} pages"
     )
     lines = [
-        f"# Session {one_line(trace.id)[:200]}",
+        f"# Session {shorten(one_line(trace.id), 200)}",
         "; ".join(about),
         f"Marks of this session carry the word {fence.word}.",
     ]
@@ -377,7 +371,7 @@ def _head(trace: Trace, fence: Fence, found: list[Signal], paged: Pages) -> str:
 
 
 def _short(text: str) -> str:
-    return one_line(text)[:80]
+    return shorten(one_line(text), 80)
 
 
 def _place(signal: Signal) -> str:

@@ -11,7 +11,7 @@ from datetime import date
 
 import msgspec
 
-from tacit.base.display import counted, one_line, plain
+from tacit.base.display import counted, one_line, plain, shorten
 from tacit.base.paths import existing_folder
 from tacit.changes.change import Create, Verdict, acting_as, make_change
 from tacit.learn.background.background_gate import background_gate, places_for
@@ -78,7 +78,7 @@ def _body(finding: Finding) -> list[str]:
     lines = ["1. Run it as it last worked:", "", *_block(finding.works)]
     if finding.wishes:
         lines += ["", "2. What the user asked for, in their own words:", ""]
-        lines += [f'   - "{_cut(wish.text, 400)}"' for wish in finding.wishes]
+        lines += [f'   - "{shorten(one_line(wish.text), 400)}"' for wish in finding.wishes]
     if finding.failures:
         lines += ["", "## What fails", ""]
         for failure in finding.failures:
@@ -119,21 +119,15 @@ def _block(command: str) -> list[str]:
 
 def _code(text: str) -> str:
     """Text as code on one line, whatever backticks are in it."""
-    text = _cut(text, 300)
+    text = shorten(one_line(text), 300)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     space = " " if text.startswith("`") or text.endswith("`") or not text else ""
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def _cut(text: str, most: int) -> str:
-    """One line, with an ellipsis where something was left out."""
-    text = one_line(text)
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
 def _quoted(text: str) -> str:
-    return "'" + _cut(text, 1000).replace("'", "''") + "'"
+    return "'" + shorten(one_line(text), 1000).replace("'", "''") + "'"
 
 
 COUNTING = "counting"

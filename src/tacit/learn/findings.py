@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from tacit.base.display import one_line
+from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
 from tacit.learn.command_purposes import abstracted, purpose, slug
 from tacit.traces import observations
@@ -276,7 +276,7 @@ def step_names(trace: Trace) -> dict[int, str]:
 
 def _short(name: str) -> str:
     """A name as one word or two: whoever made the tool chose it."""
-    return one_line(name)[:60]
+    return shorten(one_line(name), 60)
 
 
 def _corrections(trace: Trace, place: dict[int, str]) -> list[Signal]:
@@ -299,9 +299,7 @@ def _mended(trace: Trace, place: dict[int, str]) -> list[Signal]:
         if mended.failed.error == REFUSED:
             continue
         steps = (place[id(mended.failed)], place[id(mended.succeeded)])
-        changed = (
-            " ".join(one_line(part) for part in mended.changed)[:200] if mended.changed else ""
-        )
+        changed = shorten(" ".join(one_line(part) for part in mended.changed), 200)
         what = f"; changed: {clean(changed)}" if changed else "; called the same way"
         text = f"{_short(mended.failed.name)} failed, then worked{what}"
         found.append(Signal("mended", mended.turn, text, steps))
@@ -363,10 +361,10 @@ def _habit_signals(findings: Iterable[Finding]) -> list[Signal]:
     for finding in findings:
         sessions = len(finding.sessions)
         if finding.steps:
-            way = " ; ".join(one_line(step)[:120] for step in finding.steps)
+            way = " ; ".join(shorten(one_line(step), 120) for step in finding.steps)
             text = f"in {sessions} sessions of this project, in this order: {clean(way)}"
         else:
-            works = clean(one_line(finding.works))[:160]
+            works = shorten(clean(one_line(finding.works)), 160)
             text = f"in {sessions} sessions: {_short(finding.purpose)} works as `{works}`"
         found.append(Signal("habit", 0, text))
     return found

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.display import shorten_middle
 from tacit.base.errors import TacitError
 from tacit.changes.history import History, Version
 from tacit.changes.place import Place
@@ -96,8 +97,8 @@ def _is_name(skill: str) -> bool:
 VersionOf = Callable[[str, datetime | None], str]
 """The digest of the SKILL.md that a skill had at a moment; empty when that is not known."""
 
-HEAD = 2000
-"""Characters kept of the result of a step: its beginning and its end."""
+_MOST_RESULT = 2000
+"""Characters kept of the result of a step: its beginning and its end, where errors stand."""
 # What our own run_skill gives begins with the skill that was loaded and ends with its version.
 _LOADED_SKILL = re.compile(r'(?:<skill name=|The skill )"([^"]+)"')
 _LOADED_VERSION = re.compile(r"</skill ([0-9a-f]{8,64})>\s*(?:\Z|\n)")
@@ -231,7 +232,7 @@ class _Walk:
             tool=call.name,
             kind=call.kind,
             arguments=call.arguments,
-            result=shorten_middle(call.result),
+            result=shorten_middle(call.result, _MOST_RESULT, tail=0.5),
             failed=call.failed,
             refused=call.failed and _is_refused(call),
             error=call.error,
@@ -284,14 +285,6 @@ class _Walk:
             return ""
         found = _LOADED_SKILL.match(call.result)
         return html.unescape(found[1]) if found else ""
-
-
-def shorten_middle(text: str, most: int = HEAD) -> str:
-    """The beginning and the end of a long text: errors stand at the end."""
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
 def _names(call: ToolCall, name: str) -> bool:

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Unwritable
 from tacit.skills import frontmatter, skill
 from tacit.skills.skill import Problem, Severity, Skill, problem
@@ -239,7 +240,7 @@ class _Fields:
         if value in _FALSE:
             return False
         if value:
-            self._complain("not-a-flag", key, key=key, is_=value[:40])
+            self._complain("not-a-flag", key, key=key, is_=shorten(value, 40))
         return default
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tacit.base.display import shorten_middle
 from tacit.traces import tool_calls, values
 from tacit.traces.host import Host, Source
 from tacit.traces.tool_calls import skills_loaded
@@ -36,22 +37,6 @@ MAX_TEXT = 24_000
 """Characters kept of one text, result or argument: its beginning and its end."""
 _MAX_DEPTH = 8
 _MAX_ITEMS = 1000
-_REACH = 2000  # how far from the limit a space is looked for
-
-
-def shorten_text(text: str, most: int = MAX_TEXT) -> str:
-    """`text` itself, or when it is long its beginning and end, cut where a word ends.
-
-    A word is not cut in two: half of a key would no longer look like one to the redaction.
-    """
-    if len(text) <= most:
-        return text
-    start, end = most * 3 // 4, len(text) - most // 4
-    cut = max(text.rfind(space, start - _REACH, start) for space in " \n\t")
-    start = cut if cut > 0 else start
-    cuts = [at for space in " \n\t" if (at := text.find(space, end, end + _REACH)) > 0]
-    end = min(cuts, default=end)
-    return f"{text[:start]}\n[… {end - start:,} characters left out …]\n{text[end:]}"
 
 
 def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
@@ -71,7 +56,7 @@ def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
             return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
         if value is None or isinstance(value, bool | int | float):
             return value
-        short = shorten_text(str(value))
+        short = shorten_middle(str(value), MAX_TEXT)
         cuts += short != value
         return short
 
@@ -372,7 +357,7 @@ class Assembler:
                     yield Activation(name, step.at)
 
     def _short(self, text: str) -> str:
-        short = shorten_text(text)
+        short = shorten_middle(text, MAX_TEXT)
         if short is not text:
             self.passed("shortened")
         return short

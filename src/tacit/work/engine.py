@@ -20,6 +20,7 @@ from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, Enque
 from dbos import error as dbos_error
 
 from tacit.base.clock import until_tomorrow
+from tacit.base.display import shorten
 from tacit.base.errors import Busy, NotFound, TacitError, Unwritable
 from tacit.base.job import Job, JobResult, controlled_by
 from tacit.base.settings import JobSettings, LearnSettings, load_settings
@@ -354,7 +355,7 @@ class _Log(logging.Handler):
             self.stuck.append((time.monotonic(), record.getMessage().partition(": ")[2]))
             return
         error = record.exc_info[1] if record.exc_info else None
-        log(f"engine: {record.getMessage()[:500]} {one_line_of(error) if error else ''}")
+        log(f"engine: {shorten(record.getMessage(), 500)} {one_line_of(error) if error else ''}")
 
 
 def _tell_time(connection: Any, _record: object) -> None:

@@ -20,6 +20,7 @@ import msgspec
 
 from tacit import hook
 from tacit.base import paths
+from tacit.base.display import shorten
 from tacit.base.errors import TacitError
 from tacit.work.jobs_db import Address, workers_with_runs
 
@@ -63,7 +64,7 @@ class Trouble:
     def begin(self, error: Exception, prefix: str = "", *, silent: bool = False) -> None:
         """There is trouble, or still is."""
         self._until = time.monotonic() + self._pause
-        fault = f"{type(error).__name__}: {error}"[:500]
+        fault = shorten(f"{type(error).__name__}: {error}", 500)
         text = prefix + (error.explain() if isinstance(error, TacitError) else fault)
         if text != self._text and not silent:
             log(text)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.base import database
+from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Usage
 from tacit.work.due_times import due_after, exact_time
 from tacit.work.schedule_store import Schedule
@@ -298,9 +299,7 @@ def _stored(value: Any) -> Any:
         return msgspec.json.encode(value).decode()
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, str) and len(value) > _MOST_OUTPUT:
-        return value[:_MOST_OUTPUT] + "\n[… cut]"
-    return value
+    return shorten(value, _MOST_OUTPUT, "\n[… cut]") if isinstance(value, str) else value
 
 
 def _moment(seconds: float) -> datetime:

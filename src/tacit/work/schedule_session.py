@@ -22,6 +22,7 @@ from tacit.agent.session_tools import TOOLS, Kit
 from tacit.agent.tool import Tool
 from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import paths
+from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Refused
 from tacit.base.prompts import prompt
 from tacit.base.settings import McpSettings, Settings, load_settings
@@ -120,7 +121,7 @@ class ScheduleSession:
         from tacit.agent.agent_events import subject_of
 
         call = self._calls.get(event.id)
-        about = subject_of(call.arguments).split("\n")[0][:80] if call is not None else ""
+        about = shorten(subject_of(call.arguments).split("\n")[0], 80) if call is not None else ""
         self._refused.append(f"{event.name} {about}".strip())
 
 

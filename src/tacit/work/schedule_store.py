@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tacit.base.display import shorten
 from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Usage
 from tacit.base.settings import ScheduleSettings
 from tacit.changes.change import (
@@ -340,8 +341,7 @@ def body_of(task: str, output: str, skills: Sequence[str] = ()) -> str:
 
 def _described(draft: Draft) -> str:
     text = " ".join(draft.task.split()) or f"Runs {', '.join(draft.binding.skills)}."
-    short = text if len(text) <= _DESCRIPTION else text[: _DESCRIPTION - 1].rstrip() + "…"
-    return f"By schedule: {short}"
+    return f"By schedule: {shorten(text, _DESCRIPTION)}"
 
 
 def _short(draft: Draft) -> str:

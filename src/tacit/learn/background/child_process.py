@@ -25,7 +25,7 @@ from tacit.agent.budget import Limits, Reservation
 from tacit.agent.models import ModelChoice
 from tacit.agent.tool import Failed, Result
 from tacit.base import paths, secrets, trust
-from tacit.base.display import dollars
+from tacit.base.display import dollars, shorten
 from tacit.base.errors import TacitError
 from tacit.base.job import cancelled
 from tacit.base.paths import is_inside
@@ -307,8 +307,8 @@ class _Run:
         """The child ended without its last word."""
         with contextlib.suppress(EOFError, wire.Garbled):  # what it printed may say why
             channel.line(time.monotonic() + 0.05)
-        printed = channel.printed.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1][:500]
-        why = f": {printed}" if printed else ""
+        printed = channel.printed.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+        why = f": {shorten(printed, 500)}" if printed else ""
         return self._ran("killed", f"the agent's process ended of a sudden{why}")
 
     def _ran(self, reason: Reason, error: str = "") -> Ran:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tacit.agent.tool import MOST_TEXT, Context, Failed, Result, Tool, numbered, text_of
+from tacit.base.display import shorten_middle
 from tacit.changes.change import SKILL_FILE, Contents, Edit, File, Unfit
 from tacit.changes.containment import Escape, Folder, check_name, check_path, read_contents
 from tacit.changes.file_edits import edit_file
@@ -204,9 +205,7 @@ class FileTools:
         text = text_of(self.staged.read(skill, path))
         others = sorted(p for p in self.staged.contents(skill).files if p != path)
         tail = f"\n\n[other files of '{skill}': {', '.join(others)}]" if others else ""
-        if len(text) > MOST_TEXT:
-            text = f"{text[:MOST_TEXT]}\n[… {len(text) - MOST_TEXT:,} characters left out …]"
-        return Result(text + tail)
+        return Result(shorten_middle(text, MOST_TEXT, tail=0) + tail)
 
     async def write(self, call: Any, context: Context) -> Result:
         skill, path = await self._admitted(call, whole=True)

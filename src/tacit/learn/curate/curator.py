@@ -10,6 +10,7 @@ import msgspec
 
 from tacit.agent.tool import Failed
 from tacit.base import paths
+from tacit.base.display import shorten
 from tacit.base.job import Job, JobResult
 from tacit.base.prompts import prompt
 from tacit.base.settings import Settings, load_settings
@@ -112,7 +113,7 @@ class _ConsolidationWork:
             raise Failed("an umbrella takes in at least one other skill, a new one at least two")
         if umbrella not in self._names and (why_unfit := unfit_name(umbrella)):
             raise Failed(f"{why_unfit}; name it for the class of work that it is about")
-        self._joins[umbrella] = (taken_in, " ".join(why.split())[:500])
+        self._joins[umbrella] = (taken_in, shorten(" ".join(why.split()), 500))
         return f"'{umbrella}' will take in {', '.join(taken_in)}. Its text is checked at the end."
 
     def judge(self, work: StagedWork, text: str) -> Judged:
@@ -140,7 +141,7 @@ class _ConsolidationWork:
         elif refused:
             why = f"{names}: what was proposed was refused: {refused[-1].refusal.reason}"
         else:
-            why = f"{names}: nothing to join. {' '.join(ran.text.split())[:300]}"
+            why = f"{names}: nothing to join. {shorten(' '.join(ran.text.split()), 300)}"
         return ClusterAnswer(None, None, why, ran.reason in ("refused", "budget", "error"))
 
     def _make_plan(self, work: StagedWork) -> Consolidation:

@@ -14,7 +14,7 @@ import msgspec
 
 from tacit.agent import tool_aliases
 from tacit.agent.tool import MOST_TEXT, Failed, Result
-from tacit.base.display import one_line
+from tacit.base.display import one_line, shorten, shorten_middle
 from tacit.base.settings import Settings
 from tacit.changes.change import Change, File, Verdict
 from tacit.changes.gate import Gate
@@ -29,7 +29,7 @@ from tacit.learn.improve.repair_triggers import FailedUse
 from tacit.learn.improve.repairs import Attempt, Failure, RepairOutcome, Repairs, step_command
 from tacit.learn.improve.verification import CheckedSkill, KnownTools, check_repair
 from tacit.learn.notices import Notice
-from tacit.learn.skill_runs import RunStep, SkillRun, shorten_middle
+from tacit.learn.skill_runs import RunStep, SkillRun
 
 MOST_OF_RUN = 60_000
 """Characters of the run."""
@@ -72,7 +72,7 @@ def _files(files: Mapping[str, File]) -> str:
         except UnicodeDecodeError:
             parts.append(f"## {path} ({len(file.data):,} bytes, not text{runs})")
             continue
-        shown = shorten_middle(text, min(_MOST_FILE, max(left, 0))) if left > 0 else "(read it)"
+        shown = shorten_middle(text, min(_MOST_FILE, left)) if left > 0 else "(read it)"
         left -= len(shown)
         parts.append(f"## {path}{runs}\n\n{fenced(shown)}")
     return "\n\n".join(parts)
@@ -83,7 +83,8 @@ def _failures(failures: tuple[Failure, ...]) -> str:
     for failure in failures:
         step = failure.step
         cost = f"got over after {failure.cost} calls" if failure.cost else "never got over"
-        rows.append(f"- step {step.number}, {step.tool}: {shorten_middle(step.said, 300)} ({cost})")
+        said = shorten_middle(step.said, 300, inline=True)
+        rows.append(f"- step {step.number}, {step.tool}: {said} ({cost})")
     return "\n".join(rows) or "(nothing that was counted; judge for yourself)"
 
 
@@ -201,7 +202,7 @@ class RepairWork:
         if left <= 1:
             raise Failed("there is no time left for a command")
         done = self.bench.run(command, files, min(verification.COMMAND_SECONDS, left))
-        text = shorten_middle(done.output.rstrip("\n"), MOST_TEXT)
+        text = shorten_middle(done.output.rstrip("\n"), MOST_TEXT, tail=0.5)
         if done.timed_out:
             return Result(f"{text}\n[stopped: it took too long]".lstrip(), failed=True)
         if done.exit_code:
@@ -217,7 +218,7 @@ class RepairWork:
         if against := self._against(edited):
             return refuse(self.name, *against)
         run = self.use.run
-        reason = " ".join(text.split())[:400] or f"improve {self.use.entry.name}"
+        reason = shorten(" ".join(text.split()), 400) or f"improve {self.use.entry.name}"
         change = edited.change(
             self._job, "improver", reason, evidence=(run.session,), session=run.session
         )
@@ -246,7 +247,7 @@ class RepairWork:
     def result(self, ran: Ran, refused: Iterable[RefusedChange]) -> Repaired:
         """What the repair led to."""
         name = self.use.entry.name
-        said = one_line(ran.text)[:300]
+        said = shorten(one_line(ran.text), 300)
         if self._verdict is not None:
             return Repaired(
                 "repaired" if self._verdict.applied else "proposed",
@@ -261,7 +262,7 @@ class RepairWork:
         if ran.reason in ("refused", "budget", "error"):
             return Repaired("put off", name, ran.error, ran=ran)
         if against := "; ".join(found.refusal.reason for found in refused):
-            why = f"what the improver made was turned down: {one_line(against)[:300]}"
+            why = f"what the improver made was turned down: {shorten(one_line(against), 300)}"
             return Repaired("refused", name, why, diff=self._diff, ran=ran)
         if ran.is_done:
             return Repaired("nothing", name, said, ran=ran)
@@ -288,13 +289,13 @@ class RepairWork:
     def _commands(self, *, good: bool) -> tuple[str, ...]:
         """What running the failed commands again has shown."""
         fixed = [
-            f"`{tried.command[:80]}` failed before and works now"
+            f"`{shorten(tried.command, 80)}` failed before and works now"
             for tried in self._tried
             if tried.state == "fixed"
         ]
         if good:
             return tuple(fixed)
-        said = [f"`{t.command[:80]}` {t.state}" for t in self._tried if t.state != "fixed"]
+        said = [f"`{shorten(t.command, 80)}` {t.state}" for t in self._tried if t.state != "fixed"]
         failed = [step_command(f.step) for f in self.use.failures]
         if self.bench is None and any(failed):
             said.append(

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tacit.base import paths
+from tacit.base.display import shorten
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import Settings
 from tacit.changes.place import places_here
@@ -192,7 +193,7 @@ def _payload(run: SkillRun) -> dict[str, Any]:
 
 def _why(use: FailedUse) -> str:
     step = use.failures[0].step
-    return f"{use.entry.name}: {step.tool} failed: {step.said[:120]}"
+    return f"{use.entry.name}: {step.tool} failed: {shorten(step.said, 120)}"
 
 
 class RepairAccount(msgspec.Struct, frozen=True):

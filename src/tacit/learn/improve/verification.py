@@ -24,6 +24,7 @@ from tacit.agent import sandbox
 from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
 from tacit.base import paths
+from tacit.base.display import shorten, shorten_start
 from tacit.base.errors import Refused
 from tacit.changes.change import SKILL_FILE, File
 from tacit.learn.background import child_process
@@ -101,7 +102,7 @@ class Bench:
         done = self.run(f'{there}\ncd "$SKILL_DIR" && {parser} {shlex.quote(path)}', files)
         if done.timed_out or done.exit_code == _NO_PARSER:
             return None
-        return done.output.strip()[-300:] or "it does not" if done.exit_code else ""
+        return shorten_start(done.output.strip(), 300) or "it does not" if done.exit_code else ""
 
     def compare(
         self, commands: Iterable[str], old: Mapping[str, File], new: Mapping[str, File]
@@ -114,7 +115,7 @@ class Bench:
             state: TriedState = "still fails" if after.failed else "fixed"
             if not before.failed:
                 state = "fails now" if after.failed else "does not fail here"
-            found.append(TriedCommand(command, state, after.output.strip()[-500:]))
+            found.append(TriedCommand(command, state, shorten_start(after.output.strip(), 500)))
         return tuple(found)
 
     def moved(self, command: str, files: Iterable[str]) -> str:
@@ -349,5 +350,5 @@ def _parse(kind: str, data: bytes) -> str | None:
         else:
             return None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return str(error)[:200] or type(error).__name__
+        return shorten(str(error), 200) or type(error).__name__
     return ""

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.display import shorten
 from tacit.changes.scan import scan
 from tacit.changes.scan.disguise import fold
 from tacit.changes.scan.reach import is_widely_known
@@ -430,7 +431,7 @@ class Witness:
                     phrase,
                     "address",
                     "ask",
-                    f"'{token[:60]}' stands only in a tool's output ({step})",
+                    f"'{shorten(token, 60)}' stands only in a tool's output ({step})",
                 )
 
 

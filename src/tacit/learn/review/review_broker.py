@@ -13,7 +13,7 @@ from typing import get_args
 import msgspec
 
 from tacit.agent.tool import Failed, Result
-from tacit.base.display import one_line
+from tacit.base.display import one_line, shorten, shorten_middle
 from tacit.base.errors import NotFound
 from tacit.base.secrets import clean, redact
 from tacit.changes.change import SKILL_FILE, Change, File, Refusal, bytes_of
@@ -24,7 +24,7 @@ from tacit.changes.place import Place
 from tacit.changes.skill_state import skill_of
 from tacit.learn.background.broker import Judged, RefusedChange
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, landing_id
-from tacit.learn.digest import Pages, cut
+from tacit.learn.digest import Pages
 from tacit.learn.provenance.witness import Witness
 from tacit.learn.review.learned_skill import SkillOrigin, unfit_name, with_origin
 from tacit.skills.fact import FactKind
@@ -73,7 +73,7 @@ class ReviewFacts:
 
     def _change(self, note: NewFact) -> Change:
         why = Rationale(
-            reason=cut(clean(note.says), 200),
+            reason=shorten(clean(note.says), 200),
             session=self._origin.session,
             evidence=(self._origin.session,),
             id=landing_id(self._job, note.name, "fact"),
@@ -87,7 +87,7 @@ def known_facts(project: str) -> str:
     found = recallable_facts(project or None)[:_KNOWN]
     if not found:
         return ""
-    rows = [f"- {k.fact.name} ({k.fact.kind}): {cut(clean(k.fact.says), 160)}" for k in found]
+    rows = [f"- {k.fact.name} ({k.fact.kind}): {shorten(clean(k.fact.says), 160)}" for k in found]
     return "\nKnown already:\n\n" + "\n".join(rows)
 
 
@@ -122,7 +122,7 @@ class ReviewService:
     def search_skills(self, query: str) -> str:
         hits = self._library.search(query[:2000], _FOUND)
         rows = [
-            f"- {hit.entry.name} ({_whose(hit.entry)}): {cut(hit.entry.description, 300)}"
+            f"- {hit.entry.name} ({_whose(hit.entry)}): {shorten(hit.entry.description, 300)}"
             for hit in hits
             if hit.entry.state == "active"
         ]
@@ -135,7 +135,7 @@ class ReviewService:
         others = ", ".join(sorted(p for p in files if p != path)[:40])
         if file is None:
             raise Failed(f"'{name}' has no file '{path}'; it has: {', '.join(sorted(files)[:40])}")
-        text = cut(clean(file.data.decode("utf-8", "replace")), _SHOWN)
+        text = shorten_middle(clean(file.data.decode("utf-8", "replace")), _SHOWN)
         more = f"\n(other files: {others})" if others else ""
         return f"({_whose(entry)})\n{text}{more}"
 
@@ -242,5 +242,4 @@ class ReviewJudge:
 
 def _reason(text: str) -> str:
     """The reviewer's last words as the reason that is kept: one line, no secret."""
-    line = one_line(redact(text).text)
-    return line if len(line) <= _REASON else line[: _REASON - 1].rstrip() + "…"
+    return shorten(one_line(redact(text).text), _REASON)

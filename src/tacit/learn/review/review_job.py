@@ -14,7 +14,7 @@ import msgspec
 
 from tacit.agent import models
 from tacit.base import paths
-from tacit.base.display import one_line
+from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.job import Job, JobResult, cancelled, step
 from tacit.base.prompts import prompt
@@ -110,13 +110,12 @@ def _phrase(one: LandedChange) -> str:
 
 def _nothing(text: str) -> str:
     """The reviewer's reason for saving nothing, told as its words: they may claim anything."""
-    said = one_line(redact(text).text)[:_MOST]
+    said = shorten(one_line(redact(text).text), _MOST)
     return f'nothing was changed; the reviewer said: "{said}"' if said else "nothing was changed"
 
 
 def _joined(parts: Iterable[str]) -> str:
-    text = "; ".join(part for part in parts if part)
-    return text if len(text) <= 2 * _MOST else text[: 2 * _MOST - 1] + "…"
+    return shorten("; ".join(part for part in parts if part), 2 * _MOST)
 
 
 TOOLSET = "tacit.learn.review.review_tools:reviewer_tools"

@@ -14,13 +14,13 @@ import msgspec
 from tacit.agent.off_limits import is_secret_file, is_secret_path
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
+from tacit.base.display import shorten_middle
 from tacit.base.paths import is_inside
 from tacit.base.secrets import clean
 from tacit.changes.change import SKILL_FILE
 from tacit.changes.containment import Escape, Folder
 from tacit.learn.background.task import TaskContext
 from tacit.learn.background.toolset import EditFile, FileTools, WriteFile
-from tacit.learn.digest import cut
 
 _MOST_BYTES = 2_000_000
 _MOST_NAMES = 300
@@ -48,7 +48,7 @@ def read_project_file(project: str, path: str, first: int, count: int) -> str:
         return f"(nothing there: the file has {len(lines)} lines)" if lines else "(empty)"
     rest = len(lines) - (first - 1 + len(chosen))
     more = f"\n({rest} more lines; go on with offset={first + len(chosen)})" if rest > 0 else ""
-    return cut(numbered(chosen, first), MOST_TEXT) + more
+    return shorten_middle(numbered(chosen, first), MOST_TEXT) + more
 
 
 def list_project_folder(project: str, path: str) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from tacit.agent.tool_approval import ApprovalAnswer, ApprovalRequest
 from tacit.base import settings
-from tacit.base.display import one_line, plain
+from tacit.base.display import one_line, plain, shorten
 from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.paths import with_tilde
 from tacit.changes.change import SKILL_FILE, Verdict
@@ -508,6 +508,6 @@ async def _print_run(by_hand: ByHand, as_json: bool) -> int:
 
 
 async def _ask_on_terminal(request: ApprovalRequest) -> ApprovalAnswer:
-    said = f"Allow {request.tool} {plain(request.subject)[:200]}?"
+    said = f"Allow {request.tool} {shorten(plain(request.subject), 200)}?"
     yes = await asyncio.to_thread(click.confirm, said, default=False, err=True)
     return "once" if yes else "no"

@@ -14,7 +14,7 @@ import msgspec
 
 from tacit.base import settings
 from tacit.base.clock import ago, parse_since
-from tacit.base.display import columns, counted, fit, one_line, plain
+from tacit.base.display import columns, counted, fit, one_line, plain, shorten_start
 from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.learn.ledger import Decision, Ledger
@@ -80,7 +80,7 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
             ago(s.head.ended or s.head.started, now),
             one_line(s.head.session)[:12],
             one_line(s.head.host),
-            _path_end(one_line(with_tilde(s.head.project)), 28),
+            shorten_start(one_line(with_tilde(s.head.project)), 28),
             str(s.prompts),
             str(s.calls),
             str(s.failures or ""),
@@ -126,11 +126,6 @@ def _learned_word(outcome: str, decided: Decision | None) -> str:
     if outcome or decided is None:
         return outcome
     return decided.word if decided.look else f"no: {decided.word}"
-
-
-def _path_end(text: str, most: int) -> str:
-    """The end of a path, which tells more than its beginning."""
-    return text if len(text) <= most else "…" + text[1 - most :]
 
 
 def _session_cost(cost: float | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tacit.base import trust
-from tacit.base.display import one_line
+from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound, Refused, Usage, did_you_mean
 from tacit.base.paths import with_tilde
 from tacit.changes.change import (
@@ -122,7 +122,7 @@ def _check_name(name: str) -> None:
     if len(name) > MAX_NAME:
         wrong.append(f"has {len(name)} characters, {MAX_NAME} at most")
     if wrong:
-        shown = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
+        shown = shorten(name, MAX_NAME)
         raise Refused(
             f"'{shown}' cannot name a skill [name-form]: it {', and '.join(wrong)}",
             f"tacit new {suggest_name(name)}",

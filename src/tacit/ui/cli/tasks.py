@@ -12,7 +12,7 @@ import click
 from tacit.agent import agent_events
 from tacit.agent.agent_session import Session
 from tacit.base import settings
-from tacit.base.display import plain
+from tacit.base.display import plain, shorten
 from tacit.base.errors import Usage
 from tacit.ui.chat.event_text import event_notice
 from tacit.ui.chat.live_chat import chat_kit
@@ -107,10 +107,10 @@ class EventPrinter:
             return
         self.break_line()
         if isinstance(event, agent_events.Call):
-            about = plain(agent_events.subject_of(event.arguments)).split("\n")[0][:80]
+            about = shorten(plain(agent_events.subject_of(event.arguments)).split("\n")[0], 80)
             _write_aside(f"· {plain(event.name)} {about}")
         elif isinstance(event, agent_events.Return) and event.failed:
-            last = plain(agent_events.last_words(event.text))[:120]
+            last = shorten(plain(agent_events.last_words(event.text)), 120)
             click.echo(click.style(f"  failed: {last}", fg="yellow"), err=True)
         elif isinstance(event, agent_events.Error):
             text = plain(event_notice(event)[0]).replace("\n", "\n       ")

@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from tacit.base import paths
+from tacit.base.display import one_line, shorten
 from tacit.base.errors import Usage
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
@@ -28,7 +29,9 @@ def _complete_from(names: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
             found = [(name, about) for name, about in names() if name.startswith(incomplete)]
         except Exception:
             return []
-        return [CompletionItem(name, help=about[:80]) for name, about in found[:_MOST_NAMES]]
+        return [
+            CompletionItem(name, help=shorten(about, 80)) for name, about in found[:_MOST_NAMES]
+        ]
 
     return complete
 
@@ -48,7 +51,6 @@ def _facts() -> Iterable[tuple[str, str]]:
 
 def _sessions() -> Iterable[tuple[str, str]]:
     from tacit.base.clock import ago
-    from tacit.base.display import one_line
     from tacit.traces.store import Store
 
     with Store.open() as store:
