@@ -181,7 +181,7 @@ def propose_draft(made: Draft) -> Verdict:
             Create({"SKILL.md": made.text.encode()}),
             reason=made.reason,
             evidence=made.evidence,
-            root=gate.site().place.root,
+            root=gate.open_place().place.root,
         )
         return gate.propose(change)
 

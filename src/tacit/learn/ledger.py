@@ -26,7 +26,7 @@ Moment = Literal["after", "chat", "hand"]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether to look, for what, and why or why not."""
+    """Whether a session is due for review, for what, and why or why not."""
 
     moment: Moment
     skills: bool = False
@@ -39,13 +39,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """For the order among several; more is sooner."""
 
     @property
-    def look(self) -> bool:
+    def due(self) -> bool:
+        """Whether it is to be reviewed at all."""
         return self.skills or self.facts
 
 
 LedgerOutcome = Literal["created", "edited", "proposed", "applied", "nothing", "refused", "failed"]
 REVIEW = "review"
-"""The method of a look by a model, after a session or in a chat."""
+"""The method of a review by a model, after a session or in a chat."""
 
 LEDGER_STEPS = (
     """CREATE TABLE reviews (

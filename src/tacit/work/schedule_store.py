@@ -256,7 +256,7 @@ def rebind(schedule: Schedule, by: Requester = USER, **changed: Any) -> Verdict:
 
 def rewrite(schedule: Schedule, changed: dict[str, bytes], by: Requester = USER) -> Verdict:
     """Give some of a schedule's files another content, on the version that stands there now."""
-    standing = open_gate().look(schedule.name, scheduled_place().root)
+    standing = open_gate().state_of(schedule.name, scheduled_place().root)
     files = bytes_of(standing.contents.files) | changed
     return _propose(schedule.name, Rewrite(files), by, standing.head.id if standing.head else "")
 
@@ -278,7 +278,7 @@ def empty_trash(now: datetime, days: int = ScheduleSettings().trash_days) -> lis
     """Delete what has lain in the trash for so long; its history stays. The names."""
     gone = []
     gate = open_gate()
-    history = gate.site(scheduled_place().root).history
+    history = gate.open_place(scheduled_place().root).history
     for key in trash():
         head = history.head(key.split("~", 1)[0])
         put_away = head.at if head is not None else _moved(key)

@@ -272,7 +272,7 @@ def _rename(
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Let other learned skills speak of the umbrellas; who does, and who keeps the old names."""
     names = {old.rpartition("/")[2]: new.rpartition("/")[2] for old, new in plan.absorbed.items()}
-    place = gate.site(root).place
+    place = gate.open_place(root).place
     library = place_library([place], scope.cache)
     listed = reference_candidates(Search(library), names)
     done: dict[str, tuple[str, ...]] = {}
@@ -283,7 +283,7 @@ def _rename(
         if skill in taking:
             continue
         try:
-            now = gate.look(skill, root)
+            now = gate.state_of(skill, root)
         except Escape:
             continue
         if not now.is_live or now.head is None:
@@ -305,21 +305,21 @@ def _rename(
 
 def _was_renamed(gate: Gate, plan: Consolidation, root: str, skill: str) -> bool:
     """Whether a try that was killed has made the change already."""
-    head = gate.site(root).history.head(skill)
+    head = gate.open_place(root).history.head(skill)
     return head is not None and head.record.group == plan.id
 
 
 def _take_back(gate: Gate, plan: Consolidation) -> None:
     """Undo what landed of a plan that cannot be carried out. Only its own work is touched."""
-    for site, change in reversed(group_members(gate, plan.id)):
-        versions = site.history.of_change(change)
-        if already_undone(site.history, versions):
+    for opened, change in reversed(group_members(gate, plan.id)):
+        versions = opened.history.of_change(change)
+        if already_undone(opened.history, versions):
             continue
-        verdict = gate.undo(change, actor="curator", root=site.place.root)
+        verdict = gate.undo(change, actor="curator", root=opened.place.root)
         if not verdict.applied and versions[-1].record.kind == "create":
             # Deleting is not the curator's to do; what it made and nobody needs is archived.
             skill = versions[-1].record.skill
-            archive = make_change(skill, Archive(), reason="not needed", root=site.place.root)
+            archive = make_change(skill, Archive(), reason="not needed", root=opened.place.root)
             gate.propose(archive)
 
 

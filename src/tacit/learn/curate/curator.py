@@ -26,7 +26,7 @@ from tacit.learn.background.broker import (
     run_agent,
 )
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging
-from tacit.learn.background.task import Ran
+from tacit.learn.background.task import RunReport
 from tacit.learn.curate.consolidation import (
     Consolidation,
     ConsolidationResult,
@@ -75,8 +75,8 @@ def ask_about_cluster(
         toolset="tacit.learn.background.toolset:consolidation_tools",
         limits=limits_from(settings.curate, settings),
     )
-    ran, broker = run_agent(assignment, settings, work.broker, data=scope.data)
-    return work.answer(ran, broker.refused)
+    report, broker = run_agent(assignment, settings, work.broker, data=scope.data)
+    return work.answer(report, broker.refused)
 
 
 class _ConsolidationWork:
@@ -129,19 +129,19 @@ class _ConsolidationWork:
             self._plan, self._rehearsed = plan, made
         return refuse("the plan", *made.refused)
 
-    def answer(self, ran: Ran, refused: tuple[RefusedChange, ...]) -> ClusterAnswer:
+    def answer(self, report: RunReport, refused: tuple[RefusedChange, ...]) -> ClusterAnswer:
         """The plan, where the agent came to its end and all of it can be done; else why none."""
-        if self._plan is not None and ran.is_done:
-            plan = msgspec.structs.replace(self._plan, model=ran.model)
+        if self._plan is not None and report.is_done:
+            plan = msgspec.structs.replace(self._plan, model=report.model)
             return ClusterAnswer(plan, self._rehearsed, "", later=False)
         names = ", ".join(self._cluster.skills)
-        if not ran.is_done:
-            why = f"{names}: the look was not finished: {describe_end(ran)}"
+        if not report.is_done:
+            why = f"{names}: the look was not finished: {describe_end(report)}"
         elif refused:
             why = f"{names}: what was proposed was refused: {refused[-1].refusal.reason}"
         else:
-            why = f"{names}: nothing to join. {' '.join(ran.text.split())[:300]}"
-        return ClusterAnswer(None, None, why, ran.reason in ("refused", "budget", "error"))
+            why = f"{names}: nothing to join. {' '.join(report.text.split())[:300]}"
+        return ClusterAnswer(None, None, why, report.reason in ("refused", "budget", "error"))
 
     def _make_plan(self, work: StagedWork) -> Consolidation:
         """The plan that the copies and the joins amount to. Raises `Failed` with what is wrong."""

@@ -160,7 +160,7 @@ def _why_not(store: Store, use: FailedUse, settings: Settings) -> str:
 def _is_pinned(entry: Entry) -> bool:
     try:
         gate = reading_gate(places_here(entry.root))
-        return gate.site(entry.root).history.is_pinned(entry.relative_folder)
+        return gate.open_place(entry.root).history.is_pinned(entry.relative_folder)
     except TacitError:
         return False
 

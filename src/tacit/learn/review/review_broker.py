@@ -147,17 +147,17 @@ class ReviewService:
         if entry is not None:
             instead = "edit it" if entry.origin == "learned" else "leave it as it is"
             raise Failed(f"there is a skill '{entry.name}' already ({_whose(entry)}); {instead}")
-        if self._gate.look(name, self._root).is_live:
+        if self._gate.state_of(name, self._root).is_live:
             raise Failed(f"there is a folder '{name}' already; choose another name")
         return "free"
 
     def open_skill(self, name: str) -> str:
         """Stage a copy of a learned skill."""
         entry = self._find(name)
-        if os.path.realpath(entry.root) not in self._gate.sites:
+        if os.path.realpath(entry.root) not in self._gate.open_places:
             raise Failed(f"'{entry.name}' lies in {entry.root}, where nothing is changed from here")
         folder = entry.relative_folder
-        now = self._gate.look(folder, entry.root)
+        now = self._gate.state_of(folder, entry.root)
         if not now.is_live or not skill_of(now).learned:
             raise Failed(
                 f"'{entry.name}' does not say 'source: auto-skill': it is the user's, and stays as "

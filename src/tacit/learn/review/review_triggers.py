@@ -201,7 +201,7 @@ def decide_after_session(
     stored = store.find(session)
     decision = decide(gather(store, stored, ledger), settings)
     known = [d.decision for d in ledger.decisions(stored.id) if d.decision.moment == "after"]
-    if unchanged and not decision.look and known and known[0].look:
+    if unchanged and not decision.due and known and known[0].due:
         return known[0]
     ledger.decide(stored.id, decision, _jobs(stored.id, decision))
     return decision
@@ -220,7 +220,7 @@ def decide_in_chat(answered: Answered, settings: Settings) -> Decision:
 
 
 def _jobs(session: str, decision: Decision, part: str = "") -> list[DecidedJob]:
-    if not decision.look:
+    if not decision.due:
         return []
     return [DecidedJob(REVIEW_KIND, *review_request(session, decision, part), session)]
 
@@ -315,11 +315,11 @@ def choose_sessions(
             continue
         decision = decide(gather(store, stored, shallow=True), settings)
         if len(found) == most:
-            left += decision.look
+            left += decision.due
             continue
-        if decision.look:  # only then is it worth reading
+        if decision.due:  # only then is it worth reading
             decision = decide(gather(store, stored), settings)
-        if decision.look:
+        if decision.due:
             found.append(_by_hand(stored, decision))
         else:
             passed[decision.word] += 1

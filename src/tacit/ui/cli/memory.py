@@ -184,7 +184,7 @@ def edit(
     gate = _fact_gate()
     return user_gate.edit_through_gate(
         gate,
-        user_gate.Target(gate.site(fact.root), fact.name, None),
+        user_gate.Target(gate.open_place(fact.root), fact.name, None),
         name,
         FACT_FILE,
         source,

@@ -125,7 +125,7 @@ def _learned_word(outcome: str, decided: Decision | None) -> str:
     """What was learned from a session; else why it was not reviewed, or that it will be."""
     if outcome or decided is None:
         return outcome
-    return decided.word if decided.look else f"no: {decided.word}"
+    return decided.word if decided.due else f"no: {decided.word}"
 
 
 def _path_end(text: str, most: int) -> str:
