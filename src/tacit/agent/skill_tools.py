@@ -257,7 +257,7 @@ def open_gate(context: Context) -> Gate:
     """The gate over every skills folder that can be reached from here."""
     here = [user_place(), *places_here(context.library.cwd)]
     agreed = context.approved_by_person
-    return Gate(here, approver=lambda case, asks: "yes" if agreed else "later")
+    return Gate(here, approver=lambda effect, asks: "yes" if agreed else "later")
 
 
 async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:

@@ -154,7 +154,7 @@ class Ledger:
         return {row["session"]: row["outcome"] for row in rows}
 
     def is_new(self, stored: "Stored", method: str) -> bool:
-        """Whether the session has not been looked at, went on since, or the look failed."""
+        """Whether the session has not been reviewed, went on since, or the review failed."""
         row = self._connection.execute(
             "SELECT turns FROM reviews WHERE session = ? AND method = ? AND outcome != 'failed'",
             (stored.id, method),
@@ -237,7 +237,7 @@ class Ledger:
         return {row["session"]: _decided(row).decision for row in rows}
 
     def looked_at(self, session: str) -> tuple[str, str]:
-        """When it was last decided to look at a session for skills, and for facts; empty where it
+        """When it was last decided to review a session for skills, and for facts; empty where it
         never was. A look by hand counts for both.
 
         A review that was decided on was for what the decision says, and for no more: one for facts

@@ -180,7 +180,7 @@ _NOT_REDACTED = frozenset({"host", "session", "source", "project", "parent"})
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What became of a session that was handed to the store."""
+    """The result of storing one session."""
 
     status: Literal["new", "grown", "unchanged", "empty", "forgotten", "poorer"]
     """`poorer`: the same session is known from another file that says more."""

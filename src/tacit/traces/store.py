@@ -93,7 +93,7 @@ class Store:
     # Writing.
 
     def take_in(self, host: Host, source: Source) -> Written:
-        """Read what is new in `source` and store it, all or nothing. Twice is the same as once."""
+        """Read what is new in `source` and store it, all or nothing. Repeating it adds nothing."""
         reading = Reading(host, source, self._shelf.bookmark(source))
         if reading.gone:
             return Written("empty")

@@ -30,12 +30,12 @@ from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import Address, Backlog, make_jobs_db, one_line_of
 from tacit.work.presence import Presence, log, machine
 
-_MEND = 600.0
+_BROKEN = 600.0
 _HELD = 300.0
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """The answer: yes, if nothing of it is set."""
+    """Whether a job may begin: it may if nothing here is set."""
 
     reason: str = ""
     later: float = 0.0
@@ -48,8 +48,8 @@ def may_begin(ticket: "Ticket") -> Permission:
     """Whether this worker may begin it. Whoever does it holds to the limits all the same."""
     try:
         return _may_begin(ticket)
-    except TacitError as error:  # settings or a database that somebody will mend
-        return Permission(error.message, later=_MEND)
+    except TacitError as error:  # settings or a database that somebody will repair
+        return Permission(error.message, later=_BROKEN)
 
 
 def _may_begin(ticket: "Ticket") -> Permission:

@@ -140,10 +140,10 @@ def _report(host: str, session: str, event: str, path: str = "") -> None:
     """Tell the worker, as a host's hook does. Where the worker runs this agent, it knows."""
     if os.environ.get("TACIT_WORKER"):
         return
-    told = {"session_id": session, "hook_event_name": event}
+    event_data = {"session_id": session, "hook_event_name": event}
     if session in os.path.basename(path):  # a file of its own says which host it is
-        told["transcript_path"] = path
-    payload = msgspec.json.encode(told)
+        event_data["transcript_path"] = path
+    payload = msgspec.json.encode(event_data)
     if hook.record(paths.folders().data, hook.head([host, event], len(payload)), payload):
         wake()
 

@@ -239,7 +239,7 @@ USER = Requester()
 
 
 def make(draft: Draft, by: Requester = USER) -> tuple[Schedule, Verdict]:
-    """Put a new schedule on the shelf. Raises `Refused` where the gate does not let it in."""
+    """Store a new schedule. Raises `Refused` where the gate does not let it in."""
     short = _short(draft)
     seed = f"{short}\0{draft.binding.made.isoformat()}\0{secrets.token_hex(8)}"
     name = f"{short}-{sha256(seed.encode()).hexdigest()[:8]}"
@@ -256,9 +256,9 @@ def rebind(schedule: Schedule, by: Requester = USER, **changed: Any) -> Verdict:
 
 def rewrite(schedule: Schedule, changed: dict[str, bytes], by: Requester = USER) -> Verdict:
     """Give some of a schedule's files another content, on the version that stands there now."""
-    standing = open_gate().state_of(schedule.name, scheduled_place().root)
-    files = bytes_of(standing.contents.files) | changed
-    return _propose(schedule.name, Rewrite(files), by, standing.head.id if standing.head else "")
+    now = open_gate().state_of(schedule.name, scheduled_place().root)
+    files = bytes_of(now.contents.files) | changed
+    return _propose(schedule.name, Rewrite(files), by, now.head.id if now.head else "")
 
 
 def remove(name: str, by: Requester = USER) -> Verdict:
@@ -297,7 +297,7 @@ def open_gate(agreed: bool = True) -> Gate:
     return Gate(
         [scheduled_place()],
         neighbours=NoNeighbours(),
-        approver=lambda case, asks: "yes" if agreed else "later",
+        approver=lambda effect, asks: "yes" if agreed else "later",
     )
 
 

@@ -28,7 +28,7 @@ from tacit.learn.use_records import Store  # noqa: F401 - loaded before the fork
 
 STEPS = (
     (CurationRecords, "begin"),
-    (CurationRecords, "note"),
+    (CurationRecords, "replace_skills"),
     (CurationRecords, "close"),
     (Refs, "move"),
 )

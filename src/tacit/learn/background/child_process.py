@@ -2,9 +2,9 @@
 
 The parent keeps what the child must not have: the gate, the history, the database, the commands.
 It enforces the time limit whatever the child does, ends the child's whole group of processes, and
-books each request as it is reported, so that a run that is killed is accounted for as well. Also
-says which ports lead to the model and which variables the child gets. The messages are those of
-`task`.
+records the cost of each request as it is reported, so that a run that is killed is accounted for
+as well. Also says which ports lead to the model and which variables the child gets. The messages
+are those of `task`.
 """
 
 import contextlib
@@ -89,7 +89,7 @@ def child_environment(choice: ModelChoice) -> dict[str, str]:
 LONGEST_RUN = 3600.0
 """Seconds that a run may take when its task sets no limit."""
 _POLL_SECONDS = 1.0
-"""How often it is looked at whether the child is still there."""
+"""Seconds between checks whether the child is still there."""
 _MOST_CALLS = 1_000
 _LONGEST_CALL = 65_536
 _MOST_FINISHES = 30
@@ -241,10 +241,10 @@ class _Run:
             except EOFError:
                 return self._child_ended(channel)
             if line is not None:
-                said = wire.decode_message(line)
-                if isinstance(said, wire.Called):
-                    self._note(said.call, len(line))
-                elif (report := self._handle(said, channel)) is not None:
+                message = wire.decode_message(line)
+                if isinstance(message, wire.Called):
+                    self._keep_call(message.call, len(line))
+                elif (report := self._handle(message, channel)) is not None:
                     return report
             elif _is_over(process.pid):
                 return self._child_ended(channel)
@@ -253,38 +253,38 @@ class _Run:
             if time.monotonic() >= self._until:
                 return self._report("seconds", "the time was up, and the agent was stopped")
 
-    def _note(self, call: Call, size: int) -> None:
+    def _keep_call(self, call: Call, size: int) -> None:
         """Keep a call for the report; not more of it, nor more of them, than a report can hold."""
         if len(self._calls) < _MOST_CALLS:
             kept = call.arguments if size <= _LONGEST_CALL else {"left out": f"{size:,} bytes"}
             shown = Call(call.name[:200], kept, call.failed, call.result[:MOST_SHOWN])
             self._calls.append(shown)
 
-    def _handle(self, said: wire.Up, channel: wire.Channel) -> RunReport | None:
-        match said:
+    def _handle(self, message: wire.Up, channel: wire.Channel) -> RunReport | None:
+        match message:
             case wire.Locked():
-                self._confinement = said.confinement
+                self._confinement = message.confinement
             case wire.Used():
-                return self._book(said)
+                return self._record_spending(message)
             case wire.Ask():
-                channel.send(self._serve(said))
+                channel.send(self._serve(message))
             case wire.Finished():
-                self._text = said.text
+                self._text = message.text
                 if cancelled():  # what it made must not land any more
                     return self._report("killed", "the job was cancelled")
                 self._finishes += 1
                 if self._finishes > _MOST_FINISHES:
                     return self._report("turns", "it came to an end too often")
                 began = time.monotonic()
-                channel.send(wire.GoOn(self._broker.finished(said.text)))
+                channel.send(wire.GoOn(self._broker.finished(message.text)))
                 self._until += time.monotonic() - began  # the gate's time is not the agent's
             case wire.Ended():
-                self._text = said.text or self._text
-                return self._report(said.reason, said.error)
+                self._text = message.text or self._text
+                return self._report(message.reason, message.error)
         return None
 
-    def _book(self, used: wire.Used) -> RunReport | None:
-        """Put a request on the account; the day's budget and the limits hold here too."""
+    def _record_spending(self, used: wire.Used) -> RunReport | None:
+        """Record what a request cost; the day's budget and the limits hold here too."""
         task = self._task
         self._tally.add(used)
         key = task.session or task.job

@@ -39,10 +39,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     job: str
     kind: str
-    """What the spending is booked under: `review`, `improve`, `curate`."""
+    """What the spending is recorded under: `review`, `improve`, `curate`."""
     actor: Actor
     session: str = ""
-    """The session that it is about, if it is about one; the spending is booked on it."""
+    """The session that it is about, if it is about one; the spending is recorded under it."""
     project: str = ""
     """The project's folder, which it may read."""
     staging: str

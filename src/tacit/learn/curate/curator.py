@@ -57,7 +57,7 @@ class ClusterAnswer(msgspec.Struct, frozen=True):
     why: str
     """What is to be said about it."""
     later: bool
-    """Whether it was not looked at, for want of a model, an answer or money."""
+    """Whether it was not considered, for want of a model, an answer or money."""
 
 
 def ask_about_cluster(
@@ -206,10 +206,10 @@ BY_MODEL = "model"
 def consolidate(
     scope: CurationScope, settings: Settings, *, dry: bool = False, asked: bool = False
 ) -> list[CurationReport]:
-    """Look for look-alikes and join them; a report for each cluster that was looked at.
+    """Find skills that are alike and join them; a report for each cluster considered.
 
     What a kill interrupted is finished first. `dry` lands nothing and remembers nothing. `asked`:
-    the user wants it now, whatever the setting says, and for clusters that were looked at before
+    the user wants it now, whatever the setting says, and for clusters that were considered before
     as well. Raises `Busy` while another curation runs.
     """
     with exclusive(scope) as store:
@@ -335,10 +335,10 @@ def run_curation(job: Job) -> JobResult:
     if not when.now:
         return JobResult("put off", when.reason, later=max(when.seconds, 1.0))
     scope = default_scope()
-    # Before the look at the ages: that one ends the period, and with it this job's reason.
+    # Before the ages are worked out: that ends the period, and with it this job's reason.
     joined = consolidate(scope, settings)
     report = curate(scope, settings, by="worker")
     reports = [*joined, report]
-    said = "; ".join(dict.fromkeys(r.summary() for r in reports if r.moved or r.joined))
+    summary = "; ".join(dict.fromkeys(r.summary() for r in reports if r.moved or r.joined))
     changes = tuple(change for r in reports for change in (*r.changes, *([r.id] * r.landed)))
-    return JobResult("curated" if said else "nothing", said or report.summary(), changes)
+    return JobResult("curated" if summary else "nothing", summary or report.summary(), changes)

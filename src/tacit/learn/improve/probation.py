@@ -133,7 +133,7 @@ def current_probation(
     gate = reading_gate(places_here(root))
     head = gate.open_place(root).history.head(skill)
     if head is None or not _is_repair(head) or _verdict(connection, head.record.change):
-        return None  # the usual case, and it costs no look at the disk
+        return None  # the usual case, and the disk is not read for it
     now = gate.state_of(skill, root)
     if now.head is None or now.head.id != head.id or not now.is_live:
         return None  # a person has touched it since
@@ -179,7 +179,7 @@ def settle_probation(
         now = gate.state_of(skill, root)
         head = now.head
         if head is not None and head.record.undoes == change and head.record.actor == "improver":
-            return _note(connection, head, change, root)  # a kill came between the two
+            return _end_probation(connection, head, change, root)  # a kill came between the two
         watched = current_probation(connection, root, skill, settings)
         if watched is None or watched.change != change or watched.state == "watching":
             return ProbationEnd("nothing", "the probation is over, or goes on")
@@ -215,7 +215,7 @@ def _take_back(
         return _propose_back(connection, gate, watched, now, settings)
     head = gate.state_of(watched.skill, watched.root).head
     assert head is not None
-    return _note(connection, head, watched.change, watched.root)
+    return _end_probation(connection, head, watched.change, watched.root)
 
 
 def _propose_back(
@@ -251,7 +251,9 @@ def _propose_back(
     )
 
 
-def _note(connection: sqlite3.Connection, head: Version, change: str, root: str) -> ProbationEnd:
+def _end_probation(
+    connection: sqlite3.Connection, head: Version, change: str, root: str
+) -> ProbationEnd:
     """Remember and announce that a repair was taken back; idempotent."""
     record = head.record
     _write(connection, (change, record.skill, root, "worse", record.reason, record.change))

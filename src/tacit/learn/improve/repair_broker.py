@@ -336,4 +336,4 @@ def _is_named(tried: verification.TriedCommand, edited: EditedSkill) -> bool:
 
 
 def _failing(tried: verification.TriedCommand, what: str) -> str:
-    return f"the command `{tried.command}` {what}:\n{tried.said or '(no output)'}"
+    return f"the command `{tried.command}` {what}:\n{tried.output or '(no output)'}"

@@ -196,7 +196,7 @@ def _repair(store: Store, wanted: WantedRepair, job: Job) -> JobResult:
     if cancelled() or not settings.improve.use:
         return JobResult("nothing", "repairs were switched off meanwhile")
     known = Repairs(store.connection).get(job.id)
-    if use.why_not and known is None:  # once begun, the job itself is what was looked at lately
+    if use.why_not and known is None:  # once begun, the job itself is the recent attempt
         return JobResult("nothing", use.why_not)
     done = repair(store, use, settings, job.id)
     later = 0.0

@@ -62,24 +62,24 @@ class ReviewFacts:
             )
         if why := self._witness.why_not_from_user(f"{says}\n{detail}"):
             raise Failed(why)
-        marks = {"sessions": self._origin.session, "learned-by": self._origin.model}
-        note = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=marks)  # type: ignore[arg-type]
-        change = self._change(note)
+        metadata = {"sessions": self._origin.session, "learned-by": self._origin.model}
+        new = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=metadata)  # type: ignore[arg-type]
+        change = self._change(new)
         preview = self._gate.preview(change)
         if preview.refusal is not None:
             raise Failed(f"refused: {preview.refusal.reason}; {preview.refusal.hint}")
         self._changes[name] = change
         return "it will be kept when you are done"
 
-    def _change(self, note: NewFact) -> Change:
+    def _change(self, new: NewFact) -> Change:
         why = Rationale(
-            reason=cut(clean(note.says), 200),
+            reason=cut(clean(new.says), 200),
             session=self._origin.session,
             evidence=(self._origin.session,),
-            id=landing_id(self._job, note.name, "fact"),
+            id=landing_id(self._job, new.name, "fact"),
         )
-        root, today = fact_place_for(self._places, note.kind).root, self._origin.today
-        return fact_change(self._gate, root, note, why, actor="reviewer", today=today)
+        root, today = fact_place_for(self._places, new.kind).root, self._origin.today
+        return fact_change(self._gate, root, new, why, actor="reviewer", today=today)
 
 
 def known_facts(project: str) -> str:

@@ -110,8 +110,10 @@ def _phrase(one: LandedChange) -> str:
 
 def _nothing(text: str) -> str:
     """The reviewer's reason for saving nothing, told as its words: they may claim anything."""
-    said = one_line(redact(text).text)[:_MOST]
-    return f'nothing was changed; the reviewer said: "{said}"' if said else "nothing was changed"
+    answer = one_line(redact(text).text)[:_MOST]
+    return (
+        f'nothing was changed; the reviewer said: "{answer}"' if answer else "nothing was changed"
+    )
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -335,7 +337,7 @@ def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult
 def _without_model(store: Store, stored: Stored, done: Reviewed) -> JobResult:
     """Where there is no model, what can be drafted by counting; it waits in the inbox.
 
-    Noted is that it was counted over, not that it was reviewed: a model may still look at it.
+    The ledger says that it was counted, not that it was reviewed: a model may still review it.
     """
     drafts = draft_sessions(store, Ledger(store.connection), [stored])
     kept = [d for d in drafts if d.verdict is not None and not d.verdict.refused]

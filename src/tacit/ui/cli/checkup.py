@@ -62,7 +62,7 @@ def doctor_command(fix: bool, as_json: bool) -> int:
     from tacit.learn.background import confinement
 
     findings = [finding for check in CHECKS for finding in check()]
-    mended = [finding for finding in findings if fix and _mend(finding)]
+    mended = [finding for finding in findings if fix and _repair(finding)]
     left = [finding for finding in findings if finding not in mended]
     held, abi = confinement.probe_confinement(), process_rights.landlock_version()
     if as_json:
@@ -99,7 +99,7 @@ def _write_confinement(held: "Confinement", abi: int) -> None:
     )
 
 
-def _mend(finding: Finding) -> bool:
+def _repair(finding: Finding) -> bool:
     if finding.repair is None:
         return False
     try:

@@ -158,7 +158,7 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
                 "session": session_rows([stored], Ledger(store.connection))[0],
                 "turns": trace.turns,
                 "corrections": observations.corrections(trace),
-                "mended": observations.mended(trace),
+                "mended": observations.recoveries(trace),
                 "commands": observations.commands(trace),
                 "files": observations.files(trace),
                 "skipped": trace.skipped,
@@ -236,7 +236,7 @@ def _shown_arguments(call: ToolCall) -> str:
 
 
 def _write_foot(trace: Trace) -> None:
-    for found in observations.mended(trace):
+    for found in observations.recoveries(trace):
         click.echo(
             f"\n{click.style('mended', fg='green')}  {one_line(found.before)}\n"
             f"    →   {one_line(found.after)}"

@@ -1,7 +1,7 @@
 """Commands that change a skill: `new`, `edit`, `archive`, `restore`, `rm`, `pin`, `share`.
 
-Each builds one change and hands it to the gate by `user_gate`, which also prints what became of
-it.
+Each builds one change and hands it to the gate by `user_gate`, which also prints the
+verdict.
 """
 
 import os

@@ -281,8 +281,8 @@ def edit_through_gate(
 
     Nothing of what was refused is lost: neither the user's text nor the merged one.
     """
-    standing = gate.state_of(target.skill, target.root)
-    files = standing.contents.files
+    now = gate.state_of(target.skill, target.root)
+    files = now.contents.files
     if path == SKILL_FILE:
         path = next((known for known in SKILL_FILE_NAMES if known in files), path)
     after = _edited_data(files, path, source)
@@ -292,7 +292,7 @@ def edit_through_gate(
         else:
             click.echo("Nothing was changed.", err=True)
         return 0
-    base = standing.head.id if standing.head else ""
+    base = now.head.id if now.head else ""
     change = operation(files, path, after)
     verdict = propose(gate, target.root, target.skill, change, base=base, **about)
     noun = "fact" if path == FACT_FILE else "skill"
