@@ -237,12 +237,12 @@ class _Hold:
     def __init__(self, address: Address, run: str) -> None:
         self._address = address
         self._run = run
-        self._looked = 0.0
+        self._checked_at = 0.0
         self._cancelled = False
 
     def cancelled(self) -> bool:
-        if not self._cancelled and time.monotonic() - self._looked >= _LOOK:
-            self._looked = time.monotonic()
+        if not self._cancelled and time.monotonic() - self._checked_at >= _LOOK:
+            self._checked_at = time.monotonic()
             try:
                 state = jobs_db.run_statuses(self._address, [self._run]).get(self._run, "")
             except TacitError:  # not known now is not cancelled

@@ -281,8 +281,8 @@ def empty_trash(now: datetime, days: int = ScheduleSettings().trash_days) -> lis
     history = gate.open_place(scheduled_place().root).history
     for key in trash():
         head = history.head(key.split("~", 1)[0])
-        put_away = head.at if head is not None else _moved(key)
-        if now - put_away < timedelta(days=days):
+        archived_at = head.at if head is not None else _moved(key)
+        if now - archived_at < timedelta(days=days):
             continue
         try:
             _propose(key, Delete(), Requester(reason=f"in the trash for {days} days"))

@@ -237,12 +237,12 @@ class _OfCopy:
     """The skills of a copy, and around them those that were not copied."""
 
     def __init__(self, scope: CurationScope, real: Neighbours) -> None:
-        self._world = scope
+        self._scope = scope
         self._real = real
         self._copied = {os.path.realpath(place.root) for place in scope.copy_of}
 
     def find(self, name: str, root: str = "") -> Neighbour | None:
-        library = place_library(self._world.places, self._world.cache)
+        library = place_library(self._scope.places, self._scope.cache)
         entry = library.find(name) if "/" not in name else None
         if entry is not None and root in ("", entry.root):
             folder = entry.relative_folder
@@ -258,7 +258,7 @@ class _OfCopy:
             if other.folder is not None
             and os.path.realpath(other.folder.parent) not in self._copied
         ]
-        library = place_library(self._world.places, self._world.cache)
+        library = place_library(self._scope.places, self._scope.cache)
         text = f"{skill.name} {skill.description}\n{skill.body[:4000]}"
         listed = Search(library).scores(text, 8)
         return [*(read_skill(entry.folder) for _, entry in listed), *outside]

@@ -247,7 +247,7 @@ def _propose_back(
         return ProbationEnd("rolled back", reason, verdict.change)
     announcements.announce_change(change, verdict)
     return ProbationEnd(
-        "proposed" if verdict.outcome == "proposed" else "refused", _said(verdict, reason)
+        "proposed" if verdict.outcome == "proposed" else "refused", _explained(verdict, reason)
     )
 
 
@@ -341,5 +341,5 @@ def _announce(skill: str, root: str, change: str, why: str) -> None:
     notices.announce(Notice(kind="rolled-back", skill=skill, change=change, root=root, why=why))
 
 
-def _said(verdict: Verdict, reason: str) -> str:
+def _explained(verdict: Verdict, reason: str) -> str:
     return f"{reason}; {verdict.explain()}"
