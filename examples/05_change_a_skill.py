@@ -18,5 +18,5 @@ with acting_as("user"):
     edited = gate.propose(make_change("release-notes", edit, reason="the team's order"))
     print(edited.explain(), edited.version[:12])
     print(gate.undo(edited.change).explain())
-    for version in gate.site().history.log("release-notes"):
+    for version in gate.open_place().history.log("release-notes"):
         print(version.id[:12], version.record.kind, version.record.actor, version.record.reason)

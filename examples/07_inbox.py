@@ -31,6 +31,6 @@ gate.reject(second, "nobody has an hour")
 
 again = Edit("Watch the dashboard for ten minutes.", "Watch the dashboard for an hour!")
 print(gate.propose(make_change("deploy", again, actor="improver")).explain())
-head = gate.site().history.head("deploy")
+head = gate.open_place().history.head("deploy")
 if head is not None:
     print(f"by the {head.record.actor}, approved by the {head.record.approved_by}")

@@ -50,4 +50,4 @@ with tempfile.TemporaryDirectory() as folder:
         print(loud.explain())
     for finding in check_changes(gate):
         print(finding.code, finding.what)
-    gate.site().history.pack()
+    gate.open_place().history.pack()

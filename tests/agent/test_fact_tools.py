@@ -137,7 +137,7 @@ def test_the_agent_notes_replaces_recalls_and_forgets(open_session, project) -> 
     assert texts[2].startswith("editor (user, noted by an agent, with the user, ")
     assert "Kakoune" in texts[2]
     assert not file_of("editor").exists()
-    log = list(Gate(fact_places()).site(user_place("facts").root).history.log("editor"))
+    log = list(Gate(fact_places()).open_place(user_place("facts").root).history.log("editor"))
     assert [v.record.kind for v in log] == ["delete", "edit", "create"]
     assert {v.record.actor for v in log} == {"agent"}
     assert {v.record.session for v in log} == {session.conversation.session}
@@ -181,7 +181,7 @@ def test_the_agents_own_fact_is_replaced_on_record(open_session, project, how: A
     )
     assert not returned[1].failed, returned[1].text
     assert "Kakoune" in file_of("editor").read_text()
-    history = Gate(fact_places()).site(user_place("facts").root).history
+    history = Gate(fact_places()).open_place(user_place("facts").root).history
     new, old = history.log("editor")
     assert (new.record.kind, new.record.reason) == ("edit", "it changed")
     assert (new.record.actor, new.record.approved_by) == ("agent", "user")

@@ -33,7 +33,7 @@ def put_away(gate: Gate, name: str, *, actor: str = "curator", into: str = "") -
 
 
 def heads(gate: Gate, name: str) -> tuple[str, str]:
-    head = gate.site().history.head(name)
+    head = gate.open_place().history.head(name)
     assert head is not None
     return head.record.kind, head.record.actor
 
@@ -255,7 +255,7 @@ def test_a_change_is_taken_back_when_the_user_says_yes(open_session, skills: Pat
     returned, _ = run(open_session, ToolUse("git_rollback", {"name": "mine"}), approve=yes)
     assert not returned[0].failed
     assert "# Mine" in (skills / "mine" / "SKILL.md").read_text()
-    head = Gate([user_place()]).site().history.head("mine")
+    head = Gate([user_place()]).open_place().history.head("mine")
     assert head is not None
     assert (head.record.actor, head.record.approved_by) == ("agent", "user")
 

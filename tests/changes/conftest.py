@@ -58,8 +58,8 @@ class Kit:
         self.options = options
         self.place = options.pop("place", None) or Place(str(self.root))
         self.gate = Gate([self.place], **options)
-        self.site = self.gate.site()
-        self.history = self.site.history
+        self.opened = self.gate.open_place()
+        self.history = self.opened.history
 
     md = staticmethod(skill_md)
 

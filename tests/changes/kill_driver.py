@@ -96,7 +96,7 @@ class Scenario:
         gate = self.gate()
         if self.name == "undo":
             with acting_as("user"):
-                last = next(gate.site().history.log("one")).record.change
+                last = next(gate.open_place().history.log("one")).record.change
                 verdict = gate.undo(last)
         else:
             verdict = gate.propose(change)
@@ -206,27 +206,27 @@ def look_at_it(
     scene: Scenario, change: Change, old: dict[str, str], new: dict[str, str], number: int
 ) -> str:
     gate = scene.gate()
-    site = gate.site()
+    opened = gate.open_place()
     during = scene.state()
     if scene.name != "edit-turns" and scene.name not in ("rename", "merge"):
         # One folder moves in one step: even before recovery a reader sees old or new.
         assert during in (old, new), f"call {number}: torn before recovery: {during}"
-    site.recover()
+    opened.recover()
     after = scene.state()
     assert after in (old, new), f"call {number}: torn: {after}"
     found = change_checks.check_changes(gate)
     assert not found, f"call {number}: doctor finds {[f.what for f in found]}"
     skill = {"rename": "three", "merge": "one"}.get(scene.name, "one")
-    landed = site.history.knows(change.id, skill) if scene.name != "undo" else ""
+    landed = opened.history.knows(change.id, skill) if scene.name != "undo" else ""
     if scene.name == "undo":
-        landed = next(site.history.log("one")).record.undoes
+        landed = next(opened.history.log("one")).record.undoes
     if scene.name != "pin":
         assert bool(landed) == (after == new), f"call {number}: history and folder disagree"
     outcome = "new" if landed else "old"
     if scene.name != "undo":  # the same change again: it lands once, whatever happened before
         scene.act(change)
         assert scene.state() == new, f"call {number}: the retry made {scene.state()}"
-        ids = [v.record.change for v in site.history.log(skill) if v.record.kind != "renamed"]
+        ids = [v.record.change for v in opened.history.log(skill) if v.record.kind != "renamed"]
         assert ids.count(change.id) == 1, f"call {number}: landed {ids.count(change.id)} times"
     return outcome
 

@@ -188,11 +188,11 @@ def test_a_contradiction_replaces_on_record(gate: Gate) -> None:
     why = Rationale(reason="the user corrected it", session="s1", evidence=("t1",))
     verdict = note(gate, "package-manager", "Packages come by pnpm.", "reviewer", why=why)
     assert verdict.applied
-    site = gate.site(user_place("facts").root)
-    head, first = site.history.log("package-manager")
+    opened = gate.open_place(user_place("facts").root)
+    head, first = opened.history.log("package-manager")
     assert (head.record.kind, head.record.reason) == ("edit", "the user corrected it")
     assert head.record.evidence == ("t1",)
-    assert b"by npm." in site.history.files(first)["FACT.md"].data
+    assert b"by npm." in opened.history.files(first)["FACT.md"].data
     with acting_as("user"):
         assert gate.undo(verdict.change).applied
     assert parse_fact(file_of("package-manager").read_bytes(), "x").says == "Packages come by npm."
@@ -208,7 +208,7 @@ def test_saying_the_same_again_changes_nothing(gate: Gate) -> None:
     again = remember(gate, root, said, actor="reviewer", today=date(2026, 2, 2))
     assert again.refusal is not None
     assert again.refusal.rule == "no-change"
-    assert len(list(gate.site(root).history.log("editor"))) == 1
+    assert len(list(gate.open_place(root).history.log("editor"))) == 1
 
 
 def test_the_same_id_twice_is_once(gate: Gate) -> None:
@@ -216,7 +216,7 @@ def test_the_same_id_twice_is_once(gate: Gate) -> None:
     why = Rationale(reason="seen", id=new_change_id())
     verdicts = [note(gate, "editor", "The user works in Helix.", "reviewer", why=why) for _ in "ab"]
     assert all(verdict.applied for verdict in verdicts)
-    assert len(list(gate.site(user_place("facts").root).history.log("editor"))) == 1
+    assert len(list(gate.open_place(user_place("facts").root).history.log("editor"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_the_user_may_keep_both(gate: Gate) -> None:
     assert "replace 'package-manager' instead" in refused.refusal.hint
     kept = note(gate, "js-packages", new, why=Rationale(overrides=("near-duplicate",)))
     assert kept.applied, kept.explain()
-    log = list(gate.site(user_place("facts").root).history.log("js-packages"))
+    log = list(gate.open_place(user_place("facts").root).history.log("js-packages"))
     assert log[0].record.overrides == ("near-duplicate",)
 
 
@@ -482,7 +482,7 @@ def test_a_memory_folder_that_is_the_skills_folder_gives_no_way_to_skills(
         assert forget(gate_over, root, "deploy", actor="user").refused or skill.exists() is False
         if not skill.exists():  # the user's own rules for skills held: the skills' place came first
             with acting_as("user"):
-                head = gate_over.site(root).history.head("deploy")
+                head = gate_over.open_place(root).history.head("deploy")
                 assert head is not None
                 assert gate_over.undo(head.record.change, root=root).applied
     assert {path: path.read_bytes() for path in skill.rglob("*")} == before
@@ -539,9 +539,9 @@ def test_two_writers_lose_nothing(gate: Gate, home: Path) -> None:
     )
     running = [subprocess.Popen([sys.executable, "-c", script, who]) for who in ("ada", "bob")]
     assert [child.wait(120) for child in running] == [0, 0]
-    site = gate.site(user_place("facts").root)
-    assert len(site.history.skills()) == 9
-    assert len(list(site.history.log("shared"))) == 8
+    opened = gate.open_place(user_place("facts").root)
+    assert len(opened.history.skills()) == 9
+    assert len(list(opened.history.log("shared"))) == 8
     assert change_checks.check_changes(gate) == []
 
 
@@ -614,7 +614,7 @@ def test_who_noted_is_by_the_history_not_by_the_file(gate: Gate) -> None:
     with acting_as("user"):
         assert gate.undo(verdict.change).applied
     assert {known.fact.name: known.recorded_by for known in known_facts()}["mine"] == "reviewer"
-    gate.look("claim", str(root))  # records what was found there: that makes it nobody's word
+    gate.state_of("claim", str(root))  # records what was found there: that makes it nobody's word
     assert {known.fact.name: known.recorded_by for known in known_facts()}["claim"] is None
 
 

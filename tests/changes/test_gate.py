@@ -64,7 +64,7 @@ def test_hand_edits_in_between_are_the_users(kit: Any) -> None:
 def test_machine_edit_merges_with_hand_edits(kit: Any) -> None:
     """A whole-file edit made on an older version is merged with what a person wrote since."""
     kit.create("notes", "one\n\ntwo\n\nthree\n", learned=True)
-    base = kit.gate.look("notes").head.id
+    base = kit.gate.state_of("notes").head.id
     path = kit.root / "notes" / "SKILL.md"
     path.write_text(path.read_text().replace("three", "three, by hand"))
     rewrite = Rewrite({"SKILL.md": kit.md("notes", "1\n\ntwo\n\nthree\n", learned=True)})
@@ -75,7 +75,7 @@ def test_machine_edit_merges_with_hand_edits(kit: Any) -> None:
 def test_conflict_with_hand_edits_goes_to_the_inbox(kit: Any, rule: Rule) -> None:
     """Where a machine and a person changed the same line, the person's stays and the inbox asks."""
     kit.create("notes", "one\n", learned=True)
-    base = kit.gate.look("notes").head.id
+    base = kit.gate.state_of("notes").head.id
     path = kit.root / "notes" / "SKILL.md"
     path.write_text(path.read_text().replace("one", "one, by hand"))
     verdict = kit.propose("notes", Edit("one", "uno"), actor="reviewer", base=base)
@@ -94,19 +94,19 @@ def test_machine_does_not_overwrite_blindly(kit: Any, rule: Rule) -> None:
     for operation in (Rewrite({"SKILL.md": text}), WriteFile("references/a", b"b\n")):
         assert rule(kit.propose("notes", operation, actor="reviewer")) == "no-base"
     assert kit.propose("notes", WriteFile("references/b.md", b"b\n"), actor="reviewer").applied
-    base = kit.gate.look("notes").head.id
+    base = kit.gate.state_of("notes").head.id
     assert kit.propose("notes", Rewrite({"SKILL.md": text}), actor="reviewer", base=base).applied
     assert rule(kit.propose("notes", Edit("new", "x"), base="f" * 40)) == "unknown-version"
 
 
 def test_looking_changes_nothing(kit: Any) -> None:
     """A skill that a machine merely reads stays where and what it is, also one not yet there."""
-    assert kit.gate.look("notes").state == "gone"
+    assert kit.gate.state_of("notes").state == "gone"
     assert not kit.root.exists()
     folder = kit.by_hand("notes")
     before = (folder.stat(), (folder / "SKILL.md").stat())
     with acting_as("reviewer"):
-        seen = kit.gate.look("notes")
+        seen = kit.gate.state_of("notes")
     assert seen.head.record.kind == "baseline"
     after = (folder.stat(), (folder / "SKILL.md").stat())
     assert [(s.st_ino, s.st_mtime_ns) for s in after] == [(s.st_ino, s.st_mtime_ns) for s in before]
@@ -465,7 +465,7 @@ def test_editing_a_bundled_skill_makes_a_copy(tmp_path: Path, kit: Any) -> None:
     assert "my way" in (tmp_path / "own" / "guide" / "SKILL.md").read_text()
     assert os.access(tmp_path / "own" / "guide" / "scripts" / "run", os.X_OK)
     assert "step by step" in (bundled / "SKILL.md").read_text()
-    head = gate.site(str(tmp_path / "own")).history.head("guide")
+    head = gate.open_place(str(tmp_path / "own")).history.head("guide")
     assert head is not None
     assert head.record.partner == str(tmp_path / "bundled")
 

@@ -71,7 +71,7 @@ def test_learned_skill_is_not_in_git_status(
     learn(gate, kit, "two")
     assert fingerprint(project) == before
     assert git(project, "status", "--porcelain", "--untracked-files=all") == ""
-    place = gate.site().place
+    place = gate.open_place().place
     assert sorted(git_exclude.hidden(place)) == ["one", "two"]
     assert git_exclude.show(place, "one", gate.data)
     status = git(project, "status", "--porcelain", "--untracked-files=all")
@@ -112,7 +112,7 @@ def test_hiding_follows_rename_archive_and_delete(
 ) -> None:
     """A renamed or archived skill stays hidden; of a deleted one no line remains."""
     gate = open_gate(project)
-    place = gate.site().place
+    place = gate.open_place().place
     learn(gate, kit, "one")
     assert gate.propose(make_change("one", Rename("uno"), actor="user")).applied
     assert git_exclude.hidden(place) == ["uno"]
@@ -135,7 +135,7 @@ def test_users_lines_in_the_exclude_file_stay(
     exclude.write_text(exclude.read_text() + "*.tmp\n")
     learn(gate, kit, "two")
     for skill in ("one", "two"):
-        assert git_exclude.show(gate.site().place, skill, gate.data)
+        assert git_exclude.show(gate.open_place().place, skill, gate.data)
     assert exclude.read_text() == "# mine\n*.log\n/build/\n*.tmp\n"
 
 
@@ -145,7 +145,7 @@ def test_outside_a_repository(tmp_path: Path, open_gate: Callable[[Path], Gate],
     plain.mkdir()
     gate = open_gate(plain)
     learn(gate, kit, "one")
-    assert git_exclude.hidden(gate.site().place) == []
+    assert git_exclude.hidden(gate.open_place().place) == []
 
 
 def test_line_for_nothing_is_found_and_mended(
@@ -161,4 +161,4 @@ def test_line_for_nothing_is_found_and_mended(
     assert found.repair is not None
     found.repair()
     assert change_checks.check_changes(gate) == []
-    assert git_exclude.hidden(gate.site().place) == []
+    assert git_exclude.hidden(gate.open_place().place) == []

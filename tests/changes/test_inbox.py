@@ -228,7 +228,7 @@ def test_broken_row_is_found_and_mended(kit: Any) -> None:
 def test_bytes_survive_the_inbox(kit: Any) -> None:
     """A proposal with any bytes comes back as it was."""
     kit.create("notes")
-    base = kit.gate.look("notes").head.id
+    base = kit.gate.state_of("notes").head.id
     rewrite = Rewrite({"SKILL.md": kit.md("notes", "é\n"), "assets/x.bin": bytes(range(256))})
     kit.propose("notes", rewrite, actor="improver", base=base)
     (proposal,) = kit.gate.inbox.waiting()

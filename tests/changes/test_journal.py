@@ -70,9 +70,9 @@ def test_hand_edit_after_the_kill_is_kept(kit: Any, monkeypatch: pytest.MonkeyPa
     interrupt(kit, monkeypatch, "notes", Edit("step by step", "at once"))
     path = kit.root / "notes" / "SKILL.md"
     path.write_text(path.read_text() + "by hand\n")
-    kit.site.recover()
+    kit.opened.recover()
     assert kit.text("notes").endswith("at once.\nby hand\n")
-    assert kit.gate.look("notes").head.record.kind == "hand"
+    assert kit.gate.state_of("notes").head.record.kind == "hand"
 
 
 def test_lost_objects_after_a_power_failure(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_lost_objects_after_a_power_failure(kit: Any, monkeypatch: pytest.Monkey
     for path in Path(kit.history.folder, "objects").rglob("*"):
         if path.is_file() and path not in before:
             path.unlink()
-    assert kit.site.recover() == []
+    assert kit.opened.recover() == []
     assert "at once" in kit.text("notes")
     assert change_checks.check_changes(kit.gate) == []
     assert kit.propose("notes", Edit("at once", "later")).applied
@@ -114,7 +114,7 @@ def test_half_a_rename_is_finished(kit: Any, monkeypatch: pytest.MonkeyPatch) ->
     kit.create("notes")
     _killed_between_the_moves(kit, monkeypatch)
     assert kit.names() == []
-    kit.site.recover()
+    kit.opened.recover()
     assert kit.names() == ["memo"]
     assert kit.kinds("memo")[-1] == "rename"
 
@@ -126,7 +126,7 @@ def test_half_a_rename_whose_target_was_taken_is_reverted(
     kit.create("notes")
     _killed_between_the_moves(kit, monkeypatch)
     kit.by_hand("memo", "somebody else's\n")
-    kit.site.recover()
+    kit.opened.recover()
     assert kit.names() == ["memo", "notes"]
     assert kit.text("memo").endswith("somebody else's\n")
     assert kit.kinds("notes") == ["create"]
@@ -149,7 +149,7 @@ def test_without_the_system_call(operation: Any, kit: Any, monkeypatch: pytest.M
 def test_broken_entry_is_put_aside(kit: Any) -> None:
     """An entry that makes no sense stops changes until doctor has put it aside."""
     kit.create("notes")
-    folder = Path(kit.site.journal.folder)
+    folder = Path(kit.opened.journal.folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "20260101-000000000-00000000.json").write_text("{")
     with pytest.raises(Damaged, match="journal entry"):
@@ -197,7 +197,7 @@ def test_entries_survive_json(tmp_path: Path) -> None:
 def test_recovery_of_a_place_that_is_gone(make_kit: Callable[..., Any]) -> None:
     """Recovering a place that was never made does not make it."""
     kit = make_kit(place=None)
-    assert kit.site.recover() == []
+    assert kit.opened.recover() == []
     assert not kit.root.exists()
     assert Place(str(kit.root)).real == str(kit.root)
 
@@ -258,7 +258,7 @@ def test_fifty_processes_lose_nothing(tmp_path: Path) -> None:
     assert {f"line {n}" for n in range(50)} <= set(text.splitlines())
     assert all((skills / f"own-{n}" / "SKILL.md").exists() for n in range(50))
     gate = Gate([Place(str(skills))], neighbours=NoNeighbours(), data=str(tmp_path / "data"))
-    history = gate.site().history
+    history = gate.open_place().history
     log = list(history.log("shared"))
     assert [version.record.kind for version in log] == ["edit"] * 50 + ["create"]
     assert {version.record.reason for version in log[:-1]} == {f"writer {n}" for n in range(50)}

@@ -202,7 +202,7 @@ def test_gate_obeys_table(actor: Any, origin: Any, tmp_path: Path) -> None:
         world = World(tmp_path / str(number), origin, archived=name == "restore")
         base = ""
         if name in ("rewrite", "remove-file"):
-            head = world.gate.look("one").head
+            head = world.gate.state_of("one").head
             base = head.id if head else ""
         operation, skill = make(base), "one"
         if name == "create":

@@ -158,7 +158,7 @@ def test_undo_of_a_pin_and_of_a_hand_edit(kit: Any, rule: Rule) -> None:
     assert kit.history.pinned() == []
     path = kit.root / "notes" / "SKILL.md"
     path.write_text(path.read_text().replace("two", "2"))
-    hand = kit.gate.look("notes").head
+    hand = kit.gate.state_of("notes").head
     assert hand.record.kind == "hand"
     assert kit.gate.undo(hand.record.change).applied
     assert "two" in kit.text("notes")

@@ -83,7 +83,7 @@ def test_hand_edits_between_machine_edits_lose_no_line(home: Path) -> None:
     with acting_as("distiller"):
         create = make_change("steps", Create({"SKILL.md": text.encode()}), root=str(skills))
         assert gate.propose(create).applied
-        base = gate.look("steps", str(skills)).head
+        base = gate.state_of("steps", str(skills)).head
         assert base is not None
         path = skills / "steps/SKILL.md"
         path.write_text(path.read_text().replace("5. step", "5. MY step") + "10. my own line\n")

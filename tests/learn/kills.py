@@ -22,7 +22,7 @@ from tacit.changes.place import project_place
 from tacit.learn import notices
 from tacit.learn.background import child_process
 from tacit.learn.background.staging import Staging
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import RunReport, Task
 from tacit.learn.background.toolset import StagedSkills
 from tacit.learn.improve import probation, repair_broker, repair_job, verification
 from tacit.learn.improve.repairs import Repairs
@@ -46,7 +46,7 @@ BACK: dict[str, tuple[Any, str, str]] = {
 }
 
 
-def converse(task: Task, broker: Any, settings: Any) -> Ran:
+def converse(task: Task, broker: Any, settings: Any) -> RunReport:
     """What the improver would do, without a model."""
     staged = StagedSkills(task.staging)
     staged.write("check-notes", "scripts/count.sh", COUNT.encode())
@@ -54,7 +54,7 @@ def converse(task: Task, broker: Any, settings: Any) -> Ran:
     text = staged.read("check-notes").decode().replace(old, MENDED.replace("`run_command`", "it"))
     staged.write("check-notes", "SKILL.md", text.encode())
     told = broker.finished("Mended.")
-    return Ran(reason="done" if told is None else "turns", text=told or "Mended.")
+    return RunReport(reason="done" if told is None else "turns", text=told or "Mended.")
 
 
 def killed_at(point: tuple[Any, str, str], work: Callable[[], Any]) -> int:
@@ -80,8 +80,8 @@ def killed_at(point: tuple[Any, str, str], work: Callable[[], Any]) -> int:
 def state(folder: Path) -> dict[str, Any]:
     """How the skill stands, and what is known of it."""
     gate = Gate([project_place()])
-    versions = list(gate.site().history.log("check-notes"))
-    gate.look("check-notes")
+    versions = list(gate.open_place().history.log("check-notes"))
+    gate.state_of("check-notes")
     with database.opened() as connection:
         attempts = Repairs(connection).of("check-notes", project_place().root)
     staging = Path(os.environ["HOME"], ".local/share/tacit/staging")
@@ -89,7 +89,7 @@ def state(folder: Path) -> dict[str, Any]:
         "text": (folder / "SKILL.md").read_text(),
         "script": (folder / "scripts" / "count.sh").exists(),
         "versions": [v.record.actor for v in versions],
-        "hand": sum(v.record.kind == "hand" for v in gate.site().history.log("check-notes")),
+        "hand": sum(v.record.kind == "hand" for v in gate.open_place().history.log("check-notes")),
         "attempts": [attempt.outcome for attempt in attempts],
         "notices": [notice.kind for notice in notices.pending("chat")],
         "staging": [name for name in os.listdir(staging) if not name.startswith(".")],

@@ -21,7 +21,7 @@ from tacit.learn.background.broker import (
     run_agent,
 )
 from tacit.learn.background.staging import StagedWork, Staging
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import RunReport, Task
 from tacit.learn.background.toolset import StagedSkills
 
 
@@ -82,11 +82,11 @@ def test_nothing_stays_staged(fails: bool, monkeypatch: pytest.MonkeyPatch) -> N
     """The agent gets its message from what was staged, and the folder is gone at the end."""
     tasks: list[Task] = []
 
-    def run(task: Task, broker: Any, settings: Settings) -> Ran:
+    def run(task: Task, broker: Any, settings: Settings) -> RunReport:
         tasks.append(task)
         if fails:
             raise OSError("no space")
-        return Ran(reason="done", text="ok")
+        return RunReport(reason="done", text="ok")
 
     monkeypatch.setattr(child_process, "run", run)
     assignment = Assignment(

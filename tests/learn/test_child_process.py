@@ -29,7 +29,7 @@ from tacit.base.errors import Unwritable
 from tacit.base.job import controlled_by
 from tacit.base.settings import Settings
 from tacit.learn.background import child_process
-from tacit.learn.background.task import Channel, Garbled, GoOn, Ran, Task, decode_message
+from tacit.learn.background.task import Channel, Garbled, GoOn, RunReport, Task, decode_message
 from tacit.testing import ModelServer, Stall, ToolUse
 
 Tasks = Callable[..., Task]
@@ -103,7 +103,11 @@ def test_a_conversation_from_end_to_end(make_task: Tasks, chosen: Chosen) -> Non
     data = os.path.dirname(database.default_path())
     assert not os.path.exists(os.path.join(data, "sessions"))
     if process_rights.landlock_version() >= 4:
-        assert (ran.walls.writes, ran.walls.reads, ran.walls.network) == (True, True, True)
+        assert (ran.confinement.writes, ran.confinement.reads, ran.confinement.network) == (
+            True,
+            True,
+            True,
+        )
 
 
 @pytest.mark.skipif(
@@ -150,7 +154,7 @@ def test_no_process_is_left(make_task: Tasks, chosen: Chosen) -> None:
     assert "of a sudden" in ran.error
     pids = [int(line) for line in (Path(task.staging) / "pids").read_text().split()]
     assert len(pids) == 3
-    if ran.walls.group or sys.platform == "linux":
+    if ran.confinement.group or sys.platform == "linux":
         until(lambda: not any(map(_is_alive, pids)))
 
 
@@ -330,8 +334,8 @@ def test_a_report_survives_json() -> None:
     """A report can be kept by a job."""
     import msgspec
 
-    ran = Ran(reason="turns", text="x", cost=0.5)
-    assert msgspec.json.decode(msgspec.json.encode(ran), type=Ran) == ran
+    ran = RunReport(reason="turns", text="x", cost=0.5)
+    assert msgspec.json.decode(msgspec.json.encode(ran), type=RunReport) == ran
     assert not ran.is_done
 
 

@@ -113,10 +113,10 @@ def _repair(source: str = "auto-skill") -> str:
 def _record(store: Store, change: str, old: int, new: int) -> None:
     """Five uses of the old version and three of the new, of ten calls, with so many failed."""
     prepare_use_tables(store.connection)
-    site = Gate([project_place()]).site()
-    after, before = list(site.history.log("check-notes"))[:2]
+    place = Gate([project_place()]).open_place()
+    after, before = list(place.history.log("check-notes"))[:2]
     for version, failed, count in ((before, old, 5), (after, new, 3)):
-        digest = probation._digest(site.history.files(version))
+        digest = probation._digest(place.history.files(version))
         for number in range(count):
             at = version.at + timedelta(seconds=number)
             store.connection.execute(
@@ -202,7 +202,7 @@ def test_no_rollback_without_a_safety_copy(store: Store, monkeypatch: pytest.Mon
     change = _repair()
     root = project_place().root
     _record(store, change, old=0, new=9)
-    real = Gate.look
+    real = Gate.state_of
 
     def unsaved(self: Gate, skill: str, root: str = "") -> Any:
         standing = real(self, skill, root)
@@ -211,7 +211,7 @@ def test_no_rollback_without_a_safety_copy(store: Store, monkeypatch: pytest.Mon
 
     found = current_probation(store.connection, root, "check-notes", loaded)
     monkeypatch.setattr(probation, "current_probation", lambda *given: found)
-    monkeypatch.setattr(Gate, "look", unsaved)
+    monkeypatch.setattr(Gate, "state_of", unsaved)
     with pytest.raises(Damaged):
         settle_probation(store.connection, root, "check-notes", change, loaded)
     assert "shout" in (Path(root) / "check-notes" / "SKILL.md").read_text()

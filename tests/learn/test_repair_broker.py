@@ -18,7 +18,7 @@ from tacit.changes.place import project_place
 from tacit.learn import notices
 from tacit.learn.background import child_process
 from tacit.learn.background.broker import retry_after
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import RunReport, Task
 from tacit.learn.background.toolset import StagedSkills
 from tacit.learn.improve import repair_broker, repair_job, verification
 from tacit.learn.improve.repair_broker import MOST_OF_RUN, brief, fenced
@@ -94,9 +94,11 @@ def repaired(
     """A repair in which `work` does what the improver's tools would, and asks the broker."""
 
     def make(work: Work, *, source: str = "auto-skill", reason: str = "done", **flags: Any) -> Any:
-        def converse(task: Task, broker: Any, settings: Settings) -> Ran:
+        def converse(task: Task, broker: Any, settings: Settings) -> RunReport:
             work(StagedSkills(task.staging), broker)
-            return Ran(reason=reason, text="It is mended.", error="" if reason == "done" else "x")  # type: ignore[arg-type]
+            return RunReport(
+                reason=reason, text="It is mended.", error="" if reason == "done" else "x"
+            )  # type: ignore[arg-type]
 
         monkeypatch.setattr(child_process, "run", converse)
         folder = Path(project_place().root) / "check-notes"

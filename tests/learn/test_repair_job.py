@@ -66,9 +66,9 @@ def test_it_fails_is_repaired_and_works(folder: Path, reach: Reach) -> None:
     assert "Bash" not in text
     assert (folder / "scripts" / "count.sh").read_text() == repairing.COUNT
     gate = Gate([project_place()])
-    head = gate.look("check-notes").head
+    head = gate.state_of("check-notes").head
     record = head.record
-    commit = gate.site().history.objects.read("commit", head.id)
+    commit = gate.open_place().history.objects.read("commit", head.id)
     assert b"\n\nimprove check-notes\n\n" in commit
     assert (record.actor, record.change, record.evidence) == (
         "improver",
@@ -141,7 +141,7 @@ def test_a_repair_that_makes_it_worse_is_rolled_back(folder: Path, reach: Reach)
         assert sum("took a change of check-notes back" in line for line in told) == 1
         session, _ = chat("first again")
         assert due(session) == (), "the failure was looked at for this version, which stands again"
-    log = list(Gate([project_place()]).site().history.log("check-notes"))
+    log = list(Gate([project_place()]).open_place().history.log("check-notes"))
     assert [version.record.actor for version in log] == ["improver", "improver", "user"]
     assert log[0].record.undoes == repaired.changes[0]
     with database.opened() as connection:

@@ -74,7 +74,7 @@ def test_after_a_session_as_the_rules_say(seen, learn, memory) -> None:
         and (enough or (skills and seen.messages > 0))
     )
     assert (found.skills, found.facts) == (skills, facts)
-    assert found.look == (skills or facts)
+    assert found.due == (skills or facts)
     assert found.reason
     assert found.word == "due" if skills else found.word != "due"
 
@@ -107,19 +107,19 @@ def test_a_refusal_names_the_setting_or_the_fact_behind_it(seen, learn, memory) 
 
 def test_the_numbers_as_they_come() -> None:
     """Twenty calls after a session; ten requests or ten messages in a chat."""
-    assert not decide(SessionFacts(calls=19, messages=1), SETTINGS).look
+    assert not decide(SessionFacts(calls=19, messages=1), SETTINGS).due
     assert decide(SessionFacts(calls=20, messages=1), SETTINGS).skills
     assert decide(SessionFacts(calls=0, messages=3), SETTINGS).facts
     nine = ChatFacts(ended="done", iterations=9, messages=9)
-    assert not decide(nine, SETTINGS).look
+    assert not decide(nine, SETTINGS).due
     both = decide(ChatFacts(ended="done", iterations=10, messages=10), SETTINGS)
     assert (both.skills, both.facts) == (True, True)
     off = Settings(
         learn=LearnSettings(after_calls=0, after_messages=0, chat_iterations=0),
         memory=MemorySettings(chat_turns=0),
     )
-    assert not decide(SessionFacts(calls=99, messages=99), off).look
-    assert not decide(ChatFacts(ended="done", iterations=99, messages=99), off).look
+    assert not decide(SessionFacts(calls=99, messages=99), off).due
+    assert not decide(ChatFacts(ended="done", iterations=99, messages=99), off).due
 
 
 def test_another_trigger_is_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_another_trigger_is_one_function(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(review_triggers, "SKILL_TRIGGERS", (enough_calls, weighty))
     assert decide(SessionFacts(calls=1, messages=1, weight=9), SETTINGS).skills
     neither = decide(SessionFacts(calls=1, messages=1), SETTINGS)
-    assert (neither.look, neither.word) == (False, "few calls")
+    assert (neither.due, neither.word) == (False, "few calls")
     assert "fewer than 20 (learn.after_calls), its weight" in neither.reason
 
 
@@ -166,7 +166,7 @@ def test_a_session_that_grows_is_looked_at_once(store: Store) -> None:
     """Too few calls, then enough, then no second time; each is on record with its reason."""
     ledger = Ledger(store.connection)
     store.write(made(["go", *calls(19)]))
-    assert not decide_after_session(store, "claude-code:made-1", SETTINGS).look
+    assert not decide_after_session(store, "claude-code:made-1", SETTINGS).due
     (found,) = ledger.decisions("claude-code:made-1")
     assert "19 tool calls, fewer than 20" in found.decision.reason
     store.write(made(["go", *calls(25)]))
@@ -184,7 +184,7 @@ def test_a_session_that_grows_is_looked_at_once(store: Store) -> None:
     )
     store.write(made(["go", *calls(60)]))
     again = decide_after_session(store, "claude-code:made-1", SETTINGS)
-    assert (again.look, again.word) == (False, "done before")
+    assert (again.due, again.word) == (False, "done before")
     assert ledger.looked_at("claude-code:made-1")[0]
     assert ledger.latest_decisions()["claude-code:made-1"] == again
 
@@ -251,14 +251,14 @@ def test_a_chat_is_looked_at_when_it_is_due_and_the_record_says_why_not_before()
     """Not yet, then due for both in one job, keyed by how far the chat had come."""
     store = Store.open()
     ledger = Ledger(store.connection)
-    assert not decide_in_chat(answered(iterations=9), SETTINGS).look
+    assert not decide_in_chat(answered(iterations=9), SETTINGS).due
     (found,) = ledger.decisions("tacit:s1")
     assert "9 requests since the last time, of 10" in found.decision.reason
     decision = decide_in_chat(answered(iterations=12, user_turns=10, requests=12), SETTINGS)
     assert (decision.skills, decision.facts) == (True, True)
     key, payload = review_request("tacit:s1", decision, "12")
     assert (key, payload["moment"]) == ("tacit:s1#12", "chat")
-    assert not decide_in_chat(answered(iterations=1), SETTINGS).look
+    assert not decide_in_chat(answered(iterations=1), SETTINGS).due
     assert all(ledger.looked_at("tacit:s1"))  # a later "not yet" does not undo that
     store.write(made(["go", *calls(40)], host="tacit", session="s1"))
     assert decide_after_session(store, "tacit:s1", SETTINGS).word == "done before"

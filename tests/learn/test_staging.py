@@ -57,7 +57,7 @@ def test_a_copy_goes_in_and_its_edit_lands(gate: Gate) -> None:
     again = gate.propose(edited.change("job:1", "user", "because"))
     assert first.applied
     assert (again.outcome, again.version) == ("applied", first.version)
-    assert len(list(gate.site().history.log("notes"))) == 2
+    assert len(list(gate.open_place().history.log("notes"))) == 2
 
 
 def test_a_person_s_edit_meanwhile_is_kept(gate: Gate) -> None:

@@ -159,5 +159,5 @@ def test_what_an_older_version_counted_is_no_loss(store: Store) -> None:
     catch_up(store)
     assert len(uses_of(store.connection)) == 1
     assert use_tables_trouble(store.connection) == ""
-    records.note({}, MORNING, 2)
+    records.replace_skills({}, MORNING, 2)
     assert use_tables_trouble(store.connection) == "1 of 2 uses are gone"

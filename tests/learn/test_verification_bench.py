@@ -31,7 +31,7 @@ def test_before_and_after(bench: Bench, home: Path) -> None:
         "sh scripts/go.sh",
     ):
         (tried,) = bench.compare([command], GONE, THERE)
-        assert (tried.state, tried.said) == ("fixed", "fine"), command
+        assert (tried.state, tried.output) == ("fixed", "fine"), command
     (worse,) = bench.compare(["sh scripts/go.sh"], THERE, WORSE)
     (still,) = bench.compare(["sh scripts/go.sh"], WORSE, GONE)
     assert (worse.state, still.state) == ("fails now", "still fails")

@@ -45,7 +45,7 @@ def test_the_correction_in_real_sessions(real: Trace) -> None:
 
 def test_what_was_mended_in_real_sessions(real: Trace) -> None:
     """The build that failed is paired with the one that worked; the variable is what changed."""
-    (found,) = observations.mended(real)
+    (found,) = observations.recoveries(real)
     assert found.error == "KeyError: 'VERSION'"
     assert found.before == "python3 build.py"
     assert found.after == "VERSION=1.2.3 python3 build.py"
@@ -114,7 +114,7 @@ def test_unlike_successes_mend_nothing() -> None:
         call("Edit", failed=True, file_path="a.py"),
         call("Edit", file_path="b.py"),
     ]
-    assert observations.mended(trace_of(("go", calls))) == []
+    assert observations.recoveries(trace_of(("go", calls))) == []
 
 
 def test_the_last_of_several_failures_is_paired() -> None:
@@ -125,7 +125,7 @@ def test_the_last_of_several_failures_is_paired() -> None:
         call("Bash", command="PYTHONPATH=src pytest tests -x"),
         call("Bash", command="PYTHONPATH=src pytest tests -x"),
     ]
-    (found,) = observations.mended(trace_of(("go", calls)))
+    (found,) = observations.recoveries(trace_of(("go", calls)))
     assert found.before == "pytest tests -x"
     assert found.changed == ("+PYTHONPATH=src",)
 
@@ -137,7 +137,7 @@ def test_an_edit_that_works_the_second_time_is_mended() -> None:
         call("Read", file_path="a.py"),
         call("Edit", file_path="a.py", old_string="y"),
     ]
-    (found,) = observations.mended(trace_of(("go", calls)))
+    (found,) = observations.recoveries(trace_of(("go", calls)))
     assert found.failed.arguments["old_string"] == "x"
 
 

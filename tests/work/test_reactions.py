@@ -254,6 +254,6 @@ def test_a_chat_that_is_killed_after_its_decision_loses_nothing() -> None:
     from tacit.base.settings import Settings
     from tacit.learn.review.review_triggers import decide_in_chat
 
-    assert decide_in_chat(answered(), Settings()).look
+    assert decide_in_chat(answered(), Settings()).due
     assert not hook_events.pending()
     assert [job.key for job in JobQueue(JobSettings())._waiting()] == ["tacit:chat-1#10"]

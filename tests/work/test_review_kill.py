@@ -110,7 +110,7 @@ def test_a_review_survives_kills_and_learns_once(
         "created package-builds",
     )
     root = str(home / "work/.agents/skills")
-    log = list(Gate().site(root).history.log("package-builds"))
+    log = list(Gate().open_place(root).history.log("package-builds"))
     assert [version.record.change for version in log] == list(entry.changes)
     assert [notice.skill for notice in notices.pending("chat")] == ["package-builds"]
     store = Store.open()

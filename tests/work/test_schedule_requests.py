@@ -62,7 +62,7 @@ def test_a_schedule_is_made_and_said_back(context: Context, home: Path) -> None:
         "## Output\n\nThree lines at most, in plain words."
     )
     assert schedule.binding.project == os.path.realpath(home / "work")
-    history = schedule_store.open_gate().site().history
+    history = schedule_store.open_gate().open_place().history
     head = history.head(schedule.name)
     assert head is not None
     assert (head.record.actor, head.record.session) == ("agent", context.session)
@@ -178,7 +178,7 @@ def test_a_scheduled_skill_keeps_what_a_person_wrote(context: Context) -> None:
     assert broken.name == second
     assert f"tacit rollback {second}" in broken.hint
     gate = schedule_store.open_gate()
-    gate.look(second)  # the hand edit is recorded, so that it can be rolled back
+    gate.state_of(second)  # the hand edit is recorded, so that it can be rolled back
     assert gate.rollback(second, actor="user").applied
     assert len(schedule_store.listing()[0]) == 2
 

@@ -91,7 +91,7 @@ def test_what_was_missed(catch_up: str) -> None:
     dues = [START + timedelta(minutes=n) for n in (10, 20, 30, 40, 50)]
     wanted = {"latest": dues[-1:], "none": [], "all": dues}[catch_up]
     assert done == ids(schedule.name, wanted)
-    (told,) = planned.told
+    (told,) = planned.news
     assert (
         "was due 5 times from Thu 01 Jan 2026 00:10 UTC to Thu 01 Jan 2026 00:50 UTC" in told.text
     )
@@ -99,14 +99,14 @@ def test_what_was_missed(catch_up: str) -> None:
     assert then[catch_up] in told.text
     states = Counter(row.state for row in schedule_runs.run_history(schedule.name))
     assert states == Counter({"done": len(wanted), "missed": 5 - len(wanted)}) - Counter()
-    assert plan(back, [schedule], engine.send).told == ()
+    assert plan(back, [schedule], engine.send).news == ()
 
 
 def test_one_that_is_on_time_is_no_news() -> None:
     """A run within the grace is on time: nobody is told, and its row says so."""
     schedule, engine = loose("a-1a2b3c4d", binding("*/10 * * * *", START)), Engine()
     planned = plan(START + timedelta(minutes=10) + GRACE, [schedule], engine.send)
-    assert planned.told == ()
+    assert planned.news == ()
     assert planned.sent == (run_id(schedule.name, START + timedelta(minutes=10)),)
     assert planned.next == START + timedelta(minutes=20)
     assert schedule_runs.run_history(schedule.name)[0].why == "due"
@@ -134,7 +134,7 @@ def test_one_shots_that_were_missed_are_not_dropped() -> None:
         schedule = loose(f"{catch_up}-1a2b3c4d", binding("+5m", START, catch_up=catch_up))
         planned = plan(START + timedelta(days=3), [schedule], Engine().send)
         assert len(planned.sent) == sent
-        assert "while nothing was there to run it" in planned.told[0].text
+        assert "while nothing was there to run it" in planned.news[0].text
         (row,) = schedule_runs.run_history(schedule.name)
         assert row.state == ("sent" if sent else "missed")
 
@@ -143,7 +143,7 @@ def test_every_second_for_weeks_is_cut_short() -> None:
     """What `all` makes up for has an end, and the count of what was missed is no endless walk."""
     schedule = loose("a-1a2b3c4d", binding("* * * * * *", START, catch_up="all"))
     planned = plan(START + timedelta(days=20), [schedule], Engine().send)
-    assert "100 runs are made up for" in planned.told[0].text
+    assert "100 runs are made up for" in planned.news[0].text
     assert len(schedule_runs.run_history(schedule.name, most=1000)) == 100
 
 

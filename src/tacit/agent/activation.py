@@ -92,17 +92,17 @@ def render(
 
     entry = library.get(name)
     now = Active(entry.name, entry.digest, entry.folder)
-    told = f"\n\nArguments: {arguments}" if arguments else ""
+    given = f"\n\nArguments: {arguments}" if arguments else ""
     if active.get(entry.name) == now:
         text = f'The skill "{entry.name}" is active already and has not changed. Go on with it.'
-        return text + told, now
+        return text + given, now
     skill = read_skill(os.path.join(entry.folder, entry.file))
     parts = [substitute(skill.body.strip("\n"), arguments)]
     if files := _files(entry.folder):
         parts.append("\nFiles in the folder (read them when the text above refers to them):")
         parts += [f"- {file}" for file in files]
-    if told and "$ARGUMENTS" not in skill.body:
-        parts.append(told[1:])
+    if given and "$ARGUMENTS" not in skill.body:
+        parts.append(given[1:])
     return wrap(now, "\n".join(parts)), now
 
 

@@ -138,9 +138,9 @@ class Answered(msgspec.Struct, frozen=True):
     reason: Reason
     """`done` for a final answer; else the limit, `interrupted` or `error`."""
     iterations: int
-    """Requests to the model since a skill was changed here, or the conversation looked at."""
+    """Requests to the model since a skill was changed here, or the conversation reviewed."""
     user_turns: int
-    """Messages of the user's since a fact was kept here, or the conversation looked at for some."""
+    """Messages of the user's since a fact was kept here, or the conversation reviewed for some."""
     requests: int
     """All requests to the model in this conversation."""
     skill_changes: int
@@ -150,7 +150,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class ReviewBegun(msgspec.Struct, frozen=True):
-    """Event: somebody begins to look at a running conversation, for skills, for facts, or both.
+    """Event: a review of a running conversation begins, for skills, for facts, or both.
 
     To be published in the thread in which `Answered` was heard. Heard by the session it names.
     """
@@ -189,7 +189,7 @@ class AnswerCounts:
             self.user_turns = 0
 
     def review_begun(self, *, skills: bool, facts: bool) -> None:
-        """The conversation is being looked at."""
+        """A review of the conversation begins; what is counted for it begins anew."""
         if skills:
             self.iterations = 0
         if facts:

@@ -233,7 +233,7 @@ class Session:
             network=self.settings.agent.network,
             memory=facts.text,
         )
-        known = (*offered_skills(self.library), *facts.marks)
+        known = (*offered_skills(self.library), *facts.keys)
         return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
 
     def _on_review(self, begun: ReviewBegun) -> None:

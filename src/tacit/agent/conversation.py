@@ -75,8 +75,8 @@ class Conversation:
         from pydantic_ai.messages import ModelRequest, UserPromptPart
 
         self.flush_returns()
-        told = sorted(known)
-        self.known.update(told)
+        names = sorted(known)
+        self.known.update(names)
         self.counts.asked()
         content = f"{note}\n\n{text}" if note else text
         message = ModelRequest(
@@ -84,14 +84,14 @@ class Conversation:
         )
         with self._writer.together():
             self._writer.prompt(text)
-            self._keep(message, {"known": told} if told else {})
+            self._keep(message, {"known": names} if names else {})
 
     def add_response(self, response: "ModelResponse", usage: agent_events.Usage) -> None:
         cost = usage.cost
-        told = Usage(usage.input_tokens, usage.output_tokens, usage.cached_tokens, cost=cost)
+        used = Usage(usage.input_tokens, usage.output_tokens, usage.cached_tokens, cost=cost)
         with self._writer.together():
             self._tell(response)
-            self._writer.used(told)
+            self._writer.used(used)
             self._keep(response)
         self.counts.responded()
 
@@ -154,8 +154,8 @@ class Conversation:
         The call with the id `running` gets `instead`.
         """
         for part in self.open_calls():
-            told = instead if running and part.tool_call_id == running else text
-            self.add_return(part, Result(told, failed=True), 0.0)
+            shown = instead if running and part.tool_call_id == running else text
+            self.add_return(part, Result(shown, failed=True), 0.0)
         self.flush_returns()
 
     def next_call_ids(self, count: int) -> list[str]:
@@ -200,7 +200,7 @@ class Conversation:
         self._writer.note({"type": "model", "name": model})
 
     def review_begun(self, *, skills: bool, facts: bool) -> None:
-        """Somebody looks at the conversation for these; what is counted for them begins anew."""
+        """A review for these begins; what is counted for them begins anew."""
         self.counts.review_begun(skills=skills, facts=facts)
         self._writer.note({"type": "looked", "skills": skills, "facts": facts})
 

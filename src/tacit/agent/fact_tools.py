@@ -63,11 +63,11 @@ async def remember_fact(call: Remember, context: Context) -> Result:
     _check_use(context)
     places = fact_places(context.library.cwd)
     place = _place(places, call.scope) if call.scope else fact_place_for(places, call.kind)
-    note = NewFact(name=call.name, says=call.fact, kind=call.kind, detail=call.detail)
+    new = NewFact(name=call.name, says=call.fact, kind=call.kind, detail=call.detail)
     before = _find(call.name, place, context)
 
     def propose() -> Verdict:
-        return remember(_gate(places, context), place.root, note, _why(call.reason, context))
+        return remember(_gate(places, context), place.root, new, _why(call.reason, context))
 
     verdict, text = await _verdict(propose, call.name, place, context)
     if verdict.applied and before is not None:
@@ -167,7 +167,7 @@ async def _verdict(
     except TacitError as error:
         raise Failed(error.explain()) from None
     context.facts_changed.update(
-        instructions.fact_mark(fact)
+        instructions.fact_key(fact)
         for fact in (before, _find(name, place, context))
         if fact is not None
     )

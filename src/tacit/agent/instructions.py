@@ -34,17 +34,17 @@ _MOST_NEWS = 10
 
 
 class RecalledFacts(msgspec.Struct, frozen=True):
-    """What a prompt carries of the facts, and marks of all that are known with it."""
+    """What a prompt carries of the facts, and the keys of all that are known with it."""
 
     text: str = ""
-    marks: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 class FactNews(msgspec.Struct, frozen=True):
-    """Lines of news for the model, and the marks of what it knows after them."""
+    """Lines of news for the model, and the keys of the facts that it knows after them."""
 
     lines: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 def recall_facts(cwd: str, settings: MemorySettings) -> RecalledFacts:
@@ -52,17 +52,17 @@ def recall_facts(cwd: str, settings: MemorySettings) -> RecalledFacts:
     if not settings.use:
         return RecalledFacts()
     known = recallable_facts(cwd)
-    about = {fact_mark(k.fact): k.provenance for k in known}
+    about = {fact_key(k.fact): k.provenance for k in known}
     found = fact_index(
         [k.fact for k in known],
         lines=settings.lines,
         kilobytes=settings.kilobytes,
-        about=lambda fact: about[fact_mark(fact)],
+        about=lambda fact: about[fact_key(fact)],
     )
-    marks = tuple(f"{name}#0" for name in about)
+    keys = tuple(f"{name}#0" for name in about)
     if not found.text:
-        return RecalledFacts("", marks)
-    return RecalledFacts(prompt("agent", "memory", facts=secrets.redact(found.text).text), marks)
+        return RecalledFacts("", keys)
+    return RecalledFacts(prompt("agent", "memory", facts=secrets.redact(found.text).text), keys)
 
 
 def fact_news(
@@ -71,34 +71,34 @@ def fact_news(
     """What was noted or forgotten since the model was last told, except by itself (`own`)."""
     if not settings.use:
         return FactNews()
-    facts = {fact_mark(k.fact): k for k in recallable_facts(cwd)}
-    # A mark is kept once for each time that it was told: an odd number is "there", an even "gone".
+    facts = {fact_key(k.fact): k for k in recallable_facts(cwd)}
+    # A key is kept once for each time that it was told: an odd number is "there", an even "gone".
     counts = Counter(kept.rpartition("#")[0] for kept in known if kept.startswith("fact:"))
     fresh = [name for name in facts if counts[name] % 2 == 0]
     gone = [name for name, count in counts.items() if count % 2 == 1 and name not in facts]
-    marks = tuple(f"{name}#{counts[name]}" for name in (*fresh, *gone))
+    keys = tuple(f"{name}#{counts[name]}" for name in (*fresh, *gone))
     subjects = {_subject(name) for name in facts}
-    told = [facts[name] for name in fresh if name not in own]
+    new = [facts[name] for name in fresh if name not in own]
     lost = [name for name in gone if name not in own and _subject(name) not in subjects]
     lines: list[str] = []
-    if told:
+    if new:
         lines.append("Facts that were noted after this conversation began, as data:")
-        lines += [fact_line(k.fact, k.provenance) for k in told[:_MOST_NEWS]]
-        if len(told) > _MOST_NEWS:
-            lines.append(f"- {len(told) - _MOST_NEWS} more can be found with recall")
+        lines += [fact_line(k.fact, k.provenance) for k in new[:_MOST_NEWS]]
+        if len(new) > _MOST_NEWS:
+            lines.append(f"- {len(new) - _MOST_NEWS} more can be found with recall")
     if lost:
         names = ", ".join(_subject(name).rpartition(":")[2] for name in lost[:_MOST_NEWS])
         lines.append(f"Facts that no longer hold, as they were forgotten: {names}")
-    return FactNews(tuple(secrets.redact(text).text for text in lines), marks)
+    return FactNews(tuple(secrets.redact(text).text for text in lines), keys)
 
 
-def fact_mark(fact: Fact) -> str:
+def fact_key(fact: Fact) -> str:
     """What tells one version of one fact from every other."""
     return f"fact:{fact.scope}:{fact.name}@{fact.digest}"
 
 
 def _subject(name: str) -> str:
-    """The part of a mark that stays the same when a fact is replaced."""
+    """The part of a key that stays the same when a fact is replaced."""
     return name.rpartition("@")[0]
 
 
@@ -135,11 +135,11 @@ def news_for(library: Library, conversation: Conversation, facts: FactNews | Non
         and entry.state == "active"
         and entry.digest != active.digest
     ]
-    changed = [(name, mark) for name, mark in changed if mark not in conversation.known]
+    changed = [(name, key) for name, key in changed if key not in conversation.known]
     lines += [f'The skill "{n}" was changed; run_skill loads the new text.' for n, _ in changed]
     lines += facts.lines
     note = "\n".join(["<note>", *lines, "</note>"]) if lines else ""
-    names = (*(entry.name for entry in fresh), *(mark for _, mark in changed), *facts.marks)
+    names = (*(entry.name for entry in fresh), *(key for _, key in changed), *facts.keys)
     return News(note, names)
 
 

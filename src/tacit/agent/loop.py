@@ -194,8 +194,8 @@ class Agent:
 
     def _close_history(self, cut: str, not_run: str, half_run: str) -> None:
         """Leave a history that providers accept: what was half said kept, every call answered."""
-        if said := self._asking.take_partial_text():
-            self.conversation.add_cut_text(said, cut)
+        if partial := self._asking.take_partial_text():
+            self.conversation.add_cut_text(partial, cut)
         self.conversation.close_open_calls(not_run, running=self._running, instead=half_run)
         self._running = ""
 

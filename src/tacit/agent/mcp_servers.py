@@ -95,9 +95,9 @@ class Servers:
 
     def _tool(self, connection: "_Connection", found: Any) -> Tool:
         async def run(call: _Anything, context: Context) -> Result:
-            told = await self._do(connection, lambda c: c.call_tool(found.name, call.given))
-            text = "\n".join(_text(block) for block in told.content)
-            return Result(context.shorten(text) or "[done]", failed=bool(told.is_error))
+            answer = await self._do(connection, lambda c: c.call_tool(found.name, call.given))
+            text = "\n".join(_text(block) for block in answer.content)
+            return Result(context.shorten(text) or "[done]", failed=bool(answer.is_error))
 
         name = _NAME.sub("_", f"mcp__{connection.name}__{found.name}")[:_LONGEST_NAME]
         about = f"{found.description or found.name} (server {connection.name})"

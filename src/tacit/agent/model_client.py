@@ -53,9 +53,14 @@ class RequestFailed(Exception):
         if isinstance(error, e.ModelAPIError):
             return _of_provider(error)
         if isinstance(error, e.ContentFilterError):
-            return cls(f"the provider's filter stopped the answer: {_said(error)}", "ask otherwise")
+            return cls(
+                f"the provider's filter stopped the answer: {_provider_message(error)}",
+                "ask otherwise",
+            )
         if isinstance(error, e.UnexpectedModelBehavior):
-            return cls(f"the provider's answer cannot be read: {_said(error)}", may_pass=True)
+            return cls(
+                f"the provider's answer cannot be read: {_provider_message(error)}", may_pass=True
+            )
         if isinstance(error, e.UserError):
             return cls(str(error), "check the model's name: tacit config")
         if isinstance(error, UnicodeDecodeError):
@@ -63,8 +68,12 @@ class RequestFailed(Exception):
         if type(error).__module__.partition(".")[0] in _CARRIERS:
             return _of_carrier(error)
         if isinstance(error, OSError | ValueError | EOFError):
-            return cls(f"the provider's answer cannot be read: {_said(error)}", may_pass=True)
-        return cls(f"the provider's library failed: {_said(error)}", "take another model")
+            return cls(
+                f"the provider's answer cannot be read: {_provider_message(error)}", may_pass=True
+            )
+        return cls(
+            f"the provider's library failed: {_provider_message(error)}", "take another model"
+        )
 
 
 class TooLong(RequestFailed):
@@ -85,16 +94,18 @@ def _of_provider(error: Exception) -> RequestFailed:
 
     if isinstance(error, e.ModelAuthenticationError):
         return RequestFailed(
-            f"the provider refused the key: {_said(error)}", "check it: tacit setup"
+            f"the provider refused the key: {_provider_message(error)}", "check it: tacit setup"
         )
     if isinstance(error, e.ModelContextWindowExceededError):
         return TooLong("the conversation is longer than the model can read", "start a new one")
     if isinstance(error, e.ModelQuotaExceededError):
         return RequestFailed(
-            f"the quota is used up: {_said(error)}", "see the provider's account page"
+            f"the quota is used up: {_provider_message(error)}", "see the provider's account page"
         )
     if isinstance(error, e.ModelNotFoundError):
-        return RequestFailed(_said(error), "check the model's name and address: tacit config")
+        return RequestFailed(
+            _provider_message(error), "check the model's name and address: tacit config"
+        )
     known = (
         e.ModelRateLimitError,
         e.ModelUnavailableError,
@@ -107,31 +118,35 @@ def _of_provider(error: Exception) -> RequestFailed:
     may_pass = isinstance(error, known) or status in (408, 409, 425, 429) or status >= 500
     after = float(getattr(error, "retry_after", 0) or 0)
     if after > _LONGEST_TOLD:
-        return RequestFailed(_said(error), f"the provider says: try again in {after:.0f} s")
+        return RequestFailed(
+            _provider_message(error), f"the provider says: try again in {after:.0f} s"
+        )
     if isinstance(error, e.ModelConnectionError):
         hint = "see that it runs and the address is right (agent.base_url), or try again later"
-        said = _said(error).rstrip(".")
-        return RequestFailed(f"the model's server cannot be reached: {said}", hint, may_pass=True)
+        why = _provider_message(error).rstrip(".")
+        return RequestFailed(f"the model's server cannot be reached: {why}", hint, may_pass=True)
     hint = "try again later" if may_pass else "check the model's name: tacit config"
-    return RequestFailed(_said(error), hint, may_pass=may_pass, retry_after=after)
+    return RequestFailed(_provider_message(error), hint, may_pass=may_pass, retry_after=after)
 
 
 def _of_carrier(error: Exception) -> RequestFailed:
     """An error that came through from a library below."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     if isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 425, 429):
-        return RequestFailed(_said(error), "check the model's name: tacit config")
+        return RequestFailed(_provider_message(error), "check the model's name: tacit config")
     kind = type(error).__name__
     slow = "Timeout" in kind
     why = "the provider stopped answering" if slow else "the connection to the provider broke"
-    return RequestFailed(f"{why}: {_said(error) or kind}", "try again later", may_pass=True)
+    return RequestFailed(
+        f"{why}: {_provider_message(error) or kind}", "try again later", may_pass=True
+    )
 
 
-def _said(error: Exception) -> str:
+def _provider_message(error: Exception) -> str:
     """What went wrong, in the provider's own words where it has some."""
     status = getattr(error, "status_code", None)
-    told = _message(getattr(error, "body", None))
-    text = f"{told} (error {status})" if told and status else told or str(error)
+    message = _message(getattr(error, "body", None))
+    text = f"{message} (error {status})" if message and status else message or str(error)
     return shorten(" ".join(text.split()) or type(error).__name__, 300)
 
 
@@ -200,8 +215,8 @@ class ModelClient:
 
     def take_partial_text(self) -> str:
         """The text of a response that did not come to its end; only once."""
-        said, self._partial_text = self._partial_text, ""
-        return said
+        text, self._partial_text = self._partial_text, ""
+        return text
 
     async def ask(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
         """Put the conversation to the model, and keep its response. Raises `Faults`."""

@@ -168,13 +168,13 @@ def _held(rules: Rights, version: int) -> RightsHeld:
         missing.append("files elsewhere can be cut short")
     if rules.ports is not None and not network:
         missing.append("connections are not limited")
-    told = f"this kernel has version {version} of Landlock: {', '.join(missing)}"
+    why_not = f"this kernel has version {version} of Landlock: {', '.join(missing)}"
     return RightsHeld(
         abi=version,
         writes=True,
         reads=rules.read is not None,
         network=network,
-        why_not=told if missing else "",
+        why_not=why_not if missing else "",
     )
 
 

@@ -66,7 +66,7 @@ def bring_back(
             return None
         key = os.path.basename(entry.folder)
         gate = Gate([place], neighbours=NoNeighbours())
-        head = gate.site().history.head(live_name(key))
+        head = gate.open_place().history.head(live_name(key))
         record = head.record if head is not None else None
         if record is None or not record.partner or record.kind != "archive":
             return _restore(gate, key, entry, record, by, session)
@@ -223,9 +223,9 @@ async def git_log(call: GitLog, context: Context) -> Result:
         gate = open_gate(context)
         most = max(1, min(call.limit, 200))
         found: list[Version] = []
-        for site in gate.sites.values():
-            log = site.history.log(_folder(call.name, context)) if call.name else None
-            versions = site.history.latest(most) if log is None else log
+        for opened in gate.open_places.values():
+            log = opened.history.log(_folder(call.name, context)) if call.name else None
+            versions = opened.history.latest(most) if log is None else log
             found += [version for version, _ in zip(versions, range(most), strict=False)]
         return sorted(found, key=lambda v: (v.at, v.record.change), reverse=True)[:most]
 
@@ -243,7 +243,7 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
         root = entry.root if entry is not None else ""
         skill = _folder(call.name, context)
         with acting_as("agent"):
-            head = gate.site(root).history.head(skill)
+            head = gate.open_place(root).history.head(skill)
             if call.version or head is None:
                 return gate.rollback(
                     skill, call.version, root=root, approved=context.approved_by_person
@@ -257,7 +257,7 @@ def open_gate(context: Context) -> Gate:
     """The gate over every skills folder that can be reached from here."""
     here = [user_place(), *places_here(context.library.cwd)]
     agreed = context.approved_by_person
-    return Gate(here, approver=lambda case, asks: "yes" if agreed else "later")
+    return Gate(here, approver=lambda effect, asks: "yes" if agreed else "later")
 
 
 async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:

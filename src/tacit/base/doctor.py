@@ -116,10 +116,10 @@ def check_database() -> list[Finding]:
         return []
     try:
         with contextlib.closing(database.connect(path)) as connection:
-            said = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
-        if said == ["ok"]:
+            faults = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
+        if faults == ["ok"]:
             return []
-        why = "; ".join(said)
+        why = "; ".join(faults)
     except Damaged as error:
         why = error.message
     except (Busy, Unwritable) as error:

@@ -2,8 +2,8 @@
 
 An actor is on whose behalf code runs, carried in a ContextVar. There is no default: a thread starts
 with an empty context, and a tool that a background agent calls from a pool must not turn into the
-user there. A change is what somebody wants, a verdict is what became of it; both are frozen structs
-that survive a trip through JSON, because changes wait in the inbox and in the jobs of other
+user there. A change is what somebody wants, a verdict is the gate's answer to it; both are frozen
+structs that survive a trip through JSON, because changes wait in the inbox and in the jobs of other
 processes. What an operation does to files is said in `file_edits`, what it does to a skill's folder
 in `effect`.
 """
@@ -206,7 +206,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     root: str = ""
     """The skills folder; the gate's first place where it is empty."""
     base: str = ""
-    """The version that the author looked at; later edits are then merged, never overwritten."""
+    """The version that the author started from; later edits are then merged, never overwritten."""
     overrides: tuple[str, ...] = ()
     """Rules that the user sets aside for their own skill, on record."""
     group: str = ""
@@ -290,7 +290,7 @@ def unfit(rule: str, reason: str, hint: str, alternatives: tuple[str, ...] = ())
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a change."""
+    """The gate's answer to a change: applied, proposed or refused, and why."""
 
     outcome: Outcome
     change: str

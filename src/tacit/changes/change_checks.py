@@ -15,7 +15,7 @@ from tacit.changes.containment import Escape, open_root
 from tacit.changes.gate import Gate
 from tacit.changes.git_store import EMPTY_TREE
 from tacit.changes.inbox import Inbox
-from tacit.changes.journal import Site
+from tacit.changes.journal import OpenPlace
 from tacit.changes.skill_state import read_archived, read_state
 from tacit.changes.stage import ARCHIVE, STAGE
 
@@ -23,66 +23,66 @@ from tacit.changes.stage import ARCHIVE, STAGE
 def check_changes(gate: Gate) -> list[Finding]:
     """Every check over every place of `gate`."""
     found: list[Finding] = []
-    for site in gate.sites.values():
-        found.extend(check_site(site))
-    found.extend(check_inbox(gate.inbox, list(gate.sites.values())))
+    for opened in gate.open_places.values():
+        found.extend(check_open_place(opened))
+    found.extend(check_inbox(gate.inbox, list(gate.open_places.values())))
     return found
 
 
-def check_site(site: Site) -> list[Finding]:
+def check_open_place(opened: OpenPlace) -> list[Finding]:
     """The checks of one place, with its lock held, so that nothing is under way meanwhile."""
-    with site.lock():
-        return [*_journal(site), *_leftovers(site), *_history(site), *_hidden(site)]
+    with opened.lock():
+        return [*_journal(opened), *_leftovers(opened), *_history(opened), *_hidden(opened)]
 
 
-def _journal(site: Site) -> Iterator[Finding]:
+def _journal(opened: OpenPlace) -> Iterator[Finding]:
     try:
-        entries = site.journal.entries()
+        entries = opened.journal.entries()
     except Damaged as damaged:
         yield Finding(
             "broken-journal",
             damaged.message,
             "it is put aside; the folders are left as they are",
-            partial(_put_entries_aside, site),
+            partial(_put_entries_aside, opened),
         )
         return
     for entry in entries:
         yield Finding(
             "interrupted-change",
-            f"the change {entry.change} to '{entry.skill}' in {site.place.root} was interrupted",
+            f"the change {entry.change} to '{entry.skill}' in {opened.place.root} was interrupted",
             "it is finished, or taken back",
-            site.recover,
+            opened.recover,
         )
 
 
-def _leftovers(site: Site) -> Iterator[Finding]:
+def _leftovers(opened: OpenPlace) -> Iterator[Finding]:
     """Only counts when no entry in the journal explains it."""
-    if _entries(site):
+    if _entries(opened):
         return
-    stage = os.path.join(site.real, STAGE)
+    stage = os.path.join(opened.real, STAGE)
     if os.path.lexists(stage):
         yield Finding(
             "left-on-stage",
             f"{stage} holds what an interrupted change left behind",
             "it is removed",
-            site.recover,
+            opened.recover,
         )
-    for folder in (os.path.join(site.history.folder, "tmp"), site.journal.folder):
+    for folder in (os.path.join(opened.history.folder, "tmp"), opened.journal.folder):
         names = os.listdir(folder) if os.path.isdir(folder) else []
         if any(not name.endswith((".json", ".broken")) for name in names):
             yield Finding(
                 "left-temporary",
                 f"{folder} holds temporary files that nobody uses",
                 "they are removed",
-                site.recover,
+                opened.recover,
             )
 
 
-def _history(site: Site) -> Iterator[Finding]:
-    folder = site.history.folder
+def _history(opened: OpenPlace) -> Iterator[Finding]:
+    folder = opened.history.folder
     if not os.path.isfile(os.path.join(folder, "HEAD")):  # not begun: HEAD is written last
         return
-    done = site.history.objects.git("fsck", "--strict", "--no-dangling", check=False)
+    done = opened.history.objects.git("fsck", "--strict", "--no-dangling", check=False)
     if done.returncode:
         text = (done.stderr + done.stdout).decode(errors="replace").strip().splitlines()
         yield Finding(
@@ -92,10 +92,10 @@ def _history(site: Site) -> Iterator[Finding]:
             f" {folder}.broken",
         )
         return
-    refs = site.history.refs
+    refs = opened.history.refs
     named = {oid for _, oid in refs.list("refs/changes")}
     for name, oid in refs.list("refs/skills"):
-        version = site.history.version(oid)
+        version = opened.history.version(oid)
         if oid not in named:
             yield Finding(
                 "unnamed-change",
@@ -106,32 +106,32 @@ def _history(site: Site) -> Iterator[Finding]:
             yield Finding("odd-version", f"{name} says 'gone' but holds files", "")
 
 
-def _hidden(site: Site) -> Iterator[Finding]:
-    if site.place.scope != "project" or not os.path.isdir(site.real):
+def _hidden(opened: OpenPlace) -> Iterator[Finding]:
+    if opened.place.scope != "project" or not os.path.isdir(opened.real):
         return
-    for skill in git_exclude.hidden(site.place):
-        if not _is_somewhere(site, skill):
+    for skill in git_exclude.hidden(opened.place):
+        if not _is_somewhere(opened, skill):
             yield Finding(
                 "hidden-nothing",
                 f"git's exclude file hides the skill '{skill}', which is not there",
                 "that line is removed",
-                partial(git_exclude.show, site.place, skill, site.data),
+                partial(git_exclude.show, opened.place, skill, opened.data),
             )
 
 
-def _is_somewhere(site: Site, skill: str) -> bool:
+def _is_somewhere(opened: OpenPlace, skill: str) -> bool:
     try:
-        with open_root(site.place) as root:
-            if read_state(root, site.history, skill).is_live:
+        with open_root(opened.place) as root:
+            if read_state(root, opened.history, skill).is_live:
                 return True
             return root.status(ARCHIVE) is not None and (
-                read_archived(root, site.history, skill.replace("/", "%2f")) is not None
+                read_archived(root, opened.history, skill.replace("/", "%2f")) is not None
             )
     except (Escape, OSError):
         return True  # not for this check to say
 
 
-def check_inbox(inbox: Inbox, sites: list[Site]) -> list[Finding]:
+def check_inbox(inbox: Inbox, open_places: list[OpenPlace]) -> list[Finding]:
     """Rows that cannot be read, and answers that a kill kept from being written down."""
     found = [
         Finding(
@@ -142,7 +142,7 @@ def check_inbox(inbox: Inbox, sites: list[Site]) -> list[Finding]:
         )
         for row in inbox.broken()
     ]
-    histories = {site.place.root: site.history for site in sites}
+    histories = {opened.place.root: opened.history for opened in open_places}
     for proposal in inbox.waiting():
         history = histories.get(proposal.change.root)
         if history is None or not proposal.applied_as:
@@ -159,13 +159,13 @@ def check_inbox(inbox: Inbox, sites: list[Site]) -> list[Finding]:
     return found
 
 
-def _entries(site: Site) -> bool:
+def _entries(opened: OpenPlace) -> bool:
     try:
-        return bool(site.journal.entries())
+        return bool(opened.journal.entries())
     except Damaged:
         return True
 
 
-def _put_entries_aside(site: Site) -> None:
-    with site.lock():
-        site.journal.put_broken_aside()
+def _put_entries_aside(opened: OpenPlace) -> None:
+    with opened.lock():
+        opened.journal.put_broken_aside()

@@ -463,11 +463,11 @@ def fact_text(fact: NewFact, actor: Actor, today: date) -> str:
 
 def _state(gate: Gate, root: str, name: str) -> SkillState:
     try:
-        return gate.look(name, root)
+        return gate.state_of(name, root)
     except Escape:  # the gate says why
         return SkillState(skill=name, state="gone")
     except OSError as error:
-        raise unwritable_place(gate.site(root), error) from error
+        raise unwritable_place(gate.open_place(root), error) from error
 
 
 def _change(

@@ -59,7 +59,7 @@ from tacit.changes.gate_steps import (
 from tacit.changes.git_store import tree_id
 from tacit.changes.history import ref_updates
 from tacit.changes.inbox import Inbox, Proposal
-from tacit.changes.journal import JournalEntry, Overtaken, Site, carry_out
+from tacit.changes.journal import JournalEntry, OpenPlace, Overtaken, carry_out
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
 from tacit.changes.place import Place, places_here
 from tacit.changes.policy import rules_of
@@ -77,7 +77,7 @@ from tacit.changes.undo import already_undone
 
 
 def land(
-    site: Site,
+    opened: OpenPlace,
     root: Folder,
     change: Change,
     actions: Sequence[Action],
@@ -87,45 +87,45 @@ def land(
     """Make `actions` true and return the id of the new version. Raises `Overtaken` or OSError."""
     ready = [_with_key(root, action) for action in actions]
     try:
-        entry = prepare_entry(root, site, change, ready, at, details)
-        hide_new_from_git(site, change, ready)
-        carry_out(root, entry, site.journal, site.history)
+        entry = prepare_entry(root, opened, change, ready, at, details)
+        hide_new_from_git(opened, change, ready)
+        carry_out(root, entry, opened.journal, opened.history)
     finally:
         clean(root)
     for action in ready:
         if action.kind in ("delete", "renamed"):
-            _show_to_git(site, action.now.skill)
-    return site.history.knows(change.id, ready[-1].now.skill)
+            _show_to_git(opened, action.now.skill)
+    return opened.history.knows(change.id, ready[-1].now.skill)
 
 
-def record_by_hand(site: Site, root: Folder, now: SkillState, at: datetime) -> SkillState:
+def record_by_hand(opened: OpenPlace, root: Folder, now: SkillState, at: datetime) -> SkillState:
     """Put what stands in a folder into its history, as the user's, and return its new state."""
     if now.is_recorded:
         return now
-    version = commit_unrecorded(site.history, now, at)
+    version = commit_unrecorded(opened.history, now, at)
     head = now.head
     refs = ref_updates([version], head.id if head else "")
-    entry = JournalEntry(version.record.change, site.real, now.skill, (), refs)
-    carry_out(root, entry, site.journal, site.history)
-    return read_state(root, site.history, now.skill)
+    entry = JournalEntry(version.record.change, opened.real, now.skill, (), refs)
+    carry_out(root, entry, opened.journal, opened.history)
+    return read_state(root, opened.history, now.skill)
 
 
-def hide_new_from_git(site: Site, change: Change, actions: Sequence[Action]) -> None:
+def hide_new_from_git(opened: OpenPlace, change: Change, actions: Sequence[Action]) -> None:
     """What a machine learned in a project stays out of `git status` from the start, and so do
     facts, whoever recorded them: they may be about a person."""
-    if site.place.scope != "project":
+    if opened.place.scope != "project":
         return
     for action in actions:
-        private_at_first = change.actor in BACKGROUND or site.place.kind == "facts"
+        private_at_first = change.actor in BACKGROUND or opened.place.kind == "facts"
         made = action.kind == "create" and private_at_first
-        moved = action.kind == "rename" and git_exclude.is_hidden(site.place, action.partner)
+        moved = action.kind == "rename" and git_exclude.is_hidden(opened.place, action.partner)
         if made or moved:
-            git_exclude.hide(site.place, action.now.skill, site.data)
+            git_exclude.hide(opened.place, action.now.skill, opened.data)
 
 
-def _show_to_git(site: Site, skill: str) -> None:
-    if site.place.scope == "project":
-        git_exclude.show(site.place, skill, site.data)
+def _show_to_git(opened: OpenPlace, skill: str) -> None:
+    if opened.place.scope == "project":
+        git_exclude.show(opened.place, skill, opened.data)
 
 
 def _with_key(root: Folder, action: Action) -> Action:
@@ -156,9 +156,9 @@ class Gate:
     ) -> None:
         self.data = data or paths.folders().data
         self.clock = clock or SystemClock()
-        self.sites: dict[str, Site] = {}
+        self.open_places: dict[str, OpenPlace] = {}
         for place in places if places is not None else places_here():
-            self.sites.setdefault(place.real, Site(place, self.data))
+            self.open_places.setdefault(place.real, OpenPlace(place, self.data))
         self.neighbours = neighbours if neighbours is not None else LibraryNeighbours()
         self.inbox = Inbox(os.path.join(self.data, DATABASE_FILE), self.clock)
         self._judge = Judge(self.neighbours, scanner)
@@ -169,17 +169,17 @@ class Gate:
         """Put `change` through every step. With the same id again, what landed is the answer."""
         if refusal := check_author(change):
             return refused_verdict(change, refusal)
-        site, change = self._locate(change)
-        return self._run(site, change, Consent())
+        opened, change = self._locate(change)
+        return self._run(opened, change, Consent())
 
     def preview(self, change: Change) -> Preview:
         """What `propose` would do, and the diff; nothing is changed and nobody is asked."""
         if refusal := check_author(change):
             return Preview(refusal=refusal)
-        site, change = self._locate(change)
+        opened, change = self._locate(change)
         try:
-            with site.writing() if site.exists() else site.empty_stand_in() as root:
-                effect = work_out(site.place, root, site.history, change)
+            with opened.writing() if opened.exists() else opened.empty_stand_in() as root:
+                effect = work_out(opened.place, root, opened.history, change)
                 judgement = self._judge.judge(effect)
         except Unfit as unfit:
             return Preview(refusal=unfit.refusal)
@@ -201,7 +201,7 @@ class Gate:
         # id is recorded first: after a kill the same one is used, and nothing lands twice.
         applied_as = self.inbox.begin(proposal, new_change_id(self.clock.now()))
         change = msgspec.structs.replace(proposal.change, id=applied_as)
-        verdict = self._run(self.site(change.root), change, Consent("yes"))
+        verdict = self._run(self.open_place(change.root), change, Consent("yes"))
         if verdict.applied:
             self.inbox.close(proposal, "accepted")
         return verdict
@@ -223,11 +223,11 @@ class Gate:
 
         `approved`: a person said yes to this very call, which the agent needs.
         """
-        site = self._site_of(change, root)
-        change = site.history.find_change(change)
-        versions = site.history.of_change(change)
-        if again := undo.already_undone(site.history, versions):
-            change, versions = again, site.history.of_change(again)
+        opened = self._open_place_of(change, root)
+        change = opened.history.find_change(change)
+        versions = opened.history.of_change(change)
+        if again := undo.already_undone(opened.history, versions):
+            change, versions = again, opened.history.of_change(again)
         skill = versions[-1].record.skill
         new = make_change(skill, actor=actor, reason=reason or f"undo {change}")
         authors = {version.record.actor for version in versions}
@@ -235,10 +235,10 @@ class Gate:
             return refused_verdict(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
-            return undo.undo_actions(folder, site.history, versions, rules_of(site.place))
+            return undo.undo_actions(folder, opened.history, versions, rules_of(opened.place))
 
         by = "user" if approved else ""
-        return self._take_back(site, new, actions, CommitDetails(undoes=change, approved_by=by))
+        return self._take_back(opened, new, actions, CommitDetails(undoes=change, approved_by=by))
 
     def rollback(
         self,
@@ -250,53 +250,55 @@ class Gate:
         approved: bool = False,
     ) -> Verdict:
         """Make one skill what it was in `version`: by default, before its last change."""
-        site = self.site(root)
+        opened = self.open_place(root)
         if version:
-            wanted = site.history.find_version(skill, version)
+            wanted = opened.history.find_version(skill, version)
         else:
-            head = site.history.head(skill)
+            head = opened.history.head(skill)
             if head is None or not head.parent:
                 raise NotFound(f"'{skill}' has no earlier version", f"see: tacit log {skill}")
-            wanted = site.history.version(head.parent)
+            wanted = opened.history.version(head.parent)
         reason = f"back to {wanted.id[:12]}"
-        new = make_change(skill, actor=actor, reason=reason, root=site.place.root)
+        new = make_change(skill, actor=actor, reason=reason, root=opened.place.root)
         if refusal := check_author(new) or may_undo(new, set(), approved=approved):
             return refused_verdict(new, refusal)
 
         def actions(folder: Folder) -> list[Action]:
-            return [undo.rollback_action(folder, site.history, skill, wanted)]
+            return [undo.rollback_action(folder, opened.history, skill, wanted)]
 
         by = "user" if approved else ""
-        return self._take_back(site, new, actions, CommitDetails(approved_by=by))
+        return self._take_back(opened, new, actions, CommitDetails(approved_by=by))
 
-    def look(self, skill: str, root: str = "") -> SkillState:
+    def state_of(self, skill: str, root: str = "") -> SkillState:
         """How `skill` stands, hand edits recorded, so that `.head.id` is a base for a change."""
-        site = self.site(root)
-        if not site.exists():
-            return SkillState(skill=skill, state="gone", head=site.history.head(skill))
-        with site.writing() as folder:
-            now = read_state(folder, site.history, skill)
-            return record_by_hand(site, folder, now, self.clock.now())
+        opened = self.open_place(root)
+        if not opened.exists():
+            return SkillState(skill=skill, state="gone", head=opened.history.head(skill))
+        with opened.writing() as folder:
+            now = read_state(folder, opened.history, skill)
+            return record_by_hand(opened, folder, now, self.clock.now())
 
     def share(self, skill: str, root: str = "") -> bool:
         """Let git see a learned skill of a project; False where it was not hidden."""
-        site = self.site(root)
-        return git_exclude.show(site.place, skill, site.data)
+        opened = self.open_place(root)
+        return git_exclude.show(opened.place, skill, opened.data)
 
-    def site(self, root: str = "") -> Site:
+    def open_place(self, root: str = "") -> OpenPlace:
         """The place with this skills folder, by default the first. Raises `NotFound`."""
         if not root:
-            return next(iter(self.sites.values()))
-        found = self.sites.get(os.path.realpath(root))
+            return next(iter(self.open_places.values()))
+        found = self.open_places.get(os.path.realpath(root))
         if found is None:
-            known = ", ".join(site.place.root for site in self.sites.values())
+            known = ", ".join(opened.place.root for opened in self.open_places.values())
             raise NotFound(f"{root} is not a skills folder that is known here", f"known: {known}")
         return found
 
-    def _run(self, site: Site, change: Change, consent: Consent, *, copy_of: str = "") -> Verdict:
+    def _run(
+        self, opened: OpenPlace, change: Change, consent: Consent, *, copy_of: str = ""
+    ) -> Verdict:
         for _ in range(ATTEMPTS):
             outcome = self._retried(
-                site, change, partial(self._attempt, site, change, consent, copy_of)
+                opened, change, partial(self._attempt, opened, change, consent, copy_of)
             )
             if isinstance(outcome, Verdict):
                 return outcome
@@ -309,7 +311,7 @@ class Gate:
             consent = Consent(answer, tree_id(outcome.effect.new))
         return refused_verdict(change, overtaken(change))
 
-    def _retried(self, site: Site, change: Change, attempt: Callable[[], T]) -> T | Verdict:
+    def _retried(self, opened: OpenPlace, change: Change, attempt: Callable[[], T]) -> T | Verdict:
         """What `attempt` returns, begun again where somebody edited the folder meanwhile."""
         for _ in range(ATTEMPTS):
             try:
@@ -319,23 +321,23 @@ class Gate:
             except Unfit as unfit:
                 return refused_verdict(change, unfit.refusal, unfit.offer)
             except OSError as error:
-                raise unwritable_place(site, error) from error
+                raise unwritable_place(opened, error) from error
         return refused_verdict(change, overtaken(change))
 
     def _attempt(
-        self, site: Site, change: Change, consent: Consent, copy_of: str
+        self, opened: OpenPlace, change: Change, consent: Consent, copy_of: str
     ) -> Verdict | Question | Effect:
-        if not site.exists():  # judged first, so that a refusal leaves no empty folders behind
-            with site.empty_stand_in() as nothing:
+        if not opened.exists():  # judged first, so that a refusal leaves no empty folders behind
+            with opened.empty_stand_in() as nothing:
                 effect, judgement, held = self._judge_effect(
-                    site, nothing, change, consent, copy_of
+                    opened, nothing, change, consent, copy_of
                 )
             if held is not None:
                 return held
-        with site.writing() as root:
-            if version := site.history.knows(change.id, change.skill):
+        with opened.writing() as root:
+            if version := opened.history.knows(change.id, change.skill):
                 return applied_verdict(change, version)
-            effect, judgement, held = self._judge_effect(site, root, change, consent, copy_of)
+            effect, judgement, held = self._judge_effect(opened, root, change, consent, copy_of)
             if held is not None:
                 return held
             details = CommitDetails(
@@ -343,37 +345,42 @@ class Gate:
                 overrides=judgement.overridden,
                 copy_of=copy_of,
             )
-            version = land(site, root, change, effect.actions, details, self.clock.now())
-        self._announce(site, change, effect.actions, version)
+            version = land(opened, root, change, effect.actions, details, self.clock.now())
+        self._announce(opened, change, effect.actions, version)
         return applied_verdict(change, version, judgement.notes)
 
     def _judge_effect(
-        self, site: Site, root: Folder, change: Change, consent: Consent, copy_of: str
+        self, opened: OpenPlace, root: Folder, change: Change, consent: Consent, copy_of: str
     ) -> tuple[Effect, Judgement, Verdict | Question | Effect | None]:
         """The steps up to the approval; the last value is what keeps the change from landing."""
-        effect = work_out(site.place, root, site.history, change)
+        effect = work_out(opened.place, root, opened.history, change)
         judgement = self._judge.judge(effect, is_copy=bool(copy_of))
         if judgement.refusal is not None:
-            held = self._refuse(site, root, effect, judgement.refusal, consent)
+            held = self._refuse(opened, root, effect, judgement.refusal, consent)
             return effect, judgement, held
         if judgement.decision == "copy":
             return effect, judgement, effect
-        return effect, judgement, self._approve(site, root, effect, judgement, consent)
+        return effect, judgement, self._approve(opened, root, effect, judgement, consent)
 
     def _refuse(
-        self, site: Site, root: Folder, effect: Effect, refusal: Refusal, consent: Consent
+        self, opened: OpenPlace, root: Folder, effect: Effect, refusal: Refusal, consent: Consent
     ) -> Verdict:
         """A refusal; of a machine's conflict, a question for a person who was not asked yet."""
         offer = (
             bytes_of(effect.merged.files) if effect.merged and refusal.rule == "conflict" else {}
         )
         if offer and effect.change.actor != "user" and consent.answer is None:
-            verdict = self._put_in_inbox(site, root, effect, refusal)
+            verdict = self._put_in_inbox(opened, root, effect, refusal)
             return msgspec.structs.replace(verdict, offer=offer)
         return refused_verdict(effect.change, refusal, offer)
 
     def _approve(
-        self, site: Site, root: Folder, effect: Effect, judgement: Judgement, consent: Consent
+        self,
+        opened: OpenPlace,
+        root: Folder,
+        effect: Effect,
+        judgement: Judgement,
+        consent: Consent,
     ) -> Verdict | Question | None:
         """None when the change may land now."""
         change, asks = effect.change, judgement.asks
@@ -390,14 +397,16 @@ class Gate:
         can_ask = change.actor == "agent" or change.actor in self._always_ask
         if can_ask and self._approver is not None and consent.answer != "later":
             return Question(effect, asks)
-        return self._put_in_inbox(site, root, effect, asks[0])
+        return self._put_in_inbox(opened, root, effect, asks[0])
 
-    def _put_in_inbox(self, site: Site, root: Folder, effect: Effect, why: Refusal) -> Verdict:
+    def _put_in_inbox(
+        self, opened: OpenPlace, root: Folder, effect: Effect, why: Refusal
+    ) -> Verdict:
         """Let the change wait, with the version it was made on, so that it can be merged later."""
         change = effect.change
         now = effect.actions[0].now
         if effect.before is not None and not change.base and now.is_live:
-            now = record_by_hand(site, root, now, self.clock.now())
+            now = record_by_hand(opened, root, now, self.clock.now())
             base = now.head.id if now.head else ""
             if len(effect.actions) == 1:
                 change = msgspec.structs.replace(change, base=base)
@@ -409,7 +418,7 @@ class Gate:
     def _copy(self, effect: Effect) -> Verdict:
         """Somebody else's skill was to be edited: the user gets a copy of their own instead."""
         change = effect.change
-        target = next((s for s in self.sites.values() if s.place.scope == "user"), None)
+        target = next((s for s in self.open_places.values() if s.place.scope == "user"), None)
         if target is None:
             refusal = Refusal(
                 "policy", "no-own-place", "there is no place of the user's for a copy", ""
@@ -427,53 +436,53 @@ class Gate:
 
     def _take_back(
         self,
-        site: Site,
+        opened: OpenPlace,
         change: Change,
         actions: Callable[[Folder], list[Action]],
         details: CommitDetails,
     ) -> Verdict:
         def attempt() -> Verdict:
-            with site.writing() as root:
+            with opened.writing() as root:
                 wanted = actions(root)
-                undo.check_undo(site.place, change, wanted)
-                version = land(site, root, change, wanted, details, self.clock.now())
-            self._announce(site, change, wanted, version)
+                undo.check_undo(opened.place, change, wanted)
+                version = land(opened, root, change, wanted, details, self.clock.now())
+            self._announce(opened, change, wanted, version)
             return applied_verdict(change, version)
 
-        return self._retried(site, change, attempt)
+        return self._retried(opened, change, attempt)
 
     def _announce(
-        self, site: Site, change: Change, actions: Sequence[Action], version: str
+        self, opened: OpenPlace, change: Change, actions: Sequence[Action], version: str
     ) -> None:
-        noun = rules_of(site.place).noun
+        noun = rules_of(opened.place).noun
         for action in actions if noun == "skill" else ():
-            self.neighbours.changed(site.place.root, action.now.skill)
-        bus.publish(Applied(change, actions[-1].kind, version, site.real, noun))
+            self.neighbours.changed(opened.place.root, action.now.skill)
+        bus.publish(Applied(change, actions[-1].kind, version, opened.real, noun))
 
-    def _locate(self, change: Change) -> tuple[Site, Change]:
+    def _locate(self, change: Change) -> tuple[OpenPlace, Change]:
         """The place of a change, and the change with its skill's folder filled in.
 
         A skill may go by a name that is not its folder's: both find it. Without a `root`, a skill
         that is not in the first place is looked for where the library has it.
         """
-        site = self.site(change.root)
+        opened = self.open_place(change.root)
         skill = change.skill
         is_new = bool(change.operations) and isinstance(change.operations[0], Create)
-        if not is_new and not os.path.lexists(os.path.join(site.real, skill)):
+        if not is_new and not os.path.lexists(os.path.join(opened.real, skill)):
             found = self.neighbours.find(skill, change.root)
-            if found is not None and os.path.realpath(found.root) in self.sites:
-                site, skill = self.site(found.root), found.folder
-        return site, msgspec.structs.replace(change, root=site.place.root, skill=skill)
+            if found is not None and os.path.realpath(found.root) in self.open_places:
+                opened, skill = self.open_place(found.root), found.folder
+        return opened, msgspec.structs.replace(change, root=opened.place.root, skill=skill)
 
-    def _site_of(self, change: str, root: str) -> Site:
+    def _open_place_of(self, change: str, root: str) -> OpenPlace:
         if root:
-            return self.site(root)
-        for site in self.sites.values():
+            return self.open_place(root)
+        for opened in self.open_places.values():
             try:
-                site.history.find_change(change)
+                opened.history.find_change(change)
             except NotFound:
                 continue
-            return site
+            return opened
         raise NotFound(f"there is no one change '{change}'", "see them: tacit log")
 
 
@@ -484,19 +493,21 @@ def find_group(gate: Gate, start: str) -> str:
     """
     if len(start) < 4:
         return ""
-    known = {name for site in gate.sites.values() for name in site.history.groups()}
+    known = {name for opened in gate.open_places.values() for name in opened.history.groups()}
     near = sorted(name for name in known if name.startswith(start) or name.endswith(start))
     if len(near) > 1 and start not in near:
         raise NotFound(f"there is no one group '{start}'", f"it could be {' or '.join(near[-3:])}")
     return start if start in near else (near[0] if near else "")
 
 
-def group_members(gate: Gate, group: str) -> list[tuple[Site, str]]:
+def group_members(gate: Gate, group: str) -> list[tuple[OpenPlace, str]]:
     """The changes of a group with the place of each, oldest first."""
     found = [
-        (change, site) for site in gate.sites.values() for change in site.history.of_group(group)
+        (change, opened)
+        for opened in gate.open_places.values()
+        for change in opened.history.of_group(group)
     ]
-    return [(site, change) for change, site in sorted(found, key=lambda pair: pair[0])]
+    return [(opened, change) for change, opened in sorted(found, key=lambda pair: pair[0])]
 
 
 def undo_group(
@@ -510,13 +521,14 @@ def undo_group(
     listed = group_members(gate, group)
     if not listed:
         raise NotFound(f"there is no group of changes '{group}'", "see: tacit log")
-    left = [(site, change) for site, change in listed if not _is_undone(site, change)]
+    left = [(opened, change) for opened, change in listed if not _is_undone(opened, change)]
     order = left[::-1] if left else listed
     why = reason or f"undo {group}"
     return [
-        gate.undo(change, actor=actor, root=site.place.root, reason=why) for site, change in order
+        gate.undo(change, actor=actor, root=opened.place.root, reason=why)
+        for opened, change in order
     ]
 
 
-def _is_undone(site: Site, change: str) -> bool:
-    return bool(already_undone(site.history, site.history.of_change(change)))
+def _is_undone(opened: OpenPlace, change: str) -> bool:
+    return bool(already_undone(opened.history, opened.history.of_change(change)))

@@ -29,7 +29,7 @@ from tacit.changes.change import (
 from tacit.changes.effect import Effect
 from tacit.changes.git_store import tree_id
 from tacit.changes.inbox import Proposal
-from tacit.changes.journal import Site
+from tacit.changes.journal import OpenPlace
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.policy import Decision, Rules
 from tacit.skills.library import used_by_schedules
@@ -110,9 +110,9 @@ def overtaken(change: Change) -> Refusal:
     )
 
 
-def unwritable_place(site: Site, error: OSError) -> Unwritable:
+def unwritable_place(opened: OpenPlace, error: OSError) -> Unwritable:
     return Unwritable(
-        f"cannot change {site.place.root}: {error.strerror or error}",
+        f"cannot change {opened.place.root}: {error.strerror or error}",
         "check the free space and the permissions there",
     )
 

@@ -310,7 +310,7 @@ def _name(path: str) -> str:
 LOCK_SECONDS = 120.0
 
 
-class Site:
+class OpenPlace:
     """A place, as the gate works on it. `data` is Tacit's data folder."""
 
     def __init__(self, place: Place, data: str) -> None:

@@ -14,7 +14,7 @@ from tacit.changes.change import Change, Contents, File, Files, change_time, new
 from tacit.changes.containment import Escape, Folder, open_skill, read_contents
 from tacit.changes.git_store import RefUpdate, group_ref, pin_ref, tree_id
 from tacit.changes.history import History, Record, Version, VersionKind, ref_updates
-from tacit.changes.journal import JournalEntry, Move, Site
+from tacit.changes.journal import JournalEntry, Move, OpenPlace
 from tacit.changes.stage import ARCHIVE, STAGE, open_hidden, stage
 from tacit.skills.skill import Skill
 from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill
@@ -177,7 +177,7 @@ class CommitDetails(msgspec.Struct, frozen=True, kw_only=True):
 
 def prepare_entry(
     root: Folder,
-    site: Site,
+    opened: OpenPlace,
     change: Change,
     actions: list[Action],
     at: datetime,
@@ -188,16 +188,16 @@ def prepare_entry(
     refs: list[RefUpdate] = []
     earlier: dict[str, str] = {}
     for number, action in enumerate(actions):
-        versions = _commit(site.history, change, action, at, details, earlier)
+        versions = _commit(opened.history, change, action, at, details, earlier)
         earlier[action.now.skill] = versions[-1].id
         head = action.now.head
         refs.extend(ref_updates(versions, head.id if head else ""))
         if change.group:
             name = group_ref(change.group, change.id, action.now.skill)
             refs.append(RefUpdate(name, versions[-1].id))
-        refs.extend(_pins(site.history, action, versions[-1].id))
+        refs.extend(_pins(opened.history, action, versions[-1].id))
         moves.extend(_moves(root, change.id, number, action))
-    return JournalEntry(change.id, site.real, change.skill, tuple(moves), tuple(refs))
+    return JournalEntry(change.id, opened.real, change.skill, tuple(moves), tuple(refs))
 
 
 def commit_unrecorded(history: History, now: SkillState, at: datetime, change: str = "") -> Version:

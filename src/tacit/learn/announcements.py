@@ -96,7 +96,7 @@ def listening() -> Iterator[None]:
 
 
 def announce_change(change: Change, verdict: Verdict) -> None:
-    """Announce what became of a change of the background's; nothing where it was refused."""
+    """Announce a change made in the background that landed or waits; not one that was refused."""
     if verdict.applied:
         _landed(change)
     elif verdict.outcome == "proposed":

@@ -166,7 +166,7 @@ _LOOKS = {
     "whoami", "id", "du", "df", "ps", "top", "diff", "xxd", "strings", "man", "history", "hostname",
     "uname", "basename", "dirname", "realpath", "readlink",
 }  # fmt: skip
-# Done to files and processes everywhere, and told by nobody how.
+# Done to files and processes everywhere, and no skill is needed for it.
 _CHORES = {
     "cp", "mv", "rm", "rmdir", "touch", "ln", "chmod", "chown", "kill", "pkill", "tee", "xargs",
     "clear",
@@ -192,8 +192,8 @@ _RUNNERS = {
 _RUNNER_VALUES = {"--with", "--python", "-p", "--env-file", "--extra", "--group", "--directory"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
 _INTERPRETERS = re.compile(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
-# Programs that are told what to do in words, and their options that take a word before those.
-_TOLD = {
+# Programs with subcommands, and their options that take a word before those.
+_WITH_SUBCOMMANDS = {
     "git": {"-C", "-c", "--git-dir", "--work-tree"}, "make": {"-C", "-f"}, "go": {"-C"},
     "docker": {"-H", "--context", "-f", "-p", "--file", "--profile", "--env-file"},
     "podman": set(), "kubectl": {"-n", "--namespace", "--context"}, "helm": {"-n"}, "cargo": set(),
@@ -255,12 +255,12 @@ def _name(words: list[str], depth: int) -> str:
     if not _PROGRAM.fullmatch(program):
         return ""
     name = _SAME.get(program, program)
-    if "." in name and name not in _TOLD:
+    if "." in name and name not in _WITH_SUBCOMMANDS:
         return name  # a script: what it is given are values
-    told = _told(name, rest)
-    if told and told[0] in _ONLY_LOOK.get(name, ()):
+    subcommands = _subcommands(name, rest)
+    if subcommands and subcommands[0] in _ONLY_LOOK.get(name, ()):
         return ""
-    return " ".join([name, *told])
+    return " ".join([name, *subcommands])
 
 
 def _interpreted(program: str, rest: list[str], depth: int) -> str:
@@ -275,27 +275,27 @@ def _interpreted(program: str, rest: list[str], depth: int) -> str:
             return _name(rest[1:], depth)
         rest = rest[2:] if flag in ("-W", "-X", "-r", "--require") else rest[1:]
     if program == "deno" and rest[:1] and rest[0] in ("run", "test", "task"):
-        return " ".join(["deno", *_told("deno", rest)])
+        return " ".join(["deno", *_subcommands("deno", rest)])
     script = rest[0].rsplit("/", 1)[-1] if rest else ""
-    if script in _TOLD:
-        return " ".join([script, *_told(script, rest[1:])])
+    if script in _WITH_SUBCOMMANDS:
+        return " ".join([script, *_subcommands(script, rest[1:])])
     return script if _PROGRAM.fullmatch(script) else ""
 
 
-def _told(program: str, rest: list[str]) -> list[str]:
+def _subcommands(program: str, rest: list[str]) -> list[str]:
     """The first words that say what is to be done."""
-    told: list[str] = []
+    words: list[str] = []
     most = 2 if program in _TWO_WORDS else 1
-    if program in _TOLD:
-        rest = _options(rest, _TOLD[program])
-    while rest and _WORD.fullmatch(rest[0]) and len(told) < most:
-        told.append(rest[0])
-        if told[0] in _TWO:
+    if program in _WITH_SUBCOMMANDS:
+        rest = _options(rest, _WITH_SUBCOMMANDS[program])
+    while rest and _WORD.fullmatch(rest[0]) and len(words) < most:
+        words.append(rest[0])
+        if words[0] in _TWO:
             most = 2
         rest = rest[1:]
-        if program in _TOLD and told[-1] == "compose":
-            rest = _options(rest, _TOLD[program])
-    return told
+        if program in _WITH_SUBCOMMANDS and words[-1] == "compose":
+            rest = _options(rest, _WITH_SUBCOMMANDS[program])
+    return words
 
 
 def slug(name: str) -> str:

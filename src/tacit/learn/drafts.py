@@ -132,7 +132,7 @@ def _quoted(text: str) -> str:
 
 COUNTING = "counting"
 MOST_DRAFTS = 10
-"""Drafts that one run proposes; a person is to look at each."""
+"""Drafts that one run proposes; a person is to review each."""
 
 
 def draft_skills(traces: Iterable[Trace]) -> list[Draft]:
@@ -162,7 +162,7 @@ def draft_sessions(
     drafts = [d for d in drafts if new.intersection(d.evidence)][:MOST_DRAFTS]
     done = [ProposedDraft(d, None if dry_run else propose_draft(d)) for d in drafts]
     if not dry_run:
-        _note(ledger, chosen, done)
+        _record(ledger, chosen, done)
     return done
 
 
@@ -175,12 +175,12 @@ def propose_draft(made: Draft) -> Verdict:
             Create({"SKILL.md": made.text.encode()}),
             reason=made.reason,
             evidence=made.evidence,
-            root=gate.site().place.root,
+            root=gate.open_place().place.root,
         )
         return gate.propose(change)
 
 
-def _note(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft]) -> None:
+def _record(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft]) -> None:
     for stored in chosen:
         own = [p for p in done if stored.id in p.draft.evidence and p.verdict is not None]
         waiting = [p for p in own if p.verdict and p.verdict.outcome == "proposed"]

@@ -96,23 +96,23 @@ class _Counted:
 
     def __init__(self) -> None:
         self.failures: dict[tuple[str, str], list[Sighting]] = {}
-        self.mended: dict[tuple[str, str], str] = {}
+        self.fixes: dict[tuple[str, str], str] = {}
         self.wishes: dict[str, list[Sighting]] = {}
         self.right: list[str] = []
         self.after_wish: list[str] = []
         self.sessions: dict[str, None] = {}
 
     def teaches(self) -> bool:
-        """Whether there is something to learn: a mended failure or a wish, and a way that works."""
-        return bool(self.right) and bool(self.mended or self.wishes)
+        """Whether there is something to learn: a failure or a wish, and a way that works."""
+        return bool(self.right) and bool(self.fixes or self.wishes)
 
     def finding(self, project: str, key: str) -> Finding:
         works = (self.after_wish or self.right)[-1]
         # What works now as it stands did not fail because of how it was called.
         failures = tuple(
-            FailedForm(command, error, self.mended.get((command, error), ""), tuple(seen))
+            FailedForm(command, error, self.fixes.get((command, error), ""), tuple(seen))
             for (command, error), seen in self.failures.items()
-            if (command, error) in self.mended and command != works
+            if (command, error) in self.fixes and command != works
         )
         wishes = tuple(Correction(text, tuple(seen)) for text, seen in self.wishes.items())
         return Finding(project, key, works, failures, wishes, (), tuple(self.sessions))
@@ -120,7 +120,7 @@ class _Counted:
 
 def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
     corrected = {c.turn: c.text for c in observations.corrections(trace) if c.by == "prompt"}
-    mended = {id(m.failed): m for m in _mended_by_command(trace)}
+    recovered = {id(r.failed): r for r in _recoveries_by_command(trace)}
     tried: set[str] = set()
     for turn in trace.turns:
         wish = corrected.get(turn.number, "")
@@ -136,7 +136,7 @@ def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
             counted.sessions[trace.id] = None
             seen = Sighting(trace.id, turn.number)
             if call.failed:
-                _failed(counted, call, command, seen, mended.get(id(call)))
+                _failed(counted, call, command, seen, recovered.get(id(call)))
             elif call.finished:
                 counted.right.append(command)
                 if wish and key in tried_before:  # one puts right what was done
@@ -144,15 +144,15 @@ def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
                     counted.wishes.setdefault(wish, []).append(seen)
 
 
-def _mended_by_command(trace: Trace) -> list[observations.Mended]:
-    """The failures that another form of the command mended, rather than an edit in between."""
+def _recoveries_by_command(trace: Trace) -> list[observations.Recovery]:
+    """The failures that another form of the command got over, rather than an edit in between."""
     place = {id(call): at for at, call in enumerate(trace.calls)}
     edits = [at for at, c in enumerate(trace.calls) if c.kind in ("write", "edit") and not c.failed]
     return [
-        m
-        for m in observations.mended(trace)
-        if m.before.split() != m.after.split()
-        and not any(place[id(m.failed)] < at < place[id(m.succeeded)] for at in edits)
+        r
+        for r in observations.recoveries(trace)
+        if r.before.split() != r.after.split()
+        and not any(place[id(r.failed)] < at < place[id(r.succeeded)] for at in edits)
     ]
 
 
@@ -161,12 +161,12 @@ def _failed(
     call: ToolCall,
     command: str,
     seen: Sighting,
-    mended: observations.Mended | None,
+    recovery: observations.Recovery | None,
 ) -> None:
     error = " ".join((call.error or call.result.strip().rsplit("\n", 1)[-1]).split())[:160]
     counted.failures.setdefault((command, error), []).append(seen)
-    if mended is not None:
-        counted.mended[(command, error)] = observations.command_of(mended.succeeded).strip()
+    if recovery is not None:
+        counted.fixes[(command, error)] = observations.command_of(recovery.succeeded).strip()
 
 
 def _habits(project: str, traces: list[Trace]) -> list[Finding]:
@@ -244,7 +244,7 @@ def session_signals(trace: Trace, findings: Iterable[Finding] = ()) -> list[Sign
     place = step_names(trace)
     found = [
         *_corrections(trace, place),
-        *_mended(trace, place),
+        *_recoveries(trace, place),
         *_skills(trace, place),
         *_stuck(trace, place),
         *_repeated(trace),
@@ -260,7 +260,7 @@ def session_signals(trace: Trace, findings: Iterable[Finding] = ()) -> list[Sign
 
 
 def session_weight(trace: Trace) -> int:
-    """How much speaks for looking at a session, for putting several in order."""
+    """How much speaks for reviewing a session, for putting several in order."""
     worth = {"correction": 5, "refusal": 4, "mended": 3, "skill-failed": 4, "stuck": 2}
     return sum(worth.get(signal.kind, 1) for signal in session_signals(trace))
 
@@ -293,16 +293,16 @@ def _corrections(trace: Trace, place: dict[int, str]) -> list[Signal]:
     return found
 
 
-def _mended(trace: Trace, place: dict[int, str]) -> list[Signal]:
+def _recoveries(trace: Trace, place: dict[int, str]) -> list[Signal]:
     found = []
-    for mended in observations.mended(trace):
-        if mended.failed.error == REFUSED:
+    for recovery in observations.recoveries(trace):
+        if recovery.failed.error == REFUSED:
             continue
-        steps = (place[id(mended.failed)], place[id(mended.succeeded)])
-        changed = shorten(" ".join(one_line(part) for part in mended.changed), 200)
+        steps = (place[id(recovery.failed)], place[id(recovery.succeeded)])
+        changed = shorten(" ".join(one_line(part) for part in recovery.changed), 200)
         what = f"; changed: {clean(changed)}" if changed else "; called the same way"
-        text = f"{_short(mended.failed.name)} failed, then worked{what}"
-        found.append(Signal("mended", mended.turn, text, steps))
+        text = f"{_short(recovery.failed.name)} failed, then worked{what}"
+        found.append(Signal("mended", recovery.turn, text, steps))
     return found
 
 

@@ -26,7 +26,7 @@ Moment = Literal["after", "chat", "hand"]
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether to look, for what, and why or why not."""
+    """Whether a session is due for review, for what, and why or why not."""
 
     moment: Moment
     skills: bool = False
@@ -39,13 +39,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """For the order among several; more is sooner."""
 
     @property
-    def look(self) -> bool:
+    def due(self) -> bool:
+        """Whether it is to be reviewed at all."""
         return self.skills or self.facts
 
 
 LedgerOutcome = Literal["created", "edited", "proposed", "applied", "nothing", "refused", "failed"]
 REVIEW = "review"
-"""The method of a look by a model, after a session or in a chat."""
+"""The method of a review by a model, after a session or in a chat."""
 
 LEDGER_STEPS = (
     """CREATE TABLE reviews (
@@ -153,7 +154,7 @@ class Ledger:
         return {row["session"]: row["outcome"] for row in rows}
 
     def is_new(self, stored: "Stored", method: str) -> bool:
-        """Whether the session has not been looked at, went on since, or the look failed."""
+        """Whether the session has not been reviewed, went on since, or the review failed."""
         row = self._connection.execute(
             "SELECT turns FROM reviews WHERE session = ? AND method = ? AND outcome != 'failed'",
             (stored.id, method),
@@ -236,7 +237,7 @@ class Ledger:
         return {row["session"]: _decided(row).decision for row in rows}
 
     def looked_at(self, session: str) -> tuple[str, str]:
-        """When it was last decided to look at a session for skills, and for facts; empty where it
+        """When it was last decided to review a session for skills, and for facts; empty where it
         never was. A look by hand counts for both.
 
         A review that was decided on was for what the decision says, and for no more: one for facts

@@ -191,7 +191,7 @@ def use_tables_trouble(connection: sqlite3.Connection) -> str:
                 return f"{table}: {found}"
         rows = len(uses_of(connection))
         views_of(connection)
-        records.noted()
+        records.skills()
         lost = records.uses() - rows
     except Damaged as error:
         return error.message.removeprefix("the record of uses is damaged: ")

@@ -149,12 +149,12 @@ class SearchIndex:
     def update(self, snapshots: list[Snapshot], progress: Progress | None = None) -> None:
         """Make the index hold exactly what the snapshots say of their roots."""
         if self._tantivy is None:
-            self._look()
+            self._open_existing()
         if self._tantivy is not None and not self._pending(snapshots):
             return
         try:
             with locked(self.folder + ".lock", seconds=120, what="the search index"):
-                self._look()  # somebody else may have done the work while we waited
+                self._open_existing()  # somebody else may have done the work while we waited
                 if self._tantivy is None:
                     self._create()
                 self._write(snapshots, progress)
@@ -210,12 +210,12 @@ class SearchIndex:
         )
         if read is None or not _are_whole(self.folder, every):
             return False
-        self._look()
+        self._open_existing()
         sound = self._tantivy is not None
         self._tantivy = None
         return sound
 
-    def _look(self) -> None:
+    def _open_existing(self) -> None:
         """Open what is there, changing nothing; without a lock somebody may be writing it."""
         self._tantivy, self.manifest, self._files = None, {}, {}
         read = _read_manifest(self._manifest_file)

@@ -93,7 +93,7 @@ QUIET = 120.0
 _STALE = 60.0
 """Seconds after which a temporary file has no writer any more."""
 _KEPT = 20
-"""How many unusable files are kept for a look."""
+"""How many unusable files are kept for inspection."""
 
 _SESSION = re.compile(r"[^\s/\\\x00-\x1f]{1,200}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -139,7 +139,7 @@ def pending() -> list[Event]:
 
 def remove(event: Event) -> None:
     """Take `event` out of the spool, and remember that its host was heard. May be repeated."""
-    _note_heard(event.host, event.time)
+    _record_heard(event.host, event.time)
     try:
         os.unlink(event.path)
     except FileNotFoundError:
@@ -147,14 +147,14 @@ def remove(event: Event) -> None:
 
 
 def quiet_sessions(events: Iterable[Event], now: float, quiet: float = QUIET) -> list[QuietSession]:
-    """The sessions to look at now: those that ended, or have been quiet for `quiet` seconds.
+    """Sessions ready to be reviewed: those that ended, or have been quiet for `quiet` seconds.
 
     A session seen by two roads, such as Copilot that also runs Claude Code's hooks, counts once.
     One that was taken up again after its end has to be quiet like any other. Longest quiet first.
     """
     groups: dict[tuple[str, str], list[Event]] = {}
     for event in sorted(events, key=lambda event: event.time):
-        # A UUID means one session in the world, whoever reports it.
+        # A UUID is the same session whichever host reports it.
         host = "" if _UUID.fullmatch(event.session) else event.host
         groups.setdefault((host, event.session), []).append(event)
     sessions = [_session(group) for group in groups.values()]
@@ -315,7 +315,7 @@ def _heard_folder() -> str:
     return os.path.join(paths.folders().data, "heard")
 
 
-def _note_heard(host: str, when: float) -> None:
+def _record_heard(host: str, when: float) -> None:
     """Keep the time as that of an empty file; a full disk does not matter here."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", host):
         return

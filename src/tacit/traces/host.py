@@ -96,9 +96,9 @@ def decode_lines(path: str, start: int, form: type[L], passed: Passed) -> Iterat
                 if isinstance(error, msgspec.ValidationError):
                     passed("bad-record")
                     continue
-                mended = mend(line)
+                repaired = repair_text(line)
                 try:
-                    value = msgspec.convert(mended, form)
+                    value = msgspec.convert(repaired, form)
                 except (msgspec.MsgspecError, RecursionError):
                     passed("not-json" if ended else "cut-off")
                 else:
@@ -107,7 +107,7 @@ def decode_lines(path: str, start: int, form: type[L], passed: Passed) -> Iterat
                     passed("mended")
 
 
-def mend(line: bytes) -> Any:
+def repair_text(line: bytes) -> Any:
     """What `line` holds if only its characters are wrong (bytes, halves of pairs), else None."""
     try:
         return _clean(loads(line.decode("utf-8-sig", "replace")))
@@ -123,7 +123,7 @@ def read_document(path: str, limit: int, passed: Passed, kind: type = object) ->
         passed("too-long")
         return None
     decoded = values.decoded_json(data)
-    found = mend(data) if decoded is None else decoded
+    found = repair_text(data) if decoded is None else decoded
     if isinstance(found, kind):
         return found
     passed("not-json")
@@ -227,7 +227,7 @@ class Host:
 
     Nothing here may write to the host's files. `find` and `inside` pass over what they cannot
     read. `read` may raise `OSError` or `sqlite3.Error` when the source cannot be opened; what
-    stands in it never raises. All may be called from any thread, and twice is the same as once.
+    stands in it never raises. All may be called from any thread, and again with the same result.
     """
 
     name: str
@@ -395,7 +395,7 @@ def first_object(path: str) -> dict[str, Any] | None:
     try:
         with open_regular(path) as file:
             for number, (_, line, _) in enumerate(split_lines(file, 0, ignore)):
-                value = mend(line)
+                value = repair_text(line)
                 if isinstance(value, dict):
                     return value
                 if number >= 4:

@@ -1,8 +1,8 @@
 """What a Trace shows by itself: counted, not guessed, and without a model.
 
-Counts, corrections by the user, failures that were mended, commands, files, and the skills that the
-session itself changed. Each is a hint to whoever reviews the session, so each names the turn and
-the call that it stands on.
+Counts, corrections by the user, failures that were got over, commands, files, and the skills that
+the session itself changed. Each is a hint to whoever reviews the session, so each names the turn
+and the call that it stands on.
 
 A session that changed skills has done what a review would do. What counts is a call that succeeded
 and that writes where agents look for skills: a SKILL.md anywhere, or any file in a skills folder of
@@ -75,7 +75,7 @@ class Correction(msgspec.Struct, frozen=True):
     by: Literal["prompt", "refusal"] = "prompt"
 
 
-class Mended(msgspec.Struct, frozen=True):
+class Recovery(msgspec.Struct, frozen=True):
     """A call that failed, the next of the same kind and purpose that did not, and the change."""
 
     turn: int
@@ -142,14 +142,14 @@ def is_correction(prompt: str) -> bool:
     return bool(_CORRECTS.match(start) or _RULES.search(start))
 
 
-def mended(trace: Trace) -> list[Mended]:
+def recoveries(trace: Trace) -> list[Recovery]:
     """Failures that were followed by a success of the same kind, and what changed between them.
 
     A success counts when it is of the same tool kind and has something in common with what
     failed: the same program or the same file. The next failure of that purpose takes its place,
     so of several tries the last one that failed is paired with the one that worked.
     """
-    found: list[Mended] = []
+    found: list[Recovery] = []
     open_failures: dict[tuple[str, str], tuple[int, ToolCall]] = {}
     for turn in trace.turns:
         for call in turn.calls:
@@ -160,7 +160,7 @@ def mended(trace: Trace) -> list[Mended]:
                 elif call.finished and key in open_failures:
                     _, before = open_failures.pop(key)
                     _forget(open_failures, before)
-                    found.append(_mended(turn.number, before, call))
+                    found.append(_recovery(turn.number, before, call))
                     break
     return found
 
@@ -247,12 +247,12 @@ def _programs(command: str) -> list[str]:
     return found
 
 
-def _mended(turn: int, failed: ToolCall, succeeded: ToolCall) -> Mended:
-    before, after = _said(failed), _said(succeeded)
-    return Mended(turn, failed, succeeded, failed.error, before, after, _changes(before, after))
+def _recovery(turn: int, failed: ToolCall, succeeded: ToolCall) -> Recovery:
+    before, after = _arguments_text(failed), _arguments_text(succeeded)
+    return Recovery(turn, failed, succeeded, failed.error, before, after, _changes(before, after))
 
 
-def _said(call: ToolCall) -> str:
+def _arguments_text(call: ToolCall) -> str:
     """What a call was given, as one text."""
     if call.kind == "shell" and (command := command_of(call)):
         return command
@@ -271,7 +271,7 @@ def _changes(before: str, after: str) -> tuple[str, ...]:
 
 
 def _forget(open_failures: dict[tuple[str, str], tuple[int, ToolCall]], call: ToolCall) -> None:
-    """A failure that was mended is closed for all its purposes."""
+    """A failure that was got over is closed for all its purposes."""
     for key in [key for key, (_, other) in open_failures.items() if other is call]:
         del open_failures[key]
 

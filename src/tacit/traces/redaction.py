@@ -38,16 +38,16 @@ class Known:
     """A redaction for one session, which remembers the values that it took out."""
 
     def __init__(self, rules: Rules) -> None:
-        self._told: dict[str, str] = {}
-        self._redact = rules(self._told)
+        self._found: dict[str, str] = {}
+        self._redact = rules(self._found)
         self._values: dict[str, str] = {}
-        self.told_by = 0
-        """The last turn that told a new value: those before it have not been searched for it."""
+        self.last_found_in = 0
+        """The last turn with a new value: those before it have not been searched for it."""
 
     def __call__(self, text: str) -> tuple[str, Mapping[str, int]]:
         """`text` without secrets, nor the values that are known so far."""
         made, counts = self._redact(text)
-        self._note()
+        self._remember_found()
         made, more = self._strike(made)
         return made, sum_counts(counts, more) if more else counts
 
@@ -57,7 +57,7 @@ class Known:
         made, counts = redacted(turn, self)
         if len(self._values) == before:
             return made, counts
-        self.told_by = turn.number
+        self.last_found_in = turn.number
         made, more = self.struck(made)
         return made, sum_counts(counts, more)
 
@@ -70,16 +70,15 @@ class Known:
         """`value`, redacted before, without the values that are known now."""
         return redacted(value, self._strike)
 
-    def _note(self) -> None:
-        if not self._told:
+    def _remember_found(self) -> None:
+        if not self._found:
             return
-        told = dict(self._told)
-        for value, rule in told.items():
+        for value, rule in dict(self._found).items():
             if len(self._values) >= MAX_KNOWN or value in self._values or not _is_odd(value):
                 continue
             if not self._redact(value)[1]:  # else it is found without help wherever it stands
                 self._values[value] = rule
-        self._told.clear()
+        self._found.clear()
         # The longest first: a value may hold another.
         self._values = dict(sorted(self._values.items(), key=lambda known: -len(known[0])))
 

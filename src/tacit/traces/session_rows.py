@@ -180,7 +180,7 @@ _NOT_REDACTED = frozenset({"host", "session", "source", "project", "parent"})
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What became of a session that was handed to the store."""
+    """The result of storing one session."""
 
     status: Literal["new", "grown", "unchanged", "empty", "forgotten", "poorer"]
     """`poorer`: the same session is known from another file that says more."""
@@ -276,7 +276,7 @@ class SessionRows:
         """Take out of the turns stored before what only a later turn told to be a secret."""
         rows = self._connection.execute(
             "SELECT number, redacted, body FROM turns WHERE session_id = ? AND number < ?",
-            (session, known.told_by),
+            (session, known.last_found_in),
         ).fetchall()
         struck = [(row, *known.struck(turn_of(row["body"]))) for row in rows]
         struck = [(row, turn, counts) for row, turn, counts in struck if counts]

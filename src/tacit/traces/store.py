@@ -60,7 +60,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
-        self._shelf = SessionRows(connection, redaction.rules(redact))
+        self._rows = SessionRows(connection, redaction.rules(redact))
         database.migrate(connection, "traces", session_rows.MIGRATIONS)
 
     @classmethod
@@ -93,15 +93,15 @@ class Store:
     # Writing.
 
     def take_in(self, host: Host, source: Source) -> Written:
-        """Read what is new in `source` and store it, all or nothing. Twice is the same as once."""
-        reading = Reading(host, source, self._shelf.bookmark(source))
+        """Read what is new in `source` and store it, all or nothing. Repeating it adds nothing."""
+        reading = Reading(host, source, self._rows.bookmark(source))
         if reading.gone:
             return Written("empty")
         if reading.unchanged:
-            return Written("unchanged", self._shelf.session_from(source))
+            return Written("unchanged", self._rows.session_from(source))
         with self._writing():
             written = self._write(reading)
-            if written.status == "forgotten" and not self._shelf.is_forgotten(reading.head):
+            if written.status == "forgotten" and not self._rows.is_forgotten(reading.head):
                 return self._write(Reading(host, source))  # it went on since: taken in whole
             return written
 
@@ -117,42 +117,42 @@ class Store:
     def write(self, trace: Trace) -> Written:
         """Store a whole session, in place of what was stored of it."""
         with self._writing():
-            if self._shelf.is_forgotten(trace.head):
+            if self._rows.is_forgotten(trace.head):
                 return Written("forgotten", trace.id)
-            session, new = self._shelf.session(trace.head)
-            self._shelf.drop_turns(session, 0)
-            known = self._shelf.known()
+            session, new = self._rows.session(trace.head)
+            self._rows.drop_turns(session, 0)
+            known = self._rows.known()
             for turn in trace.turns:
-                self._shelf.add_turn(session, turn, known)
-            return self._shelf.summed(session, trace.head, new, known)
+                self._rows.add_turn(session, turn, known)
+            return self._rows.summed(session, trace.head, new, known)
 
     def _write(self, reading: Reading) -> Written:
         turns = iter(reading)
         first = next(turns, None)
         if first is None:
-            return self._shelf.marked(reading, None, Written("empty"))
-        if self._shelf.is_forgotten(reading.head):
+            return self._rows.marked(reading, None, Written("empty"))
+        if self._rows.is_forgotten(reading.head):
             for _ in turns:  # to the end: then the bookmark is known
                 pass
-            return self._shelf.marked(reading, None, Written("forgotten", reading.head.id))
-        session, new = self._shelf.session(reading.head)
+            return self._rows.marked(reading, None, Written("forgotten", reading.head.id))
+        session, new = self._rows.session(reading.head)
         before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
         self._connection.execute("SAVEPOINT before")
-        self._shelf.drop_turns(session, reading.first)
-        known = self._shelf.known()
-        if any(taken for _, taken in self._shelf.of_turns(session)):
+        self._rows.drop_turns(session, reading.first)
+        known = self._rows.known()
+        if any(taken for _, taken in self._rows.of_turns(session)):
             # Values are kept nowhere: those of the turns before are looked up where they stand.
             known.learn(reading.before())
-        self._shelf.add_turn(session, first, known)
+        self._rows.add_turn(session, first, known)
         for turn in turns:
-            self._shelf.add_turn(session, turn, known)
-        written = self._shelf.summed(session, reading.head, new, known)
+            self._rows.add_turn(session, turn, known)
+        written = self._rows.summed(session, reading.head, new, known)
         elsewhere = before["source"] != reading.source.path and os.path.exists(before["source"])
         if elsewhere and written.turns < before["turns"]:
             self._connection.execute("ROLLBACK TO before")
             written = Written("poorer", written.id)
         self._connection.execute("RELEASE before")
-        return self._shelf.marked(reading, session, written, known)
+        return self._rows.marked(reading, session, written, known)
 
     # Asking.
 
@@ -258,12 +258,12 @@ class Store:
                 ).fetchone()
                 if row is None:
                     continue
-                self._shelf.drop_turns(row["id"], 0)
+                self._rows.drop_turns(row["id"], 0)
                 self._connection.execute(
                     "UPDATE sources SET bookmark = NULL WHERE session_id = ?", (row["id"],)
                 )
                 self._connection.execute("DELETE FROM sessions WHERE id = ?", (row["id"],))
-                self._shelf.forget(_head(row["head"], session), by_user=by_user)
+                self._rows.forget(_head(row["head"], session), by_user=by_user)
                 removed += 1
         return removed
 
@@ -280,7 +280,7 @@ class Store:
         return row
 
     def _stored(self, row: sqlite3.Row) -> Stored:
-        of_turns = self._shelf.of_turns(row["id"])
+        of_turns = self._rows.of_turns(row["id"])
         return Stored(
             _head(row["head"], row["session"]),
             row["turns"],

@@ -168,8 +168,8 @@ def _command(command: str, schedule: Schedule, row: ScheduleRun) -> None:
     except subprocess.TimeoutExpired:
         raise Failed(f"the command took longer than {_COMMAND_SECONDS:g} s") from None
     if done.returncode:
-        said = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise Failed(f"the command ended with {done.returncode}: {fit(said, 120)}".rstrip(": "))
+        last = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise Failed(f"the command ended with {done.returncode}: {fit(last, 120)}".rstrip(": "))
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -183,7 +183,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 def _webhook(url: str, row: ScheduleRun) -> None:
-    told = {
+    message = {
         "schedule": row.schedule,
         "run": row.id,
         "due": row.due,
@@ -191,7 +191,7 @@ def _webhook(url: str, row: ScheduleRun) -> None:
     }
     request = urllib.request.Request(  # noqa: S310 - the scheme was checked
         url,
-        data=msgspec.json.encode(told),
+        data=msgspec.json.encode(message),
         headers={"Content-Type": "application/json", "Idempotency-Key": row.id},
         method="POST",
     )

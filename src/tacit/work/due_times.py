@@ -220,8 +220,8 @@ def _cron_in_words(expressions: tuple[str, ...]) -> str:
     """Cron in words."""
     simulate, _ = _cronsim()
     each = [simulate(text, datetime(2024, 1, 1)).explain() for text in expressions]
-    told = " and ".join(text[:1].lower() + text[1:] for text in each)
-    return str(told)
+    text = " and ".join(text[:1].lower() + text[1:] for text in each)
+    return str(text)
 
 
 def span_in_words(seconds: float) -> str:
@@ -291,10 +291,10 @@ def _days(timing: Days, place: ZoneInfo, after: datetime) -> Iterator[datetime]:
         yield from (datetime.combine(day, at) for at in clock)
 
 
-def _later(walls: Iterator[datetime], place: ZoneInfo, after: datetime) -> Iterator[datetime]:
+def _later(local_times: Iterator[datetime], place: ZoneInfo, after: datetime) -> Iterator[datetime]:
     """Wall-clock times as moments later than `after`. Several in a gap are the same moment."""
     last = after
-    for shown in walls:
+    for shown in local_times:
         at = moment(shown, place)
         if at > last:
             yield at

@@ -31,12 +31,12 @@ from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import Address, Backlog, make_jobs_db, one_line_of
 from tacit.work.presence import Presence, log, machine
 
-_MEND = 600.0
+_BROKEN = 600.0
 _HELD = 300.0
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """The answer: yes, if nothing of it is set."""
+    """Whether a job may begin: it may if nothing here is set."""
 
     reason: str = ""
     later: float = 0.0
@@ -49,8 +49,8 @@ def may_begin(ticket: "Ticket") -> Permission:
     """Whether this worker may begin it. Whoever does it holds to the limits all the same."""
     try:
         return _may_begin(ticket)
-    except TacitError as error:  # settings or a database that somebody will mend
-        return Permission(error.message, later=_MEND)
+    except TacitError as error:  # settings or a database that somebody will repair
+        return Permission(error.message, later=_BROKEN)
 
 
 def _may_begin(ticket: "Ticket") -> Permission:
@@ -238,12 +238,12 @@ class _Hold:
     def __init__(self, address: Address, run: str) -> None:
         self._address = address
         self._run = run
-        self._looked = 0.0
+        self._checked_at = 0.0
         self._cancelled = False
 
     def cancelled(self) -> bool:
-        if not self._cancelled and time.monotonic() - self._looked >= _LOOK:
-            self._looked = time.monotonic()
+        if not self._cancelled and time.monotonic() - self._checked_at >= _LOOK:
+            self._checked_at = time.monotonic()
             try:
                 state = jobs_db.run_statuses(self._address, [self._run]).get(self._run, "")
             except TacitError:  # not known now is not cancelled

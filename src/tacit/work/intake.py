@@ -36,7 +36,7 @@ class SessionStored(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What became of the sessions of one host."""
+    """The result of taking in the sessions of one host."""
 
     host: str
     title: str

@@ -44,7 +44,7 @@ class JobQueue:
         self.permanent = permanent
         """Whether the worker does not exit: then it also waits for jobs of other machines."""
         self._engine: Engine | None = None
-        self._looked = 0.0
+        self._checked_at = 0.0
         self._trouble = Trouble(_TRY)
         self._unrecorded: set[str] = set()
         self._ledger_seen: tuple[object, ...] = ()
@@ -113,11 +113,11 @@ class JobQueue:
                     engine.put(Ticket(job.kind, job.key, job.payload, home=machine()))
                     ledger.mark_queued(job.kind, job.key, engine.address.name)
         now = time.monotonic()
-        if now - self._looked >= _EVERY:
+        if now - self._checked_at >= _EVERY:
             engine.keep_alive()
             self._settle(engine.address)
             self._look_after(engine)
-            self._looked = now
+            self._checked_at = now
         ahead = engine.backlog()
         return ahead.ready > 0 or 0 < ahead.next_due < time.time() + SOON
 
@@ -130,8 +130,8 @@ class JobQueue:
         if not jobs_db.has_engine():
             return False
         address = jobs_db.address()
-        if self._looked == 0.0:  # a worker that was killed may have left something
-            self._looked = time.monotonic()
+        if self._checked_at == 0.0:  # a worker that was killed may have left something
+            self._checked_at = time.monotonic()
             self._settle(address)
         if (address.shared and self.permanent) or self._waiting():
             return True
@@ -158,7 +158,7 @@ class JobQueue:
             engine = Engine(jobs_db.address(), self._settings)
             engine.forget(self._settings.keep_days)
             self._engine = engine
-            self._looked = 0.0
+            self._checked_at = 0.0
             self._trouble.over()
         return self._engine
 

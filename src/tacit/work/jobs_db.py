@@ -123,8 +123,8 @@ def inspect(address: Address) -> str:
     with opened(address) as connection:
         if address.shared:
             return ""
-        said = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
-    return "" if said == ["ok"] else "; ".join(said)
+        faults = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
+    return "" if faults == ["ok"] else "; ".join(faults)
 
 
 def is_made(address: Address) -> bool:
@@ -169,8 +169,8 @@ def run_statuses(address: Address, ids: Sequence[str] = ()) -> dict[str, str]:
     with opened(address) as connection:
         if not _exists(address, connection):
             return {}
-        mark = "%s" if address.shared else "?"
-        only = f" WHERE workflow_uuid IN ({', '.join([mark] * len(ids))})" if ids else ""
+        value = "%s" if address.shared else "?"
+        only = f" WHERE workflow_uuid IN ({', '.join([value] * len(ids))})" if ids else ""
         query = f"SELECT workflow_uuid, status FROM {_table(address)}{only}"  # noqa: S608
         return dict(connection.execute(query, tuple(ids)).fetchall())
 
@@ -187,10 +187,10 @@ def live_jobs(address: Address) -> dict[str, bool]:
 def runs_of_worker(address: Address, name: str) -> list[str]:
     """The runs that the worker `name` is said to be doing. Raises as `check` does."""
     with opened(address) as connection:
-        mark = "%s" if address.shared else "?"
+        value = "%s" if address.shared else "?"
         query = (
             f"SELECT workflow_uuid FROM {_table(address)}"  # noqa: S608
-            f" WHERE status = 'PENDING' AND executor_id = {mark}"
+            f" WHERE status = 'PENDING' AND executor_id = {value}"
         )
         return [row[0] for row in connection.execute(query, (name,)).fetchall()]
 
@@ -305,16 +305,16 @@ def make_jobs_db(address: Address) -> None:
     """
     if address.shared:
         return
-    mark = _engine_version()
+    version = _engine_version()
     with opened(address) as connection:
-        if connection.execute("PRAGMA user_version").fetchone()[0] == mark:
+        if connection.execute("PRAGMA user_version").fetchone()[0] == version:
             return
     folder, name = os.path.split(address.path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
     try:
         with opened(address) as connection:
             _copy(connection, temporary)
-        _migrate(temporary, mark)
+        _migrate(temporary, version)
         os.replace(temporary, address.path)
     except TacitError:
         raise
@@ -346,7 +346,7 @@ def _copy(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("PRAGMA journal_mode = DELETE")
 
 
-def _migrate(path: str, mark: int) -> None:
+def _migrate(path: str, version: int) -> None:
     from dbos import DBOS
 
     from tacit.work.engine import quieten
@@ -354,7 +354,7 @@ def _migrate(path: str, mark: int) -> None:
     quieten()
     DBOS.migrate(f"sqlite:///{path}")
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {mark}")
+        connection.execute(f"PRAGMA user_version = {version}")
         connection.commit()
 
 

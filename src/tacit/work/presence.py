@@ -163,10 +163,10 @@ _ALIVE = (
 def machine() -> str:
     """A name for this machine and data folder that stays the same, e.g. `studio-5f0c81d2`."""
     host = socket.gethostname().split(".")[0][:40] or "machine"
-    marks = [host, os.path.realpath(paths.folders().data)]
+    parts = [host, os.path.realpath(paths.folders().data)]
     with contextlib.suppress(OSError), open("/etc/machine-id", encoding="ascii") as file:
-        marks.append(file.read().strip())
-    return f"{host}-{sha256('|'.join(marks).encode('utf-8', 'replace')).hexdigest()[:8]}"
+        parts.append(file.read().strip())
+    return f"{host}-{sha256('|'.join(parts).encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 class Presence:

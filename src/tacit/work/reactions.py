@@ -119,7 +119,7 @@ def _decide(store: "Store", stored: SessionStored) -> None:
     settings = _settings(store.find(stored.id).head.project)
     unchanged = stored.status == "unchanged"
     decision = decide_after_session(store, stored.id, settings, unchanged=unchanged)
-    log(f"{stored.id}: {'to be reviewed' if decision.look else 'not reviewed'}; {decision.reason}")
+    log(f"{stored.id}: {'to be reviewed' if decision.due else 'not reviewed'}; {decision.reason}")
     due = due_repairs(store, stored.id, settings)
     repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
     Ledger(store.connection).add_jobs(repairs)
@@ -131,7 +131,7 @@ def _answered(answered: Answered) -> None:
 
     _chats.add(answered.session)
     decision = decide_in_chat(answered, _settings(answered.project))
-    if decision.look:
+    if decision.due:
         bus.publish(ReviewBegun(answered.session, skills=decision.skills, facts=decision.facts))
     _report(OWN_HOST, answered.session, "Stop")
 
@@ -140,10 +140,10 @@ def _report(host: str, session: str, event: str, path: str = "") -> None:
     """Tell the worker, as a host's hook does. Where the worker runs this agent, it knows."""
     if os.environ.get("TACIT_WORKER"):
         return
-    told = {"session_id": session, "hook_event_name": event}
+    event_data = {"session_id": session, "hook_event_name": event}
     if session in os.path.basename(path):  # a file of its own says which host it is
-        told["transcript_path"] = path
-    payload = msgspec.json.encode(told)
+        event_data["transcript_path"] = path
+    payload = msgspec.json.encode(event_data)
     if hook.record(paths.folders().data, hook.head([host, event], len(payload)), payload):
         wake()
 

@@ -301,9 +301,9 @@ def fire(now: datetime, send: Send) -> Fired:
     me = login()
     mine = [schedule for schedule in good if schedule.binding.owner in ("", me)]
     planned = plan(now, mine, send)
-    for told in planned.told:
-        log(told.text)
-        delivery.tell_user(told.key, told.text)
+    for news in planned.news:
+        log(news.text)
+        delivery.tell_user(news.key, news.text)
     for broken in bad:
         delivery.tell_user(f"broken:{broken.name}", f"{broken.why} · {broken.hint}")
     with schedule_runs.open_runs() as connection:

@@ -88,7 +88,7 @@ class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
     """Calls that were refused, as nobody was there to allow them."""
     delivered: dict[str, str] = {}
-    """Each place for output, and what became of it there."""
+    """Each place for output, and how the delivery to it ended."""
     read: bool = False
     """Whether a person has seen its output in the inbox."""
     changed: datetime = datetime.min.replace(tzinfo=UTC)
@@ -219,8 +219,8 @@ def select_runs(
 
 def live_runs(connection: sqlite3.Connection, schedule: str = "") -> list[ScheduleRun]:
     """The runs that are not over, the earliest due first."""
-    marks = ", ".join("?" * len(LIVE_STATES))
-    where = f"state IN ({marks}) AND ? IN ('', schedule)"
+    values = ", ".join("?" * len(LIVE_STATES))
+    where = f"state IN ({values}) AND ? IN ('', schedule)"
     return select_runs(connection, where, *LIVE_STATES, schedule)[::-1]
 
 
@@ -261,10 +261,10 @@ def last_runs(names: Sequence[str]) -> dict[str, ScheduleRun]:
 
 def forget_old_runs(now: datetime) -> int:
     """Drop runs that have been over for long, but of each schedule the latest; how many."""
-    marks = ", ".join("?" * len(LIVE_STATES))
+    values = ", ".join("?" * len(LIVE_STATES))
     with write_runs() as connection:
         gone = connection.execute(
-            f"DELETE FROM schedule_runs WHERE due < ? AND state NOT IN ({marks}) AND ("  # noqa: S608
+            f"DELETE FROM schedule_runs WHERE due < ? AND state NOT IN ({values}) AND ("  # noqa: S608
             " SELECT count(*) FROM schedule_runs AS later WHERE"
             " later.schedule = schedule_runs.schedule AND later.due > schedule_runs.due) >= ?",
             ((now - KEPT).timestamp(), *LIVE_STATES, _LATEST),
@@ -332,14 +332,14 @@ class Planned(msgspec.Struct, frozen=True):
     """The result of one round of planning."""
 
     sent: tuple[str, ...] = ()
-    told: tuple[ScheduleNews, ...] = ()
+    news: tuple[ScheduleNews, ...] = ()
     next: datetime | None = None
     """When the next run is due, as things are."""
 
 
 def plan(now: datetime, schedules: list[Schedule], send: Send) -> Planned:
     """Plan every due time up to `now`, and send what may begin."""
-    told: list[ScheduleNews] = []
+    news: list[ScheduleNews] = []
     with write_runs() as connection:
         known = cursors(connection)
         here = {schedule.name for schedule in schedules}
@@ -353,12 +353,11 @@ def plan(now: datetime, schedules: list[Schedule], send: Send) -> Planned:
             cursor = now if gone else max(cursor, schedule.binding.since)
             if schedule.binding.paused:
                 continue
-            news = _plan_one(connection, schedule, cursor, now)
-            told += news
+            news += _plan_one(connection, schedule, cursor, now)
             nearest = next(due_after(schedule.binding.timing, schedule.binding.place, now), None)
             coming += [nearest] if nearest is not None else []
     sent = _dispatch(now, {schedule.name: schedule for schedule in schedules}, send)
-    return Planned(tuple(sent), tuple(told), min(coming, default=None))
+    return Planned(tuple(sent), tuple(news), min(coming, default=None))
 
 
 def _plan_one(

@@ -240,7 +240,7 @@ USER = Requester()
 
 
 def make(draft: Draft, by: Requester = USER) -> tuple[Schedule, Verdict]:
-    """Put a new schedule on the shelf. Raises `Refused` where the gate does not let it in."""
+    """Store a new schedule. Raises `Refused` where the gate does not let it in."""
     short = _short(draft)
     seed = f"{short}\0{draft.binding.made.isoformat()}\0{secrets.token_hex(8)}"
     name = f"{short}-{sha256(seed.encode()).hexdigest()[:8]}"
@@ -257,9 +257,9 @@ def rebind(schedule: Schedule, by: Requester = USER, **changed: Any) -> Verdict:
 
 def rewrite(schedule: Schedule, changed: dict[str, bytes], by: Requester = USER) -> Verdict:
     """Give some of a schedule's files another content, on the version that stands there now."""
-    standing = open_gate().look(schedule.name, scheduled_place().root)
-    files = bytes_of(standing.contents.files) | changed
-    return _propose(schedule.name, Rewrite(files), by, standing.head.id if standing.head else "")
+    now = open_gate().state_of(schedule.name, scheduled_place().root)
+    files = bytes_of(now.contents.files) | changed
+    return _propose(schedule.name, Rewrite(files), by, now.head.id if now.head else "")
 
 
 def remove(name: str, by: Requester = USER) -> Verdict:
@@ -279,11 +279,11 @@ def empty_trash(now: datetime, days: int = ScheduleSettings().trash_days) -> lis
     """Delete what has lain in the trash for so long; its history stays. The names."""
     gone = []
     gate = open_gate()
-    history = gate.site(scheduled_place().root).history
+    history = gate.open_place(scheduled_place().root).history
     for key in trash():
         head = history.head(key.split("~", 1)[0])
-        put_away = head.at if head is not None else _moved(key)
-        if now - put_away < timedelta(days=days):
+        archived_at = head.at if head is not None else _moved(key)
+        if now - archived_at < timedelta(days=days):
             continue
         try:
             _propose(key, Delete(), Requester(reason=f"in the trash for {days} days"))
@@ -298,7 +298,7 @@ def open_gate(agreed: bool = True) -> Gate:
     return Gate(
         [scheduled_place()],
         neighbours=NoNeighbours(),
-        approver=lambda case, asks: "yes" if agreed else "later",
+        approver=lambda effect, asks: "yes" if agreed else "later",
     )
 
 

@@ -24,19 +24,19 @@ def check_jobs() -> list[Finding]:
     if place.path and not os.path.exists(place.path):
         return []
     try:
-        said = jobs_db.inspect(place)
+        damage = jobs_db.inspect(place)
     except Damaged as error:
-        said = error.message
+        damage = error.message
     except TacitError as error:
         return [Finding("jobs", error.message, error.hint)]
-    if not said:
+    if not damage:
         return []
     aside = f"{place.path}.damaged-{int(time.time())}"
     fix = (
         f"put it aside as {os.path.basename(aside)} and begin a new one; jobs that were not over"
         " are queued again, the list of those that were is lost"
     )
-    return [Finding("jobs", f"{place.path} is damaged: {said}", fix, _begin_anew(place, aside))]
+    return [Finding("jobs", f"{place.path} is damaged: {damage}", fix, _begin_anew(place, aside))]
 
 
 def check_waiting() -> list[Finding]:
@@ -53,10 +53,10 @@ JOB_CHECKS: tuple[Check, ...] = (check_jobs, check_waiting)
 
 
 def _begin_anew(place: jobs_db.Address, aside: str) -> Callable[[], None]:
-    def mend() -> None:
+    def repair() -> None:
         database.move_aside(place.path, aside)
 
-    return mend
+    return repair
 
 
 def unattended() -> str:

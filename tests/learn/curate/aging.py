@@ -86,7 +86,7 @@ class Library:
         try:
             return {
                 skill: noted.state
-                for (_, skill), noted in CurationRecords(connection).noted().items()
+                for (_, skill), noted in CurationRecords(connection).skills().items()
             }
         finally:
             connection.close()

@@ -28,7 +28,7 @@ from tacit.learn.use_records import Store  # noqa: F401 - loaded before the fork
 
 STEPS = (
     (CurationRecords, "begin"),
-    (CurationRecords, "note"),
+    (CurationRecords, "replace_skills"),
     (CurationRecords, "close"),
     (Refs, "move"),
 )
@@ -126,7 +126,7 @@ def look_at_it(library: Library, number: int) -> None:
     library.clock._monotonic = 0.0
     assert library.archived() == {"one", "two"}, number
     assert library.states() == {"one": "archived", "two": "archived", "three": "active"}, number
-    history = library.gate.site().history
+    history = library.gate.open_place().history
     for name in ("one", "two"):
         kinds = [version.record.kind for version in history.log(name)]
         assert kinds.count("archive") == 1, (number, name, kinds)

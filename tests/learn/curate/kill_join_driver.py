@@ -77,7 +77,7 @@ def look_at_it(
     if not library.archived():
         assert accept_consolidation(library.scope(), plan) is not None, number  # it still waited
     assert library.everything() == after, number
-    history = library.gate.site().history
+    history = library.gate.open_place().history
     kinds = [version.record.kind for version in history.log("deploy-web-service")]
     assert kinds == ["create"], (number, kinds)
     for name in ABSORBED:

@@ -19,7 +19,7 @@ from tacit.base.settings import Settings
 from tacit.changes.change import Pin
 from tacit.changes.gate import undo_group
 from tacit.learn.background import child_process
-from tacit.learn.background.task import Ran, Task, TaskContext
+from tacit.learn.background.task import RunReport, Task, TaskContext
 from tacit.learn.background.toolset import StagedSkills, consolidation_tools
 from tacit.learn.curate.curation import curate
 from tacit.learn.curate.curation_records import CurationRecords
@@ -113,7 +113,7 @@ class Agent:
         self.asked = 0
         monkeypatch.setattr(child_process, "run", self.run)
 
-    def run(self, task: Task, broker: child_process.Broker, settings: Settings) -> Ran:
+    def run(self, task: Task, broker: child_process.Broker, settings: Settings) -> RunReport:
         self.asked += 1
 
         async def serve(name: str, arguments: dict[str, Any]) -> Result:
@@ -125,7 +125,7 @@ class Agent:
             if isinstance(act, str):
                 told = broker.finished(act)
                 if told is None:
-                    return Ran(reason="done", text=act, model="played")
+                    return RunReport(reason="done", text=act, model="played")
                 self.heard.append(told)
                 continue
             tool = known[act.name]
@@ -134,7 +134,7 @@ class Agent:
                 self.heard.append(result.text)
             except Failed as failed:
                 self.heard.append(str(failed))
-        return Ran(reason="turns", error="the limit on turns was reached")
+        return RunReport(reason="turns", error="the limit on turns was reached")
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_ten_look_alikes_into_two_umbrellas_and_back(clouds: Library) -> None:
     assert found is not None
     assert found.name == "rollback-web-service"
     # What was taken in points to what took it in.
-    head = clouds.gate.site().history.head("deploy-gcp")
+    head = clouds.gate.open_place().history.head("deploy-gcp")
     assert (head.record.partner, head.record.group) == ("deploy-web-service", report.id)
     assert report.undo == f"tacit undo {report.id[-8:]}"
     assert all(v.applied for v in undo_group(clouds.gate, report.id, actor="user"))
@@ -224,7 +224,7 @@ def test_a_proposal_waits_for_the_users_word(clouds: Library, agent: Agent) -> N
     assert {j.outcome for j in done.joined} == {"done"}
     assert len(clouds.archived()) == 5
     assert accept_consolidation(clouds.scope(), report.id[-8:]) is None
-    head = clouds.gate.site().history.head("deploy-aws")
+    head = clouds.gate.open_place().history.head("deploy-aws")
     assert (head.record.actor, head.record.approved_by) == ("curator", "user")
 
 
@@ -294,8 +294,8 @@ def test_without_a_model_it_is_asked_again(
 ) -> None:
     """Where nobody could be asked, the cluster counts as new the next time; answered, it is not."""
 
-    def nobody(*given: Any) -> Ran:
-        return Ran(reason="refused", error="no model for work in the background")
+    def nobody(*given: Any) -> RunReport:
+        return RunReport(reason="refused", error="no model for work in the background")
 
     monkeypatch.setattr(child_process, "run", nobody)
     (report,) = consolidate(clouds.scope(), chosen(clouds))
@@ -344,7 +344,7 @@ def test_a_kill_in_the_middle_is_finished_by_the_next_run(
     (report, *_) = consolidate(clouds.scope(), settings)
     assert {j.outcome for j in report.joined} == {"done"}
     assert len(clouds.archived()) == 5
-    kinds = [v.record.kind for v in clouds.gate.site().history.log("deploy-web-service")]
+    kinds = [v.record.kind for v in clouds.gate.open_place().history.log("deploy-web-service")]
     assert kinds == ["create"]
     with closing(database.connect()) as connection:
         runs = CurationRecords(connection).curations()

@@ -252,7 +252,7 @@ def test_two_at_once(library) -> None:
         process.join(120)
     assert [process.exitcode for process in both] == [0, 0]
     assert library.archived() == {"one"}
-    kinds = [v.record.kind for v in library.gate.site().history.log("one")]
+    kinds = [v.record.kind for v in library.gate.open_place().history.log("one")]
     assert kinds.count("archive") == 1
 
 
@@ -335,7 +335,7 @@ def test_nothing_is_put_away_or_taken_back_without_its_safety_copy(library, monk
     library.curate()
     library.weeks(12)
     library.days(7)
-    folder = Path(library.gate.site().history.folder)
+    folder = Path(library.gate.open_place().history.folder)
     folder.mkdir(parents=True)
     (folder / "objects").write_bytes(b"no object can be put here")
     before = library.everything()
@@ -345,7 +345,7 @@ def test_nothing_is_put_away_or_taken_back_without_its_safety_copy(library, monk
     (folder / "objects").unlink()
     library.curate()
     assert library.archived() == {"one"}
-    run = library.gate.site().history.head("one").record.group
+    run = library.gate.open_place().history.head("one").record.group
     away = library.everything()
     (library.root / ".archive" / "one" / "SKILL.md").write_text("edited in the archive\n")
     edited = library.everything()

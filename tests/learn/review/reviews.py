@@ -9,7 +9,7 @@ from tacit.agent import models
 from tacit.base.job import Job, JobResult
 from tacit.changes.change import acting_as
 from tacit.learn.background import child, child_process
-from tacit.learn.background.task import Ran, Start, Task, Up, Used
+from tacit.learn.background.task import RunReport, Start, Task, Up, Used
 from tacit.learn.review.review_job import run_review
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
@@ -43,14 +43,14 @@ class Direct:
         return self._broker.finished(text)
 
 
-def run_inside(task: Task, broker: child_process.Broker, settings: Any) -> Ran:
+def run_inside(task: Task, broker: child_process.Broker, settings: Any) -> RunReport:
     """The child's conversation in this process: the same tools, loop and limits, no new process."""
     choice = models.require(settings.agent, background=True)
     start = Start(task, settings, choice.name, choice.base_url, os.getpid(), (), ())
     link: Any = Direct(broker)
     with acting_as(task.actor):
         ended = asyncio.run(child._converse(start, link))
-    return Ran(
+    return RunReport(
         reason=ended.reason,
         text=ended.text,
         error=ended.error,

@@ -18,7 +18,7 @@ from tacit.base.settings import LearnSettings
 from tacit.changes.change_checks import check_changes
 from tacit.changes.gate import Gate
 from tacit.learn.background import child_process
-from tacit.learn.background.task import Ran
+from tacit.learn.background.task import RunReport
 from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.provenance import witness
 from tacit.learn.review import review_job
@@ -71,7 +71,7 @@ def test_a_skill_is_learned_in_the_child_process(project: Path, session: Trace, 
     assert "  source: auto-skill\n" in text
     assert f"  sessions: {session.id}\n" in text
     assert "  learned-by: openai:mock\n" in text
-    head = Gate().look("package-builds", str(folder.parent)).head
+    head = Gate().state_of("package-builds", str(folder.parent)).head
     assert head is not None
     assert (head.record.actor, head.record.session) == ("reviewer", session.id)
     assert head.record.evidence == (session.id,)
@@ -95,7 +95,7 @@ def test_a_second_run_of_the_job_does_nothing(
     asked = len(server.requests)
     assert look(session) == first
     assert len(server.requests) == asked
-    log = list(Gate().site(str(project / ".agents/skills")).history.log("package-builds"))
+    log = list(Gate().open_place(str(project / ".agents/skills")).history.log("package-builds"))
     assert len(log) == 1
 
 
@@ -123,7 +123,7 @@ def test_an_accepted_proposal_keeps_its_origin(
     (proposal,) = gate.inbox.waiting()
     gate.accept(proposal)
     assert f"sessions: {session.id}" in skill_text(project, "package-builds")
-    head = gate.look("package-builds", proposal.change.root).head
+    head = gate.state_of("package-builds", proposal.change.root).head
     assert head is not None
     assert (head.record.actor, head.record.approved_by) == ("reviewer", "user")
 
@@ -172,7 +172,7 @@ def test_a_kill_in_the_middle_of_landing_loses_nothing(
         "version-files",
     ]
     assert len(done.changes) == 2
-    history = Gate().site(str(project / ".agents/skills")).history
+    history = Gate().open_place(str(project / ".agents/skills")).history
     assert len(list(history.log("package-builds"))) == 1
 
 
@@ -480,7 +480,7 @@ def test_only_the_limit_that_the_day_narrowed_is_the_days(
 ) -> None:
     """The task's own limit on one thing is not laid to the budget that narrowed another."""
     ran = child_process._by_the_day(
-        Ran(reason=reason), Limits(tokens=100, money=0.5), granted, learn
+        RunReport(reason=reason), Limits(tokens=100, money=0.5), granted, learn
     )
     assert ran.day == day
     assert ran.reason == ("budget" if day == "rest" else reason)

@@ -226,8 +226,8 @@ class _File:
 
     def _escaped(self, values: dict[str, object], line: int) -> Iterator[Finding]:
         """What the head says by escapes, as `"\\u200b"`: those who read it get the character."""
-        said = "\n".join(_strings(values))
-        for found in (*self._secrets(said), *self._hidden(said), *self._steering(views(said))):
+        text = "\n".join(_strings(values))
+        for found in (*self._secrets(text), *self._hidden(text), *self._steering(views(text))):
             yield msgspec.structs.replace(found, line=line)
 
     def _head(self, head: str, line: int) -> Iterator[Finding]:

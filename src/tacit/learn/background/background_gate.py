@@ -32,7 +32,7 @@ from tacit.changes.place import SHARED, Place, places_here, project_place, user_
 
 Mode = Literal["auto", "ask", "propose-only"]
 FIRST_ACCEPTED = 3
-"""Learned skills that a user looks at before they are asked whether to go on unasked."""
+"""Learned skills that a user reviews before they are asked whether to go on unasked."""
 GO_ON = "tacit config set learn.approval auto"
 KEEP_ASKING = "tacit config set learn.approval ask"
 _DRAFTS_ASK: frozenset[Actor] = frozenset({"distiller"})

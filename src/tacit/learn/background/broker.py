@@ -21,7 +21,7 @@ from tacit.changes.change import Actor, Change, Refusal
 from tacit.changes.containment import Escape
 from tacit.learn.background import child_process
 from tacit.learn.background.staging import StagedWork, Staging
-from tacit.learn.background.task import Ran, Task
+from tacit.learn.background.task import RunReport, Task
 
 ROUNDS = 3
 """How often refusals go back to the agent."""
@@ -147,7 +147,7 @@ def run_agent(
     make_broker: Callable[[Staging], StagedBroker],
     *,
     data: str | None = None,
-) -> tuple[Ran, StagedBroker]:
+) -> tuple[RunReport, StagedBroker]:
     """Have the assignment done in a child process. What was staged is gone afterwards."""
     staging = Staging.open(assignment.job, data=data)
     try:
@@ -172,20 +172,20 @@ def limits_from(
     )
 
 
-def describe_end(ran: Ran) -> str:
+def describe_end(report: RunReport) -> str:
     """How a run ended, where that was not by itself; else empty."""
-    if ran.reason == "done":
+    if report.reason == "done":
         return ""
-    if ran.reason in _LIMITS and not ran.day:
-        requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
-        return f"the limit on {ran.reason} was reached after {requests}"
-    return ran.error or f"it ended by: {ran.reason}"
+    if report.reason in _LIMITS and not report.day:
+        requests = "1 request" if report.turns == 1 else f"{report.turns} requests"
+        return f"the limit on {report.reason} was reached after {requests}"
+    return report.error or f"it ended by: {report.reason}"
 
 
-def retry_after(ran: Ran) -> float:
+def retry_after(report: RunReport) -> float:
     """Seconds after which a run that gave nothing is worth another try; 0 for never."""
-    if ran.day == "rest":
+    if report.day == "rest":
         return until_tomorrow()
-    if ran.reason == "budget":
+    if report.reason == "budget":
         return 3600.0
-    return 600.0 if ran.reason in ("error", "killed") else 0.0
+    return 600.0 if report.reason in ("error", "killed") else 0.0

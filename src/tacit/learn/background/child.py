@@ -23,7 +23,7 @@ from tacit.base.paths import is_inside
 from tacit.changes.change import acting_as
 from tacit.learn.background import task as wire
 from tacit.learn.background.confinement import lock
-from tacit.learn.background.task import MOST_SHOWN, Call, Task, TaskContext, Walls
+from tacit.learn.background.task import MOST_SHOWN, Call, Confinement, Task, TaskContext
 from tacit.learn.background.toolset import MOST_BYTES, StagedSkills
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _run(start: wire.Start, link: Link) -> wire.Ended:
         return wire.Ended("error", error=f"{type(error).__name__}: {error}"[:2000])
 
 
-def confine(start: wire.Start) -> Walls:
+def confine(start: wire.Start) -> Confinement:
     """Give up all rights but those that the task needs. Raises `Refused` when that goes wrong."""
     for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _LARGEST_FILE)):
         resource.setrlimit(limit, (most, most))

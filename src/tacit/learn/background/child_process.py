@@ -2,9 +2,9 @@
 
 The parent keeps what the child must not have: the gate, the history, the database, the commands.
 It enforces the time limit whatever the child does, ends the child's whole group of processes, and
-books each request as it is reported, so that a run that is killed is accounted for as well. Also
-says which ports lead to the model and which variables the child gets. The messages are those of
-`task`.
+records the cost of each request as it is reported, so that a run that is killed is accounted for
+as well. Also says which ports lead to the model and which variables the child gets. The messages
+are those of `task`.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from tacit.base.paths import is_inside
 from tacit.base.settings import LearnSettings, Settings
 from tacit.changes.change import acting_as
 from tacit.learn.background import task as wire
-from tacit.learn.background.task import MOST_SHOWN, Call, Ran, Reason, Task, Walls
+from tacit.learn.background.task import MOST_SHOWN, Call, Confinement, Reason, RunReport, Task
 from tacit.skills.scopes import skill_roots
 
 _SECRET = re.compile(
@@ -89,7 +89,7 @@ def child_environment(choice: ModelChoice) -> dict[str, str]:
 LONGEST_RUN = 3600.0
 """Seconds that a run may take when its task sets no limit."""
 _POLL_SECONDS = 1.0
-"""How often it is looked at whether the child is still there."""
+"""Seconds between checks whether the child is still there."""
 _MOST_CALLS = 1_000
 _LONGEST_CALL = 65_536
 _MOST_FINISHES = 30
@@ -115,7 +115,7 @@ class Broker(Protocol):
         ...
 
 
-def run(task: Task, broker: Broker, settings: Settings) -> Ran:
+def run(task: Task, broker: Broker, settings: Settings) -> RunReport:
     """Have the task done in a confined child process, and leave no process behind.
 
     Whatever becomes of the child there is a report; what the broker raises is raised.
@@ -124,15 +124,15 @@ def run(task: Task, broker: Broker, settings: Settings) -> Ran:
     try:
         choice = models.require(settings.agent, background=True)
     except TacitError as error:
-        return Ran(reason="refused", error=error.explain())
+        return RunReport(reason="refused", error=error.explain())
     held = budget.reserve(settings.learn, task.limits)
     if held.refusal:
-        return Ran(reason="budget", error=held.refusal, model=choice.name)
+        return RunReport(reason="budget", error=held.refusal, model=choice.name)
     try:
         narrowed = msgspec.structs.replace(task, limits=held.limits)
         with acting_as(task.actor):
-            ran = _Run(narrowed, broker, settings, choice, held, began).run()
-        return _by_the_day(ran, task.limits, held.limits, settings.learn)
+            report = _Run(narrowed, broker, settings, choice, held, began).run()
+        return _by_the_day(report, task.limits, held.limits, settings.learn)
     finally:
         budget.settle(held)
 
@@ -156,22 +156,22 @@ class _Run:
         self._held = held
         self._began = began
         self._until = began + (task.limits.seconds or LONGEST_RUN)
-        self._walls = Walls()
+        self._confinement = Confinement()
         self._tally = _Tally()
         self._calls: list[Call] = []
         self._text = ""
         self._finishes = 0
 
-    def run(self) -> Ran:
+    def run(self) -> RunReport:
         try:
             process, channel = self._start()
         except OSError as error:
-            return self._ran("error", f"the agent could not be started: {error.strerror}")
+            return self._report("error", f"the agent could not be started: {error.strerror}")
         try:
             channel.send(self._order())
             return self._listen(process, channel)
         except wire.Garbled as garbled:
-            return self._ran("error", f"the agent's process said {garbled}")
+            return self._report("error", f"the agent's process said {garbled}")
         finally:
             _end(process)
             channel.close()
@@ -234,57 +234,57 @@ class _Run:
         wanted += [variables.get("GOOGLE_APPLICATION_CREDENTIALS", "")]
         return tuple(os.path.realpath(path) for path in wanted if os.path.isabs(path))
 
-    def _listen(self, process: "subprocess.Popen[bytes]", channel: wire.Channel) -> Ran:
+    def _listen(self, process: "subprocess.Popen[bytes]", channel: wire.Channel) -> RunReport:
         while True:
             try:
                 line = channel.line(min(self._until, time.monotonic() + _POLL_SECONDS))
             except EOFError:
                 return self._child_ended(channel)
             if line is not None:
-                said = wire.decode_message(line)
-                if isinstance(said, wire.Called):
-                    self._note(said.call, len(line))
-                elif (ran := self._handle(said, channel)) is not None:
-                    return ran
+                message = wire.decode_message(line)
+                if isinstance(message, wire.Called):
+                    self._keep_call(message.call, len(line))
+                elif (report := self._handle(message, channel)) is not None:
+                    return report
             elif _is_over(process.pid):
                 return self._child_ended(channel)
             elif cancelled():
-                return self._ran("killed", "the job was cancelled")
+                return self._report("killed", "the job was cancelled")
             if time.monotonic() >= self._until:
-                return self._ran("seconds", "the time was up, and the agent was stopped")
+                return self._report("seconds", "the time was up, and the agent was stopped")
 
-    def _note(self, call: Call, size: int) -> None:
+    def _keep_call(self, call: Call, size: int) -> None:
         """Keep a call for the report; not more of it, nor more of them, than a report can hold."""
         if len(self._calls) < _MOST_CALLS:
             kept = call.arguments if size <= _LONGEST_CALL else {"left out": f"{size:,} bytes"}
             shown = Call(call.name[:200], kept, call.failed, call.result[:MOST_SHOWN])
             self._calls.append(shown)
 
-    def _handle(self, said: wire.Up, channel: wire.Channel) -> Ran | None:
-        match said:
+    def _handle(self, message: wire.Up, channel: wire.Channel) -> RunReport | None:
+        match message:
             case wire.Locked():
-                self._walls = said.walls
+                self._confinement = message.confinement
             case wire.Used():
-                return self._book(said)
+                return self._record_spending(message)
             case wire.Ask():
-                channel.send(self._serve(said))
+                channel.send(self._serve(message))
             case wire.Finished():
-                self._text = said.text
+                self._text = message.text
                 if cancelled():  # what it made must not land any more
-                    return self._ran("killed", "the job was cancelled")
+                    return self._report("killed", "the job was cancelled")
                 self._finishes += 1
                 if self._finishes > _MOST_FINISHES:
-                    return self._ran("turns", "it came to an end too often")
+                    return self._report("turns", "it came to an end too often")
                 began = time.monotonic()
-                channel.send(wire.GoOn(self._broker.finished(said.text)))
+                channel.send(wire.GoOn(self._broker.finished(message.text)))
                 self._until += time.monotonic() - began  # the gate's time is not the agent's
             case wire.Ended():
-                self._text = said.text or self._text
-                return self._ran(said.reason, said.error)
+                self._text = message.text or self._text
+                return self._report(message.reason, message.error)
         return None
 
-    def _book(self, used: wire.Used) -> Ran | None:
-        """Put a request on the account; the day's budget and the limits hold here too."""
+    def _record_spending(self, used: wire.Used) -> RunReport | None:
+        """Record what a request cost; the day's budget and the limits hold here too."""
         task = self._task
         self._tally.add(used)
         key = task.session or task.job
@@ -292,9 +292,9 @@ class _Run:
             task.kind, key, used.usage, seconds=used.seconds, reserved=self._held
         )
         if trouble:  # what is not on the account cannot be held to a budget
-            return self._ran("budget", f"what it takes cannot be noted: {trouble}")
+            return self._report("budget", f"what it takes cannot be noted: {trouble}")
         over = self._tally.over(task.limits)
-        return self._ran(over, f"the limit on {over} was passed") if over else None
+        return self._report(over, f"the limit on {over} was passed") if over else None
 
     def _serve(self, asked: wire.Ask) -> wire.Answer:
         try:
@@ -303,17 +303,17 @@ class _Run:
             return wire.Answer(str(failed), failed=True)
         return wire.Answer(result.text, result.failed, result.diff)
 
-    def _child_ended(self, channel: wire.Channel) -> Ran:
+    def _child_ended(self, channel: wire.Channel) -> RunReport:
         """The child ended without its last word."""
         with contextlib.suppress(EOFError, wire.Garbled):  # what it printed may say why
             channel.line(time.monotonic() + 0.05)
         printed = channel.printed.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
         why = f": {shorten(printed, 500)}" if printed else ""
-        return self._ran("killed", f"the agent's process ended of a sudden{why}")
+        return self._report("killed", f"the agent's process ended of a sudden{why}")
 
-    def _ran(self, reason: Reason, error: str = "") -> Ran:
+    def _report(self, reason: Reason, error: str = "") -> RunReport:
         tally = self._tally
-        return Ran(
+        return RunReport(
             reason=reason,
             text=self._text,
             error=error,
@@ -325,7 +325,7 @@ class _Run:
             seconds=time.monotonic() - self._began,
             model=tally.model or self._choice.name,
             calls=tuple(self._calls),
-            walls=self._walls,
+            confinement=self._confinement,
         )
 
 
@@ -358,26 +358,28 @@ class _Tally:
         return None
 
 
-def _by_the_day(ran: Ran, asked: Limits, granted: Limits, learn: LearnSettings) -> Ran:
+def _by_the_day(
+    report: RunReport, asked: Limits, granted: Limits, learn: LearnSettings
+) -> RunReport:
     """The report, which says so where it was not the task's own limit that cut it off.
 
     Where it had the whole day's budget and more was needed, another day would not help.
     """
     given: float
     whole: float
-    if ran.reason == "tokens" and granted.tokens != asked.tokens:
+    if report.reason == "tokens" and granted.tokens != asked.tokens:
         given, whole = granted.tokens, learn.daily_tokens
         left, a_day = f"{given:,} tokens", f"{whole:,} tokens a day (learn.daily_tokens)"
-    elif ran.reason == "money" and granted.money != asked.money:
+    elif report.reason == "money" and granted.money != asked.money:
         given, whole = granted.money, learn.daily_money
         left, a_day = dollars(given), f"{dollars(whole)} a day (learn.daily_money)"
     else:
-        return ran
-    requests = "1 request" if ran.turns == 1 else f"{ran.turns} requests"
+        return report
+    requests = "1 request" if report.turns == 1 else f"{report.turns} requests"
     why = f"the day's budget cut it off after {requests}: it had {left} of {a_day}"
     if given < whole:
-        return msgspec.structs.replace(ran, reason="budget", error=why, day="rest")
-    return msgspec.structs.replace(ran, error=f"{why}, and needs more", day="whole")
+        return msgspec.structs.replace(report, reason="budget", error=why, day="rest")
+    return msgspec.structs.replace(report, error=f"{why}, and needs more", day="whole")
 
 
 def readable_project(project: str) -> str:

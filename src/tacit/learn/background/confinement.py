@@ -1,11 +1,11 @@
 """What keeps a background agent in: the limits of its process, and what commands cannot see.
 
 The child gives up all rights but those that its task needs before it speaks with a model (`lock`).
-What holds on this machine is found by doing that in a process of its own (`probe_walls`), because
-a kernel may know the calls and still refuse them: `python -m tacit.learn.background.confinement
-FOLDER`. Commands that the parent runs for a repair see the project, the system and the places
-where languages keep their programs; `hidden_paths` names the rest of people's homes and other
-disks.
+What holds on this machine is found by doing that in a process of its own (`probe_confinement`),
+because a kernel may know the calls and still refuse them: `python -m
+tacit.learn.background.confinement FOLDER`. Commands that the parent runs for a repair see the
+project, the system and the places where languages keep their programs; `hidden_paths` names the
+rest of people's homes and other disks.
 """
 
 import os
@@ -21,7 +21,7 @@ from tacit.agent import process_rights
 from tacit.base import paths
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
-from tacit.learn.background.task import Walls
+from tacit.learn.background.task import Confinement
 
 MOST_HIDDEN = 2_000
 _TOPS = (
@@ -100,7 +100,7 @@ _PARTS = (
 )
 
 
-def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Walls:
+def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Confinement:
     """Keep this process to `folder` for writing. Raises `Refused` when that goes wrong."""
     group = process_rights.stay_in_group()
     held = process_rights.restrict(
@@ -109,10 +109,10 @@ def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Walls:
     why_not = held.why_not
     if not group:
         why_not = "; ".join(filter(None, (why_not, "a process can leave its group")))
-    return Walls(held.writes, held.reads, held.network, group, why_not)
+    return Confinement(held.writes, held.reads, held.network, group, why_not)
 
 
-def probe_walls() -> Walls:
+def probe_confinement() -> Confinement:
     """What holds on this machine, found by confining a process and looking."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-P", "-m", __name__, folder]
@@ -124,26 +124,26 @@ def probe_walls() -> Walls:
                 stdin=subprocess.DEVNULL,
                 timeout=_SECONDS,
             )
-            return msgspec.json.decode(done.stdout, type=Walls)
+            return msgspec.json.decode(done.stdout, type=Confinement)
         except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError):
-            return Walls(why_not="it could not be tried")
+            return Confinement(why_not="it could not be tried")
 
 
-def describe_walls(walls: Walls) -> str:
+def describe_confinement(confinement: Confinement) -> str:
     """In a line for a person: what an agent in the background can do, and what nothing hinders."""
-    held = [words for name, words in _PARTS if getattr(walls, name)]
+    held = [words for name, words in _PARTS if getattr(confinement, name)]
     if not held:
-        return f"nothing but its tools keeps it in: {walls.why_not}"
+        return f"nothing but its tools keeps it in: {confinement.why_not}"
     can = f"{', '.join(held[:-1])} and {held[-1]}" if len(held) > 1 else held[0]
-    return f"it can {can}" + (f"; {walls.why_not}" if walls.why_not else "")
+    return f"it can {can}" + (f"; {confinement.why_not}" if confinement.why_not else "")
 
 
 def main(folder: str) -> None:
     try:
-        walls = lock(folder, (), ())
+        confinement = lock(folder, (), ())
     except Refused as refused:
-        walls = Walls(why_not=refused.message)
-    os.write(1, msgspec.json.encode(walls))
+        confinement = Confinement(why_not=refused.message)
+    os.write(1, msgspec.json.encode(confinement))
 
 
 if __name__ == "__main__":

@@ -229,17 +229,17 @@ class Staging:
         that is staged already stays as it is. Links are left out: no edit can touch them.
         """
         name = skill.rpartition("/")[2]
-        site = gate.site(root)
+        opened = gate.open_place(root)
         if (known := self._copied.get(name)) is not None:
-            if (known.skill, known.root) == (skill, site.place.root):
+            if (known.skill, known.root) == (skill, opened.place.root):
                 return known
             raise NotFound(
                 f"'{name}' of {known.root} is being changed; '{skill}' of {root} cannot be as well",
                 "one after the other",
             )
-        now = gate.look(skill, root)
+        now = gate.state_of(skill, root)
         if not now.is_live or now.head is None:
-            raise NotFound(f"there is no skill '{skill}' in {site.place.root}", "see: tacit list")
+            raise NotFound(f"there is no skill '{skill}' in {opened.place.root}", "see: tacit list")
         files = {p: f for p, f in now.contents.files.items() if f.kind != "link"}
         with self._skills() as staged:
             remove_tree(staged, name)  # a new skill of that name was begun; the real one counts
@@ -248,7 +248,7 @@ class Staging:
                     *parents, last = path.split("/")
                     with folder.descend(parents, make=True) as below:
                         put_new(below, last, file.data, executable=file.kind == "program")
-        copied = CopiedSkill(skill, site.place.root, now.head.id, files)
+        copied = CopiedSkill(skill, opened.place.root, now.head.id, files)
         self._copied[name] = copied
         return copied
 
@@ -396,8 +396,8 @@ def earlier_verdict(gate: Gate, change: str, skill: str) -> Verdict | None:
 
     One that was put into the inbox counts as proposed, whatever was answered since.
     """
-    for site in gate.sites.values():
-        if version := site.history.knows(change, skill):
+    for opened in gate.open_places.values():
+        if version := opened.history.knows(change, skill):
             return Verdict(outcome="applied", change=change, skill=skill, version=version)
     try:
         proposal = gate.inbox.get(change)
@@ -419,14 +419,14 @@ def landed_before(gate: Gate, job: str, what: LandedKind = "skill") -> list[Land
     found: dict[str, LandedChange] = {}
     for proposal in gate.inbox.all(1000):
         change = proposal.change
-        is_here = os.path.realpath(change.root) in gate.sites
+        is_here = os.path.realpath(change.root) in gate.open_places
         if proposal.id == landing_id(job, change.skill, what) and is_here:
             verdict = _proposed(proposal)
             found[proposal.id] = LandedChange(change.skill, not change.base, verdict, what)
-    for site in gate.sites.values():
-        if not os.path.isdir(site.history.folder):
+    for opened in gate.open_places.values():
+        if not os.path.isdir(opened.history.folder):
             continue
-        for version in site.history.latest(1000):
+        for version in opened.history.latest(1000):
             record = version.record
             if record.change == landing_id(job, record.skill, what):
                 verdict = Verdict(

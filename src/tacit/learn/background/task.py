@@ -39,10 +39,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     job: str
     kind: str
-    """What the spending is booked under: `review`, `improve`, `curate`."""
+    """What the spending is recorded under: `review`, `improve`, `curate`."""
     actor: Actor
     session: str = ""
-    """The session that it is about, if it is about one; the spending is booked on it."""
+    """The session that it is about, if it is about one; the spending is recorded under it."""
     project: str = ""
     """The project's folder, which it may read."""
     staging: str
@@ -70,8 +70,8 @@ class Call(msgspec.Struct, frozen=True):
     """The beginning of what it gave."""
 
 
-class Walls(msgspec.Struct, frozen=True):
-    """What kept the child in. Away from Linux that is only what its tools can do."""
+class Confinement(msgspec.Struct, frozen=True):
+    """What the child's process was kept from doing; away from Linux, nothing but its tools."""
 
     writes: bool = False
     """It could write nothing but its staging folder."""
@@ -84,7 +84,7 @@ class Walls(msgspec.Struct, frozen=True):
     why_not: str = ""
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """The report of a run. Whatever happened, the figures are those of the requests made."""
 
     reason: Reason
@@ -105,7 +105,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     model: str = ""
     calls: tuple[Call, ...] = ()
-    walls: Walls = Walls()
+    confinement: Confinement = msgspec.field(default=Confinement(), name="walls")
+    """Under the name that it has in JSON since the first version."""
 
     @property
     def is_done(self) -> bool:
@@ -170,7 +171,7 @@ class GoOn(msgspec.Struct, frozen=True, tag="go-on"):
 class Locked(msgspec.Struct, frozen=True, tag="locked"):
     """From the child, first: it has confined itself."""
 
-    walls: Walls
+    confinement: Confinement
 
 
 class Used(msgspec.Struct, frozen=True, tag="used"):

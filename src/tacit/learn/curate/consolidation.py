@@ -237,12 +237,12 @@ class _OfCopy:
     """The skills of a copy, and around them those that were not copied."""
 
     def __init__(self, scope: CurationScope, real: Neighbours) -> None:
-        self._world = scope
+        self._scope = scope
         self._real = real
         self._copied = {os.path.realpath(place.root) for place in scope.copy_of}
 
     def find(self, name: str, root: str = "") -> Neighbour | None:
-        library = place_library(self._world.places, self._world.cache)
+        library = place_library(self._scope.places, self._scope.cache)
         entry = library.find(name) if "/" not in name else None
         if entry is not None and root in ("", entry.root):
             folder = entry.relative_folder
@@ -258,7 +258,7 @@ class _OfCopy:
             if other.folder is not None
             and os.path.realpath(other.folder.parent) not in self._copied
         ]
-        library = place_library(self._world.places, self._world.cache)
+        library = place_library(self._scope.places, self._scope.cache)
         text = f"{skill.name} {skill.description}\n{skill.body[:4000]}"
         listed = Search(library).scores(text, 8)
         return [*(read_skill(entry.folder) for _, entry in listed), *outside]
@@ -272,7 +272,7 @@ def _rename(
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Let other learned skills speak of the umbrellas; who does, and who keeps the old names."""
     names = {old.rpartition("/")[2]: new.rpartition("/")[2] for old, new in plan.absorbed.items()}
-    place = gate.site(root).place
+    place = gate.open_place(root).place
     library = place_library([place], scope.cache)
     listed = reference_candidates(Search(library), names)
     done: dict[str, tuple[str, ...]] = {}
@@ -283,7 +283,7 @@ def _rename(
         if skill in taking:
             continue
         try:
-            now = gate.look(skill, root)
+            now = gate.state_of(skill, root)
         except Escape:
             continue
         if not now.is_live or now.head is None:
@@ -305,21 +305,21 @@ def _rename(
 
 def _was_renamed(gate: Gate, plan: Consolidation, root: str, skill: str) -> bool:
     """Whether a try that was killed has made the change already."""
-    head = gate.site(root).history.head(skill)
+    head = gate.open_place(root).history.head(skill)
     return head is not None and head.record.group == plan.id
 
 
 def _take_back(gate: Gate, plan: Consolidation) -> None:
     """Undo what landed of a plan that cannot be carried out. Only its own work is touched."""
-    for site, change in reversed(group_members(gate, plan.id)):
-        versions = site.history.of_change(change)
-        if already_undone(site.history, versions):
+    for opened, change in reversed(group_members(gate, plan.id)):
+        versions = opened.history.of_change(change)
+        if already_undone(opened.history, versions):
             continue
-        verdict = gate.undo(change, actor="curator", root=site.place.root)
+        verdict = gate.undo(change, actor="curator", root=opened.place.root)
         if not verdict.applied and versions[-1].record.kind == "create":
             # Deleting is not the curator's to do; what it made and nobody needs is archived.
             skill = versions[-1].record.skill
-            archive = make_change(skill, Archive(), reason="not needed", root=site.place.root)
+            archive = make_change(skill, Archive(), reason="not needed", root=opened.place.root)
             gate.propose(archive)
 
 

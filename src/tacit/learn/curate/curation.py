@@ -83,7 +83,7 @@ class CurationReport(msgspec.Struct, frozen=True, kw_only=True):
     by: str = "user"
     dry: bool = False
     passed: float = 0.0
-    """Days that counted since the look before."""
+    """Days that counted since the curation before."""
     states: dict[str, int] = {}
     """How many learned skills stand in which state now."""
     kept: dict[str, int] = {}
@@ -92,7 +92,7 @@ class CurationReport(msgspec.Struct, frozen=True, kw_only=True):
     joined: tuple[JoinedSkills, ...] = ()
     notes: tuple[str, ...] = ()
     later: bool = False
-    """Whether a cluster was not looked at, and will be again."""
+    """Whether a cluster was not considered, and will be again."""
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a run is going to do, and what will be remembered of the look."""
+    """All that a run is going to do, and what will be recorded of it."""
 
     id: str
     at: datetime
@@ -276,9 +276,9 @@ def make_plan(
     """What the rules say of every skill, worked out and not yet done."""
     now = scope.clock.now()
     run = new_change_id(now)
-    before = records.noted()
-    looked = records.looked()
-    passed = (now - looked).total_seconds() / _DAY if looked else 0.0
+    before = records.skills()
+    last = records.last()
+    passed = (now - last).total_seconds() / _DAY if last else 0.0
     found = survey(scope, store.connection)
     histories = {place.root: History(place, scope.data) for place in scope.places}
     noted: list[tuple[str, str, RecordedSkill]] = []
@@ -289,7 +289,7 @@ def make_plan(
         known = before.get(skill.key)
         what = activity_of(skill, known, now, histories[skill.place.root])
         new = next_age(rules, known.age if known else None, what, passed)
-        noted.append((*skill.key, _note(skill, known, new, now)))
+        noted.append((*skill.key, _recorded_skill(skill, known, new, now)))
         if what.kept and not skill.archived:
             kept[what.kept] += 1
         elif skill.learned:
@@ -328,16 +328,16 @@ def _carry_out(
     )
     places = {real.id: place.root for place, real in scope.pairs}
     now = {found.key: found for found in survey(scope, store.connection)} if plan.acts else {}
-    noted: dict[SkillKey, RecordedSkill] = {
-        (place, skill): note for place, skill, note in plan.noted
+    recorded: dict[SkillKey, RecordedSkill] = {
+        (place, skill): record for place, skill, record in plan.noted
     }
     moved = []
     for act in plan.acts:
         key = (act.place, act.skill)
         done = _do(gate, plan, act, places.get(act.place, ""), now.get(key))
         moved.append(done)
-        if act.after == "archived" and done.outcome != "done" and key in noted:
-            noted[key] = msgspec.structs.replace(noted[key], state="stale")
+        if act.after == "archived" and done.outcome != "done" and key in recorded:
+            recorded[key] = msgspec.structs.replace(recorded[key], state="stale")
     states = Counter(plan.states)
     left = sum(m.after == "archived" and m.outcome != "done" for m in moved)
     states["stale"], states["archived"] = states["stale"] + left, states["archived"] - left
@@ -351,7 +351,7 @@ def _carry_out(
         moved=tuple(moved),
         notes=plan.notes,
     )
-    records.note(noted, plan.at, plan.uses)
+    records.replace_skills(recorded, plan.at, plan.uses)
     write_report(scope, report)
     records.close(plan.id, msgspec.json.encode(report))
     return report
@@ -423,7 +423,7 @@ def _act(
     )
 
 
-def _note(
+def _recorded_skill(
     skill: SurveyedSkill, known: RecordedSkill | None, new: Age, now: datetime
 ) -> RecordedSkill:
     same = known is not None and known.state == new.state

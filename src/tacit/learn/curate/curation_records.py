@@ -57,7 +57,7 @@ class Age(msgspec.Struct, frozen=True):
 
 
 def next_age(rules: AgeRules, before: Age | None, seen: SkillActivity, passed: float) -> Age:
-    """How a skill stands after a look, `passed` days after the one before.
+    """The age of a skill at a curation, `passed` days after the one before.
 
     `archived` as an answer for a skill that is not in the archive means: put it there.
     """
@@ -72,7 +72,7 @@ def next_age(rules: AgeRules, before: Age | None, seen: SkillActivity, passed: f
 
 
 def counted_days(rules: AgeRules, passed: float) -> float:
-    """How much of the days between two looks counts."""
+    """How much of the days between two curations counts."""
     return min(max(passed, 0.0), rules.longest_gap)
 
 
@@ -158,15 +158,17 @@ class CurationRecords:
 
     # How things stood.
 
-    def noted(self) -> dict[SkillKey, RecordedSkill]:
-        """Every skill that was there at the last look. Raises on rows that make no sense."""
+    def skills(self) -> dict[SkillKey, RecordedSkill]:
+        """Every skill that was there at the last curation. Raises on rows that make no sense."""
         rows = self._connection.execute("SELECT * FROM curated").fetchall()
         return {
             (row["place"], row["skill"]): msgspec.convert(dict(row), RecordedSkill) for row in rows
         }
 
-    def note(self, all_of_it: dict[SkillKey, RecordedSkill], at: datetime, uses: int) -> None:
-        """Put a whole look in place of the one before."""
+    def replace_skills(
+        self, all_of_it: dict[SkillKey, RecordedSkill], at: datetime, uses: int
+    ) -> None:
+        """Replace the records of the curation before."""
         with database.transaction(self._connection):
             self._connection.execute("DELETE FROM curated")
             self._connection.executemany(
@@ -183,16 +185,16 @@ class CurationRecords:
                 "INSERT OR IGNORE INTO curation_facts VALUES ('first', ?)", (at.isoformat(),)
             )
 
-    def looked(self) -> datetime | None:
-        """When the library was last looked at."""
+    def last(self) -> datetime | None:
+        """When the library was last curated."""
         return self._moment("looked")
 
     def first(self) -> datetime | None:
-        """When it was looked at for the first time."""
+        """When it was curated for the first time."""
         return self._moment("first")
 
     def uses(self) -> int:
-        """How many uses were on record at the last look. There never are fewer, unless lost."""
+        """How many uses were on record at the last curation. There never are fewer, unless lost."""
         text = self.fact("recorded_uses")
         return int(text) if text.isdecimal() else 0
 

@@ -62,7 +62,7 @@ def curation_due(
     path: str | None = None,
     hosts: Iterable[Host] | None = None,
 ) -> CurationDue:
-    """Whether the library is to be looked after now. The first question begins the first period."""
+    """Whether the library is to be curated now. The first question begins the first period."""
     if not settings.use:
         return CurationDue(settings.every_days * _DAY, "it is switched off: curate.use")
     now = (clock or SystemClock()).now()
@@ -97,7 +97,7 @@ def newest_write(now: datetime, hosts: Iterable[Host] | None = None) -> float | 
 def _period(records: CurationRecords, settings: CurateSettings, now: datetime) -> tuple[float, str]:
     """Seconds until the period is over, and the name of the run that follows."""
     every = settings.every_days * _DAY
-    last = records.looked()
+    last = records.last()
     if last is None:
         text = records.fact("asked")
         try:
@@ -137,7 +137,7 @@ class CurationStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The library as it ages."""
 
     last: datetime | None
-    """When it was last looked after."""
+    """When it was last curated."""
     due_in: float
     """Seconds until it is next."""
     why: str
@@ -160,13 +160,13 @@ def curation_status(scope: CurationScope, settings: Settings) -> CurationStatus:
     with Store.open(scope.database) as store:
         use_records.catch_up(store)
         records = CurationRecords(store.connection)
-        noted, looked = records.noted(), records.looked()
-        passed = (now - looked).total_seconds() / _SECONDS_A_DAY if looked else 0.0
+        recorded, last = records.skills(), records.last()
+        passed = (now - last).total_seconds() / _SECONDS_A_DAY if last else 0.0
         histories = {place.root: History(place, scope.data) for place in scope.places}
         all_uses = uses_of(store.connection)
         rows = []
         for found in survey(scope, store.connection):
-            known = noted.get(found.key)
+            known = recorded.get(found.key)
             what = activity_of(found, known, now, histories[found.place.root])
             new = next_age(rules, known.age if known else None, what, passed)
             rows.append(
@@ -186,7 +186,7 @@ def curation_status(scope: CurationScope, settings: Settings) -> CurationStatus:
     next_time = curation_due(settings.curate, clock=scope.clock, path=scope.database)
     judged = [row for row in rows if not row.kept]
     return CurationStatus(
-        last=looked,
+        last=last,
         due_in=next_time.seconds,
         why=next_time.reason,
         states={s: sum(r.state == s for r in judged) for s in ("active", "stale", "archived")},

@@ -27,7 +27,7 @@ from tacit.learn.background.broker import (
     run_agent,
 )
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging
-from tacit.learn.background.task import Ran
+from tacit.learn.background.task import RunReport
 from tacit.learn.curate.consolidation import (
     Consolidation,
     ConsolidationResult,
@@ -58,7 +58,7 @@ class ClusterAnswer(msgspec.Struct, frozen=True):
     why: str
     """What is to be said about it."""
     later: bool
-    """Whether it was not looked at, for want of a model, an answer or money."""
+    """Whether it was not considered, for want of a model, an answer or money."""
 
 
 def ask_about_cluster(
@@ -76,8 +76,8 @@ def ask_about_cluster(
         toolset="tacit.learn.background.toolset:consolidation_tools",
         limits=limits_from(settings.curate, settings),
     )
-    ran, broker = run_agent(assignment, settings, work.broker, data=scope.data)
-    return work.answer(ran, broker.refused)
+    report, broker = run_agent(assignment, settings, work.broker, data=scope.data)
+    return work.answer(report, broker.refused)
 
 
 class _ConsolidationWork:
@@ -130,19 +130,19 @@ class _ConsolidationWork:
             self._plan, self._rehearsed = plan, made
         return refuse("the plan", *made.refused)
 
-    def answer(self, ran: Ran, refused: tuple[RefusedChange, ...]) -> ClusterAnswer:
+    def answer(self, report: RunReport, refused: tuple[RefusedChange, ...]) -> ClusterAnswer:
         """The plan, where the agent came to its end and all of it can be done; else why none."""
-        if self._plan is not None and ran.is_done:
-            plan = msgspec.structs.replace(self._plan, model=ran.model)
+        if self._plan is not None and report.is_done:
+            plan = msgspec.structs.replace(self._plan, model=report.model)
             return ClusterAnswer(plan, self._rehearsed, "", later=False)
         names = ", ".join(self._cluster.skills)
-        if not ran.is_done:
-            why = f"{names}: the look was not finished: {describe_end(ran)}"
+        if not report.is_done:
+            why = f"{names}: the look was not finished: {describe_end(report)}"
         elif refused:
             why = f"{names}: what was proposed was refused: {refused[-1].refusal.reason}"
         else:
-            why = f"{names}: nothing to join. {shorten(' '.join(ran.text.split()), 300)}"
-        return ClusterAnswer(None, None, why, ran.reason in ("refused", "budget", "error"))
+            why = f"{names}: nothing to join. {shorten(' '.join(report.text.split()), 300)}"
+        return ClusterAnswer(None, None, why, report.reason in ("refused", "budget", "error"))
 
     def _make_plan(self, work: StagedWork) -> Consolidation:
         """The plan that the copies and the joins amount to. Raises `Failed` with what is wrong."""
@@ -207,10 +207,10 @@ BY_MODEL = "model"
 def consolidate(
     scope: CurationScope, settings: Settings, *, dry: bool = False, asked: bool = False
 ) -> list[CurationReport]:
-    """Look for look-alikes and join them; a report for each cluster that was looked at.
+    """Find skills that are alike and join them; a report for each cluster considered.
 
     What a kill interrupted is finished first. `dry` lands nothing and remembers nothing. `asked`:
-    the user wants it now, whatever the setting says, and for clusters that were looked at before
+    the user wants it now, whatever the setting says, and for clusters that were considered before
     as well. Raises `Busy` while another curation runs.
     """
     with exclusive(scope) as store:
@@ -336,10 +336,10 @@ def run_curation(job: Job) -> JobResult:
     if not when.now:
         return JobResult("put off", when.reason, later=max(when.seconds, 1.0))
     scope = default_scope()
-    # Before the look at the ages: that one ends the period, and with it this job's reason.
+    # Before the ages are worked out: that ends the period, and with it this job's reason.
     joined = consolidate(scope, settings)
     report = curate(scope, settings, by="worker")
     reports = [*joined, report]
-    said = "; ".join(dict.fromkeys(r.summary() for r in reports if r.moved or r.joined))
+    summary = "; ".join(dict.fromkeys(r.summary() for r in reports if r.moved or r.joined))
     changes = tuple(change for r in reports for change in (*r.changes, *([r.id] * r.landed)))
-    return JobResult("curated" if said else "nothing", said or report.summary(), changes)
+    return JobResult("curated" if summary else "nothing", summary or report.summary(), changes)

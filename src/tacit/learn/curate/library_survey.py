@@ -36,7 +36,7 @@ _WHOSE = {"scheduled": "scheduled", "": "yours"}
 
 
 class SurveyedSkill(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill as a look found it."""
+    """One skill as the survey found it."""
 
     place: Place
     key: SkillKey
@@ -198,7 +198,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     likeness: float
     """Of the two that are most alike."""
     key: str
-    """Names these skills in these versions: looked at once, they need not be again."""
+    """Names these skills in these versions: considered once, they need not be again."""
 
 
 def place_library(places: Sequence[Place], cache: str) -> Library:

@@ -131,13 +131,13 @@ def current_probation(
 ) -> Probation | None:
     """How the repair of `skill` does that is on probation; None when none is."""
     gate = reading_gate(places_here(root))
-    head = gate.site(root).history.head(skill)
+    head = gate.open_place(root).history.head(skill)
     if head is None or not _is_repair(head) or _verdict(connection, head.record.change):
-        return None  # the usual case, and it costs no look at the disk
-    now = gate.look(skill, root)
+        return None  # the usual case, and the disk is not read for it
+    now = gate.state_of(skill, root)
     if now.head is None or now.head.id != head.id or not now.is_live:
         return None  # a person has touched it since
-    history = gate.site(root).history
+    history = gate.open_place(root).history
     before = history.version(head.parent) if head.parent else None
     if before is None:
         return None
@@ -176,10 +176,10 @@ def settle_probation(
     """
     gate = background_gate("improver", places_here(root), settings)
     with acting_as("improver"):
-        now = gate.look(skill, root)
+        now = gate.state_of(skill, root)
         head = now.head
         if head is not None and head.record.undoes == change and head.record.actor == "improver":
-            return _note(connection, head, change, root)  # a kill came between the two
+            return _end_probation(connection, head, change, root)  # a kill came between the two
         watched = current_probation(connection, root, skill, settings)
         if watched is None or watched.change != change or watched.state == "watching":
             return ProbationEnd("nothing", "the probation is over, or goes on")
@@ -193,7 +193,7 @@ def settle_probation(
 def check_copy(gate: Gate, root: str, now: SkillState) -> Version:
     """The version in the history that holds what stands now. Raises `Damaged` where none does."""
     head = now.head
-    files = gate.site(root).history.files(head) if head is not None else {}
+    files = gate.open_place(root).history.files(head) if head is not None else {}
     if head is None or files != now.contents.files:
         raise Damaged(
             f"'{now.skill}' is not in the history as it stands, so nothing is taken back",
@@ -213,9 +213,9 @@ def _take_back(
     verdict = gate.undo(watched.change, actor="improver", root=watched.root, reason=reason)
     if verdict.refused:
         return _propose_back(connection, gate, watched, now, settings)
-    head = gate.look(watched.skill, watched.root).head
+    head = gate.state_of(watched.skill, watched.root).head
     assert head is not None
-    return _note(connection, head, watched.change, watched.root)
+    return _end_probation(connection, head, watched.change, watched.root)
 
 
 def _propose_back(
@@ -226,7 +226,7 @@ def _propose_back(
     settings: Settings,
 ) -> ProbationEnd:
     """Of the user's own skill nothing is taken back unasked, unless repairs are applied unasked."""
-    history = gate.site(watched.root).history
+    history = gate.open_place(watched.root).history
     assert now.head is not None
     before = history.files(history.version(now.head.parent))
     reason = f"take the repair back; {watched.numbers}"
@@ -247,11 +247,13 @@ def _propose_back(
         return ProbationEnd("rolled back", reason, verdict.change)
     announcements.announce_change(change, verdict)
     return ProbationEnd(
-        "proposed" if verdict.outcome == "proposed" else "refused", _said(verdict, reason)
+        "proposed" if verdict.outcome == "proposed" else "refused", _explained(verdict, reason)
     )
 
 
-def _note(connection: sqlite3.Connection, head: Version, change: str, root: str) -> ProbationEnd:
+def _end_probation(
+    connection: sqlite3.Connection, head: Version, change: str, root: str
+) -> ProbationEnd:
     """Remember and announce that a repair was taken back; idempotent."""
     record = head.record
     _write(connection, (change, record.skill, root, "worse", record.reason, record.change))
@@ -339,5 +341,5 @@ def _announce(skill: str, root: str, change: str, why: str) -> None:
     notices.announce(Notice(kind="rolled-back", skill=skill, change=change, root=root, why=why))
 
 
-def _said(verdict: Verdict, reason: str) -> str:
+def _explained(verdict: Verdict, reason: str) -> str:
     return f"{reason}; {verdict.explain()}"

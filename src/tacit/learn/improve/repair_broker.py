@@ -22,7 +22,7 @@ from tacit.learn import announcements, notices
 from tacit.learn.background.background_gate import apply_to_own_skill
 from tacit.learn.background.broker import Judged, RefusedChange, StagedBroker, describe_end, refuse
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, difference_text
-from tacit.learn.background.task import Ran
+from tacit.learn.background.task import RunReport
 from tacit.learn.background.toolset import RUN_COMMAND
 from tacit.learn.improve import verification
 from tacit.learn.improve.repair_triggers import FailedUse
@@ -154,7 +154,7 @@ class Repaired(msgspec.Struct, frozen=True):
     open: tuple[str, ...] = ()
     """What could not be verified."""
     diff: str = ""
-    ran: Ran | None = None
+    ran: RunReport | None = None
 
 
 class RepairWork:
@@ -244,10 +244,10 @@ class RepairWork:
         failing = self._try_again(edited)
         return [failing] if failing else []
 
-    def result(self, ran: Ran, refused: Iterable[RefusedChange]) -> Repaired:
+    def result(self, report: RunReport, refused: Iterable[RefusedChange]) -> Repaired:
         """What the repair led to."""
         name = self.use.entry.name
-        said = shorten(one_line(ran.text), 300)
+        said = shorten(one_line(report.text), 300)
         if self._verdict is not None:
             return Repaired(
                 "repaired" if self._verdict.applied else "proposed",
@@ -257,16 +257,16 @@ class RepairWork:
                 (*self._checked.holds, *self._commands(good=True)),
                 (*self._checked.open, *self._checked.doubts, *self._commands(good=False)),
                 self._diff,
-                ran,
+                report,
             )
-        if ran.reason in ("refused", "budget", "error"):
-            return Repaired("put off", name, ran.error, ran=ran)
+        if report.reason in ("refused", "budget", "error"):
+            return Repaired("put off", name, report.error, ran=report)
         if against := "; ".join(found.refusal.reason for found in refused):
             why = f"what the improver made was turned down: {shorten(one_line(against), 300)}"
-            return Repaired("refused", name, why, diff=self._diff, ran=ran)
-        if ran.is_done:
-            return Repaired("nothing", name, said, ran=ran)
-        return Repaired("failed", name, describe_end(ran), ran=ran)
+            return Repaired("refused", name, why, diff=self._diff, ran=report)
+        if report.is_done:
+            return Repaired("nothing", name, said, ran=report)
+        return Repaired("failed", name, describe_end(report), ran=report)
 
     def _edited(self, work: StagedWork) -> EditedSkill | None:
         return next((edited for edited in work.edited if edited.name == self.name), None)
@@ -337,4 +337,4 @@ def _is_named(tried: verification.TriedCommand, edited: EditedSkill) -> bool:
 
 
 def _failing(tried: verification.TriedCommand, what: str) -> str:
-    return f"the command `{tried.command}` {what}:\n{tried.said or '(no output)'}"
+    return f"the command `{tried.command}` {what}:\n{tried.output or '(no output)'}"

@@ -44,15 +44,15 @@ def repair(store: Store, use: FailedUse, settings: Settings, job: str) -> Repair
     repairs = Repairs(store.connection)
     with acting_as("improver"):
         # What stood there before is not held against the repair, wherever it came from.
-        witness.allow(bytes_of(gate.look(use.skill, use.entry.root).contents.files))
+        witness.allow(bytes_of(gate.state_of(use.skill, use.entry.root).contents.files))
         if (done := _done_before(gate, repairs, use, job, settings)) is not None:
             clear_staging(job)
             return done
         earlier = [_answered(gate, known) for known in repairs.of(use.skill, use.entry.root)]
         repairs.begin(_attempt(use, job))
         work = RepairWork(gate, use, settings, tools_in(trace), repairs, job)
-        ran, broker = run_agent(_assignment(work, earlier, settings, job), settings, work.broker)
-        result = work.result(ran, broker.refused)
+        report, broker = run_agent(_assignment(work, earlier, settings, job), settings, work.broker)
+        result = work.result(report, broker.refused)
         _remember(repairs, job, result)
         return result
 
@@ -118,7 +118,7 @@ def _done_before(
     if verdict is None:
         return None
     if verdict.applied:
-        record = gate.site(root).history.version(verdict.version).record
+        record = gate.open_place(root).history.version(verdict.version).record
         change = _as_made(verdict.change, use, record.reason)
     else:
         proposal = gate.inbox.get(verdict.change)
@@ -196,7 +196,7 @@ def _repair(store: Store, wanted: WantedRepair, job: Job) -> JobResult:
     if cancelled() or not settings.improve.use:
         return JobResult("nothing", "repairs were switched off meanwhile")
     known = Repairs(store.connection).get(job.id)
-    if use.why_not and known is None:  # once begun, the job itself is what was looked at lately
+    if use.why_not and known is None:  # once begun, the job itself is the recent attempt
         return JobResult("nothing", use.why_not)
     done = repair(store, use, settings, job.id)
     later = 0.0

@@ -25,9 +25,9 @@ from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
 IMPROVE_KIND = "improve"
-"""The kind of job, and what its spending is booked under."""
+"""The kind of job, and what its spending is recorded under."""
 FRESH = timedelta(days=7)
-"""A use that is longer ago is not looked at by itself: an import brings in years of them."""
+"""A use that is longer ago is not repaired unasked: an import brings in years of them."""
 
 
 class DueRepair(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class FailedUse(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     entry: Entry
     why_not: str = ""
-    """Why it is not looked at by itself; empty when it is."""
+    """Why it is not repaired unasked; empty when it is."""
     never: bool = False
     """Whether that holds also when the user asks for it."""
 
@@ -90,7 +90,7 @@ def failed_uses(store: Store, trace: Trace, settings: Settings) -> list[FailedUs
 def find_failed_use(
     store: Store, session: str, skill: str, settings: Settings, turn: int | None = None
 ) -> FailedUse:
-    """The use of `skill` in a session that is to be looked at: the last that failed, else the last.
+    """The use of `skill` in a session that is to be repaired: the last that failed, else the last.
 
     Raises `NotFound`.
     """
@@ -161,7 +161,7 @@ def _why_not(store: Store, use: FailedUse, settings: Settings) -> str:
 def _is_pinned(entry: Entry) -> bool:
     try:
         gate = reading_gate(places_here(entry.root))
-        return gate.site(entry.root).history.is_pinned(entry.relative_folder)
+        return gate.open_place(entry.root).history.is_pinned(entry.relative_folder)
     except TacitError:
         return False
 

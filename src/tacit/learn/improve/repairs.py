@@ -52,7 +52,7 @@ _RUNNERS = {
     "bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "npx", "npm", "pnpm", "yarn",
     "uv", "uvx", "run", "poetry", "cargo", "go", "make", "git", "docker", "exec", "env", "sudo",
 }  # fmt: skip
-_LOOKED_AT = 2_000
+_MOST_READ = 2_000
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def counted_failures(run: SkillRun, settings: ImproveSettings) -> tuple[Failure, ...]:
-    """The failures for which the skill is to be looked at; none when there are too few."""
+    """The failures for which the skill is to be repaired; none when there are too few."""
     found = []
     for place, step in enumerate(run.governed):
         if not step.failed or outside_cause(step):
@@ -82,7 +82,7 @@ def outside_cause(step: RunStep) -> str:
     """What around the step made it fail; empty when that is not clear."""
     if step.refused:
         return "the user did not allow it"
-    text = f"{step.error}\n{step.result[-_LOOKED_AT:]}"
+    text = f"{step.error}\n{step.result[-_MOST_READ:]}"
     return next((why for why, pattern in _ENVIRONMENT if pattern.search(text)), "")
 
 

@@ -47,8 +47,8 @@ class TriedCommand(msgspec.Struct, frozen=True):
 
     command: str
     state: TriedState
-    said: str = ""
-    """The end of what it said after the repair."""
+    output: str = ""
+    """The end of its output after the repair."""
 
 
 class Bench:
@@ -166,10 +166,10 @@ def find_sandbox() -> Sandbox | None:
 
 
 _NAMES = frozenset(name for tool in TOOL_NAMES for name in (tool.ours, *tool.names))
-# A tool is named in code marks, or with the word after it. Plain words such as `edit` or `list`
+# A tool is named in backticks, or with the word after it. Plain words such as `edit` or `list`
 # are too often just that.
-_MARKED = re.compile(r"`([A-Za-z][A-Za-z0-9_]*)(?:\([^`\n]{0,80}\))?`")
-_SAID = re.compile(r"\b([A-Z][A-Za-z]+|[a-z]+_[a-z_]+)`?\s+tool\b")
+_QUOTED = re.compile(r"`([A-Za-z][A-Za-z0-9_]*)(?:\([^`\n]{0,80}\))?`")
+_NAMED = re.compile(r"\b([A-Z][A-Za-z]+|[a-z]+_[a-z_]+)`?\s+tool\b")
 _INSIDE = re.compile(
     r"(?<![\w/.~$}>-])(?:\./)?((?:scripts|references|assets|templates)/[\w./-]*\w)(?![*<{\w/])"
 )
@@ -188,12 +188,12 @@ class KnownTools(msgspec.Struct, frozen=True):
 
 
 class CheckedSkill(msgspec.Struct, frozen=True):
-    """What the look at a repaired skill gave."""
+    """The result of checking a repaired skill."""
 
     problems: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
-    """What could not be looked into."""
+    """What could not be checked."""
     doubts: tuple[str, ...] = ()
     """Names that stood there before: tools that do not exist, or words that only look like one."""
 
@@ -221,7 +221,7 @@ def check_repair(
     """Look at `new`, which is to take the place of `old`."""
     found = _Findings()
     _check_head(old, new, found)
-    before = {name for path, file in old.items() if path.endswith(".md") for name in _marked(file)}
+    before = {name for path, file in old.items() if path.endswith(".md") for name in _quoted(file)}
     for path, file in sorted(new.items()):
         if path.endswith(".md"):
             _check_tools(path, file, tools, before, found)
@@ -263,23 +263,23 @@ def _head(file: File | None) -> str | None:
 def _check_tools(
     path: str, file: File, tools: KnownTools, before: set[str], found: _Findings
 ) -> None:
-    said = {name for name in _SAID.findall(_text(file)) if name in _NAMES}
-    for name in sorted(said | _marked(file)):
+    named = {name for name in _NAMED.findall(_text(file)) if name in _NAMES}
+    for name in sorted(named | _quoted(file)):
         there = ", ".join(sorted(tools.names))
-        told = f"{path} names the tool '{name}'; the tools are: {there}"
+        problem = f"{path} names the tool '{name}'; the tools are: {there}"
         if name in tools.names:
             found.holds[f"the tool {name} exists"] = None
         elif not tools.complete:
             found.open[f"whether {tools.host} has a tool {name}"] = None
-        elif name in before and name not in said:
-            found.doubts[told] = None
+        elif name in before and name not in named:
+            found.doubts[problem] = None
         else:
-            found.problems[told] = None
+            found.problems[problem] = None
 
 
-def _marked(file: File) -> set[str]:
-    """Names of tools in code marks."""
-    found = _MARKED.findall(_text(file))
+def _quoted(file: File) -> set[str]:
+    """Names of tools in backticks."""
+    found = _QUOTED.findall(_text(file))
     return {name for name in found if name in _NAMES and (not name.islower() or "_" in name)}
 
 

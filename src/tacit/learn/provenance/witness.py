@@ -327,9 +327,9 @@ class Witness:
     As the gate's scanner it adds its findings to those of the scan.
     """
 
-    def __init__(self, heard: Sources) -> None:
-        self._done = Body(heard.done)
-        self._printed = Body(heard.printed, disguised=True)
+    def __init__(self, sources: Sources) -> None:
+        self._done = Body(sources.done)
+        self._printed = Body(sources.printed, disguised=True)
         self._asking = asks_to_learn(self._printed)
         self._hinted = Body(hinted_texts(self._printed))
         self._known: set[str] = set()
@@ -436,9 +436,9 @@ class Witness:
 
 
 def _says(step: str, more: str = "") -> str:
-    told = f" and {more}" if more else ""
+    also = f" and {more}" if more else ""
     return (
-        f"this is what a tool printed ({step}){told}; neither the user said it nor the agent did it"
+        f"this is what a tool printed ({step}){also}; neither the user said it nor the agent did it"
     )
 
 

@@ -71,9 +71,9 @@ class SkillOrigin(msgspec.Struct, frozen=True):
 def with_origin(
     files: dict[str, File], old: dict[str, File], origin: SkillOrigin
 ) -> dict[str, File]:
-    """`files` with the marks of their origin in SKILL.md; as they are where it has no head.
+    """`files` with their origin in the metadata of SKILL.md; as they are where it has no head.
 
-    The marks that stood in `old` stay, so that an edit cannot change where a skill is from.
+    The origin that stood in `old` stays, so that an edit cannot change where a skill is from.
     """
     file = files.get(SKILL_FILE)
     if file is None or file.kind == "link":
@@ -96,10 +96,10 @@ def _marks(before: dict[str, str], origin: SkillOrigin, *, is_new: bool) -> dict
     known = [name for name in before.get("sessions", "").split(", ") if name]
     session = one_line(origin.session).replace(",", " ")
     sessions = [*(name for name in known if name != session), session][-_MOST_SESSIONS:]
-    marks = {"source": LEARNED_SOURCE, "learned": before.get("learned", "") or day}
+    metadata = {"source": LEARNED_SOURCE, "learned": before.get("learned", "") or day}
     if not is_new:
-        marks["revised"] = day
-    return marks | {
+        metadata["revised"] = day
+    return metadata | {
         "sessions": ", ".join(sessions),
         "learned-by": one_line(origin.model) or "unknown",
     }
@@ -120,10 +120,10 @@ def _strings(value: Any) -> dict[str, str]:
     return {str(key): inner for key, inner in value.items() if isinstance(inner, str)}
 
 
-def _with_metadata(head: str, marks: dict[str, str]) -> str | None:
-    """`head` with these marks under `metadata`; None where its YAML cannot be trusted.
+def _with_metadata(head: str, metadata: dict[str, str]) -> str | None:
+    """`head` with these keys under `metadata`; None where its YAML cannot be trusted.
 
-    All other lines stay as they are written. A mark at the top level, by which a skill says the
+    All other lines stay as they are written. A key at the top level, by which a skill says the
     same of itself, is left to the one under `metadata`.
     """
     values, problems = frontmatter.parse(head, 1)
@@ -134,7 +134,7 @@ def _with_metadata(head: str, marks: dict[str, str]) -> str | None:
     if values.get("source") == LEARNED_SOURCE:
         lines = _without("\n".join(lines), "source")
     block = yaml.safe_dump(
-        {"metadata": marks | kept},
+        {"metadata": metadata | kept},
         sort_keys=False,
         allow_unicode=True,
         width=100_000,

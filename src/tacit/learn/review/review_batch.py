@@ -2,7 +2,7 @@
 
 The estimate counts the characters that will be sent; how often a review sends its conversation,
 and how much a model answers, comes from earlier reviews on this machine, or from fixed numbers
-before there are any. What a review cost is what was booked for its session meanwhile. The day's
+before there are any. What a review cost is what was recorded for its session meanwhile. The day's
 budget holds here too, and whoever stops in the middle keeps what was done before.
 """
 
@@ -128,7 +128,7 @@ def model_price(model: str, input_tokens: int, output_tokens: int) -> float | No
 
 
 def review_averages(*, days: int = 90, now: datetime | None = None) -> ReviewAverages:
-    """How reviews went lately, from what they were booked with."""
+    """How recent reviews went, from what was recorded for them."""
     moment = (now or datetime.now(UTC)) - timedelta(days=days)
     try:
         entries = budget.spendings(moment, kind="review")
@@ -168,7 +168,7 @@ class ReviewResult(msgspec.Struct, frozen=True):
 def estimate_reviews(
     store: Store, candidates: Iterable[ReviewCandidate], settings: Settings, model: str
 ) -> Estimate:
-    """What looking at `candidates` is likely to cost: what will be sent is made, and counted."""
+    """What reviewing `candidates` is likely to cost: what will be sent is made, and counted."""
     sizes, fixed = [], 0
     for candidate in candidates:
         wanted = _wanted("", candidate)
@@ -205,7 +205,7 @@ def review_now(candidate: ReviewCandidate, *, model: str = "") -> ReviewResult:
 
 
 def rehearse_now(candidate: ReviewCandidate, store: Store, settings: Settings) -> ReviewResult:
-    """What a look would do. A model is asked, and paid for; nothing is changed or noted."""
+    """What a review would do. A model is asked, and paid for; nothing is changed or recorded."""
     began = datetime.now(UTC)
     stored = candidate.stored
     key, _ = review_request(stored.id, candidate.decision, new_change_id(began))

@@ -62,24 +62,24 @@ class ReviewFacts:
             )
         if why := self._witness.why_not_from_user(f"{says}\n{detail}"):
             raise Failed(why)
-        marks = {"sessions": self._origin.session, "learned-by": self._origin.model}
-        note = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=marks)  # type: ignore[arg-type]
-        change = self._change(note)
+        metadata = {"sessions": self._origin.session, "learned-by": self._origin.model}
+        new = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=metadata)  # type: ignore[arg-type]
+        change = self._change(new)
         preview = self._gate.preview(change)
         if preview.refusal is not None:
             raise Failed(f"refused: {preview.refusal.reason}; {preview.refusal.hint}")
         self._changes[name] = change
         return "it will be kept when you are done"
 
-    def _change(self, note: NewFact) -> Change:
+    def _change(self, new: NewFact) -> Change:
         why = Rationale(
-            reason=shorten(clean(note.says), 200),
+            reason=shorten(clean(new.says), 200),
             session=self._origin.session,
             evidence=(self._origin.session,),
-            id=landing_id(self._job, note.name, "fact"),
+            id=landing_id(self._job, new.name, "fact"),
         )
-        root, today = fact_place_for(self._places, note.kind).root, self._origin.today
-        return fact_change(self._gate, root, note, why, actor="reviewer", today=today)
+        root, today = fact_place_for(self._places, new.kind).root, self._origin.today
+        return fact_change(self._gate, root, new, why, actor="reviewer", today=today)
 
 
 def known_facts(project: str) -> str:
@@ -147,17 +147,17 @@ class ReviewService:
         if entry is not None:
             instead = "edit it" if entry.origin == "learned" else "leave it as it is"
             raise Failed(f"there is a skill '{entry.name}' already ({_whose(entry)}); {instead}")
-        if self._gate.look(name, self._root).is_live:
+        if self._gate.state_of(name, self._root).is_live:
             raise Failed(f"there is a folder '{name}' already; choose another name")
         return "free"
 
     def open_skill(self, name: str) -> str:
         """Stage a copy of a learned skill."""
         entry = self._find(name)
-        if os.path.realpath(entry.root) not in self._gate.sites:
+        if os.path.realpath(entry.root) not in self._gate.open_places:
             raise Failed(f"'{entry.name}' lies in {entry.root}, where nothing is changed from here")
         folder = entry.relative_folder
-        now = self._gate.look(folder, entry.root)
+        now = self._gate.state_of(folder, entry.root)
         if not now.is_live or not skill_of(now).learned:
             raise Failed(
                 f"'{entry.name}' does not say 'source: auto-skill': it is the user's, and stays as "

@@ -34,7 +34,7 @@ from tacit.learn.background.broker import (
     run_agent,
 )
 from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
-from tacit.learn.background.task import Ran
+from tacit.learn.background.task import RunReport
 from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
@@ -61,7 +61,7 @@ class ReviewOutcome(msgspec.Struct, frozen=True):
 
 
 def review_outcome(
-    ran: Ran, landed: Iterable[LandedChange], refused: Iterable[str] = ()
+    report: RunReport, landed: Iterable[LandedChange], refused: Iterable[str] = ()
 ) -> ReviewOutcome:
     """What a review led to: changes first, then refusals, then why there was nothing."""
     landed = list(landed)
@@ -70,15 +70,15 @@ def review_outcome(
         *refused,
         *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused),
     ]
-    how = describe_end(ran)
+    how = describe_end(report)
     if kept:
         changes = tuple(one.verdict.change for one in kept)
         parts = [_phrase(one) for one in kept]
         parts += [f"refused: {text}" for text in refusals]
         return ReviewOutcome(_word(kept), _joined([*parts, how]), changes)
-    if ran.reason == "budget" and not ran.day:
-        return ReviewOutcome("failed", ran.error, again=retry_after(ran))
-    if again := retry_after(ran):
+    if report.reason == "budget" and not report.day:
+        return ReviewOutcome("failed", report.error, again=retry_after(report))
+    if again := retry_after(report):
         return ReviewOutcome(
             "failed", _joined([how, *refusals, "nothing was changed"]), again=again
         )
@@ -86,7 +86,7 @@ def review_outcome(
         return ReviewOutcome("refused", _joined([*refusals, how]))
     if how:
         return ReviewOutcome("failed", _joined([how, "nothing was changed"]))
-    return ReviewOutcome("nothing", _nothing(ran.text))
+    return ReviewOutcome("nothing", _nothing(report.text))
 
 
 def _word(kept: list[LandedChange]) -> OutcomeWord:
@@ -132,9 +132,9 @@ class WantedReview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationResult(msgspec.Struct, frozen=True):
-    """What the conversation gave."""
+    """The result of the conversation, before anything landed. It is kept as JSON with the job."""
 
-    ran: Ran
+    report: RunReport = msgspec.field(name="ran")
     ready: tuple[Change, ...] = ()
     facts: tuple[Change, ...] = ()
     refused: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Reviewed(msgspec.Struct, frozen=True):
     """A review that is over."""
 
     outcome: ReviewOutcome
-    ran: Ran
+    report: RunReport
     landed: tuple[LandedChange, ...] = ()
 
 
@@ -154,7 +154,7 @@ class Rehearsed(msgspec.Struct, frozen=True):
     """A review of which nothing landed."""
 
     outcome: ReviewOutcome
-    ran: Ran
+    report: RunReport
     ready: tuple[tuple[Change, Preview], ...] = ()
 
 
@@ -167,13 +167,13 @@ def review(
         result = _stored_step("converse", work.run_conversation)
         if cancelled():
             return Reviewed(
-                ReviewOutcome("failed", "it was cancelled; nothing was changed"), result.ran
+                ReviewOutcome("failed", "it was cancelled; nothing was changed"), result.report
             )
         landed = [*result.before, *land_changes(work.gate, result.ready)]
         if result.facts:
             landed += land_changes(work.fact_gate, result.facts, "fact")
         return Reviewed(
-            review_outcome(result.ran, landed, result.refused), result.ran, tuple(landed)
+            review_outcome(result.report, landed, result.refused), result.report, tuple(landed)
         )
 
 
@@ -186,7 +186,9 @@ def rehearse_review(
         result = work.run_conversation()
         ready = [(change, work.gate.preview(change)) for change in result.ready]
         ready += [(change, work.fact_gate.preview(change)) for change in result.facts]
-        return Rehearsed(review_outcome(result.ran, (), result.refused), result.ran, tuple(ready))
+        return Rehearsed(
+            review_outcome(result.report, (), result.refused), result.report, tuple(ready)
+        )
 
 
 def _stored_step(name: str, function: Callable[[], ConversationResult]) -> ConversationResult:
@@ -224,24 +226,24 @@ class _Work:
         """Have the conversation, unless history or inbox show that this job had it already."""
         job = self.wanted.job
         if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
-            return ConversationResult(Ran(reason="done"), before=tuple(before))
+            return ConversationResult(RunReport(reason="done"), before=tuple(before))
         try:
             name = models.require(self.settings.agent, background=True).name
         except TacitError as error:
-            return ConversationResult(Ran(reason="refused", error=error.explain()))
+            return ConversationResult(RunReport(reason="refused", error=error.explain()))
         origin = SkillOrigin(self.trace.id, name, date.today())
         facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
-        ran, broker = run_agent(
+        report, broker = run_agent(
             self._assignment(), self.settings, lambda staging: self._broker(staging, origin, facts)
         )
         # What was ready when the reviewer was last done is whole, however it ended after that.
         if not broker.finished_once:
-            return ConversationResult(ran)
+            return ConversationResult(report)
         refused = tuple(found.explain() for found in broker.refused)
-        return ConversationResult(ran, broker.ready, facts.changes, refused)
+        return ConversationResult(report, broker.ready, facts.changes, refused)
 
     def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
-        root = self.gate.site().place.root  # where a new skill goes
+        root = self.gate.open_place().place.root  # where a new skill goes
         library = Library(self.project or root, self.settings)
         services = ReviewService(self.gate, staging, library, pages(self.trace), root).services()
         if self.wanted.facts:
@@ -308,7 +310,7 @@ def run_review(job: Job) -> JobResult:
             facts=bool(job.payload.get("facts", False)) and settings.memory.use,
         )
         done = review(trace, wanted, settings, related_findings(store, stored))
-        if done.ran.reason == "refused" and not done.landed and wanted.skills:
+        if done.report.reason == "refused" and not done.landed and wanted.skills:
             return _without_model(store, stored, done)
         return _record(store, stored, done, job)
 
@@ -325,14 +327,14 @@ def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult
     """Write the outcome into the ledger, and hand it back."""
     result = done.outcome
     Ledger(store.connection).record(stored, REVIEW, result.word, result.reason, result.changes)
-    again = result.again if job.attempt < _TRIES or done.ran.reason == "budget" else 0.0
+    again = result.again if job.attempt < _TRIES or done.report.reason == "budget" else 0.0
     return JobResult(result.word, result.reason, result.changes, later=again)
 
 
 def _without_model(store: Store, stored: Stored, done: Reviewed) -> JobResult:
     """Where there is no model, what can be drafted by counting; it waits in the inbox.
 
-    Noted is that it was counted over, not that it was reviewed: a model may still look at it.
+    The ledger says that it was counted, not that it was reviewed: a model may still review it.
     """
     drafts = draft_sessions(store, Ledger(store.connection), [stored])
     kept = [d for d in drafts if d.verdict is not None and not d.verdict.refused]

@@ -44,7 +44,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     background: bool = False
     """Work of our own in the background."""
     skills_before: str = ""
-    """When it was looked at for skills, or that was decided; empty where it never was."""
+    """When it was reviewed for skills, or that was decided; empty where it never was."""
     facts_before: str = ""
     """Likewise for facts."""
     weight: int = 0
@@ -78,8 +78,8 @@ def enough_calls(facts: SessionFacts, settings: Settings) -> Due:
 
 def enough_messages(facts: SessionFacts, settings: Settings) -> Due:
     """The user said enough in the session."""
-    least, said = settings.learn.after_messages, f"{counted(facts.messages, 'message')} of yours"
-    return _after(facts.messages, least, said, "few messages", "learn.after_messages")
+    least, count = settings.learn.after_messages, f"{counted(facts.messages, 'message')} of yours"
+    return _after(facts.messages, least, count, "few messages", "learn.after_messages")
 
 
 def enough_requests(facts: ChatFacts, settings: Settings) -> Due:
@@ -192,7 +192,7 @@ def _decision(moment: Moment, skills: Due, facts: Due, weight: int = 0) -> Decis
 def decide_after_session(
     store: Store, session: str, settings: Settings, *, unchanged: bool = False
 ) -> Decision:
-    """Decide whether the session, which is over and in the store, is looked at.
+    """Decide whether the session, which is over and in the store, is reviewed.
 
     Recorded with the job that follows. Asked again about an `unchanged` one, the decision to look
     at it stands, and is not replaced by one that it has been.
@@ -201,14 +201,14 @@ def decide_after_session(
     stored = store.find(session)
     decision = decide(gather(store, stored, ledger), settings)
     known = [d.decision for d in ledger.decisions(stored.id) if d.decision.moment == "after"]
-    if unchanged and not decision.look and known and known[0].look:
+    if unchanged and not decision.due and known and known[0].due:
         return known[0]
     ledger.decide(stored.id, decision, _jobs(stored.id, decision))
     return decision
 
 
 def decide_in_chat(answered: Answered, settings: Settings) -> Decision:
-    """Decide whether a chat is looked at, now that an answer is over. Recorded with its job."""
+    """Decide whether a chat is reviewed, now that an answer is over. Recorded with its job."""
     spoken = ChatFacts(
         ended=answered.reason, iterations=answered.iterations, messages=answered.user_turns
     )
@@ -220,7 +220,7 @@ def decide_in_chat(answered: Answered, settings: Settings) -> Decision:
 
 
 def _jobs(session: str, decision: Decision, part: str = "") -> list[DecidedJob]:
-    if not decision.look:
+    if not decision.due:
         return []
     return [DecidedJob(REVIEW_KIND, *review_request(session, decision, part), session)]
 
@@ -276,24 +276,24 @@ def _minute(at: str) -> str:
 
 
 MOST_SESSIONS = 20
-"""Sessions that a run looks at, unless another number is asked for."""
+"""Sessions that a run reviews, unless another number is asked for."""
 
 
 class ReviewCandidate(msgspec.Struct, frozen=True):
-    """A session to look at, and what was decided about it."""
+    """A session to review, and what was decided about it."""
 
     stored: Stored
     decision: Decision
 
 
 class ChosenSessions(msgspec.Struct, frozen=True):
-    """What a run looks at, in its order."""
+    """What a run reviews, in its order."""
 
     candidates: tuple[ReviewCandidate, ...]
     passed: dict[str, int] = {}
     """How many were passed over, by the reason in a word or two."""
     left: int = 0
-    """Sessions that a later run may look at."""
+    """Sessions that a later run may review."""
 
 
 def choose_sessions(
@@ -315,11 +315,11 @@ def choose_sessions(
             continue
         decision = decide(gather(store, stored, shallow=True), settings)
         if len(found) == most:
-            left += decision.look
+            left += decision.due
             continue
-        if decision.look:  # only then is it worth reading
+        if decision.due:  # only then is it worth reading
             decision = decide(gather(store, stored), settings)
-        if decision.look:
+        if decision.due:
             found.append(_by_hand(stored, decision))
         else:
             passed[decision.word] += 1
@@ -328,7 +328,7 @@ def choose_sessions(
 
 
 def named_sessions(store: Store, sessions: Iterable[Stored], settings: Settings) -> ChosenSessions:
-    """Sessions that a person named: looked at whatever they hold."""
+    """Sessions that a person named: reviewed whatever they hold."""
     return ChosenSessions(
         tuple(
             _by_hand(stored, decide(gather(store, stored), settings, named=True))

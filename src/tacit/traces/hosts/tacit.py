@@ -261,7 +261,7 @@ class SessionWriter:
             self._append(lines)
 
     def close(self) -> None:
-        """Twice is the same as once."""
+        """Close the file. Does nothing if it is closed already."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

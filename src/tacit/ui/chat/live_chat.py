@@ -47,16 +47,16 @@ class ScheduleNames:
     """The schedules for completion; read again every other second, not at every key."""
 
     def __init__(self) -> None:
-        self._looked = 0.0
+        self._checked_at = 0.0
         self._found: list[tuple[str, str]] = []
 
     def __call__(self) -> list[tuple[str, str]]:
         """`sched-NAME` and what it does."""
-        if time.monotonic() - self._looked > _FRESH_SECONDS:
+        if time.monotonic() - self._checked_at > _FRESH_SECONDS:
             from tacit.work.schedule_store import listing
 
             self._found = [(f"{_SCHEDULE}{s.name}", s.description) for s in listing()[0]]
-            self._looked = time.monotonic()
+            self._checked_at = time.monotonic()
         return self._found
 
 

@@ -16,7 +16,7 @@ from tacit.ui.cli.command import command
 from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
 
 if TYPE_CHECKING:
-    from tacit.learn.background.task import Walls
+    from tacit.learn.background.task import Confinement
 
 
 def check_changes() -> list[Finding]:
@@ -62,16 +62,16 @@ def doctor_command(fix: bool, as_json: bool) -> int:
     from tacit.learn.background import confinement
 
     findings = [finding for check in CHECKS for finding in check()]
-    mended = [finding for finding in findings if fix and _mend(finding)]
+    mended = [finding for finding in findings if fix and _repair(finding)]
     left = [finding for finding in findings if finding not in mended]
-    walls, abi = confinement.probe_walls(), process_rights.landlock_version()
+    held, abi = confinement.probe_confinement(), process_rights.landlock_version()
     if as_json:
         rows = [
             {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.repair is not None,
              "mended": f in mended}
             for f in findings
         ]  # fmt: skip
-        room = {"landlock": abi, **msgspec.to_builtins(walls)}
+        room = {"landlock": abi, **msgspec.to_builtins(held)}
         output.write_json({"checks": len(CHECKS), "findings": rows, "room": room})
         return 6 if left else 0
     for finding in findings:
@@ -85,19 +85,21 @@ def doctor_command(fix: bool, as_json: bool) -> int:
         click.echo(f"{counted(len(CHECKS), 'check')}, nothing wrong")
     elif not fix and any(finding.repair for finding in left):
         click.echo("\nMend it with: tacit doctor --fix")
-    _write_walls(walls, abi)
+    _write_confinement(held, abi)
     return 6 if left else 0
 
 
-def _write_walls(walls: "Walls", abi: int) -> None:
+def _write_confinement(held: "Confinement", abi: int) -> None:
     """What keeps an agent in the background in. It is no damage, so it stands by itself."""
-    from tacit.learn.background.confinement import describe_walls
+    from tacit.learn.background.confinement import describe_confinement
 
     by = f"Landlock {abi}" if abi else "no Landlock"
-    click.echo(output.wrapped(f"An agent in the background ({by}): {plain(describe_walls(walls))}"))
+    click.echo(
+        output.wrapped(f"An agent in the background ({by}): {plain(describe_confinement(held))}")
+    )
 
 
-def _mend(finding: Finding) -> bool:
+def _repair(finding: Finding) -> bool:
     if finding.repair is None:
         return False
     try:

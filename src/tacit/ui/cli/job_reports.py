@@ -212,7 +212,7 @@ def why_command(session: str, as_json: bool) -> int:
 
 
 def _write_unreviewed(stored: Stored, decisions: list[RecordedDecision]) -> None:
-    waits = bool(decisions) and decisions[0].decision.look
+    waits = bool(decisions) and decisions[0].decision.due
     state = "is to be looked at (see: tacit jobs)" if waits else "has not been looked at"
     click.echo(f"{stored.id} {state}; by hand: tacit learn {_short_session(stored)}")
 

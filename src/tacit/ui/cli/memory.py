@@ -156,10 +156,10 @@ def add(
     """
     kind = kind or ("user" if scope == "user" else "project")
     place = _fact_place(scope) if scope else fact_place_for(fact_places(), kind)
-    note = NewFact(name=name, says=text, kind=kind, detail=detail)
+    new = NewFact(name=name, says=text, kind=kind, detail=detail)
     with acting_as("user"):
         verdict = remember(
-            _fact_gate(), place.root, note, Rationale(reason=reason, overrides=override)
+            _fact_gate(), place.root, new, Rationale(reason=reason, overrides=override)
         )
     done = f"Noted {name} in {with_tilde(place.root)}"
     return user_gate.write_verdict(verdict, done, as_json, can_override=True, noun="fact")
@@ -184,7 +184,7 @@ def edit(
     gate = _fact_gate()
     return user_gate.edit_through_gate(
         gate,
-        user_gate.Target(gate.site(fact.root), fact.name, None),
+        user_gate.Target(gate.open_place(fact.root), fact.name, None),
         name,
         FACT_FILE,
         source,
@@ -236,7 +236,7 @@ def index(as_json: bool) -> int:
                 "text": found.text,
                 "lines": found.text.count("\n"),
                 "bytes": len(found.text.encode()),
-                "facts": len(found.marks),
+                "facts": len(found.keys),
             }
         )
     else:

@@ -68,10 +68,10 @@ def _write_proposals(found: list[Proposal]) -> None:
 
 def _write_news() -> None:
     """Print what happened since the inbox was last opened, and the question that is open."""
-    told = notices.tell("inbox", most=_MOST_NEWS)
-    if told:
+    news = notices.tell("inbox", most=_MOST_NEWS)
+    if news:
         click.echo("\nSince you last looked here:")
-    for text in told:
+    for text in news:
         click.echo(output.wrapped(f"- {text}"))
     found = current_approval(load_settings().settings.learn)
     if found.question:

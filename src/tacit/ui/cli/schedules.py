@@ -508,6 +508,6 @@ async def _print_run(by_hand: ByHand, as_json: bool) -> int:
 
 
 async def _ask_on_terminal(request: ApprovalRequest) -> ApprovalAnswer:
-    said = f"Allow {request.tool} {shorten(plain(request.subject), 200)}?"
-    yes = await asyncio.to_thread(click.confirm, said, default=False, err=True)
+    question = f"Allow {request.tool} {shorten(plain(request.subject), 200)}?"
+    yes = await asyncio.to_thread(click.confirm, question, default=False, err=True)
     return "once" if yes else "no"

@@ -125,7 +125,7 @@ def _learned_word(outcome: str, decided: Decision | None) -> str:
     """What was learned from a session; else why it was not reviewed, or that it will be."""
     if outcome or decided is None:
         return outcome
-    return decided.word if decided.look else f"no: {decided.word}"
+    return decided.word if decided.due else f"no: {decided.word}"
 
 
 def _session_cost(cost: float | None) -> str:
@@ -153,7 +153,7 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
                 "session": session_rows([stored], Ledger(store.connection))[0],
                 "turns": trace.turns,
                 "corrections": observations.corrections(trace),
-                "mended": observations.mended(trace),
+                "mended": observations.recoveries(trace),
                 "commands": observations.commands(trace),
                 "files": observations.files(trace),
                 "skipped": trace.skipped,
@@ -231,7 +231,7 @@ def _shown_arguments(call: ToolCall) -> str:
 
 
 def _write_foot(trace: Trace) -> None:
-    for found in observations.mended(trace):
+    for found in observations.recoveries(trace):
         click.echo(
             f"\n{click.style('mended', fg='green')}  {one_line(found.before)}\n"
             f"    →   {one_line(found.after)}"

@@ -1,7 +1,7 @@
 """Commands that change a skill: `new`, `edit`, `archive`, `restore`, `rm`, `pin`, `share`.
 
-Each builds one change and hands it to the gate by `user_gate`, which also prints what became of
-it.
+Each builds one change and hands it to the gate by `user_gate`, which also prints the
+verdict.
 """
 
 import os
@@ -33,7 +33,7 @@ from tacit.changes.change import (
     executable_paths,
 )
 from tacit.changes.gate import Gate
-from tacit.changes.journal import Site
+from tacit.changes.journal import OpenPlace
 from tacit.changes.stage import ARCHIVE
 from tacit.skills.skill import MAX_NAME, name_faults, suggest_name
 from tacit.skills.skill_file import SKILL_FILE_NAMES
@@ -344,34 +344,34 @@ def restore_command(name: str | None, reason: str, as_json: bool) -> int:
     archived = _archived(gate)
     if not name:
         return _list_archived(archived, as_json)
-    for site, key in archived:
+    for opened, key in archived:
         if name in (key, key.split("~", 1)[0].replace("%2f", "/")):
-            verdict = user_gate.propose(gate, site.place.root, name, Restore(), reason=reason)
+            verdict = user_gate.propose(gate, opened.place.root, name, Restore(), reason=reason)
             return user_gate.write_verdict(verdict, f"Restored {name}", as_json)
     hint = did_you_mean(name, (key for _, key in archived), "see what is: tacit restore")
     raise NotFound(f"no archived skill is called '{name}'", hint)
 
 
-def _archived(gate: Gate) -> list[tuple[Site, str]]:
+def _archived(gate: Gate) -> list[tuple[OpenPlace, str]]:
     """Every archived folder that can be reached from here."""
     found = []
-    for site in gate.sites.values():
+    for opened in gate.open_places.values():
         try:
-            names = os.listdir(os.path.join(site.real, ARCHIVE))
+            names = os.listdir(os.path.join(opened.real, ARCHIVE))
         except OSError:
             continue
-        found += [(site, name) for name in sorted(names) if not name.startswith(".")]
+        found += [(opened, name) for name in sorted(names) if not name.startswith(".")]
     return found
 
 
-def _list_archived(archived: list[tuple[Site, str]], as_json: bool) -> int:
+def _list_archived(archived: list[tuple[OpenPlace, str]], as_json: bool) -> int:
     if as_json:
-        rows = [{"name": key, "root": site.place.root} for site, key in archived]
+        rows = [{"name": key, "root": opened.place.root} for opened, key in archived]
         output.write_json({"archived": rows})
     elif not archived:
         click.echo("Nothing is archived.")
     else:
-        rows_shown = [(one_line(key), with_tilde(site.place.root)) for site, key in archived]
+        rows_shown = [(one_line(key), with_tilde(opened.place.root)) for opened, key in archived]
         click.echo(output.table(("archived", "where"), rows_shown))
     return 0
 
@@ -393,7 +393,7 @@ def share_command(name: str, hide: bool, as_json: bool) -> int:
     """
     gate, library = user_gate.open_gate()
     target = user_gate.find_live_target(gate, library, name)
-    place = target.site.place
+    place = target.opened.place
     if place.scope != "project":
         raise Usage(f"'{name}' is not a project's skill", "only those can be shared by git")
     return user_gate.share_with_git("skill", name, place, target.skill, hide, as_json)

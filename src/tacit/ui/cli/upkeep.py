@@ -24,8 +24,7 @@ from tacit.learn.curate.curation import (
     report_path,
 )
 from tacit.learn.curate.curation_scope import CurationScope, default_scope
-from tacit.learn.curate.curation_status import CurationStatus, SkillRow
-from tacit.learn.curate.curation_status import curation_status as look_at
+from tacit.learn.curate.curation_status import CurationStatus, SkillRow, curation_status
 from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command, group
@@ -66,15 +65,15 @@ def improve_command(skill: str, session: str, as_json: bool) -> int:
     name = Library(settings=settings).get(skill).name
     store = click.get_current_context().with_resource(Store.open())
     take_in(store, sources(OWN_HOST))
-    case = find_failed_use(store, store.find(session).id, skill, settings) if session else None
-    case = case or _last_failed(store, name, settings)
-    if case.never:
-        raise Refused(f"no repair: {case.why_not}", f"see whose it is: tacit show {name}")
+    use = find_failed_use(store, store.find(session).id, skill, settings) if session else None
+    use = use or _last_failed(store, name, settings)
+    if use.never:
+        raise Refused(f"no repair: {use.why_not}", f"see whose it is: tacit show {name}")
     if not as_json:
-        _write_case(case)
+        _write_failed_use(use)
     from tacit.learn.improve.repair_job import repair
 
-    done = repair(store, case, settings, f"improve-asked-{secrets.token_hex(6)}")
+    done = repair(store, use, settings, f"improve-asked-{secrets.token_hex(6)}")
     if as_json:
         output.write_json(done)
     else:
@@ -83,28 +82,28 @@ def improve_command(skill: str, session: str, as_json: bool) -> int:
 
 
 def _last_failed(store: "Store", name: str, settings: Settings) -> "FailedUse":
-    """The newest use of the skill that failed; of one that never did, nothing can be mended."""
+    """The newest use of the skill that failed; one that never failed cannot be repaired."""
     from tacit.learn.improve.repair_triggers import find_failed_use, why_not_counted
 
     why = "it was not used in any session that is known"
     for stored in store.sessions(limit=_MOST_SESSIONS):
         if name not in stored.skills:
             continue
-        case = find_failed_use(store, stored.id, name, settings)
-        if case.failures:
-            return case
-        why = f"in {stored.id}, {why_not_counted(case.run)}"
+        use = find_failed_use(store, stored.id, name, settings)
+        if use.failures:
+            return use
+        why = f"in {stored.id}, {why_not_counted(use.run)}"
     raise NotFound(
         f"there is no failed use of '{name}' to learn from: {why}",
         f"name a session: tacit improve {name} --session ID",
     )
 
 
-def _write_case(case: "FailedUse") -> None:
+def _write_failed_use(use: "FailedUse") -> None:
     """Say on standard error which failed use is being repaired."""
-    failed = counted(len(case.failures), "failed step")
-    said = f"looking at {case.entry.name} in {case.run.session}, {failed}"
-    click.echo(click.style(one_line(said), dim=True), file=sys.stderr)
+    failed = counted(len(use.failures), "failed step")
+    text = f"looking at {use.entry.name} in {use.run.session}, {failed}"
+    click.echo(click.style(one_line(text), dim=True), file=sys.stderr)
 
 
 def _write_repair(done: "Repaired") -> None:
@@ -230,7 +229,7 @@ def write_joins(report: CurationReport) -> None:
 @click.option("--report", "as_report", is_flag=True, help="Print the last run as Markdown.")
 def status(everything: bool, as_report: bool, as_json: bool) -> int:
     """Show how the library ages: how long each learned skill has been without use."""
-    found = look_at(default_scope(), load_settings().settings)
+    found = curation_status(default_scope(), load_settings().settings)
     if as_json:
         output.write_json(found)
     elif as_report:

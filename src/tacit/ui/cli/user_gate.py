@@ -29,7 +29,7 @@ from tacit.changes.change import (
 )
 from tacit.changes.gate import Gate, find_group, undo_group
 from tacit.changes.history import Version
-from tacit.changes.journal import Site
+from tacit.changes.journal import OpenPlace
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
 from tacit.learn import notices
 from tacit.learn.curate.curation_scope import known_places
@@ -47,14 +47,14 @@ _MAIN_FILES = (*SKILL_FILE_NAMES, FACT_FILE)
 class Target:
     """A skill that a command names: the place it lies in and its folder below that."""
 
-    def __init__(self, site: Site, skill: str, entry: Entry | None) -> None:
-        self.site = site
+    def __init__(self, opened: OpenPlace, skill: str, entry: Entry | None) -> None:
+        self.opened = opened
         self.skill = skill
         self.entry = entry
 
     @property
     def root(self) -> str:
-        return self.site.place.root
+        return self.opened.place.root
 
 
 def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
@@ -71,7 +71,7 @@ def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
         spoken_of.update(notices.roots())
         spoken_of.update(place.root for place in known_places(database.default_path()))
         elsewhere = [place for root in sorted(spoken_of) if (place := place_of(root))]
-        gate = Gate([*(site.place for site in gate.sites.values()), *elsewhere])
+        gate = Gate([*(opened.place for opened in gate.open_places.values()), *elsewhere])
     return gate, library
 
 
@@ -82,11 +82,11 @@ def find_target(gate: Gate, library: Library, name: str) -> Target:
     """
     entry = library.find(name)
     if entry is not None:
-        site = gate.site(entry.root)
-        return Target(site, os.path.relpath(entry.folder, entry.root), entry)
-    for site in gate.sites.values():
-        if site.history.head(name) is not None:
-            return Target(site, name, None)
+        opened = gate.open_place(entry.root)
+        return Target(opened, os.path.relpath(entry.folder, entry.root), entry)
+    for opened in gate.open_places.values():
+        if opened.history.head(name) is not None:
+            return Target(opened, name, None)
     library.get(name)  # raises, with what is near
     raise NotFound(f"there is no skill '{name}'", "see them: tacit list")
 
@@ -96,9 +96,9 @@ def find_live_target(gate: Gate, library: Library, name: str) -> Target:
     target = find_target(gate, library, name)
     if target.entry is not None:
         return target
-    if target.site.place.kind == "facts":
+    if target.opened.place.kind == "facts":
         raise NotFound(f"'{name}' is a fact, not a skill", f"see it: tacit memory show {name}")
-    head = target.site.history.head(target.skill)
+    head = target.opened.history.head(target.skill)
     record = head.record if head is not None else None
     if record is not None and record.state.startswith("archived:"):
         raise NotFound(f"'{name}' is archived", f"bring it back: tacit restore {name}")
@@ -109,7 +109,7 @@ def find_live_target(gate: Gate, library: Library, name: str) -> Target:
 
 def find_target_version(target: Target, start: str) -> Version:
     """A version of the skill: by its id, or by its change's id or the end that the log shows."""
-    history = target.site.history
+    history = target.opened.history
     try:
         return history.find_version(target.skill, start)
     except NotFound:
@@ -151,7 +151,9 @@ def undo_any(gate: Gate, start: str, reason: str = "") -> tuple[str, list[Verdic
 
 def latest_versions(gate: Gate, most: int) -> list[Version]:
     """The latest changes in all places, the newest first."""
-    found = [version for site in gate.sites.values() for version in site.history.latest(most)]
+    found = [
+        version for opened in gate.open_places.values() for version in opened.history.latest(most)
+    ]
     found.sort(key=lambda version: (version.at, version.record.change), reverse=True)
     return found[:most]
 
@@ -279,8 +281,8 @@ def edit_through_gate(
 
     Nothing of what was refused is lost: neither the user's text nor the merged one.
     """
-    standing = gate.look(target.skill, target.root)
-    files = standing.contents.files
+    now = gate.state_of(target.skill, target.root)
+    files = now.contents.files
     if path == SKILL_FILE:
         path = next((known for known in SKILL_FILE_NAMES if known in files), path)
     after = _edited_data(files, path, source)
@@ -290,7 +292,7 @@ def edit_through_gate(
         else:
             click.echo("Nothing was changed.", err=True)
         return 0
-    base = standing.head.id if standing.head else ""
+    base = now.head.id if now.head else ""
     change = operation(files, path, after)
     verdict = propose(gate, target.root, target.skill, change, base=base, **about)
     noun = "fact" if path == FACT_FILE else "skill"

@@ -50,7 +50,7 @@ def log_command(name: str | None, limit: int, as_json: bool) -> int:
     if name:
         target = user_gate.find_target(gate, library, name)
         found = [
-            v for v, _ in zip(target.site.history.log(target.skill), range(limit), strict=False)
+            v for v, _ in zip(target.opened.history.log(target.skill), range(limit), strict=False)
         ]
     else:
         found = user_gate.latest_versions(gate, limit)
@@ -121,7 +121,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
 
     gate, library = user_gate.open_gate(everywhere=True)
     target = user_gate.find_target(gate, library, name)
-    log = list(target.site.history.log(target.skill))
+    log = list(target.opened.history.log(target.skill))
     with Store.open() as store:
         catch_up(store)
         uses, views = _uses_and_views(store.connection, target)
@@ -161,7 +161,7 @@ def _uses_and_views(
     names = {os.path.basename(target.skill)}
     if target.entry is not None:
         names.add(target.entry.name)
-    inside = target.site.place.project.rstrip("/")
+    inside = target.opened.place.project.rstrip("/")
     uses = [
         use
         for use in uses_of(connection, names)
@@ -249,16 +249,16 @@ def diff_command(what: str, version: str | None, as_json: bool) -> int:
 
 
 def _diff_of_change(gate: Gate, start: str) -> str | None:
-    for site in gate.sites.values():
+    for opened in gate.open_places.values():
         try:
-            change = site.history.find_change(start)
+            change = opened.history.find_change(start)
         except NotFound:
             continue
         parts = []
-        for made in site.history.of_change(change):
-            before = site.history.version(made.parent) if made.parent else None
-            old = site.history.files(before) if before and made.record.was == "live" else {}
-            new = site.history.files(made) if made.record.state == "live" else {}
+        for made in opened.history.of_change(change):
+            before = opened.history.version(made.parent) if made.parent else None
+            old = opened.history.files(before) if before and made.record.was == "live" else {}
+            new = opened.history.files(made) if made.record.state == "live" else {}
             parts.append(diff_files(old, new))
         return "".join(parts)
     if is_change_id(start):
@@ -269,10 +269,10 @@ def _diff_of_change(gate: Gate, start: str) -> str | None:
 def _diff_of_skill(name: str, start: str | None) -> str:
     gate, library = user_gate.open_gate()
     target = user_gate.find_target(gate, library, name)
-    history = target.site.history
+    history = target.opened.history
     now: dict[str, File] = {}
     if target.entry is not None:
-        with open_root(target.site.place) as root:
+        with open_root(target.opened.place) as root:
             now = dict(read_state(root, history, target.skill).contents.files)
     if start:
         return diff_files(history.files(user_gate.find_target_version(target, start)), now)

@@ -143,15 +143,15 @@ def install_daemon(only_print: bool, as_json: bool) -> int:
     from tacit.work import daemon_unit
 
     unit = daemon_unit.unit()
-    said = "" if only_print else daemon_unit.install(unit)
+    trouble = "" if only_print else daemon_unit.install(unit)
     if as_json:
-        return output.write_json({"unit": unit, "written": not only_print, "trouble": said})
+        return output.write_json({"unit": unit, "written": not only_print, "trouble": trouble})
     if only_print:
         click.echo(f"# {unit.path}\n{unit.text}")
         return 0
     click.echo(f"Written: {plain(with_tilde(unit.path))}")
-    if said:
-        click.echo(f"{unit.manager} did not start it: {plain(said)}")
+    if trouble:
+        click.echo(f"{unit.manager} did not start it: {plain(trouble)}")
         click.echo(f"Start it by hand: {' && '.join(' '.join(c) for c in unit.start)}")
     else:
         click.echo("It runs, and is started whenever you log in. Keys for models:")
@@ -166,11 +166,13 @@ def uninstall_daemon(as_json: bool) -> int:
 
     unit = daemon_unit.unit()
     there = os.path.exists(unit.path)
-    said = daemon_unit.uninstall(unit)
+    trouble = daemon_unit.uninstall(unit)
     if as_json:
-        output.write_json({"path": unit.path, "removed": there, "trouble": said})
+        output.write_json({"path": unit.path, "removed": there, "trouble": trouble})
     elif there:
-        click.echo(f"Removed: {plain(with_tilde(unit.path))}{f' ({plain(said)})' if said else ''}")
+        click.echo(
+            f"Removed: {plain(with_tilde(unit.path))}{f' ({plain(trouble)})' if trouble else ''}"
+        )
     else:
         click.echo("Nothing was installed.")
     return 0

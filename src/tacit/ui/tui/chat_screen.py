@@ -2,7 +2,7 @@
 
 The first frame comes before settings, skills and the provider's library are read: those follow in
 a thread. One task listens to the agent and only queues events, so that an interrupt always lands
-in the agent, which then closes its books; another draws what was queued.
+in the agent, which then saves its session; another draws what was queued.
 """
 
 import asyncio
