@@ -3,7 +3,6 @@
 import asyncio
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +179,7 @@ class Remote:
         self._server = uvicorn.Server(options)
         self._thread = threading.Thread(target=self._server.run)
         self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
+        until(lambda: self._server.started or not self._thread.is_alive())
         self.port = self._server.servers[0].sockets[0].getsockname()[1]
 
     def stop(self) -> None:

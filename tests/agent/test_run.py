@@ -1,4 +1,4 @@
-"""`tacit run` as a real process: text, JSON lines, exit codes, pipes, interrupts."""
+"""`tacit run`: text, JSON lines, exit codes, pipes, interrupts; as a process where that counts."""
 
 import json
 import os
@@ -11,31 +11,34 @@ import pytest
 from talking import write_skill
 
 from tacit.testing import ModelServer, Stall, Status, ToolUse, reply
+from ui.inside import Done, tacit
 
 TACIT = [sys.executable, "-m", "tacit"]
 
 
-def run(
-    server: ModelServer | None, *words: str, given: str | None = None, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def variables(server: ModelServer | None) -> dict[str, str]:
     chosen = {"TACIT_AGENT_MODEL": "openai:mock", "TACIT_AGENT_RETRIES": "0"}
     if server is not None:
         chosen["TACIT_AGENT_BASE_URL"] = f"{server.url}/v1"
-    return subprocess.run(
-        [*TACIT, "run", *words],
-        input=given,
-        capture_output=True,
-        text=True,
-        env=os.environ | chosen | variables,
-        timeout=120,
-    )
+    return chosen
+
+
+def run(server: ModelServer | None, *words: str, given: str = "", **more: str) -> Done:
+    """In this process: the libraries of the providers take two seconds to load."""
+    return tacit("run", *words, given=given.encode(), **variables(server) | more)
 
 
 def test_an_answer_is_printed_and_the_rest_goes_to_stderr(project: Path) -> None:
     """Standard output is the answer alone, so that it can be piped; the exit code is 0."""
     script = [reply("Looking. ", ToolUse("list_files", {})), "Nothing here."]
     with ModelServer(script) as server:
-        done = run(server, "what", "is", "here?")
+        done = subprocess.run(
+            [*TACIT, "run", "what", "is", "here?"],
+            capture_output=True,
+            text=True,
+            env=os.environ | variables(server),
+            timeout=120,
+        )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Looking. \nNothing here.\n"
     assert "list_files" in done.stderr
@@ -77,7 +80,7 @@ def test_a_skill_and_standard_input(project: Path, home: Path) -> None:
 def test_exit_codes(project: Path, words: list[str], script: list, code: int, says: str) -> None:
     """1 for a limit, 11 for the provider, 3 for a skill that is not there, 2 for a wrong call."""
     with ModelServer(script) as server:
-        done = run(server, *words, given="")
+        done = run(server, *words)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr
@@ -98,8 +101,7 @@ def test_control_c_ends_with_130(project: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ
-            | {"TACIT_AGENT_MODEL": "openai:mock", "TACIT_AGENT_BASE_URL": f"{server.url}/v1"},
+            env=os.environ | variables(server),
         )
         server.wait(1, timeout=120)
         child.send_signal(signal.SIGINT)

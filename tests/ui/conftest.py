@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for inside.py
+sys.path.insert(0, str(Path(__file__).parent))
+
+import inside
 
 PROGRAM = str(Path(sys.executable).with_name("tacit"))
 
@@ -28,12 +30,16 @@ def _no_worker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 class Program:
-    """The installed `tacit`."""
+    """The command line, and the installed `tacit`."""
 
     program = PROGRAM
 
-    def __call__(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
-        """Run it in a pipe."""
+    def __call__(
+        self, *arguments: str, **options: Any
+    ) -> "subprocess.CompletedProcess[str] | inside.Done":
+        """Run it as in a pipe: in a process of its own where the test says how that one is."""
+        if not options:
+            return inside.tacit(*arguments)
         return subprocess.run(
             [PROGRAM, *arguments],
             capture_output=True,

@@ -65,7 +65,10 @@ class TestStart:
 
     def test_version(self, tacit) -> None:
         """One line."""
-        assert tacit.ok("--version") == tacit.ok("-V") == f"tacit {__version__}\n"
+        for option in ("--version", "-V"):  # before the command line is loaded, and after
+            assert (
+                tacit.ok(option, env={**os.environ}) == tacit.ok(option) == f"tacit {__version__}\n"
+            )
 
 
 class TestHelp:
@@ -128,7 +131,7 @@ class TestHelp:
 
     def test_without_arguments(self, tacit) -> None:
         """The help, and the exit code of a wrong call."""
-        done = tacit()
+        done = tacit(env={**os.environ})
         assert done.returncode == 2
         assert "Usage: tacit" in done.stdout
 

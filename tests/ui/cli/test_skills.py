@@ -43,20 +43,20 @@ class TestList:
         put(skills / "also" / "git-rebase", description="Shadowed.")
         put(Path(".agents") / "skills" / "theirs", description="Untrusted \x1b[31m.")
         full = {"TACIT_SEARCH_LIMIT": "10"}  # any setting takes the full way
-        assert tacit.ok("list") == tacit.ok("list", env={**os.environ, **full})
-        for columns in (80, 40, 0):
-            for more in ({}, {"NO_COLOR": "1"}):
-                fast = tacit.on_terminal("list", columns=columns, **more)
-                assert fast == tacit.on_terminal("list", columns=columns, **more, **full)
-                assert fast[0] == 0
-                assert ("\x1b" in fast[1]) is not bool(more)
+        fast = tacit.ok("list", env={**os.environ})
+        assert fast == tacit.ok("list") == tacit.ok("list", env={**os.environ, **full})
+        for columns, more in ((80, {}), (40, {"NO_COLOR": "1"}), (0, {})):
+            shown = tacit.on_terminal("list", columns=columns, **more)
+            assert shown == tacit.on_terminal("list", columns=columns, **more, **full)
+            assert shown[0] == 0
+            assert ("\x1b" in shown[1]) is not bool(more)
 
     def test_ls(self, tacit, skills: Path) -> None:
         """The short name works with options and settings as well."""
         assert tacit.ok("ls") == tacit.ok("list")
         assert tacit.json("ls") == tacit.json("list")
         more = {**os.environ, "TACIT_SEARCH_LIMIT": "5"}
-        assert tacit.ok("ls", env=more) == tacit.ok("list")
+        assert tacit.ok("ls", env=more) == tacit.ok("ls", env={**os.environ}) == tacit.ok("list")
 
     def test_choosing(self, tacit, skills: Path, put) -> None:
         """By scope, origin, host, problems and words of the name."""
