@@ -21,7 +21,7 @@ from tacit.changes import git_exclude
 from tacit.changes.change import Applied
 from tacit.changes.place import SHARED
 from tacit.skills.library import Entry, Library
-from tacit.traces.connection import connectors
+from tacit.traces import host_registry
 from tacit.traces.host_folders import SHARED_FOLDERS, host_folders
 
 
@@ -74,7 +74,8 @@ def _follow(applied: Applied) -> None:
     if above == applied.place:  # not a folder of ours
         return
     for host in linked_hosts():
-        if (connector := connectors().get(host)) and connector.calls():
+        connector = host_registry.get(host).connector()
+        if connector is not None and connector.calls():
             link(host, above)
 
 
