@@ -21,6 +21,7 @@ from tacit.changes.change import (
     MergeInto,
     Pin,
     Proposed,
+    Refusal,
     RemoveFile,
     Rename,
     Restore,
@@ -32,7 +33,9 @@ from tacit.changes.change import (
     new_change_id,
 )
 from tacit.changes.containment import Folder
+from tacit.changes.effect import Effect
 from tacit.changes.gate import Gate, find_group, group_members, undo_group
+from tacit.changes.gate_steps import register_check
 from tacit.changes.neighbours import LibraryNeighbours, NoNeighbours
 from tacit.changes.place import Place, project_place, user_place
 
@@ -777,3 +780,18 @@ def test_a_merge_points_to_what_took_it_in(kit, group) -> None:
     """The history of an absorbed skill names the other, and carries the group."""
     head = kit.history.head("two")
     assert (head.record.partner, head.record.group) == ("all", group)
+
+
+def test_a_check_of_ones_own_is_asked_too(kit: Any) -> None:
+    """What a registered check says against a change refuses it; other changes land."""
+
+    def no_shouting(effect: Effect) -> list[Refusal]:
+        loud = [path for path, file in effect.new.items() if b"!!!" in file.data]
+        return [Refusal("check", "shouting", f"{path} is too loud", "hush") for path in loud]
+
+    kit.create("notes", "one\n")
+    register_check(no_shouting)
+    refused = kit.propose("notes", Edit("one", "ONE!!!"))
+    assert (refused.refusal.step, refused.refusal.rule) == ("check", "shouting")
+    assert kit.text("notes").endswith("one\n")
+    assert kit.propose("notes", Edit("one", "two")).applied

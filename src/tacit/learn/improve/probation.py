@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base import database
+from tacit.base.display import counted
 from tacit.base.errors import Damaged, NotFound
 from tacit.base.settings import ImproveSettings, Settings
 from tacit.changes.change import Change, Files, Verdict, acting_as
@@ -83,7 +84,7 @@ class UseCount(msgspec.Struct, frozen=True):
         """In words for a person."""
         if not self.uses:
             return "no use yet"
-        uses = "1 use" if self.uses == 1 else f"{self.uses} uses"
+        uses = counted(self.uses, "use")
         return f"{self.failed} of {self.calls} steps failed {self.share} in {uses}"
 
 
