@@ -217,6 +217,14 @@ class TestErrors:
         assert "\x1b" not in text
         assert "\x07" not in text
 
+    @pytest.mark.parametrize("name", commands())
+    def test_words_that_are_not_utf_8(
+        self, name: str, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Every command refuses such a word by name, before it does anything."""
+        assert app.run([name, "caf\udce9 bar"]) == 2
+        assert "'caf\\xe9 bar' is not UTF-8" in capsys.readouterr().err
+
     def test_a_fault_of_ours_is_said_to_be_one(self) -> None:
         """Exit code 70 and how to report it; with TACIT_DEBUG the whole trace."""
         code = """

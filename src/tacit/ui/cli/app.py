@@ -13,7 +13,7 @@ import click
 
 from tacit import __version__
 from tacit.base.display import can_colour, plain
-from tacit.base.errors import NotFound, TacitError, Unwritable, did_you_mean
+from tacit.base.errors import NotFound, TacitError, Unwritable, Usage, did_you_mean
 from tacit.ui.cli.command import SECTIONS, Declaration, declarations, registered
 
 # Other words for a command.
@@ -106,6 +106,7 @@ def run(arguments: list[str] | None = None) -> int:
         if reconfigure:
             reconfigure(errors="backslashreplace")
     try:
+        _check_encoding(arguments)
         result = tacit.main(arguments, prog_name="tacit", standalone_mode=False, color=can_colour())
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -131,6 +132,18 @@ def run(arguments: list[str] | None = None) -> int:
         what = f"{type(error).__name__}: {error}"
         hint = "this is a fault in tacit; run it again with TACIT_DEBUG=1 and report what it prints"
         return _report(what, hint, 70, arguments, "internal")
+
+
+def _check_encoding(arguments: list[str]) -> None:
+    """Refuse a word that is not UTF-8, unless it is a path. Raises `Usage`."""
+    for argument in arguments:
+        if argument.isascii() or os.path.lexists(argument.rpartition("=")[2]):
+            continue
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(argument).decode("utf-8", "backslashreplace")
+            raise Usage(f"'{shown}' is not UTF-8", "write it again, in a UTF-8 terminal") from None
 
 
 def report_system(error: OSError, arguments: list[str]) -> int:
