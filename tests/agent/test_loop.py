@@ -139,6 +139,23 @@ def test_approval_is_asked_and_obeyed(open_session, project, answer) -> None:
     assert of(agent_events.Return, told)[0].failed is (answer == "no")
 
 
+def test_what_cannot_work_is_refused_before_anybody_is_asked(open_session, a_file) -> None:
+    """A person is not asked to allow a call that is refused anyway."""
+
+    async def never(request: ApprovalRequest) -> Any:
+        raise AssertionError("nobody is asked")
+
+    uses = reply(
+        ToolUse("edit_file", {"path": "a.txt", "old": "not there", "new": "x"}),
+        ToolUse("write_file", {"path": "/etc/hosts", "content": "x"}),
+    )
+    with ModelServer([uses, "ok"]) as server:
+        told = say(open_session(server, approve=never), "go")
+    refused = [returned.text for returned in of(agent_events.Return, told) if returned.failed]
+    assert "does not stand in a.txt" in refused[0]
+    assert "outside the project" in refused[1]
+
+
 def test_with_nobody_to_ask_the_answer_is_no(open_session, project) -> None:
     """Without a user, writes and commands are refused and questions come back unanswered."""
     uses = reply(

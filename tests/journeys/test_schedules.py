@@ -82,7 +82,7 @@ class Queue:
 
 def test_from_a_conversation_to_the_trash(chat: Any, home: Path) -> None:
     """Made in a chat, fired once a due time over restarts, delivered once, the one-shot trashed."""
-    said = chat("Every minute, say that it is over.\ny\nRemind me of tea.\ny\n")
+    said = chat("Every minute, say that it is over.\ny\nRemind me of tea in 60 seconds.\ny\n")
     assert "May add_schedule do this?\n  every minute (* * * * *)" in said
     assert "  next: " in said
     tea, minutes = sorted(schedule_store.names(), reverse=True)
@@ -135,7 +135,7 @@ def test_a_worker_goes_on_after_any_trouble(chat: Any, home: Path) -> None:
     broken = Path(schedule_store.read(name).folder).parent / "broken-1a2b3c4d"
     broken.mkdir()
     (broken / "SKILL.md").write_text("---\nname: broken-1a2b3c4d\n---\n\nx\n")
-    clock = FakeClock(datetime.now(UTC).replace(second=0, microsecond=0))
+    clock = FakeClock(datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(days=2))
     queue = Queue()
     ticking = ScheduleTicker(queue.put, clock)
     for _ in range(3):
@@ -144,5 +144,12 @@ def test_a_worker_goes_on_after_any_trouble(chat: Any, home: Path) -> None:
         queue.drain()
     assert sum(row.state == "done" for row in schedule_runs.run_history(name)) == 3
     told = [line for line in notices.tell("inbox", most=20) if "broken" in line]
+    clock.set(clock.now() - timedelta(days=2))  # somebody sets the clock right
+    for _ in range(2):
+        clock.advance(timedelta(minutes=1))
+        ticking.turn()
+        queue.drain()
+    assert sum(row.state == "done" for row in schedule_runs.run_history(name)) == 4
+    assert [line for line in notices.tell("inbox", most=20) if "the clock was set back" in line]
     lost = "the schedule 'broken-1a2b3c4d' has lost its schedule.json"
     assert told == [f"{lost} · bring it back: tacit rollback broken-1a2b3c4d"]

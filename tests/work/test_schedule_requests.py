@@ -40,6 +40,7 @@ def context(home: Path) -> Context:
     )
     made.session = "20261115-120000-aaaaaaaa"
     made.approved_by_person = True
+    made.user_words = ["Sum up the changes every weekday at nine; no, daily at 18; or at 10:00"]
     return made
 
 
@@ -74,7 +75,7 @@ def test_a_schedule_is_made_and_said_back(context: Context, home: Path) -> None:
     [
         ({"when": ""}, "`when`"),
         ({"task": ""}, "`task`"),
-        ({"task": "do it"}, "`task`"),
+        ({"task": "x"}, "`task`"),
         ({"output": " "}, "`output`"),
     ],
 )
@@ -108,6 +109,57 @@ def test_what_cannot_be_is_refused(context: Context, changed: dict[str, Any], sa
         call("add_schedule", context, **FULL | changed)
     assert said in str(caught.value)
     assert schedule_store.names() == []
+
+
+@pytest.mark.parametrize("task", ["Call mom", "喝水", "standup"])
+def test_short_tasks_are_tasks(context: Context, task: str) -> None:
+    assert "made the schedule" in call("add_schedule", context, **FULL | {"task": task}).text
+
+
+@pytest.mark.parametrize(
+    ("words", "when", "passes"),
+    [
+        ("remind me to drink water", "every day 9:00", False),
+        ("remind me to drink water", "every hour", False),
+        ("check the mail hourly", "every hour", True),
+        ("weekdays in the morning", "0 9 * * 1-5", False),
+        ("weekdays at 9", "0 9 * * 1-5", True),
+        ("每天早上九点喝水", "every day 9:00", True),
+        ("jeden Tag um halb zehn", "every day 9:30", True),
+        ("tomorrow evening at half past nine", "2036-11-16 21:30", True),
+        ("a quarter to seven in the evening, daily", "every day 18:45", True),
+        ("in half an hour", "+30m", True),
+        ("in half an hour", "+45m", False),
+        ("every other hour", "every 2 hours", True),
+        ("nightly", "@daily", False),
+    ],
+)
+def test_a_time_must_stand_in_the_users_words(
+    context: Context, words: str, when: str, passes: bool
+) -> None:
+    """A number that nobody said was made up; the model is told to ask."""
+    context.user_words = ["hello", words]
+    if passes:
+        assert "made the schedule" in call("add_schedule", context, **FULL | {"when": when}).text
+        return
+    with pytest.raises(Failed, match="stands nowhere in what the user said"):
+        call("add_schedule", context, **FULL | {"when": when})
+    assert schedule_store.names() == []
+
+
+def test_what_is_refused_is_refused_before_anybody_is_asked(context: Context) -> None:
+    """A call that cannot work is refused by the check that comes before approval."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("add_schedule", FULL | {"when": "2020-01-01 9:00"}),
+        ("add_schedule", FULL | {"when": "every day 5:00"}),
+        ("patch_schedule", {"name": "nothing", "paused": True}),
+        ("remove_schedule", {"name": "nothing"}),
+    ]
+    for name, arguments in calls:
+        (tool,) = (tool for tool in TOOLS if tool.name == name)
+        assert tool.refuse is not None
+        with pytest.raises(Failed):
+            asyncio.run(tool.refuse(tool.check(arguments), context))
 
 
 def test_listing_patching_and_removing(context: Context) -> None:

@@ -17,7 +17,8 @@ HERE = "Europe/Paris"
 PIECES = re.findall(
     r"\S+",
     "every 2 9:00 am at on monday tomorrow in hours 每 天 点 下午 3 周 一 和 後 month the 1st"
-    " between and from * / + : - last of 分钟 半 next week day minutes noon 12-25 , 号",
+    " between and from * / + : - last of 分钟 半 next week day minutes noon 12-25 , 号"
+    " 二 五 十 零 两 nine half past quarter",
 )
 
 
@@ -94,6 +95,11 @@ def test_recurrences(text: str, expressions: list[str]) -> None:
         ("at 8", "2026-11-16 08:00"),
         ("tomorrow 9am", "2026-11-16 09:00"),
         ("tomorrow at noon", "2026-11-16 12:00"),
+        ("tomorrow at nine", "2026-11-16 09:00"),
+        ("tomorrow at half past nine", "2026-11-16 09:30"),
+        ("tomorrow, quarter past 8", "2026-11-16 08:15"),
+        ("nine pm", "2026-11-15 21:00"),
+        ("eleven o'clock tomorrow", "2026-11-16 11:00"),
         ("the day after tomorrow at 6:30", "2026-11-17 06:30"),
         ("in 3 days at 9am", "2026-11-18 09:00"),
         ("tonight at 8", "2026-11-15 20:00"),
@@ -150,6 +156,7 @@ def test_single_moments(text: str, at: str) -> None:
         ("18h", "a time or a span"),
         ("10/11/2026 9:00", "can be two days"),
         ("晚上12点", "can be two days"),
+        ("每天二五十点", "no number"),
         ("25:00", "not a time of day"),
         ("13pm", "not a time of day"),
         ("every 0 minutes", "never"),
@@ -195,10 +202,9 @@ def test_it_is_said_back_exactly() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     st.text(max_size=40)
-    | st.lists(
-        st.sampled_from(PIECES),
-        max_size=8,
-    ).map(" ".join)
+    | st.tuples(st.sampled_from(["", " "]), st.lists(st.sampled_from(PIECES), max_size=8)).map(
+        lambda said: said[0].join(said[1])
+    )
 )
 def test_any_text_is_a_time_or_refused(text: str) -> None:
     """Whatever is written, the answer is a time that is still to come, or words; never a fault."""
@@ -209,6 +215,12 @@ def test_any_text_is_a_time_or_refused(text: str) -> None:
     assert found.next
     assert all(at > NOW for at in found.next)
     assert found.shown()
+
+
+def test_runs_that_come_too_fast_are_warned_of() -> None:
+    assert "86,400 runs a day" in understand("every second", NOW, HERE).warning
+    assert understand("every minute", NOW, HERE).warning == ""
+    assert understand("tomorrow 9am", NOW, HERE).warning == ""
 
 
 def test_zones(monkeypatch: pytest.MonkeyPatch) -> None:

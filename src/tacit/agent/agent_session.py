@@ -84,6 +84,7 @@ class Session:
         )
         self.context.session = self.conversation.session
         self.context.active = self.conversation.active
+        self.context.user_words = self.conversation.user_words
         self.context.folders_below = tuple(
             os.path.realpath(p) for p in paths.upwards(cwd, self.project)
         )

@@ -42,6 +42,8 @@ class Conversation:
         self.known: set[str] = set()
         """Names of skills that the model has been told of, or could have found, so far."""
         self.counts = AnswerCounts()
+        self.user_words: list[str] = []
+        """What the user said: messages, and answers to questions."""
         self._writer = writer
         self._returns: list[ToolReturnPart] = []
         self._user_calls = 0
@@ -78,6 +80,7 @@ class Conversation:
         names = sorted(known)
         self.known.update(names)
         self.counts.asked()
+        self.user_words.append(text)
         content = f"{note}\n\n{text}" if note else text
         message = ModelRequest(
             parts=[UserPromptPart(content=content)], instructions=self.instructions
@@ -108,6 +111,7 @@ class Conversation:
         """The result of one call; it is sent with the others of its response."""
         from pydantic_ai.messages import ToolReturnPart
 
+        self._hear_answer(part.tool_name, result.text)
         error = agent_events.last_words(result.text)[:300] if result.failed else ""
         returned = ToolReturnPart(
             tool_name=part.tool_name, content=result.text, tool_call_id=part.tool_call_id
@@ -216,10 +220,16 @@ class Conversation:
         self.messages.append(message)
         self._writer.note({"type": "message", "message": _dump(message)} | (more or {}))
 
+    def _hear_answer(self, tool: str, text: str) -> None:
+        if tool == "ask_user":
+            self.user_words.append(text)
+
     def _read_back(self, line: dict[str, Any]) -> None:
         kind = line["type"]
         if kind == "known":
             self.known.update(line["names"])
+        elif kind == "prompt":
+            self.user_words.append(line["text"])
         elif kind == "message":
             self.flush_returns()
             message = _load(line["message"])
@@ -233,7 +243,9 @@ class Conversation:
                 ids = [p.tool_call_id for p in message.parts if p.part_kind == "tool-call"]
                 self._user_calls += sum(call_id.startswith(_CALL_ID) for call_id in ids)
         elif kind == "return":
-            self._returns.append(_load_part(line["part"]))
+            part = _load_part(line["part"])
+            self._returns.append(part)
+            self._hear_answer(part.tool_name, part.content)
             if active := line.get("active"):
                 self.active[active["name"]] = Active(**active)
             self.counts.changed(line.get("changed", ""), line.get("at"))

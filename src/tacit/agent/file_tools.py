@@ -78,9 +78,18 @@ async def read_file(call: ReadFile, context: Context) -> Result:
     return Result(context.shorten(numbered(chosen, first)) + more)
 
 
-async def write_file(call: WriteFile, context: Context) -> Result:
+def _written(call: WriteFile, context: Context) -> tuple[str, str]:
+    """The path that a call would write, and what stands there. Raises `Failed`."""
     path = writable(call.path, context)
-    before = text_of(_read(path)) if os.path.exists(path) else ""
+    return path, text_of(_read(path)) if os.path.exists(path) else ""
+
+
+async def refuse_writing(call: WriteFile, context: Context) -> None:
+    _written(call, context)
+
+
+async def write_file(call: WriteFile, context: Context) -> Result:
+    path, before = _written(call, context)
     _save(path, call.content)
     verb = "wrote" if before else "created"
     shown = os.path.relpath(path, context.project)
@@ -89,7 +98,8 @@ async def write_file(call: WriteFile, context: Context) -> Result:
     return Result(f"{verb} {shown} ({count} lines)", diff=diff)
 
 
-async def edit_file(call: EditFile, context: Context) -> Result:
+def _edited(call: EditFile, context: Context) -> tuple[str, str, int]:
+    """The path that a call would edit, what stands there, and in how many places. Or `Failed`."""
     path = writable(call.path, context)
     if not os.path.exists(path):
         raise Failed(f"there is no file {call.path}; write_file makes one")
@@ -99,6 +109,15 @@ async def edit_file(call: EditFile, context: Context) -> Result:
         raise Failed(f"`old` does not stand in {call.path}{_nearest(before, call.old)}")
     if found > 1 and not call.all:
         raise Failed(f"`old` stands {found} times in {call.path}; take more lines, or set all")
+    return path, before, found
+
+
+async def refuse_editing(call: EditFile, context: Context) -> None:
+    _edited(call, context)
+
+
+async def edit_file(call: EditFile, context: Context) -> Result:
+    path, before, found = _edited(call, context)
     after = before.replace(call.old, call.new)
     _save(path, after)
     shown = os.path.relpath(path, context.project)
@@ -260,7 +279,12 @@ def _to_search(place: str, glob: str, context: Context) -> list[tuple[str, str]]
 FILE_TOOLS = (
     Tool("read_file", "Read a text file, with line numbers.", ReadFile, read_file),
     Tool(
-        "write_file", "Create a file or replace its whole content.", WriteFile, write_file, "write"
+        "write_file",
+        "Create a file or replace its whole content.",
+        WriteFile,
+        write_file,
+        "write",
+        refuse_writing,
     ),
     Tool(
         "edit_file",
@@ -268,6 +292,7 @@ FILE_TOOLS = (
         EditFile,
         edit_file,
         "write",
+        refuse_editing,
     ),
     Tool("list_files", "List a folder.", ListFiles, list_files),
     Tool("glob_files", "Find files by pattern, such as src/**/*.py.", GlobFiles, glob_files),

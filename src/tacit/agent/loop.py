@@ -161,6 +161,8 @@ class Agent:
         began = 0.0
         try:
             call = tool.check(arguments)
+            if tool.refuse is not None:
+                await tool.refuse(call, self.context)
             request = ApprovalRequest(
                 tool.name, tool.power, agent_events.subject_of(arguments), arguments
             )

@@ -68,6 +68,8 @@ class Context:
         self.options = options
         self.active: dict[str, Active] = {}
         """The conversation's own table; the conversation writes it."""
+        self.user_words: list[str] = []
+        """What the user said so far; the conversation's own list too."""
         self.facts_changed: set[str] = set()
         """Marks of facts that this conversation's own calls noted or forgot."""
         self.session = ""
@@ -120,6 +122,8 @@ class Tool(msgspec.Struct, frozen=True):
     arguments: type[msgspec.Struct]
     run: Callable[[Any, Context], Awaitable[Result]]
     power: Power = "read"
+    refuse: Callable[[Any, Context], Awaitable[None]] | None = None
+    """Raises `Failed` for a call that cannot work, before anybody is asked to allow it."""
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments, self-contained."""

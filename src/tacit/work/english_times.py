@@ -52,6 +52,16 @@ _JOIN = r"\s*(?:,|and|&)\s*(?:at\s+)?"
 _AT = re.compile(rf"(?:\bat\b|@)\s*({_LOOSE}(?:{_JOIN}{_LOOSE})*)(?=\s|$|,)")
 _BARE = re.compile(rf"(?<![\d:+-])({_SURE}(?:{_JOIN}{_SURE})*)(?=\s|$|,)")
 _PART = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap])?")
+_HOURS = {name: value for name, value in _NUMBERS.items() if value <= 12 and len(name) > 2} | {
+    "eleven": 11
+}
+_HOUR = rf"({'|'.join(_HOURS)}|\d{{1,2}})"
+_PAST = {"half past": ":30", "quarter past": ":15", "a quarter past": ":15"}
+# Hours in words, where nothing but an hour can be meant.
+_HOUR_IN_WORDS = re.compile(
+    rf"\b(?:at\s+)?(half past|(?:a )?quarter past|at)\s+{_HOUR}\b(?:\s+(thirty|fifteen))?"
+    rf"|\b({'|'.join(_HOURS)})(?=\s*(?:[ap]\.?m\b|o'?\s?clock))"
+)
 _NAMED = {"noon": "12:00", "midday": "12:00", "midnight": "00:00"}
 
 
@@ -97,9 +107,22 @@ def weekdays(text: str) -> list[int]:
     return sorted(found)
 
 
+def _hours_as_digits(text: str) -> str:
+    """`at nine` as `at 9`, `half past nine` as `at 9:30`."""
+
+    def digits(match: re.Match[str]) -> str:
+        if match[4]:
+            return str(_HOURS[match[4]])
+        minutes = _PAST.get(match[1], f":{_NUMBERS[match[3]]}" if match[3] else "")
+        return f"at {_HOURS.get(match[2], match[2])}{minutes}"
+
+    return _HOUR_IN_WORDS.sub(digits, text)
+
+
 def take_times(text: str) -> tuple[list[str], str]:
     """The times of day in `text` as `HH:MM` or `HH:MM:SS`, and what is left of it."""
     times: list[str] = []
+    text = _hours_as_digits(text)
 
     def take(match: re.Match[str]) -> str:
         times.extend(

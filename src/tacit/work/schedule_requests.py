@@ -34,9 +34,9 @@ from tacit.work.schedule_store import (
     encode_binding,
     login,
 )
-from tacit.work.written_times import Understood, understand
+from tacit.work.written_times import Understood, stands_in, understand
 
-_LEAST = 8
+_LEAST = 3
 """Letters below which a task says nothing; a Chinese sign says more than a letter."""
 
 
@@ -112,7 +112,7 @@ def retimed(schedule: Schedule, when: str, zone_name: str, now: datetime) -> dic
 
 
 def says_something(text: str) -> bool:
-    """Whether a text can be a task: more than a word or two."""
+    """Whether a text can be a task: `standup` and `喝水` are, `x` is not."""
     return sum(2 if ord(c) > 0x2E7F else 1 for c in text if c.isalnum()) >= _LEAST
 
 
@@ -177,30 +177,49 @@ class RemoveSchedule(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-async def add_schedule(call: AddSchedule, context: Context) -> Result:
+def _drafted(call: AddSchedule, context: Context) -> tuple[Draft, Understood]:
+    """What a call would make. Raises `Failed`, `Usage` and `NotFound` with why it is refused."""
     if missing := _missing(call):
         raise Failed(
             f"No schedule was made. Missing: {'; '.join(missing)}. Ask the user with ask_user;"
             " do not assume it."
         )
+    wish = ScheduleRequest(
+        when=call.when,
+        task=call.task,
+        output=call.output,
+        skills=tuple(call.skills),
+        short=call.name,
+        description=call.description,
+        project=context.project,
+        zone=call.zone,
+        catch_up=call.catch_up,
+        overlap=call.overlap,
+        deliver=tuple(call.deliver),
+        by_agent=True,
+    )
+    settings = load_settings(context.library.cwd).settings
+    draft, found = draft_schedule(wish, settings, datetime.now(UTC))
+    _check_said(found, context)
+    return draft, found
 
-    def make() -> str:
-        settings = load_settings(context.library.cwd).settings
-        wish = ScheduleRequest(
-            when=call.when,
-            task=call.task,
-            output=call.output,
-            skills=tuple(call.skills),
-            short=call.name,
-            description=call.description,
-            project=context.project,
-            zone=call.zone,
-            catch_up=call.catch_up,
-            overlap=call.overlap,
-            deliver=tuple(call.deliver),
-            by_agent=True,
+
+def _check_said(found: Understood, context: Context) -> None:
+    """A time must stand in the user's words. Raises `Failed`."""
+    if not stands_in(found, "\n".join(context.user_words)):
+        raise Failed(
+            f"'{found.text}' stands nowhere in what the user said: {found.says}. Ask the user"
+            " with ask_user when it is to run; never invent a time."
         )
-        draft, found = draft_schedule(wish, settings, datetime.now(UTC))
+
+
+async def refuse_adding(call: AddSchedule, context: Context) -> None:
+    await _in_thread(lambda: _drafted(call, context))
+
+
+async def add_schedule(call: AddSchedule, context: Context) -> Result:
+    def make() -> str:
+        draft, found = _drafted(call, context)
         by = Requester(
             "agent", context.session, "asked for in a conversation", context.approved_by_person
         )
@@ -208,6 +227,7 @@ async def add_schedule(call: AddSchedule, context: Context) -> Result:
         rows = [
             f"made the schedule {schedule.name}: {found.says}",
             *(f"  next: {shown}" for shown in found.shown()),
+            *([f"  note: {found.warning}"] if found.warning else []),
             f"run it now: {schedule.command}",
             f"see it: tacit schedule show {schedule.name}",
             f"take it back: tacit undo {verdict.change[-8:]}",
@@ -226,27 +246,39 @@ async def list_schedules(call: ListSchedules, context: Context) -> Result:
     return Result(context.shorten(await _in_thread(read)) or "(there are no schedules)")
 
 
+def _patched(call: PatchSchedule, context: Context) -> tuple[Schedule, dict[str, bytes]]:
+    """The schedule and its files as a call would have them. Raises what refuses it."""
+    schedule = _own(schedule_store.find(call.name))
+    now = datetime.now(UTC)
+    changed: dict[str, object] = {}
+    if call.when or call.zone:
+        changed |= retimed(schedule, call.when, call.zone, now)
+    if call.when:
+        _check_said(understand(call.when, now, str(changed["zone"])), context)
+    if call.paused is not None:
+        changed |= {"paused": call.paused} | ({} if call.paused else {"since": now})
+    if call.skills is not None:
+        settings = load_settings(schedule.binding.project).settings
+        names = tuple(call.skills)
+        changed["skills"] = skills_for(names, schedule.binding.project, settings)
+    files: dict[str, bytes] = {}
+    if call.task or call.output:
+        files["SKILL.md"] = reworded(schedule, call.task, call.output)
+    if not changed and not files:
+        raise Usage("nothing was to be changed", "give when, zone, task, output or paused")
+    if changed:
+        bound = msgspec.structs.replace(schedule.binding, **changed)
+        files["schedule.json"] = encode_binding(bound)
+    return schedule, files
+
+
+async def refuse_patching(call: PatchSchedule, context: Context) -> None:
+    await _in_thread(lambda: _patched(call, context))
+
+
 async def patch_schedule(call: PatchSchedule, context: Context) -> Result:
     def change() -> str:
-        schedule = _own(schedule_store.find(call.name))
-        now = datetime.now(UTC)
-        changed: dict[str, object] = {}
-        if call.when or call.zone:
-            changed |= retimed(schedule, call.when, call.zone, now)
-        if call.paused is not None:
-            changed |= {"paused": call.paused} | ({} if call.paused else {"since": now})
-        if call.skills is not None:
-            settings = load_settings(schedule.binding.project).settings
-            names = tuple(call.skills)
-            changed["skills"] = skills_for(names, schedule.binding.project, settings)
-        files: dict[str, bytes] = {}
-        if call.task or call.output:
-            files["SKILL.md"] = reworded(schedule, call.task, call.output)
-        if not changed and not files:
-            raise Usage("nothing was to be changed", "give when, zone, task, output or paused")
-        if changed:
-            bound = msgspec.structs.replace(schedule.binding, **changed)
-            files["schedule.json"] = encode_binding(bound)
+        schedule, files = _patched(call, context)
         by = Requester(
             "agent", context.session, "asked for in a conversation", context.approved_by_person
         )
@@ -254,6 +286,10 @@ async def patch_schedule(call: PatchSchedule, context: Context) -> Result:
         return _listed(schedule_store.read(schedule.name), None, whole=True)
 
     return Result(f"changed:\n{await _in_thread(change)}")
+
+
+async def refuse_removing(call: RemoveSchedule, context: Context) -> None:
+    await _in_thread(lambda: _own(schedule_store.find(call.name)))
 
 
 async def remove_schedule(call: RemoveSchedule, context: Context) -> Result:
@@ -284,14 +320,13 @@ def preview(arguments: dict[str, object]) -> str:
     if not isinstance(when, str) or not when.strip():
         return ""
     try:
-        from tacit.work.written_times import understand
-
         settings = load_settings().settings.schedule
         name = zone_for(zone if isinstance(zone, str) else "", settings)
         found = understand(when, datetime.now(UTC), name)
     except TacitError as error:
         return error.explain()
-    return "\n".join([found.says, *(f"next: {shown}" for shown in found.shown())])
+    rows = [found.says, *(f"next: {shown}" for shown in found.shown())]
+    return "\n".join(rows + ([f"note: {found.warning}"] if found.warning else []))
 
 
 def _missing(call: AddSchedule) -> list[str]:
@@ -350,6 +385,7 @@ TOOLS: tuple[Tool, ...] = (
         AddSchedule,
         add_schedule,
         "write",
+        refuse_adding,
     ),
     Tool(
         "list_schedules",
@@ -363,6 +399,7 @@ TOOLS: tuple[Tool, ...] = (
         PatchSchedule,
         patch_schedule,
         "write",
+        refuse_patching,
     ),
     Tool(
         "remove_schedule",
@@ -370,5 +407,6 @@ TOOLS: tuple[Tool, ...] = (
         RemoveSchedule,
         remove_schedule,
         "write",
+        refuse_removing,
     ),
 )

@@ -17,6 +17,8 @@ from tacit.work import english_times
 from tacit.work.due_times import (
     MACROS,
     Cron,
+    Days,
+    Interval,
     Once,
     Timing,
     check_cron,
@@ -24,6 +26,7 @@ from tacit.work.due_times import (
     exact_time,
     moment,
     next_times,
+    span_in_words,
     zone,
 )
 
@@ -112,6 +115,8 @@ def _numbers(text: str) -> str:
         if "十" not in found:
             return "".join(str(_DIGITS[letter]) for letter in found)
         tens, _, ones = found.partition("十")
+        if len(tens) > 1 or len(ones) > 1 or "十" in ones:
+            raise Usage(f"'{found}' is no number", "write it in digits, e.g. 25")
         return str((_DIGITS[tens] if tens else 1) * 10 + (_DIGITS[ones] if ones else 0))
 
     # `一刻` and `一天` in fixed phrases keep their numeral.
@@ -155,6 +160,7 @@ _VAGUE = re.compile(
     r"(?:morning|afternoon|evening|night|soon|later|sometime|whenever|regularly|often)s?\b"
 )
 _LONGEST = 200
+_MINUTE, _DAY_SECONDS = 60, 86_400
 
 
 class Understood(msgspec.Struct, frozen=True):
@@ -173,6 +179,14 @@ class Understood(msgspec.Struct, frozen=True):
         place = zone(self.zone)
         return [exact_time(at, place) for at in self.next]
 
+    @property
+    def warning(self) -> str:
+        """What a person may not have meant: runs that come faster than they can be made."""
+        gap = (self.next[1] - self.next[0]).total_seconds() if len(self.next) > 1 else _MINUTE
+        if gap >= _MINUTE:
+            return ""
+        return f"that is {int(_DAY_SECONDS // gap):,} runs a day, and each asks a model"
+
 
 def understand(text: str, now: datetime, zone_name: str, *, most: int = 3) -> Understood:
     """What `text` means at the moment `now` in a zone. Raises `Usage` with what is wrong."""
@@ -188,6 +202,87 @@ def understand(text: str, now: datetime, zone_name: str, *, most: int = 3) -> Un
             )
         raise Usage(f"'{text.strip()}' never comes", _HINT)
     return Understood(text.strip(), timing, zone_name, describe(timing, place), tuple(coming))
+
+
+_NUMBER_WORDS: dict[int, str] = {
+    0: "zero midnight mitternacht minuit medianoche mezzanotte 午夜 半夜 자정",
+    1: "one eins ein eine un une uno una um uma een 한",
+    2: "two other zwei deux dos due dois duas twee 두",
+    3: "three drei trois tres tre três drie 세", 4: "four vier quatre cuatro quattro quatro 네",
+    5: "five fünf cinq cinco cinque vijf 다섯", 6: "six sechs seis sei zes 여섯",
+    7: "seven sieben sept siete sette sete zeven 일곱", 8: "eight acht huit ocho otto oito 여덟",
+    9: "nine neun neuf nueve nove negen 아홉", 10: "ten zehn dix diez dieci dez tien 열",
+    11: "eleven elf onze once undici 열한",
+    12: "twelve zwölf douze doce dodici doze twaalf noon midday mittag midi mediodía mezzogiorno"
+        " 中午 正午 정오 열두",
+    15: "fifteen quarter viertel quart cuarto quarto quinze quince 刻",
+    20: "twenty zwanzig vingt veinte venti vinte",
+    30: "thirty half dreißig halb halbe trente demie treinta media trenta mezza meia 半 반",
+    45: "quarter viertel quart cuarto quarto 刻",
+}  # fmt: skip
+_UNITS_SAID = re.compile(
+    "every|each|hour|minut|second|dail|week|month|year|每|天|时|時|毎|jede|täglich|stünd|chaque"
+    "|tou[ts]|cada|ogni|elke|매|마다"
+)
+
+
+def numbers_in(text: str) -> set[int]:
+    """The numbers that a text names, in digits or in words."""
+    said = unicodedata.normalize("NFKC", text).casefold()
+    found = {int(digits) for digits in re.findall(r"\d{1,9}", said)}
+    for numeral in re.findall(rf"[{_NUMERAL}]+", said):
+        try:
+            found.add(int(_numbers(numeral)))
+        except Usage:
+            continue
+    words = set(re.findall(r"[^\W\d_]+", said))
+    for number, names in _NUMBER_WORDS.items():
+        if any(n in words or (n > "\u2e80" and n in said) for n in names.split()):
+            found.add(number)
+    return found
+
+
+def stands_in(found: Understood, words: str) -> bool:
+    """Whether the time that was understood can have been named in `words`, and is not invented.
+
+    Days are not asked for: `tomorrow` may come back as a date. Clock times, steps and spans are
+    numbers, and a number that nobody said was made up.
+    """
+    said, named = numbers_in(words), numbers_in(found.text)
+    hours = said | ({hour - 1 for hour in said} if said & {15, 30, 45} else set())
+    hours |= {hour % 12 for hour in hours} | {hour + 12 for hour in hours}
+    if named - {0, 1} and named <= said | hours | {0, 1}:
+        return True
+    clock, others = _clock_hours(found), _other_numbers(found)
+    if named == {1} or (not clock and not others - {0, 1}):  # in a minute, every hour
+        return _UNITS_SAID.search(words.casefold()) is not None
+    return clock <= hours and others <= said | {0, 1}
+
+
+def _clock_hours(found: Understood) -> set[int]:
+    """The hours of the day that a timing names."""
+    match found.timing:
+        case Once(at=at):
+            return {at.astimezone(zone(found.zone)).hour}
+        case Days(times=times):
+            return {int(text[:2]) for text in times}
+        case Cron(expressions=expressions):
+            return {int(n) for text in expressions for n in re.findall(r"\d+", text.split()[-4])}
+    return set()
+
+
+def _other_numbers(found: Understood) -> set[int]:
+    """The minutes and steps that a timing names."""
+    match found.timing:
+        case Once(at=at):
+            return {at.astimezone(zone(found.zone)).minute}
+        case Days(times=times, every=every):
+            return {int(text[3:5]) for text in times} | {every}
+        case Cron(expressions=expressions):
+            heads = [" ".join(text.split()[:-4]) for text in expressions]
+            return {int(n) for head in heads for n in re.findall(r"\d+", head)}
+        case Interval(seconds=seconds):
+            return {int(n) for n in re.findall(r"\d+", span_in_words(seconds))}
 
 
 def _plain(text: str) -> str:
