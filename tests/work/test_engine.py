@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tacit.base import paths
-from tacit.work import jobs, jobs_db
+from tacit.work import engine, jobs, jobs_db
+from tacit.work.job_kinds import Ticket
 
 from .conftest import Workers, ask, open_jobs
 
@@ -150,3 +151,10 @@ def test_an_old_sqlite_tells_the_time_in_milliseconds(home: Path) -> None:
     with made.connect() as connection:
         assert connection.exec_driver_sql("SELECT unixepoch('subsec')").scalar() is not None
     made.dispose()
+
+
+@pytest.mark.parametrize("delay", [1e300, float("inf"), float("nan"), -5.0, 30.0])
+def test_no_delay_is_longer_than_the_queue_can_count(delay: float) -> None:
+    """What a provider asks for may be absurd; a job waits a week at most."""
+    asked = engine.options(Ticket("review", "k", {}), delay=delay)
+    assert 0 < asked.get("delay_seconds", 1.0) <= 7 * 86_400

@@ -3,6 +3,7 @@
 import os
 import random
 from collections import Counter
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -147,15 +148,80 @@ def test_every_second_for_weeks_is_cut_short() -> None:
     assert len(schedule_runs.run_history(schedule.name, most=1000)) == 100
 
 
-def test_a_clock_that_is_put_back_fires_nothing_twice() -> None:
-    """After the wall clock went back an hour, what was planned is not planned again."""
+def test_a_small_step_back_fires_nothing_twice() -> None:
+    """A clock that is corrected by a minute plans nothing again."""
     schedule, engine = loose("a-1a2b3c4d", binding("*/10 * * * *", START)), Engine()
     later = START + timedelta(minutes=30)
     plan(later, [schedule], engine.send)
     engine.work(later)
-    for minutes in range(31):
-        assert not plan(START + timedelta(minutes=minutes), [schedule], engine.send).sent
-    assert plan(START + timedelta(minutes=40), [schedule], engine.send).sent
+    for seconds in (60, 30, 0):
+        planned = plan(later - timedelta(seconds=seconds), [schedule], engine.send)
+        assert (planned.sent, planned.news) == ((), ())
+    assert plan(later + timedelta(minutes=10), [schedule], engine.send).sent
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)])
+def test_a_clock_that_is_set_back_silences_nothing(ahead: timedelta) -> None:
+    """What was planned while the clock was ahead does not count: it is planned anew, and said."""
+    schedule, engine = loose("a-1a2b3c4d", binding("*/10 * * * *", START)), Engine()
+    plan(START + ahead, [schedule], engine.send)
+    engine.work(START + ahead)
+    planned = plan(START + MINUTE, [schedule], engine.send)
+    assert "the clock was set back" in planned.news[0].text
+    assert planned.sent == ()
+    fired = 0
+    for minutes in range(2, 62):
+        planned = plan(START + MINUTE * minutes, [schedule], engine.send)
+        engine.work(START + MINUTE * minutes)
+        assert planned.news == ()
+        fired += len(planned.sent)
+    assert fired == 6  # also those that had their time under the wrong clock
+    assert plan(
+        START + ahead + MINUTE * 20, [schedule], engine.send
+    ).sent  # and when it comes again
+
+
+def test_a_schedule_made_under_a_clock_ahead() -> None:
+    """A schedule whose own beginning lies ahead of the clock fires as if it were made now."""
+    since = START + timedelta(days=3)
+    schedule, engine = loose("a-1a2b3c4d", binding("*/10 * * * *", since)), Engine()
+    assert plan(START, [schedule], engine.send).news
+    assert plan(START + MINUTE * 10, [schedule], engine.send).sent
+    engine.work(START + MINUTE * 10)
+    assert plan(START + MINUTE * 20, [schedule], engine.send).sent
+    once = loose("b-1a2b3c4d", binding("2026-01-01 01:00", START))
+    plan(START + timedelta(hours=2), [once], engine.send)
+    engine.work(START + timedelta(hours=2))
+    for hours in (0, 1, 2, 3):
+        planned = plan(START + timedelta(hours=hours), [once], engine.send)
+        assert (planned.sent, planned.news) == ((), ())
+
+
+def test_planning_costs_the_same_for_each_schedule() -> None:
+    """Statements grow with the schedules, and not with their square; no transaction holds all."""
+
+    def statements(number: int) -> list[str]:
+        said: list[str] = []
+        schedules = [loose(f"s{n}-1a2b3c4d", binding("*/10 * * * *", START)) for n in range(number)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(schedule_runs, "open_runs", _traced(schedule_runs.open_runs, said))
+            plan(START + MINUTE * 10, schedules, lambda run, payload: False)
+        return said
+
+    few, many = statements(50), statements(500)
+    assert len(many) <= 10.5 * len(few)
+    assert sum(text.startswith("BEGIN") for text in many) >= 500 / schedule_runs._AT_ONCE
+    assert max(sum("FROM schedule_cursors" in text for text in said) for said in (few, many)) == 1
+
+
+def _traced(opened: Any, said: list[str]) -> Any:
+    @contextmanager
+    def open_traced() -> Any:
+        with opened() as connection:
+            connection.set_trace_callback(said.append)
+            yield connection
+
+    return open_traced
 
 
 def test_paused_removed_and_back_again() -> None:

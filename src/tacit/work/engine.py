@@ -33,6 +33,8 @@ from tacit.work.presence import Presence, log, machine
 
 _BROKEN = 600.0
 _HELD = 300.0
+_FARTHEST = 7 * 86_400.0
+"""However long a provider asks to wait: DBOS cannot count much farther."""
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -112,7 +114,7 @@ def options(ticket: Ticket, home: str = "", delay: float = 0.0) -> EnqueueOption
         "application_name": "tacit",
     }
     if delay > 0:
-        asked["delay_seconds"] = delay
+        asked["delay_seconds"] = min(delay, _FARTHEST)
     return asked
 
 

@@ -27,7 +27,7 @@ from tacit.work.due_times import Once
 from tacit.work.intake import find_source, store_session
 from tacit.work.presence import log
 from tacit.work.reactions import session_stored
-from tacit.work.schedule_runs import RunState, ScheduleRun, Send, advance, plan, run_id
+from tacit.work.schedule_runs import RunState, ScheduleRun, Send, advance, plan
 from tacit.work.schedule_session import RunOutcome, ScheduleSession
 from tacit.work.schedule_store import Requester, Schedule, login
 
@@ -132,7 +132,7 @@ def _run_of(job: Job) -> ScheduleRun:
         found = schedule_runs.run_by_id(connection, job.key)
         if found is not None:
             return found
-        row = ScheduleRun(id=run_id(name, due), schedule=name, due=due, why="due", state="sent")
+        row = ScheduleRun(id=job.key, schedule=name, due=due, why="due", state="sent")
         schedule_runs.add_run(connection, row, datetime.now(UTC))
         return row
 
@@ -143,7 +143,7 @@ def _outdated(schedule: Schedule, row: ScheduleRun) -> str:
         return "cancelled"
     if schedule.binding.paused:
         return "the schedule was paused meanwhile"
-    if row.due <= schedule.binding.since:
+    if row.due <= schedule.binding.since <= datetime.now(UTC):  # not one from a clock ahead
         return "the schedule's time was changed meanwhile"
     return ""
 

@@ -18,7 +18,7 @@ import msgspec
 from tacit.base import database
 from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Usage
-from tacit.work.due_times import due_after, exact_time
+from tacit.work.due_times import Once, due_after, exact_time, span_in_words
 from tacit.work.schedule_store import Schedule
 
 RunState = Literal["waiting", "sent", "running", "ran", "done", "failed", "skipped", "missed"]
@@ -62,6 +62,10 @@ STEPS = (
     ) STRICT;
     CREATE INDEX schedule_runs_of ON schedule_runs (schedule, due);
     CREATE INDEX schedule_runs_state ON schedule_runs (state);
+    """,
+    """
+    ALTER TABLE schedule_cursors ADD COLUMN ahead REAL NOT NULL DEFAULT 0;
+    ALTER TABLE schedule_cursors ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
     """,
 )
 _MOST_OUTPUT = 200_000
@@ -108,9 +112,10 @@ def is_silent(output: str) -> bool:
     return output.strip() == "[SILENT]"
 
 
-def run_id(schedule: str, due: datetime) -> str:
-    """The one id of a due time."""
-    return f"{schedule}@{due.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+def run_id(schedule: str, due: datetime, round_: int = 0) -> str:
+    """The one id of a due time; a time that comes again, the clock being set back, has another."""
+    again = f"-{round_}" if round_ else ""
+    return f"{schedule}@{due.astimezone(UTC):%Y%m%dT%H%M%SZ}{again}"
 
 
 def job_payload(run: ScheduleRun) -> dict[str, Any]:
@@ -130,19 +135,29 @@ def write_runs() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def cursors(connection: sqlite3.Connection) -> dict[str, tuple[datetime, bool]]:
-    """Up to when each schedule has been planned, and whether it was gone when last looked for."""
-    rows = connection.execute("SELECT schedule, cursor, gone FROM schedule_cursors")
-    return {row[0]: (_moment(row[1]), bool(row[2])) for row in rows}
+class Cursor(msgspec.Struct, frozen=True):
+    """Up to when a schedule has been planned."""
+
+    at: datetime
+    gone: bool = False
+    """Whether the schedule was gone when last looked for."""
+    ahead: float = 0.0
+    """A `since` from the future, which a clock that was ahead gave it; it does not count."""
+    round: int = 0
+    """How often the clock was set back behind what was planned."""
 
 
-def move_cursor(
-    connection: sqlite3.Connection, schedule: str, cursor: datetime, *, gone: bool = False
-) -> None:
+def cursors(connection: sqlite3.Connection) -> dict[str, Cursor]:
+    """The cursor of each schedule that was ever planned."""
+    rows = connection.execute("SELECT schedule, cursor, gone, ahead, round FROM schedule_cursors")
+    return {row[0]: Cursor(_moment(row[1]), bool(row[2]), row[3], row[4]) for row in rows}
+
+
+def move_cursor(connection: sqlite3.Connection, schedule: str, cursor: Cursor) -> None:
     connection.execute(
-        "INSERT INTO schedule_cursors (schedule, cursor, gone) VALUES (?, ?, ?)"
-        " ON CONFLICT (schedule) DO UPDATE SET cursor = excluded.cursor, gone = excluded.gone",
-        (schedule, cursor.timestamp(), gone),
+        "INSERT OR REPLACE INTO schedule_cursors (schedule, cursor, gone, ahead, round)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (schedule, cursor.at.timestamp(), cursor.gone, cursor.ahead, cursor.round),
     )
 
 
@@ -220,8 +235,10 @@ def select_runs(
 def live_runs(connection: sqlite3.Connection, schedule: str = "") -> list[ScheduleRun]:
     """The runs that are not over, the earliest due first."""
     values = ", ".join("?" * len(LIVE_STATES))
-    where = f"state IN ({values}) AND ? IN ('', schedule)"
-    return select_runs(connection, where, *LIVE_STATES, schedule)[::-1]
+    if schedule:  # by the index of its runs; `+` keeps SQLite from walking all that are live
+        where = f"schedule = ? AND +state IN ({values})"
+        return select_runs(connection, where, schedule, *LIVE_STATES)[::-1]
+    return select_runs(connection, f"state IN ({values})", *LIVE_STATES)[::-1]
 
 
 def run_history(schedule: str = "", most: int = 50) -> list[ScheduleRun]:
@@ -262,14 +279,22 @@ def last_runs(names: Sequence[str]) -> dict[str, ScheduleRun]:
 def forget_old_runs(now: datetime) -> int:
     """Drop runs that have been over for long, but of each schedule the latest; how many."""
     values = ", ".join("?" * len(LIVE_STATES))
-    with write_runs() as connection:
-        gone = connection.execute(
-            f"DELETE FROM schedule_runs WHERE due < ? AND state NOT IN ({values}) AND ("  # noqa: S608
-            " SELECT count(*) FROM schedule_runs AS later WHERE"
-            " later.schedule = schedule_runs.schedule AND later.due > schedule_runs.due) >= ?",
-            ((now - KEPT).timestamp(), *LIVE_STATES, _LATEST),
-        )
-        return gone.rowcount
+    with open_runs() as connection:
+        names = [
+            row[0] for row in connection.execute("SELECT DISTINCT schedule FROM schedule_runs")
+        ]
+        gone = 0
+        for name in names:  # a short transaction each: nobody else waits for long
+            with database.transaction(connection):
+                dropped = connection.execute(
+                    "DELETE FROM schedule_runs WHERE schedule = ? AND due < min(?, ("  # noqa: S608
+                    " SELECT due FROM schedule_runs WHERE schedule = ?"
+                    " ORDER BY due DESC LIMIT 1 OFFSET ?))"
+                    f" AND +state NOT IN ({values})",
+                    (name, (now - KEPT).timestamp(), name, _LATEST - 1, *LIVE_STATES),
+                )
+            gone += dropped.rowcount
+        return gone
 
 
 def _row(row: sqlite3.Row) -> ScheduleRun:
@@ -310,6 +335,8 @@ GRACE = timedelta(seconds=90)
 """What is no later than this is on time: a worker looks about once a second, but may be busy."""
 MOST_CAUGHT_UP = 100
 """Runs that `catch-up = all` makes up for at once; what is older is missed for good."""
+_AT_ONCE = 200
+"""Schedules that are planned in one transaction."""
 _MOST_WALKED = 10_000
 _MOST_NOTED = 20
 """Missed runs that get a row of their own."""
@@ -340,58 +367,88 @@ class Planned(msgspec.Struct, frozen=True):
 def plan(now: datetime, schedules: list[Schedule], send: Send) -> Planned:
     """Plan every due time up to `now`, and send what may begin."""
     news: list[ScheduleNews] = []
-    with write_runs() as connection:
+    with open_runs() as connection:
         known = cursors(connection)
-        here = {schedule.name for schedule in schedules}
-        for name, (cursor, gone) in known.items():
-            if name not in here and not gone:
-                move_cursor(connection, name, cursor, gone=True)
-        coming: list[datetime] = []
-        for schedule in schedules:
-            cursor, gone = known.get(schedule.name, (schedule.binding.since, False))
-            # One that came back, as by undo, begins anew; so does one whose time was changed.
-            cursor = now if gone else max(cursor, schedule.binding.since)
-            if schedule.binding.paused:
-                continue
-            news += _plan_one(connection, schedule, cursor, now)
-            nearest = next(due_after(schedule.binding.timing, schedule.binding.place, now), None)
-            coming += [nearest] if nearest is not None else []
+        with database.transaction(connection):
+            for name in known.keys() - {schedule.name for schedule in schedules}:
+                if not known[name].gone:
+                    move_cursor(connection, name, msgspec.structs.replace(known[name], gone=True))
+        active = [schedule for schedule in schedules if not schedule.binding.paused]
+        for first in range(0, len(active), _AT_ONCE):
+            with database.transaction(connection):
+                for schedule in active[first : first + _AT_ONCE]:
+                    news += _plan_one(connection, schedule, known.get(schedule.name), now)
     sent = _dispatch(now, {schedule.name: schedule for schedule in schedules}, send)
-    return Planned(tuple(sent), tuple(news), min(coming, default=None))
+    coming = (
+        next(due_after(schedule.binding.timing, schedule.binding.place, now), None)
+        for schedule in active
+    )
+    return Planned(tuple(sent), tuple(news), min(filter(None, coming), default=None))
 
 
 def _plan_one(
-    connection: Any, schedule: Schedule, cursor: datetime, now: datetime
+    connection: Any, schedule: Schedule, known: Cursor | None, now: datetime
 ) -> list[ScheduleNews]:
-    """Make the rows for what has come since `cursor`; what the user is to be told."""
-    count, dues = _due_since(schedule, cursor, now)
+    """Make the rows for what has come since it was last planned; what the user is to be told."""
+    cursor, news = _start(schedule, known, now)
+    count, dues = _due_since(schedule, cursor.at, now)
     if not dues:
-        if cursor == now or cursors(connection).get(schedule.name) is None:
+        if cursor != known:
             move_cursor(connection, schedule.name, cursor)
-        return []
+        return news
     chosen, missed = _choose(schedule, dues, now)
     busy = live_runs(connection, schedule.name)
     for due in chosen:
-        row = _planned_run(schedule, due, now, "waiting")
+        row = _planned_run(schedule, cursor, due, now, "waiting")
         if busy and row.why == "due" and schedule.binding.overlap == "skip":
-            going = exact_time(busy[0].due, schedule.binding.place)
-            row = _planned_run(schedule, due, now, "skipped", f"the run of {going} was still going")
+            going = f"the run of {exact_time(busy[0].due, schedule.binding.place)} was still going"
+            row = msgspec.structs.replace(row, state="skipped", reason=going)
         add_run(connection, row, now)
     for due in missed[-_MOST_NOTED:]:
-        row = _planned_run(schedule, due, now, "missed", "nothing was there to run it")
+        row = _planned_run(schedule, cursor, due, now, "missed", "nothing was there to run it")
         add_run(connection, row, now)
-    move_cursor(connection, schedule.name, dues[-1])
-    late = [due for due in dues if now - due > GRACE]
-    if not late:
-        return []
-    return [_news(schedule, count - len(dues) + len(late), late, len(chosen))]
+    move_cursor(connection, schedule.name, msgspec.structs.replace(cursor, at=dues[-1]))
+    if late := [due for due in dues if now - due > GRACE]:
+        news.append(_news(schedule, count - len(dues) + len(late), late, len(chosen)))
+    return news
+
+
+def _start(
+    schedule: Schedule, known: Cursor | None, now: datetime
+) -> tuple[Cursor, list[ScheduleNews]]:
+    """From where a schedule is planned; and the news that the clock was set back, if it was.
+
+    One that came back, as by undo, begins anew; so does one whose time was changed. What lies
+    ahead of the clock was written while the clock was ahead: waiting for it to come again would
+    silence the schedule for as long as that was.
+    """
+    since = schedule.binding.since
+    cursor = known or Cursor(since)
+    if cursor.gone:
+        return Cursor(now, round=cursor.round), []
+    if cursor.ahead != since.timestamp():
+        cursor = msgspec.structs.replace(cursor, at=max(cursor.at, since), ahead=0.0)
+    if cursor.at - now <= GRACE:
+        return cursor, []
+    ahead = since.timestamp() if since > now else cursor.ahead
+    back = span_in_words((cursor.at - now).total_seconds() // 60 * 60)
+    text = f"the clock was set back by at least {back}: {schedule.name} is planned anew from now"
+    if isinstance(schedule.binding.timing, Once) and schedule.binding.timing.at <= cursor.at:
+        return cursor, []  # it had its one time
+    news = ScheduleNews(schedule.name, f"back:{run_id(schedule.name, now)}", text)
+    return Cursor(now, ahead=ahead, round=cursor.round + 1), [news]
 
 
 def _planned_run(
-    schedule: Schedule, due: datetime, now: datetime, state: RunState, reason: str = ""
+    schedule: Schedule,
+    cursor: Cursor,
+    due: datetime,
+    now: datetime,
+    state: RunState,
+    reason: str = "",
 ) -> ScheduleRun:
     return ScheduleRun(
-        id=run_id(schedule.name, due),
+        id=run_id(schedule.name, due, cursor.round),
         schedule=schedule.name,
         due=due,
         why="late" if now - due > GRACE else "due",

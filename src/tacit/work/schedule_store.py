@@ -199,11 +199,12 @@ def read(name: str) -> Schedule:
 
 def find(name: str) -> Schedule:
     """The schedule that `name` means: its name, the name without its hash, or a clear beginning."""
-    wanted = name.removeprefix("/").removeprefix("sched-")
     known = names()
-    near = [n for n in known if n == wanted]
-    near = near or [n for n in known if n.rpartition("-")[0] == wanted]
-    near = near or [n for n in known if wanted and n.startswith(wanted)]
+    near: list[str] = []
+    for wanted in (name.removeprefix("/"), name.removeprefix("/").removeprefix("sched-")):
+        near = near or [n for n in known if n == wanted]
+        near = near or [n for n in known if n.rpartition("-")[0] == wanted]
+        near = near or [n for n in known if wanted and n.startswith(wanted)]
     if len(near) == 1:
         return read(near[0])
     if near:

@@ -46,6 +46,7 @@ class ScheduleTicker:
         self._clock = clock or SystemClock()
         self._seen: tuple[object, ...] = ()
         self._next: datetime | None = None
+        self._looked: datetime | None = None
         self._emptied: datetime | None = None
         self._trouble = Trouble(_TROUBLE)
 
@@ -61,8 +62,11 @@ class ScheduleTicker:
 
     def _turn(self, now: datetime) -> bool:
         seen = _schedules_stamp()
+        if self._looked is not None and now < self._looked:
+            self._next = self._emptied = None  # the clock was set back: look again
         if seen == self._seen and self._next is not None and now < self._next:
             return False
+        self._looked = now
         from tacit.work import schedule_runner
 
         fired = schedule_runner.fire(now, self._send)

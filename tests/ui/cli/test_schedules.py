@@ -14,6 +14,8 @@ pytest.importorskip("cronsim", reason="the extra 'work' is not installed")
 from tacit.base import database
 from tacit.work import schedule_runs, schedule_store
 from tacit.work.schedule_runs import ScheduleRun, run_id
+from tacit.work.schedule_store import Binding, Draft
+from tacit.work.written_times import understand
 
 ADD = ("schedule", "add", "every weekday 9:00", "Summarise the commits of yesterday.")
 
@@ -161,6 +163,24 @@ def test_names_are_found_and_missed(name: str) -> None:
     found = error(3, "schedule", "show", "comits")
     assert "did you mean commits" in found["hint"]
     assert error(3, "schedule", "logs", "nothing@x")["message"] == "there is no run 'nothing@x'"
+
+
+def test_a_name_that_begins_like_the_command(home: Path) -> None:
+    """A schedule called `sched-…` is found by its own name."""
+    answer("schedule", "add", "every day 9:00", "Say hello", "--name", "sched-tea")
+    assert answer("schedule", "show", "sched-tea")["name"].startswith("sched-tea-")
+
+
+def test_a_one_shot_that_never_ran_says_so(home: Path) -> None:
+    """Its one moment has passed while nothing was there."""
+    before = datetime.now(UTC) - timedelta(days=2)
+    found = understand("+1m", before, "UTC")
+    bound = Binding(
+        when="+1m", timing=found.timing, zone="UTC", made=before, since=before, project=str(home)
+    )
+    made, _ = schedule_store.make(Draft(binding=bound, task="Say hello", short="hello"))
+    assert answer("schedule", "show", made.name)["state"] == "never ran"
+    assert "never ran" in tacit("schedule", "list").stdout
 
 
 def test_a_damaged_database_hides_no_schedule(name: str) -> None:

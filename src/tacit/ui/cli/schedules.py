@@ -73,7 +73,9 @@ def schedule_state(schedule: Schedule, last: ScheduleRun | None, coming: datetim
         return "paused"
     if coming is not None:
         return "active"
-    return "failed" if last is not None and last.state == "failed" else "over"
+    if last is None or last.state in ("missed", "skipped"):
+        return "never ran"  # one moment, and nothing was there to run it
+    return "failed" if last.state == "failed" else "over"
 
 
 def coloured_state(state: str, width: int = 0) -> str:
@@ -350,6 +352,8 @@ def write_understood(found: Understood) -> None:
     click.echo(plain(found.says))
     for shown in found.shown():
         click.echo(f"  next: {shown}")
+    if found.warning:
+        click.echo(click.style(f"  note: {found.warning}", fg="yellow"))
 
 
 @schedule_command.verb("pause", "tacit schedule pause weather", "tacit schedule resume weather")
