@@ -87,6 +87,7 @@ def test_a_killed_machines_job_is_taken_over(start: Start, workers: Workers) -> 
     assert workers.lines("long.read") == 1, "the step that the dead one did is not repeated"
     assert [(a.kills, a.outcome) for a in found["long"].attempts] == [(1, "created")]
     assert found["far"].state == "queued"
+    assert found["far"].reason == "it waits for elsewhere, which asked for it"
     assert len(found["far"].attempts) == 1
     start("one")
     until(lambda: not open_jobs())  # each machine closes what it decided on

@@ -18,7 +18,7 @@ from tacit.learn.ledger import open_ledger
 from tacit.work import job_queue, jobs_db
 from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import EngineRun, State, engine_runs, one_line_of
-from tacit.work.presence import present, wake
+from tacit.work.presence import machine, present, wake
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -198,6 +198,8 @@ def _entry(job: str, found: list[EngineRun]) -> Entry:
     ticket, last = ordered[-1].ticket, attempts[-1]
     changes = {change: None for run in ordered for change in run.done.changes}
     before = attempts[-2].reason if last.state in _LIVE and len(attempts) > 1 else ""
+    if last.state == "queued" and ticket.home not in ("", machine()):
+        before = f"it waits for {ticket.home}, which asked for it"
     return Entry(
         job,
         ticket.kind,

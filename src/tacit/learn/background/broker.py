@@ -173,7 +173,7 @@ def run_agent(
         task = Task(**values | {"message": assignment.message(staging), "staging": staging.path})
         report = child_process.run(task, broker, settings)
         if keep_unfinished and report.reason in LIMITS:
-            broker.cut_off(report.text or describe_end(report))
+            broker.cut_off(f"stopped before it was done: {describe_end(report)}")
         return report, broker
     finally:
         staging.discard()

@@ -216,7 +216,8 @@ def rehearse_review(
     with acting_as("reviewer"), closing(LandingTurn()) as turn:
         work = _Work(trace, wanted, settings, findings, turn)
         result = work.run_conversation()
-        made = [next(work.signings(change, result.origin)) for change in result.ready]
+        changes = (*result.ready, *result.unfinished)
+        made = [next(work.signings(change, result.origin)) for change in changes]
         ready = [(change, work.gate.preview(change)) for change in made]
         ready += [(change, work.fact_gate.preview(change)) for change in result.facts]
         return Rehearsed(
