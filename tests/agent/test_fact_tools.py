@@ -92,7 +92,9 @@ def test_without_facts_or_with_memory_off_the_prompt_says_nothing(open_session, 
 def test_an_untrusted_projects_facts_do_not_speak(open_session, project) -> None:
     """What a clone brings is not in the prompt before the user trusts it; the user's own is."""
     note("editor", "The user works in Helix.")
-    note("database", "It is PostgreSQL 16.", root=project_place(kind="facts").root)
+    theirs = Path(project_place(kind="facts").root) / "database/FACT.md"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("---\nname: database\ndescription: It is PostgreSQL 16.\n---\n")
     trust.remove(str(project))
     with ModelServer(["hi", ToolUse("recall", {"query": "database"}), "done"]) as server:
         session = open_session(server)

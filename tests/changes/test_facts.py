@@ -641,15 +641,20 @@ def test_what_a_clone_brings_is_scanned_and_never_shadows(gate: Gate) -> None:
 
 
 def test_an_untrusted_projects_facts_are_not_recalled(gate: Gate, home: Path) -> None:
-    """They are listed, with the reason, and no model is told of them."""
-    assert note(
-        gate, "database", "The database is SQLite.", root=project_place(kind="facts").root
-    ).applied
-    assert len(recallable_facts()) == 1
+    """What came with it is listed, with the reason, and no model is told of it; what was noted
+    there is the user's own, until somebody else writes something else in its place."""
+    root = project_place(kind="facts").root
+    assert note(gate, "database", "The database is SQLite.", root=root).applied
+    theirs = Path(root) / "editor/FACT.md"
+    theirs.parent.mkdir()
+    theirs.write_text("---\nname: editor\ndescription: The editor is Helix.\n---\n")
+    assert len(recallable_facts()) == 2
     trust.remove(str(home / "work"))
+    assert [known.fact.name for known in recallable_facts()] == ["database"]
+    assert {k.fact.name: k.fact.state for k in known_facts()}["editor"] == "untrusted"
+    mine = Path(root) / "database/FACT.md"
+    mine.write_text(mine.read_text().replace("SQLite", "Oracle"))
     assert recallable_facts() == []
-    (known,) = known_facts()
-    assert known.fact.state == "untrusted"
 
 
 def test_huge_and_odd_files_are_passed_over(gate: Gate) -> None:

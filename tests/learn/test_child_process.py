@@ -1,15 +1,19 @@
 """The child process: what its child can do, and what is left whatever the child does."""
 
+import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ from tacit.base.errors import Unwritable
 from tacit.base.job import controlled_by
 from tacit.base.settings import Settings
 from tacit.learn.background import child_process
+from tacit.learn.background.child import MOST_MEMORY
 from tacit.learn.background.task import Channel, Garbled, GoOn, RunReport, Task, decode_message
 from tacit.testing import ModelServer, Stall, ToolUse
 
@@ -346,3 +351,81 @@ def _children(parent: int | None = None) -> list[int]:
         with open(f"/proc/{pid}/task/{task}/children") as file:
             found += [int(child) for child in file.read().split()]
     return [child for child in found if _is_alive(child)]
+
+
+class _Flood(BaseHTTPRequestHandler):
+    """A model's server that sends without end, in the way that its path names."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        how = self.path.split("/")[1]
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        if how == "gzip":
+            self.send_header("content-encoding", "gzip")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        with contextlib.suppress(OSError):  # nobody listens any more
+            for part in self._parts(how):
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+
+    def _parts(self, how: str) -> Iterator[bytes]:
+        if how == "gzip":  # a line that takes no room on its way
+            packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+            yield packer.compress(b"data: ") + packer.flush(zlib.Z_SYNC_FLUSH)
+            while True:
+                yield packer.compress(b"x" * (16 << 20)) + packer.flush(zlib.Z_SYNC_FLUSH)
+        call: dict[str, Any] = {"index": 0, "id": "c", "type": "function"}
+        call["function"] = {"name": "put", "arguments": '{"path": "'}
+        while True:
+            choice = {"index": 0, "delta": {"role": "assistant", "tool_calls": [call]}}
+            event = {"id": "a", "object": "chat.completion.chunk", "created": 1, "model": "mock"}
+            yield b"data: %s\n\n" % json.dumps(event | {"choices": [choice]}).encode()
+            call = {"index": 0, "function": {"arguments": "x" * 8000}}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system keeps a process to its memory")
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("gzip", "memory"), ("arguments", "the model's answer passed 1,000,000 characters")],
+)
+def test_a_server_that_sends_without_end_fills_no_memory(
+    make_task: Tasks, chosen: Chosen, how: str, said: str
+) -> None:
+    """Bytes without a line's end, and a call whose arguments never end: the run fails, and its
+    process never had more than it may have."""
+    flood = ThreadingHTTPServer(("127.0.0.1", 0), _Flood)
+    flood.daemon_threads = True
+    threading.Thread(target=flood.serve_forever, daemon=True).start()
+    task = make_task("plain")
+    try:
+        url = f"http://127.0.0.1:{flood.server_port}/{how}"
+        ran = child_process.run(task, Broker(), chosen(url, agent__model="openai-chat:mock"))
+    finally:
+        flood.shutdown()
+        flood.server_close()
+    assert ran.reason in ("error", "killed")
+    assert said in ran.error.lower() or ran.reason == "killed"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10 < 2 * MOST_MEMORY
+
+
+def test_what_the_gate_takes_counts(make_task: Tasks, chosen: Chosen) -> None:
+    """A broker that takes all the time ends the run, unless it was content."""
+
+    class Slow(Broker):
+        def finished(self, text: str) -> str | None:
+            until(lambda: time.monotonic() > began + limits.seconds)
+            return super().finished(text)
+
+    limits = Limits(turns=8, seconds=20, retries=0)
+    for answer, reason in ((None, "done"), ("Mend it.", "seconds")):
+        with ModelServer(["Done."] * 9) as server:
+            began = time.monotonic()
+            task = make_task("plain", job=f"job-{reason}", limits=limits)
+            ran = child_process.run(task, Slow(answer), chosen(server.url))
+        assert ran.reason == reason

@@ -152,15 +152,26 @@ def test_a_short_session_is_not_padded() -> None:
 
 
 def test_what_is_left_out_has_a_page() -> None:
-    """Every gap names a page, and the step that it names begins there or before it ends."""
+    """Every gap names its first step, and the head the first of each page, so that it is found."""
     trace = long_session(120, 300)
     told, book = digest(trace, budget=3000), pages(trace)
-    gaps = re.findall(r"^\(([\d.]+)(?: to [\d.]+)? left out: page (\d+)\)$", told.text, re.M)
+    gaps = re.findall(r"^\(([\d.]+)(?: to [\d.]+)? left out\)$", told.text, re.M)
     assert gaps
-    word = told.word
-    for step, page in gaps:
-        near = "".join(book.texts[int(page) - 1 : int(page) + 1])
-        assert re.search(rf"<{word} \w+ {re.escape(step)}[ >]", near), (step, page)
+    (starts,) = re.findall(r"^Pages by their first step: (.*)$", told.text, re.M)
+    assert starts.split(", ") == list(book.starts)
+    for step in gaps:
+        page = book.page_of(step)
+        near = "".join(book.texts[page - 1 : page + 1])
+        assert re.search(rf"<{told.word} \w+ {re.escape(step)}[ >]", near), (step, page)
+
+
+def test_words_that_are_left_out_leave_no_trace() -> None:
+    """Between calls that are shown, what the agent said and outputs are left out without a line."""
+    said = ("I shall now run the next of the steps, " + "which is another one. " * 10,)
+    steps = [part for n in range(60) for part in (*said, ran(f"step {n}", "ok"))]
+    told = digest(made(["Go on.", *steps]), budget=5000)
+    assert told.shown < told.all
+    assert told.text.count(" left out)") <= 1
 
 
 def test_pages_hold_what_the_digest_cuts() -> None:

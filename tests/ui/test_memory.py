@@ -157,13 +157,20 @@ def test_at_home_there_is_no_project(home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_untrusted_project_is_listed_and_said_to_be(project: Path) -> None:
-    """Its facts are in the table with their state, and the way to trust it."""
-    add("package-manager", PNPM)
+    """What came with it is in the table with its state, and the way to trust it; what was noted
+    there is recalled all the same."""
+    theirs = project / ".agents/memory/editor/FACT.md"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("---\nname: editor\ndescription: The editor is Helix.\n---\n")
     trust.remove(str(project))
     shown = tacit("memory").stdout
     assert "untrusted" in shown
     assert "tacit trust" in shown
     assert answer("memory", "index")["text"] == ""
+    add("package-manager", PNPM)
+    index = answer("memory", "index")["text"]
+    assert "package-manager" in index
+    assert "Helix" not in index
 
 
 def test_a_proposed_fact_is_seen_and_accepted_in_the_inbox(project: Path) -> None:

@@ -75,7 +75,7 @@ def dying(module: object, name: str, before: str, after: str) -> None:
 def main() -> None:
     die("at the start")
     job_kinds.register("review", run, per_hour=-1)
-    job_kinds.register("improve", run, per_hour=1)
+    job_kinds.register("improve", run, per_hour=1, local=True)
     job_queue._EVERY = 0.5
     dying(engine.Engine, "put", "before it is queued", "when it is queued")
     dying(Ledger, "mark_queued", "before it is marked", "when it is marked")

@@ -5,6 +5,7 @@ PostgreSQL refuses to run as root, so there it runs as `nobody`, which every sys
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -25,9 +26,44 @@ _SETTINGS = {
 }
 
 
+class Server:
+    """A server that can be stopped in every way and started again."""
+
+    def __init__(self, folder: Path, programs: Path, user: dict[str, object]) -> None:
+        self._folder = folder
+        self._programs = programs
+        self._as = {"cwd": folder, "stderr": subprocess.STDOUT, **user}
+        self._running: subprocess.Popen[bytes] | None = None
+        self.url = f"postgresql://tacit@/postgres?host={folder}"
+
+    def make(self) -> None:
+        made = subprocess.run(
+            [self._programs / "initdb", "-D", self._folder / "data", "-U", "tacit", *_SETUP],
+            timeout=120,
+            stdout=subprocess.PIPE,
+            **self._as,
+        )
+        if made.returncode:
+            pytest.skip(f"PostgreSQL cannot be set up here: {made.stdout[-300:]!r}")
+
+    def start(self) -> None:
+        options = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        command = [self._programs / "postgres", "-D", self._folder / "data", "-k", self._folder]
+        with open(self._folder / "log", "ab") as log:
+            self._running = subprocess.Popen([*command, *options], stdout=log, **self._as)
+        _wait(self._running, self.url)
+
+    def stop(self, how: int = signal.SIGINT) -> None:
+        """SIGINT ends every connection, SIGQUIT is a crash that leaves recovery to the start."""
+        if self._running is not None:
+            self._running.send_signal(how)
+            self._running.wait(120)
+            self._running = None
+
+
 @contextmanager
-def server() -> Iterator[str]:
-    """The address of a running server; the test is skipped, with the reason, if there is none."""
+def server() -> Iterator[Server]:
+    """A running server; the test is skipped, with the reason, if there is none."""
     programs = _programs()
     # Not under pytest's folder: that one is closed to other users. Short, for the socket's sake.
     folder = Path(tempfile.mkdtemp(prefix="tacit-pg-", dir="/tmp"))
@@ -35,32 +71,16 @@ def server() -> Iterator[str]:
     if os.geteuid() == 0:
         user = {"user": "nobody", "group": "nogroup", "extra_groups": []}
         shutil.chown(folder, "nobody")
-    quiet = {"cwd": folder, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **user}
-    data = folder / "data"
+    made = Server(folder, programs, user)
     try:
-        made = subprocess.run(
-            [programs / "initdb", "-D", data, "-U", "tacit", *_SETUP],
-            timeout=120,
-            **quiet,
-        )
-    except (OSError, LookupError, PermissionError) as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"PostgreSQL cannot be run here: {error}")
-    if made.returncode:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"PostgreSQL cannot be set up here: {made.stdout[-300:]!r}")
-    options = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
-    with open(folder / "log", "wb") as log:
-        running = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", folder, *options],
-            **{**quiet, "stdout": log, "stderr": log},
-        )
-    try:
-        _wait(running, folder)
-        yield f"postgresql://tacit@/postgres?host={folder}"
+        try:
+            made.make()
+            made.start()
+        except (OSError, LookupError) as error:
+            pytest.skip(f"PostgreSQL cannot be run here: {error}")
+        yield made
     finally:
-        running.terminate()
-        running.wait(120)
+        made.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -74,13 +94,13 @@ def _programs() -> Path:
     return Path(initdb).resolve().parent
 
 
-def _wait(running: "subprocess.Popen[bytes]", folder: Path) -> None:
+def _wait(running: "subprocess.Popen[bytes]", url: str) -> None:
     import psycopg
 
     end = time.monotonic() + 60
     while True:
         try:
-            psycopg.connect(f"postgresql://tacit@/postgres?host={folder}").close()
+            psycopg.connect(url).close()
             return
         except psycopg.OperationalError as error:
             if running.poll() is not None or time.monotonic() > end:

@@ -46,7 +46,8 @@ def main() -> None:
     dying(review_job, "land_changes", "before the landing", "after the landing")
     dying(review_job, "_record", "before it is recorded", "when it is recorded")
     job_queue._EVERY = 0.5
-    worker.work(quiet=0, idle=0)
+    job_queue._TRY = 0.5
+    worker.work(quiet=0, idle=float(os.environ.get("IDLE", "0")))
     os._exit(0)
 
 

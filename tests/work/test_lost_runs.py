@@ -6,6 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from schedule_factory import scheduled
 
@@ -89,13 +90,30 @@ def test_a_run_by_hand_ends_with_its_process() -> None:
     assert schedule_runs.find_run(other.id).state == "failed"
 
 
-def test_a_schedule_is_done_where_it_lies() -> None:
-    """On a queue that machines share, another one hands a run back to the schedule's own."""
-    from tacit.work.engine import Ticket, may_begin
-    from tacit.work.presence import machine
+def test_a_schedule_is_done_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On queues that machines share, a run and a curation are in their machine's own queue, under
+    an id of their own: another machine may have a schedule of the same name."""
+    from tacit.work.engine import queue_for
+    from tacit.work.presence import machine, own_ticket
 
-    assert may_begin(Ticket("schedule", "a@x", {}, home="elsewhere")).home == "elsewhere"
-    assert may_begin(Ticket("schedule", "a@x", {}, home=machine())).home == ""
+    assert own_ticket("schedule", "a@x").job == job_id("schedule", "a@x")
+    monkeypatch.setenv("TACIT_DATABASE_URL", "postgresql://me@nowhere/jobs")
+    for kind in ("schedule", "curate"):
+        mine = own_ticket(kind, "a@x")
+        theirs = msgspec.structs.replace(mine, home="elsewhere")
+        assert queue_for(mine) == f"{kind}@{machine()}"
+        assert queue_for(theirs) == f"{kind}@elsewhere"
+        assert len({mine.job, theirs.job, job_id(kind, "a@x")}) == 3
+    assert own_ticket("review", "codex:s").job == job_id("review", "codex:s")
+
+
+def test_a_renamed_computer_keeps_its_name_for_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for a machine by its name is still found after the computer was renamed."""
+    from tacit.work import presence
+
+    before = presence.machine()
+    monkeypatch.setattr(presence.socket, "gethostname", lambda: "other")
+    assert presence.machine() == before
 
 
 def test_schedules_of_others_are_not_fired() -> None:

@@ -72,9 +72,6 @@ async def remember_fact(call: Remember, context: Context) -> Result:
     verdict, text = await _verdict(propose, call.name, place, context)
     if verdict.applied and before is not None:
         text = f'{text}\nIt replaced: "{before.says}"'
-    fact = _find(call.name, place, context)
-    if verdict.applied and fact is not None and fact.state == "untrusted":
-        text += "\nIt is not recalled until the user trusts the project: tacit trust"
     return _result(verdict, text)
 
 

@@ -13,7 +13,7 @@ was loaded, and the user's message if it is still unanswered.
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,8 +52,12 @@ class Agent:
         *,
         limits: Limits | None = None,
         window: int = 0,
+        footnote: Callable[[], str] = str,
     ) -> None:
-        """`models` are tried in order; `window` is what the model can read, 0 for what is known."""
+        """`models` are tried in order; `window` is what the model can read, 0 for what is known.
+
+        `footnote` gives what the model is told behind a tool's result; mostly nothing.
+        """
         self.conversation = conversation
         self.context = context
         self.limits = limits or Limits()
@@ -62,6 +66,7 @@ class Agent:
         several = list(models) if isinstance(models, Sequence) else [models]
         self._asking = ModelClient(several, conversation, tools, retries=self.limits.retries)
         self._window = window
+        self._footnote = footnote
         self._running = ""
         """The call whose tool is at work, so that an interrupt may leave it half done."""
 
@@ -142,7 +147,8 @@ class Agent:
         name, served = as_own_call(part.tool_name, arguments, set(self._tools))
         yield agent_events.Call(part.tool_call_id, part.tool_name, arguments)
         result, seconds = await self._execute(part.tool_call_id, name, served)
-        self.conversation.add_return(part, result, seconds)
+        told = msgspec.structs.replace(result, text=result.text + self._footnote())
+        self.conversation.add_return(part, told, seconds)
         self._running = ""
         if result.activated is not None:
             yield agent_events.Skill(result.activated.name, "model", result.activated.digest)

@@ -167,6 +167,8 @@ def _message(body: object) -> str:
     return ""
 
 
+MOST_ANSWER = 1_000_000
+"""Characters of one answer; a model that goes on and on would fill the memory."""
 WINDOW = 128_000
 """Tokens that a model is taken to read when nothing is known of it."""
 
@@ -277,7 +279,14 @@ class ModelClient:
             model_settings=settings,
             model_request_parameters=self._parameters(),
         ) as stream:
+            size = 0
             async for event in stream:
+                size += _size(event)
+                if size > MOST_ANSWER:
+                    raise RequestFailed(
+                        f"the model's answer passed {MOST_ANSWER:,} characters and went on",
+                        "take another model",
+                    )
                 if delta := _text(event):
                     self._partial_text += delta
                     yield agent_events.Text(delta)
@@ -325,6 +334,13 @@ def usage_of(response: "ModelResponse") -> agent_events.Usage:
         cost,
         response.model_name or "",
     )
+
+
+def _size(event: Any) -> int:
+    """The characters that a stream event adds to the answer: its text, thoughts and arguments."""
+    part = getattr(event, "part" if event.event_kind == "part_start" else "delta", None)
+    names = ("content", "content_delta", "args", "args_delta")
+    return sum(len(str(getattr(part, name, "") or "")) for name in names)
 
 
 def _text(event: Any) -> str:

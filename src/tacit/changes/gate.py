@@ -49,6 +49,7 @@ from tacit.changes.gate_steps import (
     always_asks,
     applied_verdict,
     check_author,
+    made_to_wait,
     may_undo,
     overtaken,
     refused_by_user,
@@ -165,12 +166,15 @@ class Gate:
         self._approver = approver
         self._always_ask = frozenset(always_ask)
 
-    def propose(self, change: Change) -> Verdict:
-        """Put `change` through every step. With the same id again, what landed is the answer."""
+    def propose(self, change: Change, *, waits: str = "") -> Verdict:
+        """Put `change` through every step. With the same id again, what landed is the answer.
+
+        `waits`: why it is to wait in the inbox although nothing else would keep it from landing.
+        """
         if refusal := check_author(change):
             return refused_verdict(change, refusal)
         opened, change = self._locate(change)
-        return self._run(opened, change, Consent())
+        return self._run(opened, change, Consent(waits=waits))
 
     def preview(self, change: Change) -> Preview:
         """What `propose` would do, and the diff; nothing is changed and nobody is asked."""
@@ -392,6 +396,8 @@ class Gate:
             return refused_verdict(change, rejected_before(found))
         if change.actor in self._always_ask:
             asks = (*asks, always_asks(change.actor))
+        if consent.waits:
+            asks = (*asks, made_to_wait(consent.waits))
         if not asks:
             return None
         can_ask = change.actor == "agent" or change.actor in self._always_ask

@@ -94,6 +94,10 @@ def always_asks(actor: Actor) -> Refusal:
     return Refusal("approval", "always-asks", reason, "it waits in the inbox: tacit inbox")
 
 
+def made_to_wait(reason: str) -> Refusal:
+    return Refusal("approval", "waits", reason, "it waits in the inbox: tacit inbox")
+
+
 def rejected_before(proposal: Proposal) -> Refusal:
     because = f": {proposal.answer}" if proposal.answer else ""
     return Refusal(
@@ -127,6 +131,8 @@ class Consent(msgspec.Struct, frozen=True):
 
     answer: Answer | None = None
     tree: str = ""
+    waits: str = ""
+    """Why it waits for a person although nothing else asks for one."""
 
     def covers(self, effect: Effect) -> bool:
         return self.answer == "yes" and self.tree in ("", tree_id(effect.new))

@@ -2,9 +2,9 @@
 
 What stands out by counting comes first; then what happened, in order: the user's words whole,
 calls with their arguments, failures with the lines that matter, the rest cut or left out to fit a
-budget. What was left out says on which page it can be read. Each piece begins with a mark that
-carries a word found nowhere in the session and ends at the next mark, so nothing inside can close
-a fence or open another; what a tool printed is closed by a mark as well.
+budget; the head says with which step each page begins, where the rest can be read. Each piece
+begins with a mark that carries a word found nowhere in the session and ends at the next mark, so
+nothing inside can close a fence or open another; what a tool printed is closed by a mark as well.
 """
 
 import hashlib
@@ -326,7 +326,7 @@ def digest(trace: Trace, *, budget: int = 0, findings: Iterable[Finding] = ()) -
     every = list(blocks(trace, SHORT))
     budget_left = budget - len(head)
     chosen = _choose(every, found, fence, budget_left)
-    body = _body(every, chosen, fence, paged)
+    body = _body(every, chosen, fence)
     return Digest(
         "\n".join([*head.splitlines(), *body]),
         fence.word,
@@ -353,14 +353,12 @@ def _head(trace: Trace, fence: Fence, found: list[Signal], paged: Pages) -> str:
     about = [f"host {_short(head.host)}", f"model {_short(head.model) or 'unknown'}"]
     if head.ended:
         about.append(f"ended {head.ended:%Y-%m-%d}")
-    about.append(
-        f"{counts.prompts} messages, {counts.calls} calls, {counts.failures} failed, "
-        f"{len(paged)} pages"
-    )
+    about.append(f"{counts.prompts} messages, {counts.calls} calls, {counts.failures} failed")
     lines = [
         f"# Session {shorten(one_line(trace.id), 200)}",
         "; ".join(about),
         f"Marks of this session carry the word {fence.word}.",
+        f"Pages by their first step: {', '.join(paged.starts)}",
     ]
     if trace.skills:
         lines.append(f"Skills used: {', '.join(_short(name) for name in trace.skills[:20])}")
@@ -420,24 +418,24 @@ def _worth(block: Block, marked: set[str], is_last: bool) -> int:
     return 45 + near
 
 
-def _body(every: list[Block], chosen: set[int], fence: Fence, paged: Pages) -> list[str]:
+def _body(every: list[Block], chosen: set[int], fence: Fence) -> list[str]:
     lines: list[str] = []
     left: list[Block] = []
     for at, block in enumerate(every):
         if at not in chosen:
             left.append(block)
             continue
-        lines += _gap(left, paged)
+        lines += _gap(left)
         left = []
         lines.append(fence.around(block))
-    return [*lines, *_gap(left, paged)]
+    return [*lines, *_gap(left)]
 
 
-def _gap(left: list[Block], paged: Pages) -> list[str]:
-    """One line for a run of calls that are left out; an output alone goes without a word."""
-    calls = [block for block in left if block.origin in ("call", "agent")]
-    if not calls:
+def _gap(left: list[Block]) -> list[str]:
+    """One line for a run of calls that are left out; words and outputs go without one."""
+    steps = [block.step for block in left if block.origin == "call"]
+    if not steps:
         return []
-    first, last = calls[0].step, calls[-1].step
-    run = first if first == last else f"{first} to {last}"
-    return [f"({run} left out: page {paged.page_of(first)})"]
+    return [
+        f"({steps[0]} left out)" if len(steps) == 1 else f"({steps[0]} to {steps[-1]} left out)"
+    ]

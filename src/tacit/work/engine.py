@@ -2,8 +2,10 @@
 
 The one module that starts DBOS. A job is one or more attempts, each a DBOS workflow with an id
 of its own (`review-3f9c…`, then `review-3f9c….2`). An attempt that is killed is run again by the
-next worker; one that is put off queues the next attempt before it ends. Also owns whether a job
-may begin now and here: the day's budget, and whether the session or schedule is on this machine.
+next worker; one that is put off queues the next attempt before it ends. Where machines share the
+queues, a job that only one of them can do is in a queue of that machine's own from the start:
+steps that were taken are not taken again, so what they found must hold for whoever goes on.
+Also owns whether a job may begin now, by the day's budget.
 What a job does is not known here. Import it late: DBOS takes most of a second.
 """
 
@@ -21,11 +23,10 @@ from dbos import error as dbos_error
 
 from tacit.base.clock import until_tomorrow
 from tacit.base.display import shorten
-from tacit.base.errors import Busy, NotFound, TacitError, Unwritable
+from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.job import Job, JobResult, controlled_by
 from tacit.base.settings import JobSettings, LearnSettings, load_settings
 from tacit.learn import announcements
-from tacit.traces.store import Store
 from tacit.work import job_kinds, jobs_db
 from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import Address, Backlog, make_jobs_db, one_line_of
@@ -43,8 +44,6 @@ class Permission(msgspec.Struct, frozen=True):
     reason: str = ""
     later: float = 0.0
     """Seconds to wait."""
-    home: str = ""
-    """The machine that can do it."""
 
 
 def may_begin(ticket: "Ticket") -> Permission:
@@ -56,11 +55,6 @@ def may_begin(ticket: "Ticket") -> Permission:
 
 
 def _may_begin(ticket: "Ticket") -> Permission:
-    session = ticket.payload.get("session")
-    if ticket.home not in ("", machine()) and isinstance(session, str) and not _is_here(session):
-        return Permission(f"its session is on {ticket.home}", home=ticket.home)
-    if ticket.home not in ("", machine()) and ticket.kind == "schedule":
-        return Permission(f"its schedule is on {ticket.home}", home=ticket.home)
     if job_kinds.find_kind(ticket.kind).spends:
         return _budget(load_settings().settings.learn)
     return Permission()
@@ -73,15 +67,6 @@ def _budget(learn: LearnSettings) -> Permission:
     if not refusal:
         return Permission()
     return Permission(refusal, later=until_tomorrow() if budget.is_spent(learn) else _HELD)
-
-
-def _is_here(session: str) -> bool:
-    with Store.open() as store:
-        try:
-            store.find(session)
-        except NotFound:
-            return False
-    return True
 
 
 FORMAT = "1"
@@ -104,11 +89,17 @@ def queue_of(kind: str, home: str = "") -> str:
     return f"{queue}@{home}" if home else queue
 
 
-def options(ticket: Ticket, home: str = "", delay: float = 0.0) -> EnqueueOptions:
+def queue_for(ticket: Ticket) -> str:
+    """The queue that a job belongs in."""
+    is_local = job_kinds.find_kind(ticket.kind).local and jobs_db.address().shared
+    return queue_of(ticket.kind, ticket.home if is_local else "")
+
+
+def options(ticket: Ticket, delay: float = 0.0) -> EnqueueOptions:
     """How the engine is asked to queue an attempt."""
     asked: EnqueueOptions = {
         "workflow_name": _WORKFLOW,
-        "queue_name": queue_of(ticket.kind, home),
+        "queue_name": queue_for(ticket),
         "workflow_id": ticket.run,
         "app_version": FORMAT,
         "application_name": "tacit",
@@ -223,10 +214,10 @@ class Engine:
                 )
 
 
-def enqueue(ticket: Ticket, home: str = "", delay: float = 0.0) -> None:
+def enqueue(ticket: Ticket, delay: float = 0.0) -> None:
     """Queue an attempt from inside the engine's process; the same one is queued once."""
     text = msgspec.json.encode(ticket).decode()
-    DBOS.enqueue_workflow_with_options(options(ticket, home, delay), text)
+    DBOS.enqueue_workflow_with_options(options(ticket, delay), text)
 
 
 def active() -> frozenset[str]:
@@ -274,9 +265,6 @@ def _try_job(ticket: Ticket) -> dict[str, Any]:
         DBOS.run_step({"name": "may begin"}, lambda: msgspec.to_builtins(may_begin(ticket))),
         Permission,
     )
-    if allowed.home:
-        _queue_next(ticket, home=allowed.home)
-        return _over(ticket, JobResult("handed on", allowed.reason))
     if allowed.later:
         _queue_next(ticket, delay=allowed.later)
         return _over(ticket, JobResult("put off", allowed.reason, later=allowed.later))
@@ -309,11 +297,11 @@ def _run_job(ticket: Ticket) -> JobResult:
         return JobResult("fault", f"{type(error).__name__}: {error}")
 
 
-def _queue_next(ticket: Ticket, *, home: str = "", delay: float = 0.0, fault: bool = False) -> None:
+def _queue_next(ticket: Ticket, *, delay: float, fault: bool = False) -> None:
     after = msgspec.structs.replace(
         ticket, attempt=ticket.attempt + 1, faults=ticket.faults + fault
     )
-    enqueue(after, home, delay)
+    enqueue(after, delay)
 
 
 def _over(ticket: Ticket, done: JobResult) -> dict[str, Any]:

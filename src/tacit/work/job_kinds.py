@@ -30,13 +30,35 @@ class Kind(msgspec.Struct, frozen=True):
     """Jobs that may begin within an hour; 0 takes `jobs.per_hour`, less than 0 is no limit."""
     spends: bool = False
     """Whether it asks a model, so that the daily budget can put it off."""
+    local: bool = False
+    """Whether only the machine that asked can do it: it has the session, the project and the
+    library that the job is about. Where machines share the queues, it waits for that one."""
+    own_keys: bool = False
+    """Whether two machines may mean different things by the same key."""
 
 
 _OURS = (
-    Kind("review", "tacit.learn.review.review_job:run_review", "review", spends=True),
-    Kind("improve", "tacit.learn.improve.repair_job:run_improve", "improve", spends=True),
-    Kind("curate", "tacit.learn.curate.curator:run_curation", "curate", per_hour=-1),
-    Kind("schedule", "tacit.work.schedule_runner:run", "schedule", at_once=3, per_hour=-1),
+    Kind("review", "tacit.learn.review.review_job:run_review", "review", spends=True, local=True),
+    Kind(
+        "improve", "tacit.learn.improve.repair_job:run_improve", "improve", spends=True, local=True
+    ),
+    Kind(
+        "curate",
+        "tacit.learn.curate.curator:run_curation",
+        "curate",
+        per_hour=-1,
+        local=True,
+        own_keys=True,
+    ),
+    Kind(
+        "schedule",
+        "tacit.work.schedule_runner:run",
+        "schedule",
+        at_once=3,
+        per_hour=-1,
+        local=True,
+        own_keys=True,
+    ),
 )
 _registered: dict[str, Kind] = {}
 _functions: dict[str, Run] = {}
@@ -50,6 +72,7 @@ def register(
     at_once: int = 0,
     per_hour: int = 0,
     spends: bool = False,
+    local: bool = False,
 ) -> None:
     """Make a kind known to this process; before its worker begins. The last one counts."""
     if not isinstance(run, str):
@@ -57,7 +80,7 @@ def register(
         run = f"{run.__module__}:{run.__qualname__}"
     else:
         _functions.pop(kind, None)
-    _registered[kind] = Kind(kind, run, queue or kind, at_once, per_hour, spends)
+    _registered[kind] = Kind(kind, run, queue or kind, at_once, per_hour, spends, local)
 
 
 def kind_names() -> tuple[str, ...]:
@@ -97,10 +120,12 @@ class Ticket(msgspec.Struct, frozen=True):
     faults: int = 0
     home: str = ""
     """The machine that asked, where several share the queues."""
+    own_key: bool = False
+    """Whether another machine may have a job of the same key that is not this one."""
 
     @property
     def job(self) -> str:
-        return job_id(self.kind, self.key)
+        return job_id(self.kind, f"{self.key}\0{self.home}" if self.own_key else self.key)
 
     @property
     def run(self) -> str:

@@ -21,7 +21,7 @@ from tacit.base.settings import JobSettings
 from tacit.learn.ledger import DecidedJob, open_ledger
 from tacit.work import jobs_db
 from tacit.work.job_kinds import Ticket, kind_names
-from tacit.work.presence import Trouble, log, machine
+from tacit.work.presence import Trouble, log, own_ticket
 
 if TYPE_CHECKING:
     from tacit.work.engine import Engine
@@ -110,7 +110,7 @@ class JobQueue:
             self._check(engine)
             with open_ledger() as ledger:
                 for job in waiting:
-                    engine.put(Ticket(job.kind, job.key, job.payload, home=machine()))
+                    engine.put(own_ticket(job.kind, job.key, job.payload))
                     ledger.mark_queued(job.kind, job.key, engine.address.name)
         now = time.monotonic()
         if now - self._checked_at >= _EVERY:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacit.base.errors import NotFound, Refused, Unwritable, Usage
+from tacit.base.job import job_id
 from tacit.learn.ledger import open_ledger
 from tacit.work import job_queue, jobs_db
 from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import EngineRun, State, engine_runs, one_line_of
-from tacit.work.presence import present, wake
+from tacit.work.presence import machine, present, wake
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -100,20 +101,24 @@ def retry(name: str) -> Entry:
             return entry
         raise Refused(f"{entry.id} is {entry.state} already", "see: tacit jobs show " + entry.id)
     with _client() as client:
-        from tacit.work.engine import options, queue_of
+        from tacit.work.engine import options, queue_for
 
         last = entry.attempts[-1]
         run = entry.id if last.number == 1 else f"{entry.id}.{last.number}"
         if entry.state == "put off":
             client.set_workflow_delay(run, delay_seconds=0)
         elif entry.state in ("cancelled", "stuck"):
-            client.resume_workflow(run, queue_name=queue_of(entry.kind))
+            client.resume_workflow(run, queue_name=queue_for(_ticket(entry)))
         else:
-            number = last.number + 1
-            ticket = Ticket(entry.kind, entry.key, entry.payload, number, home=entry.home)
+            ticket = _ticket(entry, last.number + 1)
             client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
     wake()
     return show(entry.id)
+
+
+def _ticket(entry: Entry, attempt: int = 1) -> Ticket:
+    own_key = entry.id != job_id(entry.kind, entry.key)
+    return Ticket(entry.kind, entry.key, entry.payload, attempt, home=entry.home, own_key=own_key)
 
 
 def cancel(name: str) -> Entry:
@@ -193,6 +198,8 @@ def _entry(job: str, found: list[EngineRun]) -> Entry:
     ticket, last = ordered[-1].ticket, attempts[-1]
     changes = {change: None for run in ordered for change in run.done.changes}
     before = attempts[-2].reason if last.state in _LIVE and len(attempts) > 1 else ""
+    if last.state == "queued" and ticket.home not in ("", machine()):
+        before = f"it waits for {ticket.home}, which asked for it"
     return Entry(
         job,
         ticket.kind,

@@ -20,9 +20,11 @@ import msgspec
 
 from tacit import hook
 from tacit.base import paths
+from tacit.base.atomic_files import write_atomic
 from tacit.base.display import shorten
-from tacit.base.errors import TacitError
-from tacit.work.jobs_db import Address, workers_with_runs
+from tacit.base.errors import BadConfig, TacitError
+from tacit.work.job_kinds import Ticket, find_kind
+from tacit.work.jobs_db import Address, address, workers_with_runs
 
 _MOST = 1_000_000
 
@@ -150,6 +152,7 @@ def _sign(descriptor: int, text: bytes) -> None:
         os.pwrite(descriptor, text, 0)
 
 
+_NAME_FILE = "machine"
 SOLE_WORKER = "worker"
 """The name of the worker where no other machine shares the queues."""
 _PATIENCE = 3.0
@@ -161,12 +164,32 @@ _ALIVE = (
 
 
 def machine() -> str:
-    """A name for this machine and data folder that stays the same, e.g. `studio-5f0c81d2`."""
+    """A name for this data folder, e.g. `studio-5f0c81d2`, by which its jobs find back to it.
+
+    It is kept in the folder, so that jobs which wait for it still do when the computer is renamed.
+    """
+    path = os.path.join(paths.folders().data, _NAME_FILE)
+    with contextlib.suppress(OSError, UnicodeDecodeError), open(path, encoding="utf-8") as file:
+        if name := file.read(100).strip():
+            return name
     host = socket.gethostname().split(".")[0][:40] or "machine"
     parts = [host, os.path.realpath(paths.folders().data)]
     with contextlib.suppress(OSError), open("/etc/machine-id", encoding="ascii") as file:
         parts.append(file.read().strip())
-    return f"{host}-{sha256('|'.join(parts).encode('utf-8', 'replace')).hexdigest()[:8]}"
+    name = f"{host}-{sha256('|'.join(parts).encode('utf-8', 'replace')).hexdigest()[:8]}"
+    with contextlib.suppress(TacitError):
+        write_atomic(path, name.encode())
+    return name
+
+
+def own_ticket(kind: str, key: str, payload: dict[str, Any] | None = None) -> Ticket:
+    """A job that this machine asks for."""
+    plain = Ticket(kind, key, payload or {})
+    with contextlib.suppress(BadConfig):  # whoever queues it says so
+        if address().shared:
+            own_key = find_kind(kind).own_keys
+            return msgspec.structs.replace(plain, home=machine(), own_key=own_key)
+    return plain
 
 
 class Presence:

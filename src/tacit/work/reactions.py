@@ -23,7 +23,7 @@ from tacit.changes.place import SHARED
 from tacit.traces.trace import OWN_HOST
 from tacit.work.intake import SessionStored
 from tacit.work.job_kinds import Ticket
-from tacit.work.presence import log, machine, wake
+from tacit.work.presence import log, own_ticket, wake
 
 if TYPE_CHECKING:
     from tacit.base.settings import Settings
@@ -86,7 +86,7 @@ def _curation(put: Callable[[Ticket], bool]) -> bool:
     settings = load_settings(paths.user_home()).settings.curate
     when = curation_due(settings)
     if when.now:
-        put(Ticket("curate", when.key, home=machine()))
+        put(own_ticket("curate", when.key))
         return False
     return bool(when.key) and when.seconds <= settings.idle_hours * 3600 + _STAY
 

@@ -18,14 +18,14 @@ from tacit.agent.agent_session import AskUser
 from tacit.agent.budget import Limits, Reservation
 from tacit.agent.tool_approval import Ask
 from tacit.base.errors import Busy, TacitError, Unwritable
-from tacit.base.job import Job, JobResult, cancelled, job_id
+from tacit.base.job import Job, JobResult, cancelled
 from tacit.base.settings import load_settings
 from tacit.traces.store import Store
 from tacit.traces.trace import OWN_HOST
 from tacit.work import delivery, jobs_db, schedule_runs, schedule_store
 from tacit.work.due_times import Once
 from tacit.work.intake import find_source, store_session
-from tacit.work.presence import log
+from tacit.work.presence import log, own_ticket
 from tacit.work.reactions import session_stored
 from tacit.work.schedule_runs import RunState, ScheduleRun, Send, advance, plan
 from tacit.work.schedule_session import RunOutcome, ScheduleSession
@@ -333,7 +333,7 @@ def end_lost_runs(live: list[ScheduleRun], now: datetime, send: Send) -> None:
     silent = [row for row in silent if row.changed < old]
     known = jobs_db.live_jobs(jobs_db.address()) if silent else {}
     for row in silent:
-        is_live = known.get(job_id("schedule", row.id))
+        is_live = known.get(own_ticket("schedule", row.id).job)
         if is_live is None and send(row.id, schedule_runs.job_payload(row)):
             log(f"{row.id} is in no queue: queued again")
             with schedule_runs.write_runs() as connection:

@@ -26,7 +26,7 @@ from tacit.work import host_links, reactions
 from tacit.work.intake import find_source, store_session
 from tacit.work.job_kinds import Ticket
 from tacit.work.job_queue import JobQueue
-from tacit.work.presence import Trouble, log, machine, worker_lock
+from tacit.work.presence import Trouble, log, own_ticket, worker_lock
 
 _BUSY = timedelta(seconds=2)
 """Between looks while a run is not over: the next one may wait for it."""
@@ -80,7 +80,7 @@ class ScheduleTicker:
         return fired.begun
 
     def _send(self, run: str, payload: dict[str, Any]) -> bool:
-        return self._put(Ticket("schedule", run, payload, home=machine()))
+        return self._put(own_ticket("schedule", run, payload))
 
 
 def _schedules_stamp() -> tuple[object, ...]:

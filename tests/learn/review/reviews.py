@@ -9,7 +9,7 @@ from tacit.agent import models
 from tacit.base.job import Job, JobResult
 from tacit.changes.change import acting_as
 from tacit.learn.background import child, child_process
-from tacit.learn.background.task import RunReport, Start, Task, Up, Used
+from tacit.learn.background.task import Call, Called, RunReport, Start, Task, Up, Used
 from tacit.learn.review.review_job import run_review
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
@@ -31,10 +31,13 @@ class Direct:
     def __init__(self, broker: child_process.Broker) -> None:
         self._broker = broker
         self.used: list[Used] = []
+        self.calls: list[Call] = []
 
     def tell(self, message: Up) -> None:
         if isinstance(message, Used):
             self.used.append(message)
+        elif isinstance(message, Called):
+            self.calls.append(message.call)
 
     async def serve(self, name: str, arguments: dict[str, Any]) -> Any:
         return self._broker.serve(name, arguments)
@@ -56,6 +59,7 @@ def run_inside(task: Task, broker: child_process.Broker, settings: Any) -> RunRe
         error=ended.error,
         turns=len(link.used),
         model=choice.name,
+        calls=tuple(link.calls),
     )
 
 

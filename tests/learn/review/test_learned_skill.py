@@ -79,7 +79,22 @@ def test_marks_of_an_edit() -> None:
     assert found["learned"] == "2026-01-02"
     assert found["revised"] == "2026-11-15"
     assert found["sessions"] == "codex:a, codex:b"
-    assert found["learned-by"] == "openai:x"
+    assert (found["learned-by"], found["revised-by"]) == ("m1", "openai:x")
+
+
+@pytest.mark.parametrize("head", ["source: auto-skill", "metadata:\n  source: auto-skill"])
+def test_a_users_skill_is_revised_and_not_learned(head: str) -> None:
+    """One that the user wrote and opted in says who revised it and when; their line stays."""
+    mine = files(f"{HEADS['plain']}\n{head}")
+    made = with_origin(with_origin(mine, mine, NOW), mine, NOW)["SKILL.md"].data
+    assert made.decode().count("source: auto-skill") == 1
+    assert ("\nsource: auto-skill\n" in made.decode()) == head.startswith("source")
+    skill = parse_skill(made, "a-skill")
+    assert skill.learned
+    found = skill.metadata
+    assert (found["revised"], found["revised-by"]) == ("2026-11-15", "openai:x")
+    assert "learned" not in found
+    assert "learned-by" not in found
 
 
 @pytest.mark.parametrize("text", ["no head", "---\nname: x\n", "---\n: [\n---\nBody.\n", ""])

@@ -56,7 +56,7 @@ def test_a_user_skill_is_not_written_over(project: Path, session: Trace, serve: 
     before = snapshot(project)
     done, (said,) = tries(serve, session, write("package-builds/SKILL.md"))
     assert "there is a skill 'package-builds' already" in said
-    assert done.outcome == "nothing"
+    assert done.outcome == "refused"
     assert snapshot(project) == before
 
 
@@ -74,7 +74,7 @@ def test_a_user_skill_is_not_edited(project: Path, session: Trace, serve: Any) -
     assert "does not say 'source: auto-skill'" in said[0]
     assert "does not say 'source: auto-skill'" in said[1]
     assert OWN.strip() in said[2]
-    assert done.outcome == "nothing"
+    assert done.outcome == "refused"
     assert snapshot(project) == before
 
 
@@ -144,7 +144,7 @@ def test_no_path_leads_out(project: Path, session: Trace, serve: Any, home: Path
     done, said = tries(serve, session, *calls)
     assert len(said) == len(calls)
     assert all("is written" not in text and "is edited" not in text for text in said), said
-    assert done.outcome == "nothing"
+    assert done.outcome == "refused"
     after = snapshot(home)
     assert {k: v for k, v in after.items() if ".agents" in k} == {
         k: v for k, v in before.items() if ".agents" in k
@@ -185,7 +185,7 @@ def test_a_name_of_today_is_refused(project: Path, session: Trace, serve: Any) -
     """A skill is not named for a ticket; put on the staged all the same, it does not land."""
     done, (said,) = tries(serve, session, write("pr-1234/SKILL.md"))
     assert "not a class of work" in said
-    assert done.outcome == "nothing"
+    assert done.outcome == "refused"
 
 
 CONTENTS = {

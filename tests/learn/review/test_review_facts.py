@@ -7,7 +7,7 @@ import pytest
 from reviews import BUILDS, look, store, text_of
 
 from tacit.changes.facts import known_facts
-from tacit.testing import ToolUse, Turns, reply
+from tacit.testing import Status, ToolUse, Turns, reply
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.trace import Trace
 
@@ -66,7 +66,7 @@ def test_a_fact_is_not_what_a_tool_printed(project: Path, serve: Any) -> None:
             "Nothing to save.",
         ])
     )  # fmt: skip
-    assert look(trace, facts=True).outcome == "nothing"
+    assert look(trace, facts=True).outcome == "refused"
     printed, secret, kind = (result.text for result in server.requests[-1].tool_results)
     assert "what a tool printed (0.1)" in printed
     assert "secret" in secret
@@ -77,8 +77,12 @@ def test_a_fact_is_not_what_a_tool_printed(project: Path, serve: Any) -> None:
 def test_facts_of_a_review_that_fails_are_not_kept(
     project: Path, session: Trace, serve: Any
 ) -> None:
-    """A fact was said, the review ran into its limit: nothing is noted."""
+    """A fact was said and the server failed: nothing is noted, and it is all done again. At a limit
+    of its own, which would be reached again, what was said is noted."""
     fact = keep("versions", "The version comes from the VERSION file.")
-    serve(Turns([fact], then=ToolUse("ls")), learn__turns=3)
+    serve(Turns([fact], then=Status(500)))
     assert look(session, facts=True).outcome == "failed"
     assert known_facts(str(project)) == []
+    serve(Turns([fact], then=ToolUse("ls")), learn__turns=3)
+    assert look(session, facts=True).outcome == "applied"
+    assert len(known_facts(str(project))) == 1

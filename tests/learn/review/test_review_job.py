@@ -12,9 +12,10 @@ from skills_ref.validator import validate
 from tacit.agent import budget
 from tacit.agent.agent_events import Usage as Spent
 from tacit.agent.budget import Limits
-from tacit.base import config_file, job, paths
+from tacit.base import config_file, job, paths, trust
 from tacit.base.clock import until_tomorrow
 from tacit.base.settings import LearnSettings
+from tacit.changes.change import Archive, make_change
 from tacit.changes.change_checks import check_changes
 from tacit.changes.gate import Gate
 from tacit.learn.background import child_process
@@ -154,11 +155,11 @@ def test_a_kill_in_the_middle_of_landing_loses_nothing(
     hold = _Hold()
     real, count = Gate.propose, []
 
-    def killed(self: Gate, change: Any) -> Any:
+    def killed(self: Gate, change: Any, **how: Any) -> Any:
         count.append(change.skill)
         if len(count) == 2:
             raise KeyboardInterrupt
-        return real(self, change)
+        return real(self, change, **how)
 
     with job.controlled_by(hold):
         monkeypatch.setattr(Gate, "propose", killed)
@@ -384,19 +385,46 @@ def test_the_prompt_is_for_what_is_under_review() -> None:
     assert "16 requests" in both
 
 
+def test_the_reviewer_knows_where_it_is(
+    project: Path, home: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """It is told the project, where a new skill goes, and the names of what was learned: no request
+    goes on finding that out."""
+    put_skill(project, "old-skill", "Old words.", head=LEARNED)
+    put_skill(project, "gone-skill", "Old words.", head=LEARNED)
+    put_skill(project, "their-own", "Words.")
+    root = str(project / ".agents/skills")
+    gone = make_change("gone-skill", Archive(), actor="user", root=root)
+    assert Gate().propose(gone).applied
+    server = serve(["Nothing to save."])
+    look(session)
+    first = server.requests[0].user_texts[0]
+    assert f"Project: {project}. A new skill will be this project's.\n" in first
+    assert "Learned skills, yours to change: old-skill.\n" in first
+    assert "Archived, not to be made again: gone-skill.\n" in first
+    trust.remove(str(project))
+    look(session, job="review-2")
+    assert (
+        "A new skill will be the user's, for every project.\n"
+        in (server.requests[-1].user_texts[0])
+    )
+
+
 EDIT = ToolUse("edit", {"path": "old-skill/SKILL.md", "old": "Old words.", "new": "New words."})
 
 # What the model does once it has made and edited something, and what the reason says of it.
 FAULTS: dict[str, tuple[Any, str, dict[str, Any]]] = {
-    "stall in mid-stream": (
-        reply("Well, ", "then", fault=Stall(3600, 1)), "limit on seconds", {"learn__seconds": 0.5},
-    ),
     "429": (Status(429, 0.01), "429", {}),
     "500": (Status(500), "500", {}),
     "401": (Status(401), "401", {}),
     "cut": (reply("Done", ".", fault=Cut(1)), "", {}),
     "garbage": (Garbage(), "", {}),
     "an empty answer": (reply(""), "empty", {}),
+}  # fmt: skip
+LIMITS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "stall in mid-stream": (
+        reply("Well, ", "then", fault=Stall(3600, 1)), "limit on seconds", {"learn__seconds": 0.5},
+    ),
     "tools without end": (ToolUse("ls"), "limit on turns was reached after 6", {"learn__turns": 6}),
     "tools that are not there": (
         ToolUse("skill_manage", {"action": "delete"}), "limit on turns", {"learn__turns": 6},
@@ -429,16 +457,127 @@ def test_a_review_that_fails_changes_nothing(
     assert done.changes == ()
     assert (folder / "SKILL.md").read_bytes() == before
     assert [p.name for p in folder.parent.iterdir() if p.name[0] != "."] == ["old-skill"]
-    if fault in ("500", "cut", "tools without end"):  # a look at every object takes a while
+    if fault in ("500", "cut"):  # a look at every object takes a while
         assert check_changes(Gate()) == []
     assert not os.path.exists(os.path.join(paths.folders().data, "staging", "review-1"))
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("limit", LIMITS)
+def test_what_was_made_when_a_limit_is_reached_waits_for_the_user(
+    limit: str, project: Path, session: Trace, serve: Any
+) -> None:
+    """What was staged whole is not thrown away and does not land unasked: it waits, with why."""
+    folder = put_skill(project, "old-skill", "Old words.", head=LEARNED)
+    before = (folder / "SKILL.md").read_bytes()
+    doing, word, settings = LIMITS[limit]
+    half = ToolUse("write_file", {"path": "half-made/SKILL.md", "content": "no head"})
+    serve(Turns([reply(NEW, EDIT, half)], then=doing), **settings)
+    done = look(session)
+    assert done.outcome == "proposed"
+    assert word in done.reason
+    assert "the review was stopped before it was done" in done.reason
+    assert "refused: half-made:" in done.reason
+    assert (folder / "SKILL.md").read_bytes() == before
+    assert [p.name for p in folder.parent.iterdir() if p.name[0] != "."] == ["old-skill"]
+    gate = Gate()
+    waiting = {proposal.change.skill: proposal for proposal in gate.inbox.waiting()}
+    assert sorted(waiting) == ["old-skill", "package-builds"]
+    assert all(gate.accept(proposal).applied for proposal in waiting.values())
+    assert "New words." in (folder / "SKILL.md").read_text()
+    assert f"sessions: {session.id}" in skill_text(project, "package-builds")
+
+
+def test_the_reviewer_is_told_of_its_last_request(session: Trace, serve: Any, inside: None) -> None:
+    """After the last request but one, and with most of its tokens gone, it is told to end."""
+    server = serve(Turns([ToolUse("ls")] * 40), learn__turns=3)
+    look(session)
+    told = [request.tool_results[-1].text for request in server.requests[1:]]
+    assert [text.count("your next answer is the last") for text in told] == [0, 1]
+    large = reply(ToolUse("ls"), usage=Usage(70_000, 10_000))
+    server = serve(Turns([large, ToolUse("ls"), "Done."]), learn__tokens=100_000)
+    look(session, job="review-2")
+    told = [request.tool_results[-1].text for request in server.requests[1:]]
+    assert ["most of the tokens" in text for text in told] == [True, False]
+
+
+def test_a_refusal_that_must_be_mended_says_when_it_is_the_last(
+    session: Trace, serve: Any, inside: None
+) -> None:
+    """Told what is refused with one request left, it is told that too."""
+    bad = ToolUse("write_file", {"path": "fine-name/SKILL.md", "content": "no head"})
+    server = serve(Turns([bad, "Kept.", "Then not."]), learn__turns=3)
+    look(session)
+    assert "your next answer is the last" in server.requests[2].user_texts[-1]
+
+
+REFUSED_AT_A_TOOL = {
+    "name": (
+        ToolUse("write_file", {"path": "fix-issue-12/SKILL.md", "content": "x"}),
+        "fix-issue-12: 'fix-issue-12' names",
+    ),
+    "the user's": (
+        ToolUse("edit", {"path": "their-own/SKILL.md", "old": "a", "new": "b"}),
+        "their-own: 'their-own' does not say 'source: auto-skill'",
+    ),
+    "duplicate": (
+        ToolUse("write_file", {"path": "their-own/SKILL.md", "content": "x"}),
+        "their-own: there is a skill 'their-own' already",
+    ),
+    "path": (
+        ToolUse("write_file", {"path": "fine-name/../../x", "content": "x"}), "fine-name: ",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("which", REFUSED_AT_A_TOOL)
+def test_what_a_tool_refused_reaches_the_user(
+    which: str, project: Path, session: Trace, serve: Any
+) -> None:
+    """A refusal that the reviewer gave way to is the outcome, on record for `tacit why`."""
+    put_skill(project, "their-own", "Words.")
+    call, said = REFUSED_AT_A_TOOL[which]
+    serve(Turns([call, "Nothing to save."]))
+    done = look(session, facts=True)
+    assert done.outcome == "refused"
+    assert done.reason.startswith(said)
+    assert recorded(session) == ("refused", done.reason)
+
+
+def test_a_refusal_at_a_tool_that_was_mended_is_no_outcome(
+    session: Trace, serve: Any, inside: None
+) -> None:
+    """One that was put right afterwards is not told."""
+    wrong = ToolUse("edit", {"path": "package-builds/SKILL.md", "old": "nowhere", "new": "b"})
+    right = ToolUse("edit", {"path": "package-builds/SKILL.md", "old": "Never", "new": "Do never"})
+    serve(Turns([NEW, wrong, right, "Kept."]))
+    done = look(session)
+    assert (done.outcome, done.reason) == ("created", "created package-builds")
+
+
+def test_one_review_lands_a_few_skills(
+    project: Path, session: Trace, serve: Any, inside: None
+) -> None:
+    """More than `learn.most_skills` wait in the inbox; what there was already comes first."""
+    put_skill(project, "old-skill", "Old words.", head=LEARNED)
+    other = text_of("version-files", "Read the VERSION file: `read -r VERSION < VERSION`.")
+    second = ToolUse("write_file", {"path": "version-files/SKILL.md", "content": other})
+    serve(Turns([reply(NEW, second, EDIT), "Kept all."]), learn__most_skills=2)
+    done = look(session)
+    assert done.outcome == "created"
+    assert done.reason == (
+        "edited old-skill; created package-builds; version-files waits in the inbox"
+        " (one review changes 2 skills unasked (learn.most_skills))"
+    )
+    assert [p.change.skill for p in Gate().inbox.waiting()] == ["version-files"]
 
 
 def test_a_stall_is_ended_from_outside(project: Path, session: Trace, serve: Any) -> None:
     """Through the real child: a server that goes silent is left when the time is up."""
     serve(Turns([NEW], then=reply("Well, ", "then", fault=Stall(3600, 1))), learn__seconds=2.5)
     done = look(session)
-    assert done.outcome == "failed"
+    assert done.outcome in ("failed", "proposed")  # by whether it had made something by then
     assert "seconds" in done.reason or "time was up" in done.reason
     assert not (project / ".agents").exists()
 
@@ -458,7 +597,7 @@ def test_what_was_left_of_the_day_is_no_fault(project: Path, session: Trace, ser
 
 def test_a_day_that_is_too_small_is_not_waited_for(session: Trace, serve: Any) -> None:
     """A look that had the whole day's tokens and needs more fails: tomorrow is no better."""
-    large = reply(NEW, usage=Usage(50_000, 20_000))
+    large = reply(ToolUse("ls"), usage=Usage(50_000, 20_000))
     serve(Turns([large], then=large), learn__tokens=100_000, learn__daily_tokens=60_000)
     done = look(session)
     assert (done.outcome, done.later) == ("failed", 0)

@@ -132,7 +132,8 @@ class TestShow:
     def test_where_a_learned_skill_is_from(self, tacit, skills: Path) -> None:
         """The head says when, by which model and from which sessions; only of what was learned."""
         marks = (
-            "  learned: '2026-11-02'\n  learned-by: openai:small\n  revised: '2026-11-09'\n"
+            "  learned: '2026-11-02'\n  learned-by: openai:small\n"
+            "  revised: '2026-11-09'\n  revised-by: openai:large\n"
             "  sessions: codex:a1, tacit:b2\n"
         )
         for name, source in (("was-learned", "  source: auto-skill\n"), ("is-mine", "")):
@@ -140,7 +141,8 @@ class TestShow:
             head = f"name: {name}\ndescription: Some.\nmetadata:\n{source}{marks}"
             (skills / name / "SKILL.md").write_text(f"---\n{head}---\n\nDo it.\n")
         text = tacit.ok("show", "was-learned")
-        assert "learned      2026-11-02 by openai:small, revised 2026-11-09" in text
+        assert "learned      2026-11-02 by openai:small\n" in text
+        assert "revised      2026-11-09 by openai:large\n" in text
         assert "from         codex:a1, tacit:b2" in text
         assert "2026-11-02" not in tacit.ok("show", "is-mine")
 

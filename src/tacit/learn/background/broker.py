@@ -25,7 +25,8 @@ from tacit.learn.background.task import RunReport, Task
 
 ROUNDS = 3
 """How often refusals go back to the agent."""
-_LIMITS = ("turns", "seconds", "tokens", "money")
+LIMITS = ("turns", "seconds", "tokens", "money")
+"""The reasons by which a limit of the agent's own ends its run."""
 
 
 class RefusedChange(msgspec.Struct, frozen=True):
@@ -78,6 +79,8 @@ class StagedBroker:
         self.ready: tuple[Change, ...] = ()
         """What was in order when the agent was last done."""
         self.refused: tuple[RefusedChange, ...] = ()
+        self.unfinished: tuple[Change, ...] = ()
+        """What an agent that was stopped at a limit had made besides, and would pass."""
 
     def serve(self, name: str, arguments: dict[str, Any]) -> Result:
         function = self._services.get(name)
@@ -93,12 +96,16 @@ class StagedBroker:
             raise Failed(f"{escape.refusal.reason}; {escape.refusal.hint}") from None
         return Result(served) if isinstance(served, str) else served
 
+    def cut_off(self, text: str) -> None:
+        """The agent was stopped at a limit: see what it had made. `text` is the reason for it."""
+        judged, refused = self._look(text)
+        known = {change.skill for change in self.ready}
+        self.unfinished = tuple(change for change in judged.ready if change.skill not in known)
+        self.refused = refused
+
     def finished(self, text: str) -> str | None:
         self.finished_once = True
-        work = self._staging.work()
-        judged = self._judge(work, text)
-        spoilt = tuple(RefusedChange(found.name, found.refusal) for found in work.spoilt)
-        refused = (*spoilt, *judged.refused)
+        judged, refused = self._look(text)
         # Done twice with the same is an answer: the agent leaves what is refused.
         again = _wants(judged.ready, refused) == _wants(self.ready, self.refused)
         self.ready, self.refused = judged.ready, refused
@@ -108,6 +115,12 @@ class StagedBroker:
             if refused and not again and self._left >= 0
             else None
         )
+
+    def _look(self, text: str) -> tuple[Judged, tuple[RefusedChange, ...]]:
+        work = self._staging.work()
+        judged = self._judge(work, text)
+        spoilt = tuple(RefusedChange(found.name, found.refusal) for found in work.spoilt)
+        return judged, (*spoilt, *judged.refused)
 
 
 def _wants(ready: Iterable[Change], refused: Iterable[RefusedChange]) -> tuple[object, ...]:
@@ -147,14 +160,21 @@ def run_agent(
     make_broker: Callable[[Staging], StagedBroker],
     *,
     data: str | None = None,
+    keep_unfinished: bool = False,
 ) -> tuple[RunReport, StagedBroker]:
-    """Have the assignment done in a child process. What was staged is gone afterwards."""
+    """Have the assignment done in a child process. What was staged is gone afterwards.
+
+    `keep_unfinished`: of an agent that a limit of its own stopped, the broker keeps what is whole.
+    """
     staging = Staging.open(assignment.job, data=data)
     try:
         broker = make_broker(staging)
         values = msgspec.structs.asdict(assignment)
         task = Task(**values | {"message": assignment.message(staging), "staging": staging.path})
-        return child_process.run(task, broker, settings), broker
+        report = child_process.run(task, broker, settings)
+        if keep_unfinished and report.reason in LIMITS:
+            broker.cut_off(f"stopped before it was done: {describe_end(report)}")
+        return report, broker
     finally:
         staging.discard()
 
@@ -176,7 +196,7 @@ def describe_end(report: RunReport) -> str:
     """How a run ended, where that was not by itself; else empty."""
     if report.reason == "done":
         return ""
-    if report.reason in _LIMITS and not report.day:
+    if report.reason in LIMITS and not report.day:
         requests = "1 request" if report.turns == 1 else f"{report.turns} requests"
         return f"the limit on {report.reason} was reached after {requests}"
     return report.error or f"it ended by: {report.reason}"

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from tacit.agent.tool import Result, Tool
 
 _LARGEST_FILE = 16 * MOST_BYTES
+MOST_MEMORY = 512 * MOST_BYTES
+"""Bytes that the process may have. A review takes 80 MB; a server may send lines without end."""
+_NEARLY = 0.75
+"""The share of a limit from which the agent is told to come to its end."""
 _SYSTEM = (
     "/usr", "/lib", "/lib64", "/bin", "/nix/store", "/proc/self", "/sys/devices/system/cpu",
     "/dev/urandom", "/dev/random", "/dev/zero", "/run/systemd/resolve", "/run/resolvconf",
@@ -98,12 +102,20 @@ def _run(start: wire.Start, link: Link) -> wire.Ended:
     except TacitError as error:
         return wire.Ended("refused", error=error.explain())
     except Exception as error:  # the parent must hear of it, whatever it is
+        if isinstance(error, MemoryError) or "new thread" in str(error):
+            return wire.Ended(
+                "error", error=f"it needed more than {MOST_MEMORY >> 20} MB of memory"
+            )
         return wire.Ended("error", error=f"{type(error).__name__}: {error}"[:2000])
 
 
 def confine(start: wire.Start) -> Confinement:
     """Give up all rights but those that the task needs. Raises `Refused` when that goes wrong."""
-    for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _LARGEST_FILE)):
+    for limit, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, _LARGEST_FILE),
+        (resource.RLIMIT_DATA, MOST_MEMORY),
+    ):
         resource.setrlimit(limit, (most, most))
     return lock(start.task.staging, (*start.read, *python_folders()), start.ports)
 
@@ -120,8 +132,9 @@ def python_folders() -> tuple[str, ...]:
 async def _converse(start: wire.Start, link: Link) -> wire.Ended:
     from tacit.agent.budget import Meter
 
-    agent = _agent(start, link)
     meter = Meter(start.task.limits)  # of the whole task
+    warnings = _Warnings(meter)
+    agent = _agent(start, link, warnings)
     message: str | None = start.task.message
     while message is not None:
         if over := meter.over():
@@ -130,7 +143,37 @@ async def _converse(start: wire.Start, link: Link) -> wire.Ended:
         if ended.reason != "done":
             return ended
         message = await link.finished(ended.text)
+        if message is not None:
+            message += warnings.next_text()
     return ended
+
+
+class _Warnings:
+    """What the agent is told, behind what it reads next, when one of its limits is near."""
+
+    def __init__(self, meter: "Meter") -> None:
+        self._meter = meter
+        self._told: set[str] = set()
+
+    def next_text(self) -> str:
+        """A paragraph about a limit that it was not told of yet; empty where there is none."""
+        limits, meter = self._meter.limits, self._meter
+        if limits.turns and meter.turns == limits.turns - 1:
+            return self._once("turns", "your next answer is the last: end with it")
+        left = meter.left()
+        shares = {
+            "time": 1 - left / limits.seconds if left is not None else 0.0,
+            "tokens": meter.tokens / limits.tokens if limits.tokens else 0.0,
+            "money": meter.money / limits.money if limits.money else 0.0,
+        }
+        near = [name for name, share in shares.items() if share >= _NEARLY]
+        return self._once(near[0], f"most of the {near[0]} is used up: end now") if near else ""
+
+    def _once(self, about: str, text: str) -> str:
+        if about in self._told:
+            return ""
+        self._told.add(about)
+        return f"\n\n[{text}. What you have made so far is not lost.]"
 
 
 async def _respond(agent: "Agent", message: str, link: Link, meter: "Meter") -> wire.Ended:
@@ -161,7 +204,7 @@ def _called(event: "agent_events.Return", call: "agent_events.Call | None") -> w
     return wire.Called(Call(event.name, arguments, event.failed, event.text[:MOST_SHOWN]))
 
 
-def _agent(start: wire.Start, link: Link) -> "Agent":
+def _agent(start: wire.Start, link: Link, warnings: _Warnings) -> "Agent":
     """The agent of the chat, with the task's tools and a conversation that nobody resumes."""
     from tacit.agent import models
     from tacit.agent.conversation import Conversation
@@ -192,6 +235,7 @@ def _agent(start: wire.Start, link: Link) -> "Agent":
         Approver(yes=True),
         limits=task.limits,
         window=start.settings.agent.window,
+        footnote=warnings.next_text,
     )
 
 

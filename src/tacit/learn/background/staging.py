@@ -252,6 +252,11 @@ class Staging:
         self._copied[name] = copied
         return copied
 
+    def copy_anew(self, gate: Gate, name: str) -> None:
+        """Stage what was copied in under `name` as it is now; what was made of it goes."""
+        old = self._copied.pop(name)
+        self.copy_in(gate, old.skill, old.root)
+
     def copied(self) -> dict[str, CopiedSkill]:
         """What was copied in, by the names of the staged folders."""
         return dict(self._copied)
@@ -381,12 +386,16 @@ class LandedChange(msgspec.Struct, frozen=True):
 
 
 def land_changes(
-    gate: Gate, changes: Iterable[Change], what: LandedKind = "skill"
+    gate: Gate, changes: Iterable[Change], what: LandedKind = "skill", *, waits: str = ""
 ) -> list[LandedChange]:
-    """Propose each change. Done twice, the second gives what the first did."""
+    """Propose each change. Done twice, the second gives what the first did.
+
+    `waits`: why they are to wait in the inbox, where nothing else would keep them from landing.
+    """
     landed = []
     for change in changes:
-        verdict = earlier_verdict(gate, change.id, change.skill) or gate.propose(change)
+        known = earlier_verdict(gate, change.id, change.skill)
+        verdict = known or gate.propose(change, waits=waits)
         landed.append(LandedChange(change.skill, not change.base, verdict, what))
     return landed
 

@@ -3,10 +3,12 @@
 A name must be that of a class of work, not of a ticket, an error or a day, as far as a program can
 see that. The origin is written into the frontmatter's `metadata` by code, whatever the model
 wrote: that the skill was learned, when, from which sessions and by which model. An edit keeps what
-stands there and adds its own.
+stands there and says when and by which model it was revised; a skill of the user's own, which they
+opted in, was revised and never learned.
 """
 
 import re
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
@@ -14,7 +16,18 @@ import msgspec
 import yaml
 
 from tacit.base.display import one_line
-from tacit.changes.change import SKILL_FILE, File
+from tacit.changes.change import (
+    SKILL_FILE,
+    Change,
+    Create,
+    File,
+    FileOperation,
+    Unfit,
+    bytes_of,
+)
+from tacit.changes.file_edits import Merged, apply_operations, merge_files
+from tacit.changes.gate import Gate
+from tacit.learn.background.staging import operations_between
 from tacit.skills import frontmatter
 from tacit.skills.skill import LEARNED_SOURCE, MAX_NAME, name_faults
 
@@ -57,7 +70,7 @@ def unfit_name(name: str) -> str:
 
 
 _MOST_SESSIONS = 8
-_OWN = ("source", "learned", "revised", "sessions", "learned-by")
+_OWN = ("source", "learned", "learned-by", "revised", "revised-by", "sessions")
 
 
 class SkillOrigin(msgspec.Struct, frozen=True):
@@ -66,6 +79,69 @@ class SkillOrigin(msgspec.Struct, frozen=True):
     session: str
     model: str
     today: date
+
+
+class Signed(msgspec.Struct, frozen=True):
+    """A change with its origin written into it, made on what stands there now."""
+
+    change: Change
+    onto: dict[str, File] = {}
+    """The skill as it stands, which the change was made on; nothing for a new one."""
+    conflicts: tuple[str, ...] = ()
+    """The files in which others changed the same lines meanwhile. Then nothing was written in: the
+    gate lets the change wait, with both sides."""
+
+
+def sign(gate: Gate, change: Change, origin: SkillOrigin) -> Signed:
+    """`change`, brought onto what was changed since it was made, with its origin.
+
+    The origin is written last, and not by the model: two reviews at once both write it, and as a
+    part of what they made of the skill it would set them against each other each time.
+    """
+    first = change.operations[0]
+    if isinstance(first, Create):
+        skill = {SKILL_FILE: File(first.files.get(SKILL_FILE, b""))}
+        files = first.files | bytes_of(with_origin(skill, {}, origin))
+        create = msgspec.structs.replace(first, files=files)
+        return Signed(msgspec.structs.replace(change, operations=(create,)))
+    now = gate.state_of(change.skill, change.root)
+    if not now.is_live or now.head is None:
+        return Signed(change)  # the gate says that it is gone
+    history = gate.open_place(change.root).history
+    old, current = history.files(history.version(change.base)), now.contents.files
+    try:
+        wanted = apply_operations(
+            old, [op for op in change.operations if isinstance(op, FileOperation)]
+        )
+    except Unfit:
+        return Signed(change, current)
+    merged = (
+        Merged(wanted)
+        if now.head.id == change.base
+        else merge_files(old, current, wanted, labels=("as it is now", "the review"))
+    )
+    if merged.conflicts or merged.files == current:
+        return Signed(change, current, merged.conflicts)
+    operations = operations_between(current, with_origin(merged.files, current, origin))
+    replaced = msgspec.structs.replace(change, base=now.head.id, operations=operations)
+    return Signed(replaced, current)
+
+
+_OVERTAKEN = 10
+
+
+def signings(gate: Gate, change: Change, origin: SkillOrigin) -> Iterator[Signed]:
+    """`change` signed, to be put before the gate; again where it was overtaken on the way there.
+
+    Whoever is content with what the gate says of one asks for no more.
+    """
+    before: Signed | None = None
+    for _ in range(_OVERTAKEN):
+        signed = sign(gate, change, origin)
+        if signed == before:
+            return
+        yield signed
+        before = signed
 
 
 def with_origin(
@@ -82,9 +158,7 @@ def with_origin(
     parts = frontmatter.split(text)
     if parts.head is None or any(p.code == "unclosed-frontmatter" for p in parts.problems):
         return files  # the gate says what is wrong with it
-    before = _metadata(old)
-    new = _marks(before, origin, is_new=not old)
-    head = _with_metadata(parts.head, new)
+    head = _with_metadata(parts.head, _marks(_metadata(old), origin, is_new=not old))
     if head is None:
         return files
     made = f"---\n{head}\n---\n{parts.body}"
@@ -96,13 +170,14 @@ def _marks(before: dict[str, str], origin: SkillOrigin, *, is_new: bool) -> dict
     known = [name for name in before.get("sessions", "").split(", ") if name]
     session = one_line(origin.session).replace(",", " ")
     sessions = [*(name for name in known if name != session), session][-_MOST_SESSIONS:]
-    metadata = {"source": LEARNED_SOURCE, "learned": before.get("learned", "") or day}
-    if not is_new:
-        metadata["revised"] = day
-    return metadata | {
-        "sessions": ", ".join(sessions),
-        "learned-by": one_line(origin.model) or "unknown",
-    }
+    model = one_line(origin.model) or "unknown"
+    metadata = {"source": LEARNED_SOURCE}
+    if is_new:
+        metadata |= {"learned": day, "learned-by": model}
+    else:
+        metadata |= {key: before[key] for key in ("learned", "learned-by") if before.get(key)}
+        metadata |= {"revised": day, "revised-by": model}
+    return metadata | {"sessions": ", ".join(sessions)}
 
 
 def _metadata(files: dict[str, File]) -> dict[str, str]:
@@ -123,16 +198,18 @@ def _strings(value: Any) -> dict[str, str]:
 def _with_metadata(head: str, metadata: dict[str, str]) -> str | None:
     """`head` with these keys under `metadata`; None where its YAML cannot be trusted.
 
-    All other lines stay as they are written. A key at the top level, by which a skill says the
-    same of itself, is left to the one under `metadata`.
+    All other lines stay as they are written. A new skill's mark at the top level is left to the one
+    under `metadata`; the user's, by which they opted in, stays where they wrote it.
     """
     values, problems = frontmatter.parse(head, 1)
     if any(problem.severity == "error" for problem in problems) and "name" not in values:
         return None
     kept = {k: v for k, v in _strings(values.get("metadata")).items() if k not in _OWN}
     lines = _without(head, "metadata")
-    if values.get("source") == LEARNED_SOURCE:
+    if values.get("source") == LEARNED_SOURCE and "learned" in metadata:
         lines = _without("\n".join(lines), "source")
+    elif values.get("source") == LEARNED_SOURCE:
+        metadata = {key: value for key, value in metadata.items() if key != "source"}
     block = yaml.safe_dump(
         {"metadata": metadata | kept},
         sort_keys=False,

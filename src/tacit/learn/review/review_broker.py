@@ -7,14 +7,16 @@ lands here (`staging`).
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from typing import get_args
 
-import msgspec
-
 from tacit.agent.tool import Failed, Result
+from tacit.base import paths
+from tacit.base.atomic_files import locked
 from tacit.base.display import one_line, shorten, shorten_middle
-from tacit.base.errors import NotFound
+from tacit.base.errors import Busy, NotFound, Unwritable
 from tacit.base.secrets import clean, redact
 from tacit.changes.change import SKILL_FILE, Change, File, Refusal, bytes_of
 from tacit.changes.containment import open_root, open_skill, read_contents
@@ -26,7 +28,7 @@ from tacit.learn.background.broker import Judged, RefusedChange
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, landing_id
 from tacit.learn.digest import Pages
 from tacit.learn.provenance.witness import Witness
-from tacit.learn.review.learned_skill import SkillOrigin, unfit_name, with_origin
+from tacit.learn.review.learned_skill import Signed, SkillOrigin, signings, unfit_name
 from tacit.skills.fact import FactKind
 from tacit.skills.library import Entry, Library
 
@@ -66,6 +68,8 @@ class ReviewFacts:
         new = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=metadata)  # type: ignore[arg-type]
         change = self._change(new)
         preview = self._gate.preview(change)
+        if preview.refusal is not None and preview.refusal.rule == "no-change":
+            return f"{preview.refusal.reason}; {preview.refusal.hint}"
         if preview.refusal is not None:
             raise Failed(f"refused: {preview.refusal.reason}; {preview.refusal.hint}")
         self._changes[name] = change
@@ -200,44 +204,114 @@ def _above(root: str) -> str:
 
 
 _REASON = 300
+_LONGEST_TURN = 60.0
+"""Seconds for which a review waits until another has landed."""
+_MOST_CONFLICTS = 2
+"""How often a reviewer is sent back because of somebody else's edit."""
+
+
+class LandingTurn:
+    """One review at a time, from the judging of what it made until that has landed.
+
+    Otherwise two that edit the same lines would both pass, and the second could not be told.
+    Whoever has waited for long goes on without: the gate merges then, or asks the user.
+    """
+
+    def __init__(self) -> None:
+        self._held = ExitStack()
+
+    def take(self) -> None:
+        self.close()
+        path = os.path.join(paths.folders().data, "landing.lock")
+        with suppress(Busy, Unwritable):
+            self._held.enter_context(locked(path, seconds=_LONGEST_TURN))
+
+    def close(self) -> None:
+        """Let the next one go on. Calling it again changes nothing."""
+        self._held.close()
 
 
 class ReviewJudge:
-    """Judges a reviewer's staged skills by the gate's preview; nothing lands here."""
+    """Judges a reviewer's staged skills by the gate's preview; nothing lands here.
 
-    def __init__(self, gate: Gate, witness: Witness, origin: SkillOrigin, root: str, job: str):
+    What is ready has no origin in it yet: that is written when it lands (`learned_skill.sign`).
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        staging: Staging,
+        witness: Witness,
+        origin: SkillOrigin,
+        turn: LandingTurn,
+    ) -> None:
         self._gate = gate
+        self._staging = staging
         self._witness = witness
         self._origin = origin
-        self._root = root
-        self._job = job
+        self._turn = turn
+        self._overtaken: dict[str, Change] = {}
+        """Edits of lines that somebody else changed meanwhile."""
+        self._conflicts: Counter[str] = Counter()
 
     def __call__(self, work: StagedWork, text: str) -> Judged:
+        """Judge what is staged; while nothing is refused, it stays this review's turn to land."""
+        self._turn.take()
+        judged = self._judged(work, text)
+        if judged.refused:
+            self._turn.close()
+        return judged
+
+    def _judged(self, work: StagedWork, text: str) -> Judged:
         reason = _reason(text)
         ready: list[Change] = []
         refused: list[RefusedChange] = []
+        before, self._overtaken = self._overtaken, {}
         for edited in work.edited:
             change = self._change(edited, reason)
             if found := self._refusal(edited, change):
                 refused.append(RefusedChange(edited.name, found))
             else:
                 ready.append(change)
+        # An edit that was not made again waits in the inbox, beside what was changed meanwhile.
+        again = {edited.name for edited in work.edited}
+        ready += [change for name, change in before.items() if name not in again]
         return Judged(tuple(ready), tuple(refused))
 
     def _change(self, edited: EditedSkill, reason: str) -> Change:
-        made = msgspec.structs.replace(
-            edited, new=with_origin(edited.new, edited.old, self._origin)
-        )
-        session = self._origin.session
-        return made.change(
-            self._job, "reviewer", reason, evidence=(session,), session=session, root=self._root
+        job, session = self._staging.job, self._origin.session
+        root = self._gate.open_place().place.root  # where a new skill goes
+        return edited.change(
+            job, "reviewer", reason, evidence=(session,), session=session, root=root
         )
 
     def _refusal(self, edited: EditedSkill, change: Change) -> Refusal | None:
         if edited.is_new and (why := unfit_name(edited.skill)):
             return Refusal("policy", "name", why, "name it for the class of work")
-        self._witness.allow(bytes_of(edited.old))
-        return self._gate.preview(change).refusal
+        for signed in signings(self._gate, change, self._origin):
+            if signed.conflicts:
+                return self._overtake(edited, change, signed)
+            self._witness.allow(bytes_of(signed.onto))
+            refusal = self._gate.preview(signed.change).refusal
+            if refusal is None:
+                return None
+        return refusal
+
+    def _overtake(self, edited: EditedSkill, change: Change, signed: Signed) -> Refusal | None:
+        """Have the edit made again on the skill as it is now; after a few times, ask the user."""
+        self._conflicts[edited.name] += 1
+        if self._conflicts[edited.name] > _MOST_CONFLICTS:
+            return None
+        self._overtaken[edited.name] = change
+        self._staging.copy_anew(self._gate, edited.name)
+        where = ", ".join(signed.conflicts)
+        when = "meanwhile once more" if self._conflicts[edited.name] > 1 else "meanwhile"
+        return Refusal(
+            "apply",
+            "overtaken",
+            f"the lines you edited in {where} were changed {when}",
+            "view_skill shows them as they are now; make your edit again, if it is still right",
+        )
 
 
 def _reason(text: str) -> str:

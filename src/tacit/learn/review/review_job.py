@@ -6,7 +6,8 @@ outcome is told from what the gate did, not from what the model says. Where ther
 drafts are made by counting.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import date
 from typing import Literal
 
@@ -18,14 +19,15 @@ from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.job import Job, JobResult, cancelled, step
 from tacit.base.prompts import prompt
-from tacit.base.secrets import redact
+from tacit.base.secrets import clean, redact
 from tacit.base.settings import Settings, load_settings
-from tacit.changes.change import Change, Preview, acting_as
+from tacit.changes.change import Change, Preview, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, fact_places
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.broker import (
+    LIMITS,
     Assignment,
     StagedBroker,
     describe_end,
@@ -34,15 +36,21 @@ from tacit.learn.background.broker import (
     run_agent,
 )
 from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
-from tacit.learn.background.task import RunReport
+from tacit.learn.background.task import Call, RunReport
 from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
 from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.provenance.witness import Witness, sources
-from tacit.learn.review.learned_skill import SkillOrigin
-from tacit.learn.review.review_broker import ReviewFacts, ReviewJudge, ReviewService, known_facts
-from tacit.skills.library import Library
+from tacit.learn.review.learned_skill import SkillOrigin, signings
+from tacit.learn.review.review_broker import (
+    LandingTurn,
+    ReviewFacts,
+    ReviewJudge,
+    ReviewService,
+    known_facts,
+)
+from tacit.skills.library import Library, archive_snapshots, archived_entries
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST, Trace
 
@@ -70,6 +78,8 @@ def review_outcome(
         *refused,
         *(f"{o.skill}: {o.verdict.explain()}" for o in landed if o.verdict.refused),
     ]
+    said = {text.partition(":")[0] for text in refusals} | {one.skill for one in kept}
+    refusals += [text for name, text in _refused_calls(report.calls) if name not in said]
     how = describe_end(report)
     if kept:
         changes = tuple(one.verdict.change for one in kept)
@@ -87,6 +97,26 @@ def review_outcome(
     if how:
         return ReviewOutcome("failed", _joined([how, "nothing was changed"]))
     return ReviewOutcome("nothing", _nothing(report.text))
+
+
+_CHANGING = {"write_file": "path", "edit": "path", "remember": "name"}
+"""The reviewer's tools that change something, and the argument that says what."""
+
+
+def _refused_calls(calls: Iterable[Call]) -> list[tuple[str, str]]:
+    """What the reviewer wanted to change, was refused at a tool, and did not get done after that.
+
+    The name of the skill or fact, and the refusal of it.
+    """
+    found: dict[str, str] = {}
+    for call in calls:
+        if call.name in _CHANGING:
+            name = str(call.arguments.get(_CHANGING[call.name], call.name))
+            name = shorten(one_line(name.removeprefix("./").partition("/")[0]), 80)
+            found.pop(name, None)
+            if call.failed:
+                found[name] = f"{name}: {shorten(one_line(redact(call.result).text), 300)}"
+    return list(found.items())
 
 
 def _word(kept: list[LandedChange]) -> OutcomeWord:
@@ -140,6 +170,10 @@ class ConversationResult(msgspec.Struct, frozen=True):
     refused: tuple[str, ...] = ()
     before: tuple[LandedChange, ...] = ()
     """What this job did before a kill; then nothing was said again."""
+    unfinished: tuple[Change, ...] = ()
+    """What it had made besides when a limit stopped it; the user is asked about it."""
+    origin: SkillOrigin | None = None
+    """What is written into a skill when it lands."""
 
 
 class Reviewed(msgspec.Struct, frozen=True):
@@ -162,16 +196,14 @@ def review(
     trace: Trace, wanted: WantedReview, settings: Settings, findings: tuple[Finding, ...] = ()
 ) -> Reviewed:
     """Review `trace`. The same job twice changes nothing twice."""
-    with acting_as("reviewer"):
-        work = _Work(trace, wanted, settings, findings)
+    with acting_as("reviewer"), closing(LandingTurn()) as turn:
+        work = _Work(trace, wanted, settings, findings, turn)
         result = _stored_step("converse", work.run_conversation)
         if cancelled():
             return Reviewed(
                 ReviewOutcome("failed", "it was cancelled; nothing was changed"), result.report
             )
-        landed = [*result.before, *land_changes(work.gate, result.ready)]
-        if result.facts:
-            landed += land_changes(work.fact_gate, result.facts, "fact")
+        landed = [*result.before, *work.land(result)]
         return Reviewed(
             review_outcome(result.report, landed, result.refused), result.report, tuple(landed)
         )
@@ -181,10 +213,12 @@ def rehearse_review(
     trace: Trace, wanted: WantedReview, settings: Settings, findings: tuple[Finding, ...] = ()
 ) -> Rehearsed:
     """What `review` would do. The conversation is held, and paid for; nothing lands."""
-    with acting_as("reviewer"):
-        work = _Work(trace, wanted, settings, findings)
+    with acting_as("reviewer"), closing(LandingTurn()) as turn:
+        work = _Work(trace, wanted, settings, findings, turn)
         result = work.run_conversation()
-        ready = [(change, work.gate.preview(change)) for change in result.ready]
+        changes = (*result.ready, *result.unfinished)
+        made = [next(work.signings(change, result.origin)) for change in changes]
+        ready = [(change, work.gate.preview(change)) for change in made]
         ready += [(change, work.fact_gate.preview(change)) for change in result.facts]
         return Rehearsed(
             review_outcome(result.report, (), result.refused), result.report, tuple(ready)
@@ -201,7 +235,12 @@ class _Work:
     """One review's parts."""
 
     def __init__(
-        self, trace: Trace, wanted: WantedReview, settings: Settings, findings: tuple[Finding, ...]
+        self,
+        trace: Trace,
+        wanted: WantedReview,
+        settings: Settings,
+        findings: tuple[Finding, ...],
+        turn: LandingTurn,
     ) -> None:
         self.trace = trace
         self.wanted = wanted
@@ -212,6 +251,7 @@ class _Work:
         self.fact_places = fact_places(self.project or paths.user_home())
         self.gate = self._gate(places_for(self.project))
         self.fact_gate = self._gate(self.fact_places)
+        self.turn = turn
 
     def _gate(self, places: Sequence[Place]) -> Gate:
         return background_gate(
@@ -234,13 +274,50 @@ class _Work:
         origin = SkillOrigin(self.trace.id, name, date.today())
         facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
         report, broker = run_agent(
-            self._assignment(), self.settings, lambda staging: self._broker(staging, origin, facts)
+            self._assignment(),
+            self.settings,
+            lambda staging: self._broker(staging, origin, facts),
+            keep_unfinished=True,
         )
-        # What was ready when the reviewer was last done is whole, however it ended after that.
-        if not broker.finished_once:
+        # What was ready when the reviewer was last done is whole, however it ended after that. So
+        # is what it made until a limit of its own stopped it; after a fault it is all done again.
+        if not broker.finished_once and report.reason not in LIMITS:
             return ConversationResult(report)
-        refused = tuple(found.explain() for found in broker.refused)
-        return ConversationResult(report, broker.ready, facts.changes, refused)
+        return ConversationResult(
+            report,
+            broker.ready,
+            facts.changes,
+            tuple(found.explain() for found in broker.refused),
+            unfinished=broker.unfinished,
+            origin=origin,
+        )
+
+    def land(self, result: ConversationResult) -> list[LandedChange]:
+        """Put what was made through the gate. Done twice, the second gives what the first did."""
+        most = self.settings.learn.most_skills
+        # What there is already comes first: a skill that is mended is worth more than one more.
+        ready = sorted(result.ready, key=lambda change: not change.base)
+        more = f"one review changes {most} skills unasked (learn.most_skills)"
+        landed = [self._land(change, result.origin) for change in ready[:most]]
+        landed += [self._land(change, result.origin, more) for change in ready[most:]]
+        landed += [self._land(change, result.origin, _STOPPED) for change in result.unfinished]
+        return landed + land_changes(self.fact_gate, result.facts, "fact")
+
+    def signings(self, change: Change, origin: SkillOrigin | None) -> Iterator[Change]:
+        """The change as it is to land: with its origin, on what stands there now."""
+        if origin is None:  # kept by a version that wrote it in before
+            yield change
+            return
+        for signed in signings(self.gate, change, origin):
+            self.witness.allow(bytes_of(signed.onto))
+            yield signed.change
+
+    def _land(self, change: Change, origin: SkillOrigin | None, waits: str = "") -> LandedChange:
+        for signed in self.signings(change, origin):
+            (landed,) = land_changes(self.gate, [signed], waits=waits)
+            if not landed.verdict.refused:
+                break
+        return landed
 
     def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
         root = self.gate.open_place().place.root  # where a new skill goes
@@ -248,13 +325,15 @@ class _Work:
         services = ReviewService(self.gate, staging, library, pages(self.trace), root).services()
         if self.wanted.facts:
             services["remember"] = facts.remember
-        judge = ReviewJudge(self.gate, self.witness, origin, root, self.wanted.job)
+        judge = ReviewJudge(self.gate, staging, self.witness, origin, self.turn)
         return StagedBroker(staging, judge, services)
 
     def _assignment(self) -> Assignment:
         wanted, learn = self.wanted, self.settings.learn
         turns = learn.chat_turns if wanted.moment == "chat" else learn.turns
-        message = review_message(digest(self.trace, findings=self.findings), wanted)
+        message = review_message(
+            digest(self.trace, findings=self.findings), wanted, self._surroundings()
+        )
         return Assignment(
             job=wanted.job,
             kind="review",
@@ -268,6 +347,28 @@ class _Work:
             limits=limits_from(learn, self.settings, turns=turns),
         )
 
+    def _surroundings(self) -> str:
+        """The project, where a new skill goes, and the names that are taken."""
+        place = self.gate.open_place().place
+        lines = [f"Project: {self.project or 'none'}."]
+        if self.wanted.skills:
+            whose = (
+                "this project's" if place.scope == "project" else "the user's, for every project"
+            )
+            lines[0] += f" A new skill will be {whose}."
+            library = Library(self.project or place.root, self.settings)
+            learned = [e.name for e in library.active() if e.origin == "learned"]
+            archived = [e.name for e in archived_entries(archive_snapshots(library))]
+            lines += _names("Learned skills, yours to change", learned)
+            lines += _names("Archived, not to be made again", archived)
+        return clean("\n".join(lines))
+
+
+def _names(label: str, names: Iterable[str]) -> list[str]:
+    known = sorted(set(names))
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return [f"{label}: {', '.join(known[:_NAMED]) or 'none'}{more}."]
+
 
 def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> str:
     """The system prompt for what is under review: skills, facts, or both."""
@@ -280,19 +381,23 @@ def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> 
     return prompt("learn", "reviewer", parts=text.strip(), turns=str(turns))
 
 
-def review_message(summary: Digest, wanted: WantedReview) -> str:
-    """What the reviewer is told first: the digest, and what it is to look for."""
+def review_message(summary: Digest, wanted: WantedReview, surroundings: str = "") -> str:
+    """What the reviewer is told first: what it is to look for, where it is, and the digest."""
     both = wanted.skills and wanted.facts
     what = "skills and facts" if both else "skills" if wanted.skills else "facts"
     when = (
         "The chat goes on; review it so far" if wanted.moment == "chat" else "Review this session"
     )
-    return f"{when}, for {what}.\n\n{summary.text}"
+    about = f"{surroundings}\n" if surroundings else ""
+    return f"{when}, for {what}.\n{about}\n{summary.text}"
 
 
 _RELATED = 30
 """Sessions of the same project that are counted over for what recurs."""
 _TRIES = 3
+_NAMED = 100
+"""Skills whose names are told; `search_skills` finds the others."""
+_STOPPED = "the review was stopped before it was done"
 
 
 def run_review(job: Job) -> JobResult:

@@ -108,8 +108,8 @@ def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: boo
 
 
 _MOST_FILES = 200
-_LEARNED_KEYS = ("learned", "learned-by", "revised", "sessions")
-"""What the review writes under `metadata` of a skill that it made."""
+_LEARNED_KEYS = ("learned", "learned-by", "revised", "revised-by", "sessions")
+"""What the review writes under `metadata` of a skill that it made or revised."""
 
 
 @command(
@@ -250,12 +250,12 @@ def _skill_rows(library: Library, entry: Entry | None, skill: Skill) -> list[tup
 def _learned_rows(skill: Skill) -> list[tuple[str, str]]:
     """When, by which model and from which sessions, as far as the skill itself says so."""
     said = {key: one_line(str(skill.metadata.get(key, ""))) for key in _LEARNED_KEYS}
-    by = f" by {said['learned-by']}" if said["learned-by"] else ""
-    revised = f", revised {said['revised']}" if said["revised"] else ""
-    if not said["learned"]:
-        return []
-    facts = [("learned", f"{said['learned']}{by}{revised}")]
-    if said["sessions"]:
+    facts = []
+    for key in ("learned", "revised"):
+        by = f" by {said[f'{key}-by']}" if said[f"{key}-by"] else ""
+        if said[key]:
+            facts.append((key, f"{said[key]}{by}"))
+    if facts and said["sessions"]:
         facts.append(("from", said["sessions"]))
     return facts
 
