@@ -19,7 +19,7 @@ import msgspec
 from tacit.traces.assembler import Bookmark, Reading
 from tacit.traces.host import Source
 from tacit.traces.redaction import Known, Rules, redacted, sum_counts
-from tacit.traces.trace import Compaction, Head, Subagent, Text, ToolCall, Turn
+from tacit.traces.trace import Compaction, Head, Subagent, Text, Told, ToolCall, Turn
 
 MIGRATIONS = (
     """
@@ -123,6 +123,7 @@ def indexed_texts(turn: Turn) -> tuple[str, str, str]:
 
 def readable_texts(turn: Turn) -> tuple[str, str, str]:
     """The same as a person would read them."""
+    asked = [turn.prompt]
     said: list[str] = []
     done: list[str] = []
     for step in turn.steps:
@@ -130,6 +131,8 @@ def readable_texts(turn: Turn) -> tuple[str, str, str]:
             said.append(step.text)
         elif isinstance(step, Compaction):
             said.append(step.summary)
+        elif isinstance(step, Told):
+            done.append(step.text)
         elif isinstance(step, Subagent):
             said.append(f"{step.name} {step.task}")
         elif isinstance(step, ToolCall):
@@ -138,7 +141,8 @@ def readable_texts(turn: Turn) -> tuple[str, str, str]:
             if len(result) > _MAX_RESULT:
                 result = f"{result[: _MAX_RESULT // 2]} {result[-_MAX_RESULT // 2 :]}"
             done += (step.name, *given, step.error, result)
-    return turn.prompt, "\n".join(said), "\n".join(done)
+            asked += [step.reply] if step.reply else []
+    return "\n".join(asked), "\n".join(said), "\n".join(done)
 
 
 def match_query(query: str) -> str:

@@ -143,10 +143,10 @@ class SqliteHost(Host):
     def _file(self) -> str:
         return self.home.below(self.file).resolve()
 
-    def _listed(self, path: str) -> Iterator[Source]:
+    def _listed(self, path: str, query: str = "", *given: str) -> Iterator[Source]:
         try:
             with open_foreign(path, ignore) as connection:
-                found = connection.execute(self.listing).fetchall()
+                found = connection.execute(query or self.listing, given).fetchall()
         except (OSError, sqlite3.Error):
             return
         for session, changed in found:

@@ -20,7 +20,16 @@ from tacit.base.paths import with_tilde
 from tacit.learn.ledger import Decision, Ledger
 from tacit.traces import host_registry, observations
 from tacit.traces.store import Store, Stored
-from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
+from tacit.traces.trace import (
+    REASONS,
+    Activation,
+    Compaction,
+    Subagent,
+    Text,
+    Told,
+    ToolCall,
+    Trace,
+)
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_host, complete_session
@@ -204,6 +213,8 @@ def _write_timeline(trace: Trace, full: bool) -> None:
                     click.echo(click.style(f"  ◆ skill {plain(name)}", fg="magenta"))
                 case Compaction():
                     output.write_hint("  ~ the history was summarised")
+                case Told(by=by, text=text):
+                    output.write_hint(f"  ← {by}: {_cut_text(text, full)}")
                 case Subagent(name=name, task=task):
                     output.write_hint(f"  → {plain(name)}: {_cut_text(task, full)}")
 
@@ -220,7 +231,9 @@ def _write_call(call: ToolCall, full: bool) -> None:
         mark = click.style("…", dim=True)
     width = columns() - len(call.name) - len(seconds) - 6
     click.echo(f"  {mark} {click.style(plain(call.name), bold=True)} {fit(about, width)}{seconds}")
-    if call.failed:
+    if call.reply:
+        click.echo(f"      {click.style('>', fg='cyan', bold=True)} {_cut_text(call.reply, full)}")
+    elif call.failed:
         click.echo(click.style(f"      {_cut_text(call.error or call.result, full)}", fg="red"))
     elif full and call.result:
         output.write_hint(f"      {plain(call.result)}")
