@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tacit.base import paths
 from tacit.base.display import shorten_middle
 from tacit.traces import tool_calls, values
 from tacit.traces.host import Host, Source
@@ -71,6 +72,19 @@ MAX_WAITING = 8
 """Turns that wait for results of their calls: a user may write on before a call is over."""
 _BEGINS: tuple[Teller, ...] = ("agent", "plan", "teammate")
 _BACKWARDS = timedelta(seconds=1)  # hosts write a few records out of order by milliseconds
+
+
+def repository_folder(folder: str) -> str:
+    """`folder` in the main checkout, where it lies in another checkout of the same repository.
+
+    Checkouts come and go; what was learned in one is of use in all.
+    """
+    above, mark, _ = folder.partition("/.claude/worktrees/")
+    if mark:  # also where it is gone
+        return above
+    root = paths.project_root(folder)
+    main = paths.main_checkout(root)
+    return main + folder[len(root) :] if main != root else folder
 
 
 class Mark(NamedTuple):
@@ -178,6 +192,8 @@ class Assembler:
         for name, value in facts.items():
             if value and (not self._facts[name] or name in ("model", "version")):
                 self._facts[name] = value[:4000]
+                if name == "project":
+                    self._facts[name] = repository_folder(value[:4000])
 
     def at(self, moment: datetime | None) -> datetime | None:
         """Note that something happened at `moment`. Clocks may go backwards; that is counted."""
@@ -451,6 +467,10 @@ def _delegation(call: _OpenCall) -> Subagent:
 _TASKS = ("prompt", "task", "goal", "message", "description")
 
 
+READERS = 2
+"""Raised when readers tell of the same records what they did not before: all is read anew then."""
+
+
 class Bookmark(msgspec.Struct, frozen=True):
     """Where a reading can go on, and what was known at that place."""
 
@@ -462,6 +482,8 @@ class Bookmark(msgspec.Struct, frozen=True):
     """The source as it was; the same again: nothing to read."""
     fingerprint: str
     """What lies before `position`; another: it was replaced, and is read anew."""
+    readers: int = 1
+    """The readers that it was made by; see `READERS`."""
 
 
 class Reading:
@@ -515,6 +537,7 @@ class Reading:
             mark.state,
             self._stamp,
             self._host.fingerprint(self.source, mark.position),
+            READERS,
         )
 
     def before(self) -> Iterator[Turn]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from tacit.traces.assembler import Bookmark, Reading
+from tacit.traces.assembler import READERS, Bookmark, Reading
 from tacit.traces.host import Source
 from tacit.traces.redaction import Known, Rules, redacted, sum_counts
 from tacit.traces.trace import Compaction, Head, Subagent, Text, Told, ToolCall, Turn
@@ -85,6 +85,13 @@ MIGRATIONS = (
       by_user INTEGER NOT NULL,
       PRIMARY KEY (host, session)
     ) STRICT, WITHOUT ROWID;
+    """,
+    # Whose part a helper's session is. Of other hosts' old ones a branch named a parent too.
+    """
+    ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+    UPDATE sessions SET parent = coalesce(json_extract(CAST(head AS TEXT), '$.parent'), '')
+      WHERE host IN ('claude-code', 'opencode');
+    CREATE INDEX sessions_parent ON sessions (host, parent) WHERE parent != '';
     """,
 )
 
@@ -301,8 +308,8 @@ class SessionRows:
         head, counts = redacted(head, known, _NOT_REDACTED)
         self._connection.execute(
             """
-            UPDATE sessions SET project = :project, source = :source, started = :started,
-              ended = :ended, head = :head, stored = :now,
+            UPDATE sessions SET project = :project, source = :source, parent = :parent,
+              started = :started, ended = :ended, head = :head, stored = :now,
               turns = (SELECT count(*) FROM turns WHERE session_id = :id),
               prompts = (SELECT coalesce(sum(has_prompt), 0) FROM turns WHERE session_id = :id),
               calls = (SELECT count(*) FROM calls JOIN turns ON turn_id = turns.id
@@ -315,6 +322,7 @@ class SessionRows:
                 "id": session,
                 "project": head.project,
                 "source": head.source,
+                "parent": head.parent,
                 "started": _seconds(head.started),
                 "ended": _seconds(head.ended),
                 "head": msgspec.json.encode(head),
@@ -335,9 +343,10 @@ class SessionRows:
         if row is None or row["bookmark"] is None:
             return None
         try:
-            return msgspec.json.decode(row["bookmark"], type=Bookmark)
+            found = msgspec.json.decode(row["bookmark"], type=Bookmark)
         except msgspec.MsgspecError:  # of another version: read anew
             return None
+        return found if found.readers == READERS else None
 
     def session_from(self, source: Source) -> str:
         """The session that was last read from `source`; empty where none is stored."""
@@ -354,7 +363,7 @@ class SessionRows:
         """Remember where a later reading goes on; of a forgotten session, only that it was seen."""
         mark = reading.bookmark
         if mark is not None and session is None:
-            mark = Bookmark(0, 0, Head(mark.head.host), {}, mark.stamp, "")
+            mark = Bookmark(0, 0, Head(mark.head.host), {}, mark.stamp, "", READERS)
         elif mark is not None:
             head, _ = redacted(mark.head, known or self.known(), _NOT_REDACTED)
             mark = msgspec.structs.replace(mark, head=head)

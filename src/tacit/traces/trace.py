@@ -262,6 +262,11 @@ class Trace(msgspec.Struct, frozen=True):
         """The skills that were activated, each once, in order."""
         return tuple(dict.fromkeys(name for turn in self.turns for name in turn.skills))
 
+    def since(self, number: int) -> "Trace":
+        """The session from its own turn `number` on."""
+        places = (at for at, t in enumerate(self.turns) if t.number == number and not t.helper)
+        return Trace(self.head, self.turns[next(places, len(self.turns)) :])
+
     def each_call(self) -> Iterator[ToolCall]:
         for turn in self.turns:
             yield from turn.calls

@@ -16,7 +16,7 @@ import msgspec
 from tacit import hook
 from tacit.agent.agent_events import Answered, ReviewBegun
 from tacit.base import paths
-from tacit.base.errors import TacitError
+from tacit.base.errors import NotFound, TacitError
 from tacit.base.event_bus import bus
 from tacit.base.settings import load_settings
 from tacit.changes.place import SHARED
@@ -28,6 +28,7 @@ from tacit.work.presence import log, machine, wake
 if TYPE_CHECKING:
     from tacit.base.settings import Settings
     from tacit.traces.store import Store
+    from tacit.traces.trace import Head
 
 _ASK = 60.0
 """Seconds between two looks at whether a curation is due."""
@@ -116,13 +117,29 @@ def _decide(store: "Store", stored: SessionStored) -> None:
     from tacit.learn.ledger import DecidedJob, Ledger
     from tacit.learn.review.review_triggers import decide_after_session
 
-    settings = _settings(store.find(stored.id).head.project)
-    unchanged = stored.status == "unchanged"
-    decision = decide_after_session(store, stored.id, settings, unchanged=unchanged)
+    head = store.find(stored.id).head
+    settings = _settings(head.project)
+    decision = decide_after_session(store, stored.id, settings)
     log(f"{stored.id}: {'to be reviewed' if decision.due else 'not reviewed'}; {decision.reason}")
+    _decide_on_parent(store, head, settings)
     due = due_repairs(store, stored.id, settings)
     repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
     Ledger(store.connection).add_jobs(repairs)
+
+
+def _decide_on_parent(store: "Store", head: "Head", settings: "Settings") -> None:
+    """What a helper did is its parent's: that has gone on, if it was stored before."""
+    from tacit.learn.review.review_triggers import decide_after_session
+
+    known = {head.session}
+    while head.parent and head.parent not in known:
+        known.add(head.parent)
+        try:
+            head = store.find(f"{head.host}:{head.parent}").head
+        except NotFound:
+            return
+    if len(known) > 1:
+        decide_after_session(store, head.id, settings)
 
 
 def _answered(answered: Answered) -> None:

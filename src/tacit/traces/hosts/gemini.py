@@ -135,7 +135,7 @@ class Gemini(JsonlHost):
     skills = SkillFolders((".gemini/skills",), ("skills",))
     secrets = ("oauth_creds.json",)
     folder = "tmp"
-    files = r"[^/]+/chats/session-[^/]*\.jsonl"
+    files = r"[^/]+/chats/(?:session-[^/]*|[^/]+/[^/]+)\.jsonl"
     form = _Line
 
     def connector(self) -> Connector:

@@ -60,7 +60,7 @@ class Qwen(JsonlHost):
     skills = SkillFolders((".qwen/skills",), ("skills",))
     secrets = ("oauth_creds.json",)
     folder = "projects"
-    files = r"[^/]+/chats/[^/]+\.jsonl"
+    files = r"[^/]+/(?:chats/[^/]+|subagents/[^/]+/agent-[^/]+)\.jsonl"
     form = _Line
 
     def connector(self) -> Connector:

@@ -155,7 +155,7 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
     """Show one session as a timeline, with failures and corrections marked."""
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(name)
-    trace = store.trace(stored.id)
+    trace = store.whole(stored.id)
     if as_json:
         return output.write_json(
             {
