@@ -528,6 +528,7 @@ class Reading:
                     yield from done
         except (OSError, sqlite3.Error):
             into.passed("unreadable")
+            self._stamp = ""  # what could not be read now is read again
         mark = into.mark
         yield from into.finish()
         self._bookmark = Bookmark(

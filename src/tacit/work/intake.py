@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tacit.base.errors import MissingExtra, NotFound
+from tacit.base.errors import Damaged, MissingExtra, NotFound, TacitError
 from tacit.base.event_bus import bus
 from tacit.base.settings import TraceSettings
 from tacit.traces import host_registry
@@ -176,6 +176,17 @@ def find_source(host: str, session: str, transcript: str = "") -> Source | None:
         return exact
     # Some name the file by the beginning of the id only.
     return next((s for s in known if session[:8] in os.path.basename(s.path)), None)
+
+
+def missing_session(host: str) -> TacitError:
+    """Why a session that a hook spoke of is not found: `NotFound`, or that nothing can be read."""
+    try:
+        fault = host_registry.get(host).fault()
+    except NotFound:
+        return NotFound(f"no agent is known as '{host}'", "see: tacit connect")
+    if fault:
+        return Damaged(f"its sessions cannot be read: {fault}", "see: tacit doctor")
+    return NotFound("no transcript was found", "one that has no messages yet has none")
 
 
 def _as_it_is(text: str) -> tuple[str, dict[str, int]]:

@@ -21,17 +21,20 @@ from tacit.base.event_bus import bus
 from tacit.base.settings import load_settings
 from tacit.changes.place import SHARED
 from tacit.traces.trace import OWN_HOST
-from tacit.work.intake import SessionStored
+from tacit.work.intake import NEWS, SessionStored
 from tacit.work.job_kinds import Ticket
-from tacit.work.presence import log, machine, wake
+from tacit.work.presence import describe_fault, log, machine, wake
 
 if TYPE_CHECKING:
     from tacit.base.settings import Settings
+    from tacit.traces.host import Source
     from tacit.traces.store import Store
     from tacit.traces.trace import Head
 
 _ASK = 60.0
 """Seconds between two looks at whether a curation is due."""
+_LOOK_BACK = 2 * 86400.0
+"""Seconds: how long ago a session may have ended that nobody spoke of."""
 _STAY = 1800.0
 """Seconds, beside the idle time that curation waits for, that a worker stays for it."""
 _next_ask = 0.0
@@ -102,13 +105,59 @@ def session_stored(stored: SessionStored) -> None:
     from tacit.traces.store import Store
 
     with Store.open() as store:
-        if stored.status in ("new", "grown"):
+        if stored.status in NEWS:
             record_uses(store, stored.id)
         if stored.ended and os.environ.get("TACIT_WORKER"):
             _decide(store, stored)
     if stored.ended:
         host, _, session = stored.id.partition(":")
         _report(host, session, "SessionEnd", stored.path)
+
+
+class MissedSessions:
+    """The sessions of the last days that no event spoke of, or that nothing was decided about: an
+    agent was killed, or we were. Only of agents that have called, and only since they did."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], float] = {}
+
+    def take_in(self, quiet: float) -> int:
+        """Store those that have been quiet for `quiet` seconds, and decide what follows; how many
+        were stored. What fails is said, and tried at the next look."""
+        from tacit.traces import hook_events, host_registry
+
+        now, taken = time.time(), 0
+        for name, first in hook_events.first_heard().items():
+            if name not in host_registry.names():
+                continue
+            for source in host_registry.get(name).find():
+                key = (source.path, source.key)
+                if max(first, now - _LOOK_BACK) <= source.modified <= now - quiet and (
+                    self._seen.get(key) != source.modified
+                ):
+                    try:
+                        taken += _take_in_missed(source)
+                        self._seen[key] = source.modified
+                    except Exception as error:  # one broken session must not hide the others
+                        log(f"{source.path} {source.key}: {describe_fault(error)}")
+        return taken
+
+
+def _take_in_missed(source: "Source") -> bool:
+    from tacit.learn.ledger import Ledger
+    from tacit.traces import host_registry
+    from tacit.traces.store import Store
+
+    with Store.open() as store:
+        written = store.take_in(host_registry.get(source.host), source)
+        if not written.id or written.status in ("forgotten", "poorer"):
+            return False
+        if written.status in NEWS:
+            log(f"{written.id}: {written.status}, {written.turns} turns; no event spoke of it")
+        elif Ledger(store.connection).is_decided(store.find(written.id)):
+            return False
+    session_stored(SessionStored(written.id, written.status, True, source.path))
+    return written.status in NEWS
 
 
 def _decide(store: "Store", stored: SessionStored) -> None:
