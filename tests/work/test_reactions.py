@@ -18,6 +18,7 @@ from tacit.base import config_file, database, paths
 from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
 from tacit.base.settings import JobSettings
+from tacit.learn import notices
 from tacit.learn.ledger import Ledger, open_ledger
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces import hook_events
@@ -374,3 +375,18 @@ def test_a_chat_that_is_killed_after_its_decision_loses_nothing() -> None:
     assert decide_in_chat(answered(), Settings()).due
     assert not hook_events.pending()
     assert [job.key for job in JobQueue(JobSettings())._waiting()] == ["tacit:chat-1#10"]
+
+
+def test_an_agent_that_is_not_understood_is_told_of_once(home: Path) -> None:
+    """The next worker that reads its sessions says so, in the log and by one notice."""
+    shutil.copytree(FIXTURES / "claude" / "home", home, dirs_exist_ok=True)
+    (source,) = intake.sources("claude-code")
+    text = Path(source.path).read_text().replace('"tool_use"', '"tool_invocation"')
+    Path(source.path).write_text(text)
+    ended(source)
+    worker.work(quiet=0, idle=0)
+    worker.work(quiet=0, idle=0)
+    (line,) = [line for line in worker_log(home) if "is not understood" in line]
+    assert "Claude Code 2.1.325 is not understood in 1 session" in line
+    (notice,) = [n for n in notices.pending("inbox") if n.kind == "deaf"]
+    assert "4 tool results without a call" in notices.line(notice)

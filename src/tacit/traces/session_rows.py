@@ -11,7 +11,7 @@ a query becomes a phrase of characters. All else is matched by words and by thei
 import re
 import sqlite3
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
@@ -360,10 +360,17 @@ class SessionRows:
     def marked(
         self, reading: Reading, session: int | None, written: Written, known: Known | None = None
     ) -> Written:
-        """Remember where a later reading goes on; of a forgotten session, only that it was seen."""
+        """Remember where a later reading goes on; of a forgotten session, only that it was seen,
+        and of one that gave nothing, also what was passed over."""
         mark = reading.bookmark
         if mark is not None and session is None:
-            mark = Bookmark(0, 0, Head(mark.head.host), {}, mark.stamp, "", READERS)
+            head = Head(mark.head.host)
+            if written.status == "empty" and reading.head.skipped:
+                seen = reading.head
+                head = Head(
+                    seen.host, version=seen.version, ended=datetime.now(UTC), skipped=seen.skipped
+                )
+            mark = Bookmark(0, 0, head, {}, mark.stamp, "", READERS)
         elif mark is not None:
             head, _ = redacted(mark.head, known or self.known(), _NOT_REDACTED)
             mark = msgspec.structs.replace(mark, head=head)

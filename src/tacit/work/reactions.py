@@ -114,6 +114,19 @@ def session_stored(stored: SessionStored) -> None:
         _report(host, session, "SessionEnd", stored.path)
 
 
+def tell_deafness() -> None:
+    """Tell the user of each agent that is not understood any more, once a version of it."""
+    from tacit.learn.notices import Notice, announce
+    from tacit.traces.deafness import find_deafness
+    from tacit.traces.store import Store
+
+    with Store.open() as store:
+        found = find_deafness(store.connection)
+    for one in found:
+        if announce(Notice(kind="deaf", skill=f"{one.host} {one.version}", why=one.explain())):
+            log(one.explain())
+
+
 class MissedSessions:
     """The sessions of the last days that no event spoke of, or that nothing was decided about: an
     agent was killed, or we were. Only of agents that have called, and only since they did."""

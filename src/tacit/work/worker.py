@@ -199,6 +199,7 @@ class _Intake:
         self._troubles: dict[str, Trouble] = defaultdict(lambda: Trouble(_TROUBLE, _LONGEST))
         self._looked = -_LOOK
         self._missed = MissedSessions()
+        self._ask = True
 
     def turn(self) -> int:
         """Take in what is ready; how many sessions were stored."""
@@ -207,7 +208,18 @@ class _Intake:
         if time.monotonic() - self._looked >= _LOOK:
             self._looked = time.monotonic()
             taken += self._missed.take_in(self._quiet)
+            self._ask = True
+        if taken or self._ask:
+            self._tell_deafness()
         return taken
+
+    def _tell_deafness(self) -> None:
+        """Say whether what was read was understood; what cannot be said now is said later."""
+        try:
+            reactions.tell_deafness()
+            self._ask = False
+        except TacitError:
+            self._ask = True
 
     def has_more(self) -> bool:
         """Whether there are events that are worth waiting for."""

@@ -39,6 +39,8 @@ _QUIET = (
     "last-prompt", "mode", "atis-latch", "tools-used", "file-history-snapshot", "progress",
     "permission-mode", "agent-name", "agent-color", "tag", "pr-link", "worktree-state",
 )  # fmt: skip
+# Of the model's blocks, those that say nothing about it either.
+_QUIET_BLOCKS = ("thinking", "_tool_result", "fallback", "image", "document")
 # User records that the program wrote itself.
 _NOT_SAID = ("<local-command-", "<bash-input>", "[Request interrupted", "Caveat: ")
 # What others said, in the user's place.
@@ -272,6 +274,8 @@ class ClaudeCode(JsonlHost):
                     block.get("input"),
                     at,
                 )
+            elif not values.string(block.get("type")).endswith(_QUIET_BLOCKS):
+                into.passed("unknown-record")
         if usage := values.mapping(message.get("usage")):
             into.used(values.usage(usage, *_TOKENS), values.string(message.get("id")))
 

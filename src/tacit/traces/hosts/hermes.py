@@ -55,6 +55,13 @@ class Hermes(SqliteHost):
       SELECT s.id, coalesce((SELECT max(timestamp) FROM messages WHERE session_id = s.id),
         s.started_at) AS changed FROM sessions s ORDER BY changed
     """
+    needs = {  # noqa: RUF012
+        "sessions": ("id", "started_at", "cwd", "parent_session_id", "output_tokens"),
+        "messages": (
+            "id", "session_id", "role", "content", "tool_call_id", "tool_calls", "timestamp",
+            "active",
+        ),
+    }  # fmt: skip
     version = """
       SELECT count(*), max(id), sum(active), (SELECT output_tokens FROM sessions
         WHERE id = :session) FROM messages WHERE session_id = :session

@@ -53,6 +53,11 @@ class Opencode(SqliteHost):
     secrets = ("auth.json",)
     file = "opencode.db"
     listing = "SELECT id, time_updated / 1000.0 FROM session ORDER BY time_updated"
+    needs = {  # noqa: RUF012
+        "session": ("id", "parent_id", "directory", "time_updated"),
+        "message": ("id", "session_id", "time_created", "data"),
+        "part": ("id", "message_id", "session_id", "time_updated", "data"),
+    }
     version = """
       SELECT time_updated, (SELECT count(*) FROM message WHERE session_id = :session),
         (SELECT max(time_updated) FROM part WHERE session_id = :session)

@@ -126,6 +126,8 @@ class Pi(JsonlHost):
             elif block.get("type") == "toolCall":
                 name = values.string(block.get("name"))
                 into.called(values.string(block.get("id")), name, block.get("arguments"), at)
+            elif block.get("type") not in ("thinking", "image"):
+                into.passed("unknown-record")
         if usage := values.mapping(message.get("usage")):
             names = ("input", "output", "cacheRead", "cacheWrite", "reasoning")
             cost = values.mapping(usage.get("cost")).get("total")

@@ -19,6 +19,7 @@ from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.learn.ledger import Decision, Ledger
 from tacit.traces import host_registry, observations
+from tacit.traces.deafness import find_deafness
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import (
     REASONS,
@@ -69,8 +70,12 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     moment = parse_since(since) if since else None
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
     ledger = Ledger(store.connection)
+    deaf = [one for one in find_deafness(store.connection) if host in ("", one.host)]
     if as_json:
-        return output.write_json({"sessions": session_rows(found, ledger)})
+        rows = session_rows(found, ledger)
+        return output.write_json({"sessions": rows, "not_understood": deaf})
+    for one in deaf:
+        output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
     if not found:
         some = host or project or since
         click.echo(
@@ -297,8 +302,11 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     store = click.get_current_context().with_resource(open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
     keep_to_limits(store, chosen_settings)
+    deaf = find_deafness(store.connection)
     if as_json:
-        return output.write_json({"hosts": taken})
+        return output.write_json({"hosts": taken, "not_understood": deaf})
+    for one in deaf:
+        output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
     if not taken:
         where = f" of {what}" if what else ""
         click.echo(f"No sessions{where} were found.")
