@@ -72,8 +72,8 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     ledger = Ledger(store.connection)
     deaf = [one for one in find_deafness(store.connection) if host in ("", one.host)]
     if as_json:
-        rows = session_rows(found, ledger)
-        return output.write_json({"sessions": rows, "not_understood": deaf})
+        listed = session_rows(found, ledger)
+        return output.write_json({"sessions": listed, "not_understood": deaf})
     for one in deaf:
         output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
     if not found:
