@@ -244,6 +244,28 @@ def test_pi_skills_and_compaction(tmp_path: Path) -> None:
     assert trace.turns[0].compactions[0].summary == "so far"
 
 
+def test_gemini_older_documents(tmp_path: Path, home: Path) -> None:
+    """Older versions wrote one JSON document a session, anew each time; it is found and read."""
+    call = {"id": "1", "name": "run_shell_command", "args": {"command": "ls"}, "status": "success"}
+    messages = [
+        {"type": "warning", "id": "0", "content": "a hook failed"},
+        {"type": "user", "id": "1", "content": "go"},
+        {"type": "gemini", "id": "2", "content": "ok", "toolCalls": [call]},
+    ]
+    file = home / ".gemini" / "tmp" / "x" / "chats" / "session-2026-02-03T04-09-29eb990e.json"
+    file.parent.mkdir(parents=True)
+    document = {"sessionId": "g", "projectHash": "x", "messages": messages}
+    file.write_text(json.dumps(document, indent=2))
+    host = host_registry.get("gemini")
+    (found,) = host.find()
+    assert [source.path for source in host_registry.recognise(str(home))] == [found.path]
+    trace = read_trace(host, found)
+    assert (trace.session, trace.prompts, trace.texts) == ("g", ("go",), ("ok",))
+    assert (len(trace.calls), trace.skipped) == (1, {})
+    file.write_text("{}")
+    assert list(host.inside(str(file))) == []
+
+
 def test_copilot_subagents_and_skills(tmp_path: Path) -> None:
     """A helper's events are its parent's, but not what it was told; an invoked skill is seen."""
     trace = read(

@@ -1,4 +1,4 @@
-"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.jsonl`.
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.jsonl`, `.json` in older versions.
 
 A message is written again under its id when more is known of it: the last one counts. On resume
 the whole history is written again, poorer, in one record (`$set.messages`): it is passed over,
@@ -23,11 +23,14 @@ from tacit.traces.connector import Connector, JsonHooks
 from tacit.traces.host import (
     Hooks,
     JsonlHost,
+    Passed,
     Signs,
     SkillFolders,
     Source,
     first_object,
+    ignore,
     plain_files,
+    read_document,
 )
 from tacit.traces.host_folders import UserPath
 
@@ -102,6 +105,7 @@ def response_outcome(response: dict[str, Any]) -> tuple[str, bool]:
 
 
 _TOKENS = ("input", "output", "cached", "", "thoughts")
+_MOST = 64 * 1024 * 1024
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up")
 
 
@@ -135,7 +139,7 @@ class Gemini(JsonlHost):
     skills = SkillFolders((".gemini/skills",), ("skills",))
     secrets = ("oauth_creds.json",)
     folder = "tmp"
-    files = r"[^/]+/chats/(?:session-[^/]*|[^/]+/[^/]+)\.jsonl"
+    files = r"[^/]+/chats/(?:session-[^/]*\.jsonl?|[^/]+/[^/]+\.jsonl)"
     form = _Line
 
     def connector(self) -> Connector:
@@ -143,6 +147,33 @@ class Gemini(JsonlHost):
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "projectHash" in line and "sessionId" in line
+
+    def inside(self, path: str) -> Iterator[Source]:
+        if os.path.isdir(path):
+            for file in plain_files(path):
+                if file.endswith((".json", ".jsonl")):
+                    yield from self.inside(file)
+        elif not path.endswith(".json"):
+            yield from super().inside(path)
+        elif self._own(_document(path, ignore)):
+            yield from self._sources([path])
+
+    def fingerprint(self, source: Source, position: int) -> str:
+        return "" if source.path.endswith(".json") else super().fingerprint(source, position)
+
+    def read(self, source: Source, start: int, into: Assembler) -> Iterator[None]:
+        """Older versions wrote one document a session, anew each time."""
+        if not source.path.endswith(".json"):
+            yield from super().read(source, start, into)
+            return
+        self.start(source, into)
+        found = _document(source.path, into.passed)
+        session, title = (values.string(found.get(key)) for key in ("sessionId", "summary"))
+        into.about(session=session, title=title)
+        for number, message in enumerate(values.objects(found.get("messages"))):
+            into.begin(number)
+            self._message(msgspec.convert(message, _Line), into)
+            yield
 
     def helpers(self, source: Source) -> Iterator[Source]:
         first = first_object(source.path) or {}
@@ -218,6 +249,15 @@ class Gemini(JsonlHost):
         )
         # The same results follow once more as a message of the user's; those add nothing.
         into.state["told"] = f"{into.state.get('told', '')} {call_id}"[-4000:]
+
+
+def _document(path: str, passed: Passed) -> dict[str, Any]:
+    """The one document in a file; empty where there is none."""
+    try:
+        return values.mapping(read_document(path, _MOST, passed, dict))
+    except OSError:
+        passed("unreadable")
+        return {}
 
 
 def _project(folder: str) -> str:
