@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tacit import hook
@@ -390,3 +391,23 @@ def test_an_agent_that_is_not_understood_is_told_of_once(home: Path) -> None:
     assert "Claude Code 2.1.325 is not understood in 1 session" in line
     (notice,) = [n for n in notices.pending("inbox") if n.kind == "deaf"]
     assert "4 tool results without a call" in notices.line(notice)
+
+
+def test_a_helper_that_ends_later_makes_its_parent_due() -> None:
+    """A parent that was over is decided on again; one that was not is left until it is."""
+
+    def ended_with(session: str, calls: int, parent: str = "") -> None:
+        trace = made(["Do it.", *(ran(f"make {n}", "ok") for n in range(calls))], session=session)
+        with Store.open() as store:
+            head = msgspec.structs.replace(trace.head, parent=parent)
+            store.write(msgspec.structs.replace(trace, head=head))
+        bus.publish(SessionStored(trace.id, "new", ended=True))
+        assert not bus.errors, bus.errors[-1]
+
+    ended_with("h1", 15, "main")
+    assert not job_queue.waiting_jobs()
+    ended_with("main", 2)
+    assert not job_queue.waiting_jobs()
+    ended_with("h2", 15, "h1")
+    (job,) = job_queue.waiting_jobs()
+    assert job.session == "claude-code:main"

@@ -167,7 +167,7 @@ def check_deafness() -> list[Finding]:
 
 
 def _findings(found: list[Deafness]) -> list[Finding]:
-    fix = "an update of Tacit may know its files; what was lost is then read by: tacit import"
+    fix = "update Tacit, then have what was lost read: tacit import"
     return [Finding("deaf", one.explain(), fix) for one in found]
 
 

@@ -129,7 +129,7 @@ class SqliteHost(Host):
             if there[table] and column not in there[table]
         ]
         lacks = [f"the table {name}" for name in tables] + [f"the column {name}" for name in gone]
-        return f"{self._file()} has not {', '.join(lacks)}" if lacks else ""
+        return f"{self._file()} lacks {', '.join(lacks)}" if lacks else ""
 
     def find(self) -> Iterator[Source]:
         if os.path.isfile(self._file()):

@@ -179,18 +179,22 @@ def _decide(store: "Store", stored: SessionStored) -> None:
     from tacit.learn.ledger import DecidedJob, Ledger
     from tacit.learn.review.review_triggers import decide_after_session
 
-    head = store.find(stored.id).head
-    settings = _settings(head.project)
+    found = store.find(stored.id)
+    settings = _settings(found.head.project)
+    known = Ledger(store.connection).is_decided(found)
     decision = decide_after_session(store, stored.id, settings)
-    log(f"{stored.id}: {'to be reviewed' if decision.due else 'not reviewed'}; {decision.reason}")
-    _decide_on_parent(store, head, settings)
+    if not known:
+        verdict = "to be reviewed" if decision.due else "not reviewed"
+        log(f"{stored.id}: {verdict}; {decision.reason}")
+    _decide_on_parent(store, found.head, settings)
     due = due_repairs(store, stored.id, settings)
     repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
     Ledger(store.connection).add_jobs(repairs)
 
 
 def _decide_on_parent(store: "Store", head: "Head", settings: "Settings") -> None:
-    """What a helper did is its parent's: that has gone on, if it was stored before."""
+    """What a helper did is its parent's: that has gone on, if it was over before."""
+    from tacit.learn.ledger import Ledger
     from tacit.learn.review.review_triggers import decide_after_session
 
     known = {head.session}
@@ -200,7 +204,7 @@ def _decide_on_parent(store: "Store", head: "Head", settings: "Settings") -> Non
             head = store.find(f"{head.host}:{head.parent}").head
         except NotFound:
             return
-    if len(known) > 1:
+    if len(known) > 1 and Ledger(store.connection).decisions(head.id):
         decide_after_session(store, head.id, settings)
 
 
