@@ -117,7 +117,10 @@ class SqliteHost(Host):
         if not os.path.isfile(self._file()):
             return ""
         try:
-            with open_foreign(self._file(), ignore) as connection:
+            connection = _try_open(self._file(), "mode=ro")
+            if connection is None:  # locked, it is not worth a copy: the next one asks again
+                return ""
+            with _closing(connection):
                 there = {table: columns_of(connection, table) for table in self.needs}
         except (OSError, sqlite3.Error) as error:
             return f"{self._file()} cannot be read: {error}"
