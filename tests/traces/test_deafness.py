@@ -114,9 +114,22 @@ def test_a_changed_database_is_named(
     assert lost in finding.what
 
 
+def test_a_locked_database_is_not_deafness(agents: Path) -> None:
+    """Its owner writes; what its tables are can be seen all the same."""
+    with sqlite3.connect(agents / trace_samples.REAL["opencode"].file) as owner:
+        owner.execute("PRAGMA locking_mode = EXCLUSIVE")
+        owner.execute("BEGIN EXCLUSIVE")
+        assert check_deafness() == []
+    owner.close()
+
+
 def test_a_database_that_is_none_is_named(agents: Path) -> None:
     """Also before there is a store."""
-    (agents / trace_samples.REAL["opencode"].file).write_bytes(b"something else")
+    file = agents / trace_samples.REAL["opencode"].file
+    file.write_bytes(file.read_bytes()[:100] + b"\0" * 9000)
+    (finding,) = check_deafness()
+    assert "is damaged" in finding.what
+    file.write_bytes(b"something else")
     (finding,) = check_deafness()
     assert "cannot be read" in finding.what
     assert not deafness.os.path.exists(deafness.database.default_path())

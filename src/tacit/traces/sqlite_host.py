@@ -117,9 +117,12 @@ class SqliteHost(Host):
         if not os.path.isfile(self._file()):
             return ""
         try:
-            connection = _try_open(self._file(), "mode=ro")
-            if connection is None:  # locked, it is not worth a copy: the next one asks again
-                return ""
+            # Its tables are as they are, also where it is locked: that needs no copy.
+            connection = _try_open(self._file(), "mode=ro") or _try_open(
+                self._file(), "immutable=1"
+            )
+            if connection is None:
+                return f"{self._file()} is damaged"
             with _closing(connection):
                 there = {table: columns_of(connection, table) for table in self.needs}
         except (OSError, sqlite3.Error) as error:
