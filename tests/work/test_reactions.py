@@ -22,7 +22,7 @@ from tacit.base.settings import JobSettings
 from tacit.learn import notices
 from tacit.learn.ledger import Ledger, open_ledger
 from tacit.testing.sample_sessions import made, ran
-from tacit.traces import hook_events
+from tacit.traces import hook_events, host_registry
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.traces.store import Store
 from tacit.work import intake, job_queue, reactions, worker
@@ -411,3 +411,18 @@ def test_a_helper_that_ends_later_makes_its_parent_due() -> None:
     ended_with("h2", 15, "h1")
     (job,) = job_queue.waiting_jobs()
     assert job.session == "claude-code:main"
+
+
+def test_a_host_that_cannot_be_searched_stops_no_worker(
+    heard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What hosts of other packages raise is said in the log, and what was told of is stored."""
+
+    def broken(*given: Any) -> None:
+        raise RuntimeError("a plugin's own fault")
+
+    ended(next(iter(intake.sources("claude-code"))))
+    monkeypatch.setattr(type(host_registry.get("claude-code")), "find", broken)
+    worker.work(quiet=0, idle=0)
+    assert not hook_events.pending()
+    assert "looking for sessions: RuntimeError: a plugin's own fault" in worker_log(heard)[-1]

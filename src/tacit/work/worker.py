@@ -197,29 +197,29 @@ class _Intake:
     def __init__(self, quiet: float) -> None:
         self._quiet = quiet
         self._troubles: dict[str, Trouble] = defaultdict(lambda: Trouble(_TROUBLE, _LONGEST))
-        self._looked = -_LOOK
         self._missed = MissedSessions()
-        self._ask = True
+        self._looked = -_LOOK
+        self._looking = Trouble(_TROUBLE, _LONGEST)
 
     def turn(self) -> int:
         """Take in what is ready; how many sessions were stored."""
         found = hook_events.quiet_sessions(hook_events.pending(), time.time(), self._quiet)
         taken = sum(self._try_session(session) for session in found)
-        if time.monotonic() - self._looked >= _LOOK:
-            self._looked = time.monotonic()
-            taken += self._missed.take_in(self._quiet)
-            self._ask = True
-        if taken or self._ask:
-            self._tell_deafness()
+        if (taken or time.monotonic() - self._looked >= _LOOK) and not self._looking.waits:
+            taken += self._look()
         return taken
 
-    def _tell_deafness(self) -> None:
-        """Say whether what was read was understood; what cannot be said now is said later."""
+    def _look(self) -> int:
+        """Find what no event spoke of, and say whether what was read was understood."""
         try:
+            found = self._missed.take_in(self._quiet)
             reactions.tell_deafness()
-            self._ask = False
-        except TacitError:
-            self._ask = True
+            self._looked = time.monotonic()
+            self._looking.over()
+            return found
+        except Exception as error:  # a worker that cannot look still hears what it is told
+            self._looking.begin(error, "looking for sessions: ")
+            return 0
 
     def has_more(self) -> bool:
         """Whether there are events that are worth waiting for."""
