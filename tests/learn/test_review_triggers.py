@@ -27,7 +27,7 @@ from tacit.learn.review.review_triggers import (
 )
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
-from tacit.traces.trace import Trace
+from tacit.traces.trace import Told, Trace
 
 SETTINGS = Settings()
 
@@ -42,6 +42,11 @@ seens = st.builds(
     background=st.booleans(),
     skills_before=moments,
     facts_before=moments,
+    corrected_skills=st.integers(0, 1),
+    corrected_facts=st.integers(0, 1),
+    skills_since=small,
+    facts_since=small,
+    parent=st.sampled_from(["", "", "main"]),
     weight=small,
 )
 learns = st.builds(LearnSettings, after_calls=small, after_messages=small, chat_iterations=small)
@@ -57,22 +62,23 @@ spokens = st.builds(
 @settings(max_examples=60, deadline=None)
 @given(seens, learns, memories)
 def test_after_a_session_as_the_rules_say(seen, learn, memory) -> None:
-    """Skills: enough calls, none changed, not before. Facts: enough said, or read anyway."""
+    """Skills: enough calls, none changed. Facts: enough said, or read anyway. After a look, the
+    same of what came since, or a correction; a helper's session is not looked at by itself."""
     found = decide(seen, Settings(learn=learn, memory=memory))
-    skills = (
-        not seen.background
+    own = not seen.background and not seen.parent
+    corrected = seen.skills_before and seen.corrected_skills
+    skills = bool(
+        own
         and learn.after_calls > 0
-        and seen.calls >= learn.after_calls
+        and (seen.calls >= learn.after_calls or corrected)
         and not seen.changed
-        and not seen.skills_before
     )
-    enough = learn.after_messages > 0 and seen.messages >= learn.after_messages
-    facts = (
-        not seen.background
-        and memory.use
-        and not seen.facts_before
-        and (enough or (skills and seen.messages > 0))
-    )
+    corrected = seen.facts_before and seen.corrected_facts
+    enough = learn.after_messages > 0 and (seen.messages >= learn.after_messages or corrected)
+    read = skills and seen.messages > 0
+    if seen.facts_before and seen.facts_since > seen.skills_since:
+        read = False
+    facts = bool(own and memory.use and (enough or read))
     assert (found.skills, found.facts) == (skills, facts)
     assert found.due == (skills or facts)
     assert found.reason
@@ -98,10 +104,10 @@ def test_a_refusal_names_the_setting_or_the_fact_behind_it(seen, learn, memory) 
     """Whoever is told "no" is told what to change, or what the session did."""
     found = decide(seen, Settings(learn=learn, memory=memory))
     if not found.skills:
-        causes = ("learn.after_calls", "looked at already", "changed skills itself", "Tacit's own")
+        causes = ("learn.after_calls", "changed skills itself", "Tacit's own", "helper's part")
         assert any(cause in found.reason for cause in causes)
     if not found.facts:
-        causes = ("learn.after_messages", "looked at already", "memory.use", "Tacit's own")
+        causes = ("learn.after_messages", "memory.use", "Tacit's own", "helper's part")
         assert any(cause in found.reason for cause in causes)
 
 
@@ -162,8 +168,8 @@ def answered(**more) -> Answered:
     return Answered(**facts | {"requests": 1, "skill_changes": 0} | more)
 
 
-def test_a_session_that_grows_is_looked_at_once(store: Store) -> None:
-    """Too few calls, then enough, then no second time; each is on record with its reason."""
+def test_each_part_of_a_session_that_grows_is_looked_at_once(store: Store) -> None:
+    """Too few calls, then enough, then the rest when that is enough, and nothing twice."""
     ledger = Ledger(store.connection)
     store.write(made(["go", *calls(19)]))
     assert not decide_after_session(store, "claude-code:made-1", SETTINGS).due
@@ -182,11 +188,54 @@ def test_a_session_that_grows_is_looked_at_once(store: Store) -> None:
             "weight": decision.weight,
         },
     )
-    store.write(made(["go", *calls(60)]))
+    assert decide_after_session(store, "claude-code:made-1", SETTINGS) == decision
+    store.write(made(["go", *calls(44)]))
     again = decide_after_session(store, "claude-code:made-1", SETTINGS)
     assert (again.due, again.word) == (False, "done before")
-    assert ledger.looked_at("claude-code:made-1")[0]
+    assert "since then 19 tool calls, fewer than 20" in again.reason
     assert ledger.latest_decisions()["claude-code:made-1"] == again
+    store.write(made(["go", *calls(44)], ["on", *calls(1)]))
+    assert decide_after_session(store, "claude-code:made-1", SETTINGS).skills
+    keys = [(job.key, job.payload.get("since")) for job in ledger.open_jobs()]
+    assert keys == [("claude-code:made-1", None), ("claude-code:made-1#2.45", None)]
+    store.write(made(["go", *calls(44)], ["on", *calls(1)], ["so", *calls(30)]))
+    assert decide_after_session(store, "claude-code:made-1", SETTINGS).since == 2
+    assert ledger.open_jobs()[-1].payload["since"] == 2
+
+
+def test_a_correction_after_a_look_is_seen(store: Store) -> None:
+    """The user comes back and puts something right: that part is due, however short it is."""
+    store.write(made(["go", *calls(25)]))
+    assert decide_after_session(store, "claude-code:made-1", SETTINGS).skills
+    store.write(made(["go", *calls(25)], ["thanks"]))
+    assert not decide_after_session(store, "claude-code:made-1", SETTINGS).due
+    store.write(made(["go", *calls(25)], ["thanks"], ["No, never run make as root.", *calls(1)]))
+    decision = decide_after_session(store, "claude-code:made-1", SETTINGS)
+    assert (decision.skills, decision.facts, decision.since) == (True, True, 1)
+    assert "you put something right since it was looked at" in decision.reason
+
+
+def helper(session: str, parent: str, number: int) -> Trace:
+    """A helper's session, with so many calls."""
+    trace = made(["find it", *calls(number)], session=session)
+    (turn,) = trace.turns
+    told = msgspec.structs.replace(turn, prompt="", steps=(Told("find it", "agent"), *turn.steps))
+    return Trace(msgspec.structs.replace(trace.head, parent=parent), (told,))
+
+
+def test_what_helpers_did_counts_towards_their_parent(store: Store) -> None:
+    """Their calls make the parent due; they are not looked at, and not listed, by themselves."""
+    store.write(made(["go", *calls(5)], session="main"))
+    store.write(helper("h1", "main", 9))
+    store.write(helper("h2", "h1", 9))
+    assert decide_after_session(store, "claude-code:h1", SETTINGS).word == "helper"
+    decision = decide_after_session(store, "claude-code:main", SETTINGS)
+    assert (decision.skills, decision.facts) == (True, True)
+    assert "23 tool calls" in decision.reason
+    assert [s.head.session for s in store.sessions()] == ["main"]
+    whole = store.whole("claude-code:main")
+    assert (whole.prompts, len(whole.calls)) == (("go",), 23)
+    assert [turn.helper for turn in whole.turns] == ["", "claude-code:h1", "claude-code:h2"]
 
 
 def test_a_look_for_facts_leaves_the_one_for_skills_due(store: Store) -> None:

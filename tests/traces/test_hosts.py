@@ -11,7 +11,7 @@ from tacit.testing import HOST_CHECKS, HostCase
 from tacit.traces import host_folders, host_registry
 from tacit.traces.assembler import Reading, read_trace
 from tacit.traces.host import Source
-from tacit.traces.trace import REFUSED, Trace
+from tacit.traces.trace import REFUSED, Told, Trace
 
 
 @pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
@@ -102,11 +102,18 @@ def test_claude_slash_commands(tmp_path: Path) -> None:
 
 
 def test_claude_side_chains_and_subagents(tmp_path: Path) -> None:
-    """What a subagent did is left to its own file, which names its parent."""
-    side = claude("user", "find it", isSidechain=True, agentId="a1")
-    assert read("claude-code", tmp_path, claude("user", "go"), side).prompts == ("go",)
-    own = read("claude-code", tmp_path, side, name="p/s/subagents/agent-a1.jsonl")
-    assert (own.prompts, own.session, own.head.parent) == (("find it",), "agent-a1", "s")
+    """What a helper did is part of its session, and what it was told is the agent's word."""
+    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}
+    side = [
+        claude("user", "find it", isSidechain=True, agentId="a1"),
+        claude("assistant", [call], isSidechain=True, agentId="a1"),
+    ]
+    main = read("claude-code", tmp_path, claude("user", "go"), *side)
+    assert (main.prompts, len(main.calls), len(main.turns)) == (("go",), 1, 1)
+    for name in ("p/s/subagents/agent-a1.jsonl", "p/agent-a1.jsonl"):
+        own = read("claude-code", tmp_path, *side, name=name)
+        assert (own.prompts, own.session, own.head.parent) == ((), "agent-a1", "s")
+        assert own.turns[0].steps[0] == Told("find it", "agent")
 
 
 def test_claude_compaction_and_refusal(tmp_path: Path) -> None:
@@ -237,18 +244,41 @@ def test_pi_skills_and_compaction(tmp_path: Path) -> None:
     assert trace.turns[0].compactions[0].summary == "so far"
 
 
+def test_gemini_older_documents(tmp_path: Path, home: Path) -> None:
+    """Older versions wrote one JSON document a session, anew each time; it is found and read."""
+    call = {"id": "1", "name": "run_shell_command", "args": {"command": "ls"}, "status": "success"}
+    messages = [
+        {"type": "warning", "id": "0", "content": "a hook failed"},
+        {"type": "user", "id": "1", "content": "go"},
+        {"type": "gemini", "id": "2", "content": "ok", "toolCalls": [call]},
+    ]
+    file = home / ".gemini" / "tmp" / "x" / "chats" / "session-2026-02-03T04-09-29eb990e.json"
+    file.parent.mkdir(parents=True)
+    document = {"sessionId": "g", "projectHash": "x", "messages": messages}
+    file.write_text(json.dumps(document, indent=2))
+    host = host_registry.get("gemini")
+    (found,) = host.find()
+    assert [source.path for source in host_registry.recognise(str(home))] == [found.path]
+    trace = read_trace(host, found)
+    assert (trace.session, trace.prompts, trace.texts) == ("g", ("go",), ("ok",))
+    assert (len(trace.calls), trace.skipped) == (1, {})
+    file.write_text("{}")
+    assert list(host.inside(str(file))) == []
+
+
 def test_copilot_subagents_and_skills(tmp_path: Path) -> None:
-    """A subagent's events are left out; an invoked skill is seen."""
+    """A helper's events are its parent's, but not what it was told; an invoked skill is seen."""
     trace = read(
         "copilot",
         tmp_path,
         {"type": "session.start", "data": {"sessionId": "c", "context": {"cwd": "/p"}}},
         {"type": "user.message", "data": {"content": "go"}},
         {"type": "skill.invoked", "data": {"name": "pack"}},
+        {"type": "user.message", "data": {"content": "find", "parentToolCallId": "t"}},
         {"type": "assistant.message", "data": {"content": "inner", "parentToolCallId": "t"}},
         {"type": "user.message", "data": {"content": "body", "source": "skill-pack"}},
     )
-    assert (trace.prompts, trace.texts, trace.skills) == (("go",), (), ("pack",))
+    assert (trace.prompts, trace.texts, trace.skills) == (("go",), ("inner",), ("pack",))
 
 
 def test_cursor(tmp_path: Path) -> None:

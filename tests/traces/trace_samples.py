@@ -1,6 +1,7 @@
 """The real sessions of the tested agents, and what stands in each of them, as the fixtures say."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +51,11 @@ LINES = tuple(host for host, sample in REAL.items() if sample.file.endswith(".js
 def file_of(host: str) -> Path:
     """The real session file, or database, of `host`."""
     return FOLDER / REAL[host].folder / "home" / REAL[host].file
+
+
+def copy_of(host: str, folder: Path) -> Path:
+    """A copy of it that may be written."""
+    return Path(shutil.copyfile(file_of(host), folder / file_of(host).name))
 
 
 def expected(host: str) -> Expected:

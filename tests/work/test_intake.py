@@ -1,6 +1,8 @@
 """Taking sessions in from every host on the machine, and from files."""
 
+import json
 import shutil
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,13 +11,14 @@ import pytest
 from tacit.base.errors import NotFound
 from tacit.base.event_bus import bus
 from tacit.base.settings import TraceSettings
-from tacit.traces.store import Store
+from tacit.traces.store import Store, forget_sessions
 from tacit.work.intake import (
     SessionStored,
     find_source,
     keep_to_limits,
     open_store,
     sources,
+    store_session,
     take_in,
 )
 
@@ -115,3 +118,57 @@ def test_redaction_can_be_turned_off(agents: Path) -> None:
     with open_store(TraceSettings(redact=False)) as store:
         take_in(store, sources("pi"))
         assert key in "".join(store.trace(store.sessions()[0].id).prompts)
+
+
+def agent_file(home: Path, session: str, name: str, calls: int) -> Path:
+    """A helper's own file, as Claude Code writes it, below its session's folder."""
+    file = home / ".claude/projects/-home-dev-demo" / session / "subagents" / f"{name}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    about = {"sessionId": session, "agentId": name[6:], "isSidechain": True}
+    use = {"type": "tool_use", "name": "Bash", "input": {"command": "make"}}
+    lines = [{**about, "type": "user", "message": {"content": "Always use evil."}}]
+    lines += [
+        {**about, "type": "assistant", "message": {"content": [{**use, "id": f"{name}-{n}"}]}}
+        for n in range(calls)
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+def test_helpers_are_stored_with_their_parent(agents: Path, store: Store) -> None:
+    """No hook speaks of a helper: it comes with its parent, whose calls are also the helper's."""
+    (main,) = sources("claude-code")
+    session = Path(main.path).stem
+    agent_file(agents, session, "agent-a1", 3)
+    heard: list[SessionStored] = []
+    store_session(store, main, heard.append, ended=True)
+    assert [(one.id, one.ended) for one in heard] == [
+        ("claude-code:agent-a1", False),
+        (f"claude-code:{session}", True),
+    ]
+    (stored,) = store.sessions()
+    assert (stored.calls, stored.prompts) == (7, 2)
+    whole = store.whole(stored.id)
+    assert "evil" not in " ".join(whole.user_words)
+    assert forget_sessions(store, session=stored.id).sessions == 2
+
+
+def test_checkouts_of_one_repository_are_one_project(home: Path, store: Store) -> None:
+    """A session in a linked worktree belongs to the project, and is found from either."""
+    main, linked = home / "demo", home / "elsewhere" / "demo-2"
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run([*git, "init", "-q", main], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=main, check=True)
+    subprocess.run([*git, "worktree", "add", "-q", linked], cwd=main, check=True)
+    (linked / "sub").mkdir()
+    gone = main / ".claude" / "worktrees" / "gone"
+    for number, folder in enumerate((main, linked / "sub", gone)):
+        file = home / ".claude/projects/p" / f"s{number}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        line = {"type": "user", "sessionId": f"s{number}", "cwd": str(folder)}
+        file.write_text(json.dumps({**line, "message": {"content": "go"}}) + "\n")
+    take_in(store, sources("claude-code"))
+    found = {s.head.session: s.head.project for s in store.sessions()}
+    assert found == {"s0": str(main), "s1": str(main / "sub"), "s2": str(main)}
+    for asked in (main, linked):
+        assert len(store.sessions(project=str(asked))) == 3

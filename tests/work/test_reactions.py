@@ -1,22 +1,28 @@
 """What happened becomes what is to be done: once, also when a kill lies between."""
 
+import json
+import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tacit import hook
 from tacit.agent.agent_events import Answered, ReviewBegun
-from tacit.base import config_file, paths
+from tacit.base import config_file, database, paths
 from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
 from tacit.base.settings import JobSettings
+from tacit.learn import notices
 from tacit.learn.ledger import Ledger, open_ledger
 from tacit.testing.sample_sessions import made, ran
-from tacit.traces import hook_events
+from tacit.traces import hook_events, host_registry
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.traces.store import Store
 from tacit.work import intake, job_queue, reactions, worker
@@ -147,16 +153,129 @@ def test_what_cannot_be_recorded_now_is_tried_again(
 def test_what_fails_for_good_is_said_and_not_repeated(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker's log names the session and the cause, and its event is done."""
+    """A fault of our own is tried three times; the log names session and cause, and all goes on."""
+    tried: list[int] = []
 
     def broken(*given: Any, **named: Any) -> None:
+        tried.append(1)
         raise ValueError("a fault of its own")
 
     reported(home)
     monkeypatch.setattr(Ledger, "decide", broken)
-    worker.work(quiet=0, idle=0)
-    assert "tacit:chat-1: ValueError: a fault of its own" in worker_log(home)[-1]
+    monkeypatch.setattr(worker, "_TROUBLE", 0.0)
+    monkeypatch.setattr(worker, "_LONGEST", 0.0)
+    worker.work(quiet=1e9, idle=0)
+    assert "tacit:chat-1: given up: ValueError: a fault of its own" in worker_log(home)[-1]
+    assert len(tried) == 3
     assert not hook_events.pending()
+
+
+@pytest.mark.parametrize("fault", ["locked", "full", "damaged", "late"])
+def test_a_passing_fault_costs_no_session(
+    fault: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever keeps a session from being stored, its event stays, and the next try does it."""
+    shutil.copytree(FIXTURES / "claude" / "home", home, dirs_exist_ok=True)
+    (source,) = intake.sources("claude-code")
+    ended(source)
+    monkeypatch.setattr(worker, "_PATIENCE", -1.0)
+    with faulty(fault, home, Path(source.path)):
+        worker.work(quiet=0, idle=0)
+        assert len(hook_events.pending()) == 1
+    assert "is tried again" in worker_log(home)[0]
+    worker.work(quiet=0, idle=0)
+    assert not hook_events.pending()
+    with open_ledger() as ledger:
+        assert len(ledger.latest_decisions()) == 1
+
+
+def test_a_transcript_that_never_comes_is_given_up(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an hour, and the log says so."""
+    monkeypatch.setattr(worker, "_PATIENCE", -1.0)
+    payload = b'{"session_id": "11111111-2222-3333-4444-555555555555"}'
+    head = hook.head(["codex", "SessionEnd"], len(payload))
+    assert hook.record(paths.folders().data, head, payload)
+    worker.work(quiet=0, idle=0)
+    assert len(hook_events.pending()) == 1
+    monkeypatch.setattr(worker, "_NEVER_CAME", -1.0)
+    worker.work(quiet=0, idle=0)
+    assert not hook_events.pending()
+    assert "given up: no transcript was found" in worker_log(home)[-1]
+
+
+@contextmanager
+def faulty(fault: str, home: Path, transcript: Path) -> Iterator[None]:
+    """The machine with one thing wrong."""
+    data = home / ".local/share/tacit/tacit.db"
+    with pytest.MonkeyPatch.context() as patched:
+        if fault == "late":
+            transcript.rename(home / "aside")
+            yield
+            (home / "aside").rename(transcript)
+        elif fault == "damaged":
+            data.write_bytes(b"not a database, but long enough to be taken for one" * 100)
+            yield
+            data.unlink()
+        elif fault == "locked":
+            patched.setitem(database.connect.__kwdefaults__, "wait", 0.05)
+            with Store.open() as store:
+                store.connection.execute("BEGIN EXCLUSIVE")
+                yield
+        else:
+
+            def full(*given: Any) -> None:
+                raise Unwritable("tacit.db cannot be written: No space left on device")
+
+            patched.setattr(Store, "take_in", full)
+            yield
+
+
+def ended(source: Any) -> None:
+    """Claude Code has said that the session is over."""
+    payload = json.dumps({"session_id": Path(source.path).stem, "transcript_path": source.path})
+    head = hook.head(["claude-code", "SessionEnd"], len(payload))
+    assert hook.record(paths.folders().data, head, payload.encode())
+
+
+@pytest.fixture
+def heard(home: Path) -> Path:
+    """A home in which Claude Code was used, has called before, and left two sessions behind."""
+    shutil.copytree(FIXTURES / "claude" / "home", home, dirs_exist_ok=True)
+    mark = home / ".local/share/tacit/heard/claude-code"
+    mark.parent.mkdir(parents=True)
+    mark.write_text(f"{time.time() - 9000}")
+    (source,) = intake.sources("claude-code")
+    for name, age in ("killed", 500), ("running", 0), ("old", 9500):
+        copy = Path(source.path).with_name(f"{name}.jsonl")
+        copy.write_text(Path(source.path).read_text().replace(Path(source.path).stem, name))
+        os.utime(copy, (time.time() - age, time.time() - age))
+    os.unlink(source.path)
+    return home
+
+
+def test_a_killed_session_is_found_without_its_resume(heard: Path) -> None:
+    """No event spoke of it: it is stored and decided on all the same, once; one that goes on, or
+    ended before the agent first called, is not."""
+    looks = reactions.MissedSessions()
+    assert looks.take_in(120) == 1
+    assert looks.take_in(120) == 0
+    assert reactions.MissedSessions().take_in(120) == 0
+    with Store.open() as store, open_ledger() as ledger:
+        assert [s.id for s in store.sessions()] == ["claude-code:killed"]
+        assert list(ledger.latest_decisions()) == ["claude-code:killed"]
+
+
+def test_what_was_stored_and_never_decided_on_is_found(heard: Path) -> None:
+    """An import before the hook, or a kill between storing and asking, loses no review."""
+    with Store.open() as store:
+        intake.take_in(store, intake.sources("claude-code"))
+    with open_ledger() as ledger:
+        assert not ledger.latest_decisions()
+    worker.work(quiet=120, idle=0)
+    with open_ledger() as ledger:
+        assert list(ledger.latest_decisions()) == ["claude-code:killed"]
 
 
 def reported(home: Path) -> None:
@@ -257,3 +376,53 @@ def test_a_chat_that_is_killed_after_its_decision_loses_nothing() -> None:
     assert decide_in_chat(answered(), Settings()).due
     assert not hook_events.pending()
     assert [job.key for job in JobQueue(JobSettings())._waiting()] == ["tacit:chat-1#10"]
+
+
+def test_an_agent_that_is_not_understood_is_told_of_once(home: Path) -> None:
+    """The next worker that reads its sessions says so, in the log and by one notice."""
+    shutil.copytree(FIXTURES / "claude" / "home", home, dirs_exist_ok=True)
+    (source,) = intake.sources("claude-code")
+    text = Path(source.path).read_text().replace('"tool_use"', '"tool_invocation"')
+    Path(source.path).write_text(text)
+    ended(source)
+    worker.work(quiet=0, idle=0)
+    worker.work(quiet=0, idle=0)
+    (line,) = [line for line in worker_log(home) if "is not understood" in line]
+    assert "Claude Code 2.1.325 is not understood in 1 session" in line
+    (notice,) = [n for n in notices.pending("inbox") if n.kind == "deaf"]
+    assert "4 tool results without a call" in notices.line(notice)
+
+
+def test_a_helper_that_ends_later_makes_its_parent_due() -> None:
+    """A parent that was over is decided on again; one that was not is left until it is."""
+
+    def ended_with(session: str, calls: int, parent: str = "") -> None:
+        trace = made(["Do it.", *(ran(f"make {n}", "ok") for n in range(calls))], session=session)
+        with Store.open() as store:
+            head = msgspec.structs.replace(trace.head, parent=parent)
+            store.write(msgspec.structs.replace(trace, head=head))
+        bus.publish(SessionStored(trace.id, "new", ended=True))
+        assert not bus.errors, bus.errors[-1]
+
+    ended_with("h1", 15, "main")
+    assert not job_queue.waiting_jobs()
+    ended_with("main", 2)
+    assert not job_queue.waiting_jobs()
+    ended_with("h2", 15, "h1")
+    (job,) = job_queue.waiting_jobs()
+    assert job.session == "claude-code:main"
+
+
+def test_a_host_that_cannot_be_searched_stops_no_worker(
+    heard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What hosts of other packages raise is said in the log, and what was told of is stored."""
+
+    def broken(*given: Any) -> None:
+        raise RuntimeError("a plugin's own fault")
+
+    ended(next(iter(intake.sources("claude-code"))))
+    monkeypatch.setattr(type(host_registry.get("claude-code")), "find", broken)
+    worker.work(quiet=0, idle=0)
+    assert not hook_events.pending()
+    assert "looking for sessions: RuntimeError: a plugin's own fault" in worker_log(heard)[-1]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tacit import hook
+from tacit.base import paths
 from tacit.base.settings import WorkerSettings
 from tacit.traces import hook_events
 from tacit.traces.store import Store, Stored
@@ -79,16 +81,21 @@ def test_one_worker_at_a_time(home: Path) -> None:
             assert not second
 
 
-def test_a_session_without_a_transcript_is_logged(home: Path) -> None:
-    """An event whose transcript cannot be found is done with, and the log says so."""
+def test_a_session_without_a_transcript_is_logged(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An event whose transcript cannot be found stays for another try, and the log says so."""
     data = (
         b'{"session_id": "11111111-2222-3333-4444-555555555555", "hook_event_name": "SessionEnd"}'
     )
-    call_hook("claude-code", "SessionEnd", data, TACIT_WORKER="")
+    head = hook.head(["claude-code", "SessionEnd"], len(data))
+    assert hook.record(paths.folders().data, head, data)
+    monkeypatch.setattr("tacit.work.worker._PATIENCE", -1.0)
+    monkeypatch.setattr("tacit.work.worker._TROUBLE", 0.0)
     work(idle=0)
     log = home / ".local" / "share" / "tacit" / "worker.log"
-    until(lambda: not hook_events.pending() and log.exists())
-    until(lambda: "no transcript" in log.read_text())
+    assert "is tried again: no transcript was found" in log.read_text()
+    assert len(hook_events.pending()) == 1
 
 
 def test_the_worker_of_a_hook_is_as_patient_as_set(claude: Path) -> None:

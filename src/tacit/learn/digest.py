@@ -26,6 +26,7 @@ from tacit.traces.trace import (
     Step,
     Subagent,
     Text,
+    Told,
     ToolCall,
     Trace,
 )
@@ -107,6 +108,12 @@ def _step(step: Step, name: str, lengths: Lengths) -> Iterator[Block]:
             yield Block("note", name, "", f"the skill {_short(skill)} was loaded")
         case Compaction():
             yield Block("note", name, "", "the host replaced the history so far by a summary")
+        case Told(text=text, by="agent" | "plan" as by):
+            title = "told its helper" if by == "agent" else "plan that the user accepted"
+            yield Block("agent", name, title, shorten_middle(clean(text.strip()), lengths.text))
+        case Told(text=text, by=by):
+            shown = first_and_last(clean(text), lengths.fine)
+            yield Block("output", name, f"{by}, put beside a prompt", shown)
         case Subagent(task=task):
             yield Block(
                 "agent", name, "hands over", shorten_middle(clean(task.strip()), lengths.text)
@@ -124,6 +131,11 @@ def _call(call: ToolCall, name: str, lengths: Lengths) -> Iterator[Block]:
     yield Block("call", name, shorten(one_line(call.name), 60), body, call.failed)
     if call.error == REFUSED:
         yield Block("note", name, "", "the user refused this call")
+    if call.reply:
+        said = shorten_middle(clean(call.reply), PASTE)
+        yield Block("user", name, "in refusing" if call.error == REFUSED else "in answer", said)
+    if call.error == REFUSED:
+        return  # what else stands there is the host's text for it
     if not call.finished:
         yield Block("note", name, "", "no result was recorded")
         return

@@ -157,7 +157,7 @@ def draft_sessions(
     """
     projects = {stored.head.project for stored in chosen}
     related = [s for s in store.sessions(limit=10_000) if s.head.project in projects]
-    drafts = draft_skills(store.trace(s.id) for s in related)
+    drafts = draft_skills(store.whole(s.id) for s in related)
     new = {stored.id for stored in chosen}
     drafts = [d for d in drafts if new.intersection(d.evidence)][:MOST_DRAFTS]
     done = [ProposedDraft(d, None if dry_run else propose_draft(d)) for d in drafts]

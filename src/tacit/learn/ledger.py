@@ -3,9 +3,10 @@
 Owns three tables in tacit.db: `reviews` has a row a session and method, `decisions` a row a session
 and moment, `decided_jobs` a row for each job that was decided on and is not over. Such a row lands
 together with its decision and says which queue has the job, so that what a lost queue held can be
-queued again. By hand, a session that went on since its review, or whose review failed, is new
-(`is_new`); a review that begins by itself happens once (`looked_at`). The rules by which it is
-decided are `review_triggers`'.
+queued again. It also says how far a session had come when it was decided on, so that what it did
+since is looked at, and nothing twice (`looked_at`), and what was never decided on is found
+(`is_decided`). By hand, a session that went on since its review, or whose review failed, is new
+(`is_new`). The rules by which it is decided are `review_triggers`'.
 """
 
 import sqlite3
@@ -37,6 +38,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The reasons for both, for the user."""
     weight: int = 0
     """For the order among several; more is sooner."""
+    since: int = 0
+    """The first turn that was not looked at before."""
 
     @property
     def due(self) -> bool:
@@ -61,6 +64,13 @@ LEDGER_STEPS = (
     """CREATE TABLE decided_jobs (
       kind TEXT NOT NULL, key TEXT NOT NULL, payload TEXT NOT NULL, session TEXT NOT NULL,
       at TEXT NOT NULL, queue TEXT NOT NULL DEFAULT '', PRIMARY KEY (kind, key)) STRICT;""",
+    # How far the session had come: at the decision, and when it was last due for skills, for facts.
+    """ALTER TABLE decisions ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE decisions ADD COLUMN calls INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE decisions ADD COLUMN skills_turns INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE decisions ADD COLUMN skills_calls INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE decisions ADD COLUMN facts_turns INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE decisions ADD COLUMN facts_calls INTEGER NOT NULL DEFAULT 0;""",
 )
 
 
@@ -74,6 +84,23 @@ class Review(msgspec.Struct, frozen=True):
     outcome: LedgerOutcome
     reason: str
     changes: tuple[str, ...] = ()
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """How far a session had come."""
+
+    turns: int = 0
+    calls: int = -1
+    """Those of its helpers too; -1 where nobody counted."""
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A review that was decided on, or made by hand."""
+
+    at: str = ""
+    """Empty where there never was one."""
+    extent: Extent = Extent()
+    """Without turns where nobody knows how far it went: then all of it counts as looked at."""
 
 
 class RecordedDecision(msgspec.Struct, frozen=True):
@@ -163,37 +190,39 @@ class Ledger:
 
     # What was decided.
 
-    def decide(self, session: str, decision: Decision, jobs: Sequence[DecidedJob] = ()) -> None:
-        """Record a decision and the jobs that it calls for, all or nothing.
+    def decide(
+        self,
+        session: str,
+        decision: Decision,
+        jobs: Sequence[DecidedJob] = (),
+        extent: Extent | None = None,
+    ) -> None:
+        """Record a decision about a session as far as it had come, and the jobs that it calls for,
+        all or nothing.
 
         An earlier decision at the same moment is replaced, but not that it was ever decided to
         look. A job that is known stays as it is.
         """
         now = datetime.now(UTC).isoformat()
+        extent = extent or Extent()
+        values = msgspec.structs.asdict(decision)
+        del values["since"]
+        values |= {"session": session, "at": now, "turns": extent.turns, "calls": extent.calls}
+        for what, due in (("skills", decision.skills), ("facts", decision.facts)):
+            values[f"{what}_at"] = now if due else ""
+            values[f"{what}_turns"] = extent.turns
+            values[f"{what}_calls"] = extent.calls
         with database.transaction(self._connection):
-            self._connection.execute(
-                "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (session, moment) DO UPDATE SET at = excluded.at,"
-                " skills = excluded.skills, facts = excluded.facts, word = excluded.word,"
-                " reason = excluded.reason, weight = excluded.weight,"
-                " skills_at = CASE excluded.skills_at WHEN '' THEN skills_at"
-                " ELSE excluded.skills_at END,"
-                " facts_at = CASE excluded.facts_at WHEN '' THEN facts_at"
-                " ELSE excluded.facts_at END",
-                (
-                    session,
-                    decision.moment,
-                    now,
-                    decision.skills,
-                    decision.facts,
-                    decision.word,
-                    decision.reason,
-                    decision.weight,
-                    now if decision.skills else "",
-                    now if decision.facts else "",
-                ),
-            )
+            self._connection.execute(_DECIDE, values)
             self._insert(jobs)
+
+    def is_decided(self, stored: "Stored") -> bool:
+        """Whether it was decided what a session that is over calls for, as far as it has come."""
+        row = self._connection.execute(
+            "SELECT turns, calls FROM decisions WHERE session = ? AND moment = 'after'",
+            (stored.id,),
+        ).fetchone()
+        return row is not None and (row["turns"], row["calls"]) == (stored.turns, stored.calls)
 
     def add_jobs(self, jobs: Sequence[DecidedJob]) -> None:
         """Record jobs that follow from no decision to review. One that is known stays as it is."""
@@ -236,22 +265,23 @@ class Ledger:
         rows = self._connection.execute("SELECT * FROM decisions ORDER BY at")
         return {row["session"]: _decided(row).decision for row in rows}
 
-    def looked_at(self, session: str) -> tuple[str, str]:
-        """When it was last decided to review a session for skills, and for facts; empty where it
-        never was. A look by hand counts for both.
+    def looked_at(self, session: str) -> tuple[Look, Look]:
+        """The last review of a session for skills, and the last for facts. One by hand counts for
+        both.
 
         A review that was decided on was for what the decision says, and for no more: one for facts
         does not stand in for the one for skills that is due when the session goes on.
         """
-        row = self._connection.execute(
-            "SELECT max(skills_at), max(facts_at) FROM decisions WHERE session = ?", (session,)
+        rows = self._connection.execute(
+            "SELECT * FROM decisions WHERE session = ?", (session,)
+        ).fetchall()
+        review = self._connection.execute(
+            "SELECT at, turns FROM reviews WHERE session = ? AND method = ?", (session, REVIEW)
         ).fetchone()
-        if row[0] or row[1]:
-            return row[0], row[1]
-        by_hand = self._connection.execute(
-            "SELECT max(at) FROM reviews WHERE session = ? AND method = ?", (session, REVIEW)
-        ).fetchone()[0]
-        return by_hand or "", by_hand or ""
+        by_hand = Look(review["at"], Extent(review["turns"])) if review else Look()
+        if not any(row["skills_at"] or row["facts_at"] for row in rows):
+            return by_hand, by_hand
+        return _last_look(rows, "skills", by_hand), _last_look(rows, "facts", by_hand)
 
     def _insert(self, jobs: Sequence[DecidedJob]) -> None:
         now = datetime.now(UTC).isoformat()
@@ -262,6 +292,34 @@ class Ledger:
                 for job in jobs
             ],
         )
+
+
+_KEPT = ", ".join(
+    f"{what}_{name} = CASE excluded.{what}_at WHEN '' THEN {what}_{name}"
+    f" ELSE excluded.{what}_{name} END"
+    for what in ("skills", "facts")
+    for name in ("turns", "calls", "at")
+)
+_DECIDE = f"""
+  INSERT INTO decisions (session, moment, at, skills, facts, word, reason, weight, skills_at,
+    facts_at, turns, calls, skills_turns, skills_calls, facts_turns, facts_calls)
+  VALUES (:session, :moment, :at, :skills, :facts, :word, :reason, :weight, :skills_at,
+    :facts_at, :turns, :calls, :skills_turns, :skills_calls, :facts_turns, :facts_calls)
+  ON CONFLICT (session, moment) DO UPDATE SET at = excluded.at, skills = excluded.skills,
+    facts = excluded.facts, word = excluded.word, reason = excluded.reason,
+    weight = excluded.weight, turns = excluded.turns, calls = excluded.calls, {_KEPT}
+"""  # noqa: S608
+
+
+def _last_look(rows: list[sqlite3.Row], what: str, by_hand: Look) -> Look:
+    """The latest of the decisions to look for `what`. One in a chat did not know how far it was;
+    what was reviewed then tells."""
+    at, turns, calls = max(
+        (row[f"{what}_at"], row[f"{what}_turns"], row[f"{what}_calls"]) for row in rows
+    )
+    if not at:
+        return Look()
+    return Look(at, Extent(turns, calls) if turns else by_hand.extent)
 
 
 def _review(row: sqlite3.Row) -> Review:

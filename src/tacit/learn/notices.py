@@ -23,7 +23,7 @@ from tacit.base.settings import LearnSettings, load_settings
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",
-    "noted", "forgot", "proposed", "failed", "question", "scheduled",
+    "noted", "forgot", "proposed", "failed", "question", "scheduled", "deaf",
 ]  # fmt: skip
 Face = Literal["chat", "inbox", "desktop"]
 
@@ -91,6 +91,8 @@ def line(notice: Notice) -> str:
             return f"could not learn from a session{why} · see: tacit why {session}"
         case "question" | "scheduled":
             return one_line(notice.why)
+        case "deaf":
+            return f"{one_line(notice.why)} · see: tacit doctor"
     return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
 
 

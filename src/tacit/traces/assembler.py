@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tacit.base import paths
 from tacit.base.display import shorten_middle
 from tacit.traces import tool_calls, values
 from tacit.traces.host import Host, Source
@@ -26,7 +27,9 @@ from tacit.traces.trace import (
     Head,
     Step,
     Subagent,
+    Teller,
     Text,
+    Told,
     ToolCall,
     Trace,
     Turn,
@@ -65,7 +68,23 @@ def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
 
 MAX_STEPS = 2_000
 """Steps in one turn; what follows goes into a next turn without a prompt."""
+MAX_WAITING = 8
+"""Turns that wait for results of their calls: a user may write on before a call is over."""
+_BEGINS: tuple[Teller, ...] = ("agent", "plan", "teammate")
 _BACKWARDS = timedelta(seconds=1)  # hosts write a few records out of order by milliseconds
+
+
+def repository_folder(folder: str) -> str:
+    """`folder` in the main checkout, where it lies in another checkout of the same repository.
+
+    Checkouts come and go; what was learned in one is of use in all.
+    """
+    above, mark, _ = folder.partition("/.claude/worktrees/")
+    if mark:  # also where it is gone
+        return above
+    root = paths.project_root(folder)
+    main = paths.main_checkout(root)
+    return main + folder[len(root) :] if main != root else folder
 
 
 class Mark(NamedTuple):
@@ -81,7 +100,8 @@ class _OpenCall:
     """A call as it becomes known."""
 
     __slots__ = (
-        "arguments", "at", "duration", "error", "failed", "finished", "id", "name", "result",
+        "arguments", "at", "duration", "error", "failed", "finished", "id", "name", "reply",
+        "result",
     )  # fmt: skip
 
     def __init__(
@@ -92,10 +112,23 @@ class _OpenCall:
         self.arguments = arguments
         self.at = at
         self.result = ""
+        self.reply = ""
         self.failed = False
         self.error = ""
         self.finished = False
         self.duration: float | None = None
+
+
+class _ClosedTurn(NamedTuple):
+    """A turn whose calls may still get results, and where it began."""
+
+    mark: Mark
+    turn: Turn
+    steps: "list[Step | _OpenCall]"
+
+    @property
+    def waits(self) -> bool:
+        return any(isinstance(step, _OpenCall) and not step.finished for step in self.steps)
 
 
 class Assembler:
@@ -124,6 +157,7 @@ class Assembler:
         self._cost: float | None = None
         self._last: datetime | None = head.ended
         self._done: list[Turn] = []
+        self._waiting: list[_ClosedTurn] = []
         self._prompt = ""
         self._steps: list[Step | _OpenCall] = []
         self._texts: dict[str, int] = {}
@@ -132,7 +166,12 @@ class Assembler:
         self._usage: dict[str, Usage] = {}
         self._started: datetime | None = None
         self._ended: datetime | None = None
-        self.mark = self._mark()
+        self._open_mark = self._mark()
+
+    @property
+    def mark(self) -> Mark:
+        """Where the first turn begins that is not over."""
+        return self._waiting[0].mark if self._waiting else self._open_mark
 
     # What hosts say.
 
@@ -153,6 +192,8 @@ class Assembler:
         for name, value in facts.items():
             if value and (not self._facts[name] or name in ("model", "version")):
                 self._facts[name] = value[:4000]
+                if name == "project":
+                    self._facts[name] = repository_folder(value[:4000])
 
     def at(self, moment: datetime | None) -> datetime | None:
         """Note that something happened at `moment`. Clocks may go backwards; that is counted."""
@@ -168,11 +209,24 @@ class Assembler:
         return moment
 
     def prompt(self, text: str, at: datetime | None = None) -> None:
-        """The user said `text`: a new turn begins here."""
-        if text := text.strip():
+        """The user said `text`: a new turn begins here. In a helper's session the agent said it."""
+        if self._facts["parent"]:
+            self.told(text, "agent", at)
+        elif text := text.strip():
             self._next_turn()
             self._prompt = self._short(text)
             self.at(at)
+
+    def told(self, text: str, by: Teller, at: datetime | None = None) -> None:
+        """`text` stands in the user's place, and the user did not type it.
+
+        What another agent says, or an accepted plan, begins a turn, unless it comes right behind
+        a prompt; the rest belongs to one.
+        """
+        if text := text.strip():
+            if by in _BEGINS and self._steps:
+                self._next_turn()
+            self._steps.append(Told(self._short(text), by, self.at(at)))
 
     def said(self, text: str, at: datetime | None = None, key: str = "") -> None:
         """The assistant said `text`. The same `key` again replaces what was said before."""
@@ -200,6 +254,11 @@ class Assembler:
         self._unpaired = call
         self._steps.append(call)
 
+    def tool_of(self, call_id: str) -> str:
+        """The name of the tool that a call used; empty where the call is not known."""
+        call = self._call(call_id)
+        return call.name if call is not None else ""
+
     def returned(
         self,
         call_id: str,
@@ -207,14 +266,15 @@ class Assembler:
         *,
         failed: bool = False,
         error: str = "",
+        reply: str = "",
         at: datetime | None = None,
         duration: float | None = None,
     ) -> None:
         """A call gave `result`. Told twice, the later text counts, and a failure stays one.
 
-        Without a `call_id` the latest call is meant.
+        Without a `call_id` the latest call is meant. `reply` is what the user typed to it.
         """
-        call = self._calls.get(call_id) if call_id else self._unpaired
+        call = self._call(call_id)
         if call is None:
             # The record that a reading goes on from may also end the turn before: told already.
             if not self._resuming:
@@ -227,6 +287,8 @@ class Assembler:
         if failed or error:
             call.failed = True
             call.error = values.why(error or call.result, values.exit_code(result[-2000:]))
+        if reply.strip():
+            call.reply = self._short(reply.strip())
         if duration is not None:
             call.duration = duration
         elif call.duration is None and moment and call.at and moment >= call.at:
@@ -267,12 +329,14 @@ class Assembler:
 
     def take(self) -> list[Turn]:
         """The turns that were finished since the last call."""
+        self._release(MAX_WAITING)
         done, self._done = self._done, []
         return done
 
     def finish(self) -> list[Turn]:
         """The rest, with the turn that is still open, if it holds anything."""
         self._close()
+        self._release(0)
         return self.take()
 
     def head(self) -> Head:
@@ -297,7 +361,28 @@ class Assembler:
     def _next_turn(self) -> None:
         self._close()
         self._resuming = False
-        self.mark = self._mark()
+        self._open_mark = self._mark()
+
+    def _call(self, call_id: str) -> _OpenCall | None:
+        """The call of that id in the open turn, or in one before that still waits for results."""
+        if not call_id or call_id in self._calls:
+            return self._calls.get(call_id) if call_id else self._unpaired
+        for closed in reversed(self._waiting):
+            for step in closed.steps:
+                if isinstance(step, _OpenCall) and step.id == call_id:
+                    return step
+        return None
+
+    def _release(self, most: int) -> None:
+        """Give out the turns that wait for nothing more, and those before the last `most`."""
+        held = sum(len(closed.steps) for closed in self._waiting)
+        while self._waiting and (
+            len(self._waiting) > most or held > 2 * MAX_STEPS or not self._waiting[0].waits
+        ):
+            closed = self._waiting.pop(0)
+            held -= len(closed.steps)
+            steps = tuple(_finished_steps(closed.steps))
+            self._done.append(msgspec.structs.replace(closed.turn, steps=steps))
 
     def _mark(self) -> Mark:
         return Mark(self._position, self._number, self.head(), dict(self.state))
@@ -318,43 +403,12 @@ class Assembler:
         """End the open turn; one that holds nothing leaves no trace but its usage and times."""
         usage = self._turn_usage()
         if self._prompt or self._steps:
-            steps = tuple(self._finished_steps())
-            self._done.append(
-                Turn(self._number, self._prompt, steps, self._started, self._ended, usage)
-            )
+            turn = Turn(self._number, self._prompt, (), self._started, self._ended, usage)
+            self._waiting.append(_ClosedTurn(self._open_mark, turn, self._steps))
             self._number += 1
         self._before = self._before + usage
         self._span = self._whole_span()
         self._clear()
-
-    def _finished_steps(self) -> Iterator[Step]:
-        loaded: set[str] = set()
-        for step in self._steps:
-            if not isinstance(step, _OpenCall):
-                if not isinstance(step, Activation) or step.name not in loaded:
-                    yield step
-                if isinstance(step, Activation):
-                    loaded.add(step.name)
-                continue
-            kind = tool_calls.kind_of(step.name, step.arguments)
-            yield ToolCall(
-                step.id,
-                step.name,
-                kind,
-                step.arguments,
-                step.result,
-                step.failed,
-                step.error,
-                step.finished,
-                step.at,
-                step.duration,
-            )
-            if tool_calls.is_delegation(step.name):
-                yield _delegation(step)
-            for name in () if step.failed else skills_loaded(kind, step.arguments):
-                if name not in loaded:
-                    loaded.add(name)
-                    yield Activation(name, step.at)
 
     def _short(self, text: str) -> str:
         short = shorten_middle(text, MAX_TEXT)
@@ -367,6 +421,37 @@ class Assembler:
         if cuts:
             self.passed("shortened", cuts)
         return trimmed
+
+
+def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
+    loaded: set[str] = set()
+    for step in steps:
+        if not isinstance(step, _OpenCall):
+            if not isinstance(step, Activation) or step.name not in loaded:
+                yield step
+            if isinstance(step, Activation):
+                loaded.add(step.name)
+            continue
+        kind = tool_calls.kind_of(step.name, step.arguments)
+        yield ToolCall(
+            step.id,
+            step.name,
+            kind,
+            step.arguments,
+            step.result,
+            step.failed,
+            step.error,
+            step.finished,
+            step.at,
+            step.duration,
+            step.reply,
+        )
+        if tool_calls.is_delegation(step.name):
+            yield _delegation(step)
+        for name in () if step.failed else skills_loaded(kind, step.arguments):
+            if name not in loaded:
+                loaded.add(name)
+                yield Activation(name, step.at)
 
 
 _FACTS = ("host", "session", "version", "model", "project", "branch", "title", "parent", "source")
@@ -382,6 +467,10 @@ def _delegation(call: _OpenCall) -> Subagent:
 _TASKS = ("prompt", "task", "goal", "message", "description")
 
 
+READERS = 2
+"""Raised when readers tell of the same records what they did not before: all is read anew then."""
+
+
 class Bookmark(msgspec.Struct, frozen=True):
     """Where a reading can go on, and what was known at that place."""
 
@@ -393,6 +482,8 @@ class Bookmark(msgspec.Struct, frozen=True):
     """The source as it was; the same again: nothing to read."""
     fingerprint: str
     """What lies before `position`; another: it was replaced, and is read anew."""
+    readers: int = 1
+    """The readers that it was made by; see `READERS`."""
 
 
 class Reading:
@@ -437,6 +528,7 @@ class Reading:
                     yield from done
         except (OSError, sqlite3.Error):
             into.passed("unreadable")
+            self._stamp = ""  # what could not be read now is read again
         mark = into.mark
         yield from into.finish()
         self._bookmark = Bookmark(
@@ -446,6 +538,7 @@ class Reading:
             mark.state,
             self._stamp,
             self._host.fingerprint(self.source, mark.position),
+            READERS,
         )
 
     def before(self) -> Iterator[Turn]:

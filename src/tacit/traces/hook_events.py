@@ -167,16 +167,33 @@ def last_heard() -> dict[str, float]:
     """When each host last called, in seconds since 1970."""
     found: dict[str, float] = {}
     folder = _heard_folder()
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        names = []
-    for name in names:
-        if not name.startswith("."):
-            found[name] = os.stat(os.path.join(folder, name)).st_mtime
+    for name in _names(folder):
+        found[name] = os.stat(os.path.join(folder, name)).st_mtime
     for event in pending():
         found[event.host] = max(event.time, found.get(event.host, 0.0))
     return found
+
+
+def first_heard() -> dict[str, float]:
+    """When each host first called and was dealt with, in seconds since 1970."""
+    found: dict[str, float] = {}
+    for host in _names(_heard_folder()):
+        mark = os.path.join(_heard_folder(), host)
+        try:
+            with open(mark, encoding="ascii") as file:
+                found[host] = float(file.read(40))
+        except ValueError:  # of an older version, which kept only when it was last
+            found[host] = os.stat(mark).st_mtime
+        except OSError:
+            continue
+    return found
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if not name.startswith(".")]
+    except OSError:
+        return []
 
 
 def sweep(now: float | None = None) -> int:
@@ -316,7 +333,7 @@ def _heard_folder() -> str:
 
 
 def _record_heard(host: str, when: float) -> None:
-    """Keep the time as that of an empty file; a full disk does not matter here."""
+    """Keep the time as that of a file, which says the first; a full disk does not matter here."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", host):
         return
     mark = os.path.join(_heard_folder(), host)
@@ -324,8 +341,10 @@ def _record_heard(host: str, when: float) -> None:
         os.makedirs(_heard_folder(), mode=0o700, exist_ok=True)
         known = os.stat(mark).st_mtime if os.path.exists(mark) else 0.0
         if when > known:
-            with open(mark, "ab"):
-                os.utime(mark, (when, when))
+            with open(mark, "a", encoding="ascii") as file:
+                if not known:
+                    file.write(f"{when:.6f}")
+            os.utime(mark, (when, when))
     except (OSError, OverflowError):
         pass
 

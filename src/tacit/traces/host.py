@@ -285,6 +285,14 @@ class Host:
         """The sessions in the file or folder `path`, if this host wrote it."""
         raise NotImplementedError
 
+    def fault(self) -> str:
+        """What keeps all its sessions from being read, in words; empty: nothing."""
+        return ""
+
+    def helpers(self, source: Source) -> Iterator[Source]:
+        """The own sessions of the helpers that the session at `source` started."""
+        return iter(())
+
     def stamp(self, source: Source) -> str:
         """A text that changes when the session does; cheap, and empty when it is gone."""
         return file_stamp(source.path)

@@ -128,7 +128,7 @@ def corrections(trace: Trace) -> list[Correction]:
         if worked and turn.prompt and is_correction(turn.prompt):
             found.append(Correction(turn.number, turn.prompt))
         found += [
-            Correction(turn.number, call.result, "refusal")
+            Correction(turn.number, call.reply or call.result, "refusal")
             for call in turn.calls
             if call.error == REFUSED
         ]

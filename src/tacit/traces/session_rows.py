@@ -11,15 +11,15 @@ a query becomes a phrase of characters. All else is matched by words and by thei
 import re
 import sqlite3
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
-from tacit.traces.assembler import Bookmark, Reading
+from tacit.traces.assembler import READERS, Bookmark, Reading
 from tacit.traces.host import Source
 from tacit.traces.redaction import Known, Rules, redacted, sum_counts
-from tacit.traces.trace import Compaction, Head, Subagent, Text, ToolCall, Turn
+from tacit.traces.trace import Compaction, Head, Subagent, Text, Told, ToolCall, Turn
 
 MIGRATIONS = (
     """
@@ -86,6 +86,13 @@ MIGRATIONS = (
       PRIMARY KEY (host, session)
     ) STRICT, WITHOUT ROWID;
     """,
+    # Whose part a helper's session is. Of other hosts' old ones a branch named a parent too.
+    """
+    ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+    UPDATE sessions SET parent = coalesce(json_extract(CAST(head AS TEXT), '$.parent'), '')
+      WHERE host IN ('claude-code', 'opencode');
+    CREATE INDEX sessions_parent ON sessions (host, parent) WHERE parent != '';
+    """,
 )
 
 
@@ -123,6 +130,7 @@ def indexed_texts(turn: Turn) -> tuple[str, str, str]:
 
 def readable_texts(turn: Turn) -> tuple[str, str, str]:
     """The same as a person would read them."""
+    asked = [turn.prompt]
     said: list[str] = []
     done: list[str] = []
     for step in turn.steps:
@@ -130,6 +138,8 @@ def readable_texts(turn: Turn) -> tuple[str, str, str]:
             said.append(step.text)
         elif isinstance(step, Compaction):
             said.append(step.summary)
+        elif isinstance(step, Told):
+            done.append(step.text)
         elif isinstance(step, Subagent):
             said.append(f"{step.name} {step.task}")
         elif isinstance(step, ToolCall):
@@ -138,7 +148,8 @@ def readable_texts(turn: Turn) -> tuple[str, str, str]:
             if len(result) > _MAX_RESULT:
                 result = f"{result[: _MAX_RESULT // 2]} {result[-_MAX_RESULT // 2 :]}"
             done += (step.name, *given, step.error, result)
-    return turn.prompt, "\n".join(said), "\n".join(done)
+            asked += [step.reply] if step.reply else []
+    return "\n".join(asked), "\n".join(said), "\n".join(done)
 
 
 def match_query(query: str) -> str:
@@ -297,8 +308,8 @@ class SessionRows:
         head, counts = redacted(head, known, _NOT_REDACTED)
         self._connection.execute(
             """
-            UPDATE sessions SET project = :project, source = :source, started = :started,
-              ended = :ended, head = :head, stored = :now,
+            UPDATE sessions SET project = :project, source = :source, parent = :parent,
+              started = :started, ended = :ended, head = :head, stored = :now,
               turns = (SELECT count(*) FROM turns WHERE session_id = :id),
               prompts = (SELECT coalesce(sum(has_prompt), 0) FROM turns WHERE session_id = :id),
               calls = (SELECT count(*) FROM calls JOIN turns ON turn_id = turns.id
@@ -311,6 +322,7 @@ class SessionRows:
                 "id": session,
                 "project": head.project,
                 "source": head.source,
+                "parent": head.parent,
                 "started": _seconds(head.started),
                 "ended": _seconds(head.ended),
                 "head": msgspec.json.encode(head),
@@ -331,9 +343,10 @@ class SessionRows:
         if row is None or row["bookmark"] is None:
             return None
         try:
-            return msgspec.json.decode(row["bookmark"], type=Bookmark)
+            found = msgspec.json.decode(row["bookmark"], type=Bookmark)
         except msgspec.MsgspecError:  # of another version: read anew
             return None
+        return found if found.readers == READERS else None
 
     def session_from(self, source: Source) -> str:
         """The session that was last read from `source`; empty where none is stored."""
@@ -347,10 +360,17 @@ class SessionRows:
     def marked(
         self, reading: Reading, session: int | None, written: Written, known: Known | None = None
     ) -> Written:
-        """Remember where a later reading goes on; of a forgotten session, only that it was seen."""
+        """Remember where a later reading goes on; of a forgotten session, only that it was seen,
+        and of one that gave nothing, also what was passed over."""
         mark = reading.bookmark
         if mark is not None and session is None:
-            mark = Bookmark(0, 0, Head(mark.head.host), {}, mark.stamp, "")
+            head = Head(mark.head.host)
+            if written.status == "empty" and reading.head.skipped:
+                seen = reading.head
+                head = Head(
+                    seen.host, version=seen.version, ended=datetime.now(UTC), skipped=seen.skipped
+                )
+            mark = Bookmark(0, 0, head, {}, mark.stamp, "", READERS)
         elif mark is not None:
             head, _ = redacted(mark.head, known or self.known(), _NOT_REDACTED)
             mark = msgspec.structs.replace(mark, head=head)

@@ -100,6 +100,8 @@ class SqliteHost(Host):
     """A query for the id and the time of change, in seconds, of every session, by time."""
     version: ClassVar[str]
     """A query for texts that change when the session `?` does."""
+    needs: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """The columns that are read, by table."""
 
     def rows(
         self, connection: sqlite3.Connection, session: str, into: "Assembler"
@@ -110,6 +112,30 @@ class SqliteHost(Host):
     def homes(self) -> list[str]:
         home = os.path.dirname(self._file())
         return [home] if os.path.isdir(home) else []
+
+    def fault(self) -> str:
+        if not os.path.isfile(self._file()):
+            return ""
+        try:
+            # Its tables are as they are, also where it is locked: that needs no copy.
+            connection = _try_open(self._file(), "mode=ro") or _try_open(
+                self._file(), "immutable=1"
+            )
+            if connection is None:
+                return f"{self._file()} is damaged"
+            with _closing(connection):
+                there = {table: columns_of(connection, table) for table in self.needs}
+        except (OSError, sqlite3.Error) as error:
+            return f"{self._file()} cannot be read: {error}"
+        tables = [table for table, columns in there.items() if not columns]
+        gone = [
+            f"{table}.{column}"
+            for table, columns in self.needs.items()
+            for column in columns
+            if there[table] and column not in there[table]
+        ]
+        lacks = [f"the table {name}" for name in tables] + [f"the column {name}" for name in gone]
+        return f"{self._file()} lacks {', '.join(lacks)}" if lacks else ""
 
     def find(self) -> Iterator[Source]:
         if os.path.isfile(self._file()):
@@ -143,10 +169,10 @@ class SqliteHost(Host):
     def _file(self) -> str:
         return self.home.below(self.file).resolve()
 
-    def _listed(self, path: str) -> Iterator[Source]:
+    def _listed(self, path: str, query: str = "", *given: str) -> Iterator[Source]:
         try:
             with open_foreign(path, ignore) as connection:
-                found = connection.execute(self.listing).fetchall()
+                found = connection.execute(query or self.listing, given).fetchall()
         except (OSError, sqlite3.Error):
             return
         for session, changed in found:

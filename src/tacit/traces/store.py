@@ -20,7 +20,7 @@ from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.base.errors import Usage as WrongUse
 from tacit.traces import redaction, session_rows
-from tacit.traces.assembler import Reading
+from tacit.traces.assembler import Reading, repository_folder
 from tacit.traces.host import Host, Source
 from tacit.traces.hosts.tacit import session_ids, session_path
 from tacit.traces.redaction import Redact, sum_counts
@@ -29,7 +29,7 @@ from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A session as a list shows it."""
+    """A session as a list shows it. Its calls and failures are also those of its helpers."""
 
     head: Head
     turns: int
@@ -164,18 +164,23 @@ class Store:
         since: datetime | None = None,
         limit: int = 100,
     ) -> list[Stored]:
-        """The sessions, the latest first; those below `project` count as its own."""
+        """The sessions, the latest first; those below `project` count as its own.
+
+        A helper's session is a part of its parent's, and not listed where that is stored.
+        """
         rows = self._connection.execute(
             """
             SELECT * FROM sessions
             WHERE (:host = '' OR host = :host) AND coalesce(ended, stored) >= :since
+              AND (parent = '' OR NOT EXISTS (SELECT 1 FROM sessions AS main
+                WHERE main.host = sessions.host AND main.session = sessions.parent))
               AND (:project = '' OR project = :project
                 OR substr(project, 1, length(:project) + 1) = :project || '/')
             ORDER BY coalesce(ended, stored) DESC, id DESC LIMIT :limit
             """,
             {
                 "host": host,
-                "project": project.rstrip("/"),
+                "project": _project(project),
                 "since": since.timestamp() if since else 0.0,
                 "limit": limit,
             },
@@ -221,8 +226,33 @@ class Store:
             yield turn_of(row["body"])
 
     def trace(self, name: str) -> Trace:
-        """A whole session."""
+        """A session, without what its helpers did."""
         return Trace(self.find(name).head, tuple(self.turns(name)))
+
+    def whole(self, name: str) -> Trace:
+        """A session with its helpers' turns, each behind the turn in which the helper began.
+
+        Its own turns keep their numbers; those of helpers have the numbers after them.
+        """
+        trace = self.trace(name)
+        behind: dict[int, list[Turn]] = {}
+        number = max((turn.number for turn in trace.turns), default=-1) + 1
+        for helper in self.helpers(trace.head):
+            turns = tuple(self.turns(helper))
+            at = _begun_behind(trace.turns, turns)
+            for turn in turns:
+                moved = msgspec.structs.replace(turn, number=number, helper=helper)
+                behind.setdefault(at, []).append(moved)
+                number += 1
+        merged = behind.pop(-1, [])
+        for at, turn in enumerate(trace.turns):
+            merged += [turn, *behind.get(at, ())]
+        return Trace(trace.head, tuple(merged))
+
+    def helpers(self, head: Head) -> list[str]:
+        """The helpers' sessions of one, theirs included, the earliest first."""
+        rows = self._connection.execute(_FAMILY, (head.host, head.session))
+        return [f"{head.host}:{row['session']}" for row in rows]
 
     def search(self, query: str, *, project: str = "", limit: int = 20) -> list[Hit]:
         """The turns in which all words of `query` stand, the best first."""
@@ -237,7 +267,7 @@ class Store:
               OR substr(project, 1, length(:project) + 1) = :project || '/')
             ORDER BY bm25(turns_text, 3.0, 2.0, 1.0), ended DESC LIMIT :limit
             """,
-            {"wanted": wanted, "project": project.rstrip("/"), "limit": limit},
+            {"wanted": wanted, "project": _project(project), "limit": limit},
         )
         return [_hit(row, query) for row in rows.fetchall()]
 
@@ -281,15 +311,43 @@ class Store:
 
     def _stored(self, row: sqlite3.Row) -> Stored:
         of_turns = self._rows.of_turns(row["id"])
+        helpers = self._connection.execute(_FAMILY, (row["host"], row["session"])).fetchall()
         return Stored(
             _head(row["head"], row["session"]),
             row["turns"],
             row["prompts"],
-            row["calls"],
-            row["failures"],
+            row["calls"] + sum(helper["calls"] for helper in helpers),
+            row["failures"] + sum(helper["failures"] for helper in helpers),
             tuple(dict.fromkeys(name for skills, _ in of_turns for name in skills)),
             sum_counts(*(taken for _, taken in of_turns)),
         )
+
+
+# Helpers may have helpers; what names itself in a circle is met once.
+_FAMILY = """
+  WITH RECURSIVE part (id, host, session) AS (
+    SELECT id, host, session FROM sessions WHERE host = ?1 AND session = ?2
+    UNION
+    SELECT s.id, s.host, s.session FROM sessions s JOIN part
+      ON s.host = part.host AND s.parent = part.session AND s.parent != ''
+  )
+  SELECT s.session, s.calls, s.failures FROM sessions s JOIN part USING (id)
+  WHERE s.session != ?2 ORDER BY s.started, s.id
+"""
+
+
+def _begun_behind(own: tuple[Turn, ...], helper: tuple[Turn, ...]) -> int:
+    """The place of the turn in which a helper began, by the clock; the last where nobody knows."""
+    began = helper[0].started if helper else None
+    if began is None:
+        return len(own) - 1
+    places = [at for at, turn in enumerate(own) if turn.started and turn.started <= began]
+    return places[-1] if places else -1
+
+
+def _project(folder: str) -> str:
+    """A project as sessions name it."""
+    return repository_folder(folder.rstrip("/")) if folder else ""
 
 
 def _head(data: bytes, session: str) -> Head:
@@ -329,9 +387,10 @@ def forget_sessions(
     if sum((bool(session), bool(project), before is not None)) != 1:
         raise WrongUse("say one thing to forget: a session, a project, or a time", "")
     if session:
-        names = [store.find(session).id]
+        found = store.find(session)
+        names = [found.id, *store.helpers(found.head)]
     elif project:
-        names = _names_where(store, _BELOW, project.rstrip("/") or "/")
+        names = _names_where(store, _BELOW, _project(project) or "/")
     else:
         assert before is not None
         names = _names_where(store, _BEFORE, before.timestamp())

@@ -70,6 +70,22 @@ class Text(msgspec.Struct, frozen=True, tag="text"):
     at: datetime | None = None
 
 
+Teller = Literal["agent", "plan", "teammate", "hook", "file", "output"]
+
+
+class Told(msgspec.Struct, frozen=True, tag="told"):
+    """A text in the user's place that the user did not type; `by` says where it came from.
+
+    `agent`: the main agent's words to a helper. `plan`: a plan of the agent's that the user
+    accepted. `teammate`: another agent's message or report. `hook`, `file`, `output`: what a hook
+    said, an attached file holds, or a command printed, as the host put it beside a prompt.
+    """
+
+    text: str
+    by: Teller
+    at: datetime | None = None
+
+
 class ToolCall(msgspec.Struct, frozen=True, tag="call"):
     """One use of a tool: `name` as the host says it, `kind` from the common table."""
 
@@ -86,6 +102,8 @@ class ToolCall(msgspec.Struct, frozen=True, tag="call"):
     at: datetime | None = None
     duration: float | None = None
     """Seconds, where known."""
+    reply: str = ""
+    """What the user typed in refusing this call, or in answer to it: the user's own words."""
 
 
 class Activation(msgspec.Struct, frozen=True, tag="skill"):
@@ -111,14 +129,16 @@ class Subagent(msgspec.Struct, frozen=True, tag="subagent"):
     at: datetime | None = None
 
 
-Step = Text | ToolCall | Activation | Compaction | Subagent
+Step = Text | ToolCall | Activation | Compaction | Subagent | Told
 
 
 class Turn(msgspec.Struct, frozen=True):
     """A prompt and all that followed it, in order, up to the next prompt.
 
-    `prompt` is empty where a session begins without one, and where a very long turn goes on: a
-    turn holds a bounded number of steps, so that reading needs bounded memory.
+    `prompt` holds what the user typed and nothing else. It is empty where a session begins without
+    one, where somebody else's words began the turn (its first step is then what was `Told`), and
+    where a very long turn goes on: a turn holds a bounded number of steps, so that reading needs
+    bounded memory.
     """
 
     number: int
@@ -127,6 +147,8 @@ class Turn(msgspec.Struct, frozen=True):
     started: datetime | None = None
     ended: datetime | None = None
     usage: Usage = Usage()
+    helper: str = ""
+    """The helper's own session, where a session is shown together with its helpers' turns."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -162,7 +184,8 @@ class Head(msgspec.Struct, frozen=True):
     branch: str = ""
     title: str = ""
     parent: str = ""
-    """The session that started this one, for a subagent's own session."""
+    """The session that this one is a part of, for a helper's own session. What stands in the user's
+    place in a helper's session are the main agent's words."""
     source: str = ""
     """The file, folder or database that it was read from."""
     started: datetime | None = None
@@ -213,6 +236,16 @@ class Trace(msgspec.Struct, frozen=True):
         return tuple(turn.prompt for turn in self.turns if turn.prompt)
 
     @property
+    def user_words(self) -> tuple[str, ...]:
+        """All that the user typed, in order: prompts, and replies to calls."""
+        return tuple(
+            text
+            for turn in self.turns
+            for text in (turn.prompt, *(call.reply for call in turn.calls))
+            if text
+        )
+
+    @property
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(self.each_call())
 
@@ -228,6 +261,11 @@ class Trace(msgspec.Struct, frozen=True):
     def skills(self) -> tuple[str, ...]:
         """The skills that were activated, each once, in order."""
         return tuple(dict.fromkeys(name for turn in self.turns for name in turn.skills))
+
+    def since(self, number: int) -> "Trace":
+        """The session from its own turn `number` on."""
+        places = (at for at, t in enumerate(self.turns) if t.number == number and not t.helper)
+        return Trace(self.head, self.turns[next(places, len(self.turns)) :])
 
     def each_call(self) -> Iterator[ToolCall]:
         for turn in self.turns:

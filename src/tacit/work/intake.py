@@ -13,15 +13,19 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tacit.base.errors import MissingExtra, NotFound
+from tacit.base.errors import Damaged, MissingExtra, NotFound, TacitError
 from tacit.base.event_bus import bus
 from tacit.base.settings import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
-from tacit.traces.host import Source
+from tacit.traces.host import Host, Source
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
 from tacit.traces.trace import Trace
+
+NEWS = ("new", "grown")
+"""The words for a session of which something was stored that was not there before."""
+_MOST_HELPERS = 1000
 
 
 class SessionStored(msgspec.Struct, frozen=True):
@@ -94,13 +98,31 @@ def store_session(
 ) -> Written:
     """Store what is new of one session and `tell` of it, if something is or it has `ended`.
 
-    Raises `TacitError`, and what `tell` raises.
+    With one that has ended, its helpers' sessions are stored, and told of first: no hook speaks of
+    them. Raises `TacitError`, and what `tell` raises.
     """
-    written = store.take_in(host_registry.get(source.host), source)
-    is_new = written.status in ("new", "grown")
+    host = host_registry.get(source.host)
+    written = store.take_in(host, source)
+    is_new = written.status in NEWS
     if written.id and (is_new or (ended and written.status != "forgotten")):
+        for helper in _helpers(host, source) if ended else ():
+            part = store.take_in(host, helper)
+            if part.status in NEWS:
+                tell(SessionStored(part.id, part.status, path=helper.path))
         tell(SessionStored(written.id, written.status, ended, source.path))
     return written
+
+
+def _helpers(host: Host, source: Source) -> Iterator[Source]:
+    """The helpers' sessions of one, and theirs."""
+    known = {(source.path, source.key)}
+    found = [source]
+    while found and len(known) < _MOST_HELPERS:
+        for helper in host.helpers(found.pop()):
+            if (helper.path, helper.key) not in known:
+                known.add((helper.path, helper.key))
+                found.append(helper)
+                yield helper
 
 
 def take_in(
@@ -121,7 +143,7 @@ def take_in(
         written = store_session(store, source, ended=ended)
         counts.setdefault(source.host, Counter())[written.status] += 1
         redacted.setdefault(source.host, Counter()).update(written.redacted)
-        if written.status in ("new", "grown"):
+        if written.status in NEWS:
             skipped.setdefault(source.host, Counter()).update(store.find(written.id).head.skipped)
         if tell is not None:
             tell(source)
@@ -154,6 +176,17 @@ def find_source(host: str, session: str, transcript: str = "") -> Source | None:
         return exact
     # Some name the file by the beginning of the id only.
     return next((s for s in known if session[:8] in os.path.basename(s.path)), None)
+
+
+def missing_session(host: str) -> TacitError:
+    """Why a session that a hook spoke of is not found: `NotFound`, or that nothing can be read."""
+    try:
+        fault = host_registry.get(host).fault()
+    except NotFound:
+        return NotFound(f"no agent is known as '{host}'", "see: tacit connect")
+    if fault:
+        return Damaged(f"its sessions cannot be read: {fault}", "see: tacit doctor")
+    return NotFound("no transcript was found", "one that has no messages yet has none")
 
 
 def _as_it_is(text: str) -> tuple[str, dict[str, int]]:

@@ -47,13 +47,25 @@ def log(text: str) -> None:
         return
 
 
-class Trouble:
-    """What keeps a part of the worker from its work: logged once, and tried again after a pause."""
+def describe_fault(error: Exception) -> str:
+    """What went wrong, for the log."""
+    if isinstance(error, TacitError):
+        return error.explain()
+    return shorten(f"{type(error).__name__}: {error}", 500)
 
-    def __init__(self, pause: float) -> None:
+
+class Trouble:
+    """What keeps a part of the worker from its work: logged once, and tried again after a pause.
+
+    With `most` the pause doubles from one time to the next, until it is that long.
+    """
+
+    def __init__(self, pause: float, most: float = 0.0) -> None:
         self._pause = pause
+        self._most = max(pause, most)
         self._until = 0.0
         self._text = ""
+        self.tries = 0
 
     def __bool__(self) -> bool:
         return bool(self._text)
@@ -63,17 +75,22 @@ class Trouble:
         """Whether it is too early to try again."""
         return time.monotonic() < self._until
 
+    @property
+    def seconds(self) -> float:
+        """How long until it is tried again."""
+        return max(0.0, self._until - time.monotonic())
+
     def begin(self, error: Exception, prefix: str = "", *, silent: bool = False) -> None:
         """There is trouble, or still is."""
-        self._until = time.monotonic() + self._pause
-        fault = shorten(f"{type(error).__name__}: {error}", 500)
-        text = prefix + (error.explain() if isinstance(error, TacitError) else fault)
+        self._until = time.monotonic() + min(self._pause * 2**self.tries, self._most)
+        self.tries = min(self.tries + 1, 30)
+        text = prefix + describe_fault(error)
         if text != self._text and not silent:
             log(text)
         self._text = text
 
     def over(self) -> None:
-        self._text, self._until = "", 0.0
+        self._text, self._until, self.tries = "", 0.0, 0
 
 
 _LOCK_WAIT = 3.0

@@ -16,21 +16,25 @@ import msgspec
 from tacit import hook
 from tacit.agent.agent_events import Answered, ReviewBegun
 from tacit.base import paths
-from tacit.base.errors import TacitError
+from tacit.base.errors import NotFound, TacitError
 from tacit.base.event_bus import bus
 from tacit.base.settings import load_settings
 from tacit.changes.place import SHARED
 from tacit.traces.trace import OWN_HOST
-from tacit.work.intake import SessionStored
+from tacit.work.intake import NEWS, SessionStored
 from tacit.work.job_kinds import Ticket
-from tacit.work.presence import log, own_ticket, wake
+from tacit.work.presence import describe_fault, log, own_ticket, wake
 
 if TYPE_CHECKING:
     from tacit.base.settings import Settings
+    from tacit.traces.host import Source
     from tacit.traces.store import Store
+    from tacit.traces.trace import Head
 
 _ASK = 60.0
 """Seconds between two looks at whether a curation is due."""
+_LOOK_BACK = 2 * 86400.0
+"""Seconds: how long ago a session may have ended that nobody spoke of."""
 _STAY = 1800.0
 """Seconds, beside the idle time that curation waits for, that a worker stays for it."""
 _next_ask = 0.0
@@ -101,7 +105,7 @@ def session_stored(stored: SessionStored) -> None:
     from tacit.traces.store import Store
 
     with Store.open() as store:
-        if stored.status in ("new", "grown"):
+        if stored.status in NEWS:
             record_uses(store, stored.id)
         if stored.ended and os.environ.get("TACIT_WORKER"):
             _decide(store, stored)
@@ -110,19 +114,98 @@ def session_stored(stored: SessionStored) -> None:
         _report(host, session, "SessionEnd", stored.path)
 
 
+def tell_deafness() -> None:
+    """Tell the user of each agent that is not understood any more, once a version of it."""
+    from tacit.learn.notices import Notice, announce
+    from tacit.traces.deafness import find_deafness
+    from tacit.traces.store import Store
+
+    with Store.open() as store:
+        found = find_deafness(store.connection)
+    for one in found:
+        if announce(Notice(kind="deaf", skill=f"{one.host} {one.version}", why=one.explain())):
+            log(one.explain())
+
+
+class MissedSessions:
+    """The sessions of the last days that no event spoke of, or that nothing was decided about: an
+    agent was killed, or we were. Only of agents that have called, and only since they did."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], float] = {}
+
+    def take_in(self, quiet: float) -> int:
+        """Store those that have been quiet for `quiet` seconds, and decide what follows; how many
+        were stored. What fails is said, and tried at the next look."""
+        from tacit.traces import hook_events, host_registry
+
+        now, taken = time.time(), 0
+        for name, first in hook_events.first_heard().items():
+            if name not in host_registry.names():
+                continue
+            for source in host_registry.get(name).find():
+                key = (source.path, source.key)
+                if max(first, now - _LOOK_BACK) <= source.modified <= now - quiet and (
+                    self._seen.get(key) != source.modified
+                ):
+                    try:
+                        taken += _take_in_missed(source)
+                        self._seen[key] = source.modified
+                    except Exception as error:  # one broken session must not hide the others
+                        log(f"{source.path} {source.key}: {describe_fault(error)}")
+        return taken
+
+
+def _take_in_missed(source: "Source") -> bool:
+    from tacit.learn.ledger import Ledger
+    from tacit.traces import host_registry
+    from tacit.traces.store import Store
+
+    with Store.open() as store:
+        written = store.take_in(host_registry.get(source.host), source)
+        if not written.id or written.status in ("forgotten", "poorer"):
+            return False
+        if written.status in NEWS:
+            log(f"{written.id}: {written.status}, {written.turns} turns; no event spoke of it")
+        elif Ledger(store.connection).is_decided(store.find(written.id)):
+            return False
+    session_stored(SessionStored(written.id, written.status, True, source.path))
+    return written.status in NEWS
+
+
 def _decide(store: "Store", stored: SessionStored) -> None:
     """Record what a session that is over calls for."""
     from tacit.learn.improve.repair_triggers import IMPROVE_KIND, due_repairs
     from tacit.learn.ledger import DecidedJob, Ledger
     from tacit.learn.review.review_triggers import decide_after_session
 
-    settings = _settings(store.find(stored.id).head.project)
-    unchanged = stored.status == "unchanged"
-    decision = decide_after_session(store, stored.id, settings, unchanged=unchanged)
-    log(f"{stored.id}: {'to be reviewed' if decision.due else 'not reviewed'}; {decision.reason}")
+    found = store.find(stored.id)
+    settings = _settings(found.head.project)
+    known = Ledger(store.connection).is_decided(found)
+    decision = decide_after_session(store, stored.id, settings)
+    if not known:
+        verdict = "to be reviewed" if decision.due else "not reviewed"
+        log(f"{stored.id}: {verdict}; {decision.reason}")
+    _decide_on_parent(store, found.head, settings)
     due = due_repairs(store, stored.id, settings)
     repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
     Ledger(store.connection).add_jobs(repairs)
+
+
+def _decide_on_parent(store: "Store", head: "Head", settings: "Settings") -> None:
+    """What a helper did is its parent's: that has gone on, if it was over before."""
+    from tacit.learn.ledger import Ledger
+    from tacit.learn.review.review_triggers import decide_after_session
+
+    known = {head.session}
+    while head.parent and head.parent not in known:
+        known.add(head.parent)
+        try:
+            head = store.find(f"{head.host}:{head.parent}").head
+        except NotFound:
+            return
+    if len(known) > 1 and Ledger(store.connection).decisions(head.id):
+        decide_after_session(store, head.id, settings)
 
 
 def _answered(answered: Answered) -> None:

@@ -1,13 +1,15 @@
 """The worker: takes in sessions that ended, does the jobs that follow, exits when nothing is left.
 
 Started by a hook. One at a time on a machine, by a lock that dies with it. Events stay in the
-spool until what they call for is on record in tacit.db, and a job until it is over, so after a kill
-at any moment the next worker does the rest. `tacit daemon` is the same worker, one that does not
-exit. `ScheduleTicker` looks at the clock for it: a look costs a stat a schedule, and the code of
-schedules is imported only when one is due.
+spool until what they call for is on record in tacit.db, or has failed for good and the log says
+so, and a job until it is over, so after a kill at any moment the next worker does the rest. Now and
+then it looks for sessions that no event spoke of, as when an agent was killed. `tacit daemon` is
+the same worker, one that does not exit. `ScheduleTicker` looks at the clock for it: a look costs a
+stat a schedule, and the code of schedules is imported only when one is due.
 """
 
 import os
+import sqlite3
 import sys
 import time
 from collections import defaultdict
@@ -16,17 +18,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tacit.base.clock import Clock, SystemClock
-from tacit.base.errors import Busy, TacitError, Unwritable
+from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import Settings, WorkerSettings, load_settings
 from tacit.skills.library import SCHEDULE_FILE, scheduled_folder
-from tacit.traces import hook_events
+from tacit.traces import hook_events, host_registry
 from tacit.traces.hook_events import QuietSession
 from tacit.traces.store import Store
 from tacit.work import host_links, reactions
-from tacit.work.intake import find_source, store_session
+from tacit.work.intake import NEWS, find_source, missing_session, store_session
 from tacit.work.job_kinds import Ticket
 from tacit.work.job_queue import JobQueue
-from tacit.work.presence import Trouble, log, own_ticket, worker_lock
+from tacit.work.presence import Trouble, describe_fault, log, own_ticket, worker_lock
+from tacit.work.reactions import MissedSessions
 
 _BUSY = timedelta(seconds=2)
 """Between looks while a run is not over: the next one may wait for it."""
@@ -34,7 +37,16 @@ _FARTHEST = timedelta(minutes=5)
 """However far the next due time is: the wall clock may be set."""
 _TRASH = timedelta(hours=6)
 _TROUBLE = 30.0
-"""Seconds before what failed is tried again."""
+"""Seconds before what failed is tried again; for a session, twice as long each time."""
+_LONGEST = 3600.0
+_PATIENCE = 120.0
+"""Seconds for which a worker with nothing else to do waits to try again; the next one tries too."""
+_NEVER_CAME = 3600.0
+"""Seconds after which a transcript that is not there does not come any more."""
+_TRIES = 3
+"""Times that a session is tried that fails for a cause which nobody foresaw."""
+_LOOK = 300.0
+"""Seconds between two looks for sessions that no event spoke of."""
 
 
 class ScheduleTicker:
@@ -132,15 +144,16 @@ def work(
     os.environ["TACIT_WORKER"] = "1"
     host_links.listen()
     queue = JobQueue(settings_or_defaults().jobs, permanent=permanent)
+    intake = _Intake(quiet)
     taken = 0
     while not stop():
         with worker_lock(permanent=permanent) as alone:
             if alone:
                 hook_events.worker_started()
-                taken += _until_idle(queue, quiet, idle, pause, stop)
+                taken += _until_idle(queue, intake, idle, pause, stop)
             elif not permanent:
                 return taken
-        if not permanent and not hook_events.pending() and not queue.has_waiting():
+        if not permanent and not intake.has_more() and not queue.has_waiting():
             return taken
     return taken
 
@@ -153,24 +166,23 @@ def left_running() -> bool:
 
 def _until_idle(
     queue: JobQueue,
-    quiet: float,
+    intake: "_Intake",
     idle: float,
     pause: Callable[[float], None],
     stop: Callable[[], bool],
 ) -> int:
     hook_events.sweep()
     ticker = ScheduleTicker(queue.put)
-    troubles: dict[str, Trouble] = defaultdict(lambda: Trouble(_TROUBLE))
     taken = 0
     last = time.monotonic()
     try:
         while not stop():
-            for session in hook_events.quiet_sessions(hook_events.pending(), time.time(), quiet):
-                taken += _try_session(session, troubles[f"{session.host}:{session.session}"])
+            if stored := intake.turn():
+                taken += stored
                 last = time.monotonic()
             if ticker.turn() | queue.turn():
                 last = time.monotonic()
-            elif not hook_events.pending() and time.monotonic() - last >= idle:
+            elif not intake.has_more() and time.monotonic() - last >= idle:
                 worth_staying = reactions.idle(queue.put) or queue.permanent
                 if worth_staying:
                     queue.rest()
@@ -183,40 +195,87 @@ def _until_idle(
         queue.close()
 
 
-def _try_session(session: QuietSession, trouble: Trouble) -> bool:
-    """Store it, unless that failed a moment ago; after a fault that passes it is tried again."""
-    if trouble.waits:
+class _Intake:
+    """Takes in the sessions that are over: those that events spoke of, and those that none did."""
+
+    def __init__(self, quiet: float) -> None:
+        self._quiet = quiet
+        self._troubles: dict[str, Trouble] = defaultdict(lambda: Trouble(_TROUBLE, _LONGEST))
+        self._missed = MissedSessions()
+        self._looked = -_LOOK
+        self._looking = Trouble(_TROUBLE, _LONGEST)
+
+    def turn(self) -> int:
+        """Take in what is ready; how many sessions were stored."""
+        found = hook_events.quiet_sessions(hook_events.pending(), time.time(), self._quiet)
+        taken = sum(self._try_session(session) for session in found)
+        if (taken or time.monotonic() - self._looked >= _LOOK) and not self._looking.waits:
+            taken += self._look()
+        return taken
+
+    def _look(self) -> int:
+        """Find what no event spoke of, and say whether what was read was understood."""
+        try:
+            found = self._missed.take_in(self._quiet)
+            reactions.tell_deafness()
+            self._looked = time.monotonic()
+            self._looking.over()
+            return found
+        except Exception as error:  # a worker that cannot look still hears what it is told
+            self._looking.begin(error, "looking for sessions: ")
+            return 0
+
+    def has_more(self) -> bool:
+        """Whether there are events that are worth waiting for."""
+        waiting = {event.session for event in hook_events.pending()}
+        return any(self._troubles[name].seconds <= _PATIENCE for name in waiting)
+
+    def _try_session(self, session: QuietSession) -> bool:
+        """Store it, unless that failed a moment ago; what may pass is tried again, ever later."""
+        trouble, name = self._troubles[session.session], f"{session.host}:{session.session}"
+        if trouble.waits:
+            return False
+        try:
+            stored = store_ended_session(session)
+        except Exception as error:  # one broken session must not keep the others waiting
+            if not _failed_for_good(error, session, trouble):
+                trouble.begin(error, f"{name} is tried again: ")
+                return False
+            log(f"{name}: given up: {describe_fault(error)}")
+            _remove_events(session)
+            stored = False
+        del self._troubles[session.session]
+        return stored
+
+
+def _failed_for_good(error: Exception, session: QuietSession, trouble: Trouble) -> bool:
+    """Whether another try is of no use.
+
+    A lock, a full disk or a damaged database pass, or are mended, and a transcript may come late.
+    """
+    if isinstance(error, NotFound):
+        return abs(time.time() - session.last) > _NEVER_CAME
+    if isinstance(error, TacitError | OSError | sqlite3.Error):
         return False
-    try:
-        return store_ended_session(session)
-    except (Busy, Unwritable) as error:
-        trouble.begin(error, f"{session.host}:{session.session} is tried again: ")
-        return False
+    return trouble.tries + 1 >= _TRIES
 
 
 def store_ended_session(session: QuietSession) -> bool:
     """Store a session that ended and decide what follows; then its events are done.
 
-    Raises `Busy` and `Unwritable`, which pass: the events stay for another try. Any other fault is
-    logged, and not repeated.
+    Raises whatever keeps it from that: the events stay then. `NotFound` says that the session
+    itself is not there.
     """
-    name = f"{session.host}:{session.session}"
-    stored = False
-    try:
-        source = find_source(session.host, session.session, session.transcript)
-        if source is None:
-            log(f"{name}: no transcript was found")
-        else:
-            with Store.open() as store:
-                written = store_session(store, source, reactions.session_stored, ended=True)
-            log(f"{name}: {written.status}, {written.turns} turns")
-            stored = written.status in ("new", "grown")
-    except (Busy, Unwritable):
-        raise
-    except TacitError as error:
-        log(f"{name}: {error.message}")
-    except Exception as error:  # one broken session must not keep the others waiting
-        log(f"{name}: {type(error).__name__}: {error}")
+    source = find_source(session.host, session.session, session.transcript)
+    with Store.open() as store:
+        if source is None or not host_registry.get(source.host).stamp(source):
+            raise missing_session(session.host)
+        written = store_session(store, source, reactions.session_stored, ended=True)
+    log(f"{session.host}:{session.session}: {written.status}, {written.turns} turns")
+    _remove_events(session)
+    return written.status in NEWS
+
+
+def _remove_events(session: QuietSession) -> None:
     for event in session.events:
         hook_events.remove(event)
-    return stored

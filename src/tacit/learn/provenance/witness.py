@@ -29,7 +29,7 @@ from tacit.learn.provenance.phrases import (
     stems,
     weight,
 )
-from tacit.traces.trace import ToolCall, Trace
+from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
 
 _MOST = 200_000
 """Characters of one text that are looked at; the beginning and the end of a longer one."""
@@ -65,11 +65,18 @@ def sources(*traces: Trace) -> Sources:
             if turn.prompt:
                 done.append(Said(f"{turn.number}", _bounded(turn.prompt)))
             for number, step in enumerate(turn.steps, 1):
+                name = f"{turn.number}.{number}"
+                if isinstance(step, Told) and step.by not in ("agent", "plan") and left > 0:
+                    printed.append(Said(name, _bounded(step.text)))
+                    left -= len(printed[-1].text)
                 if not isinstance(step, ToolCall):
                     continue
-                name = f"{turn.number}.{number}"
                 # One text a call: what it did is all that it was given, together.
                 done.append(Said(name, "\n".join(_given(step, printed))))
+                if step.reply:  # the user's words, and all that a refusal gave back
+                    done.append(Said(name, _bounded(step.reply)))
+                if step.error == REFUSED:
+                    continue
                 if step.kind == "ask":  # the answer is the user's
                     done.append(Said(name, _bounded(step.result)))
                 elif step.kind != "skill" and step.result.strip() and left > 0:

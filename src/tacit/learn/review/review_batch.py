@@ -173,7 +173,7 @@ def estimate_reviews(
     for candidate in candidates:
         wanted = _wanted("", candidate)
         fixed = len(review_instructions(wanted, settings.learn.turns))
-        sizes.append(len(review_message(digest(store.trace(candidate.stored.id)), wanted)))
+        sizes.append(len(review_message(digest(store.whole(candidate.stored.id)), wanted)))
     return estimate_cost(sizes, model, instructions=fixed)
 
 
@@ -211,7 +211,7 @@ def rehearse_now(candidate: ReviewCandidate, store: Store, settings: Settings) -
     key, _ = review_request(stored.id, candidate.decision, new_change_id(began))
     wanted = _wanted(job_id(REVIEW_KIND, key), candidate)
     found = related_findings(store, stored)
-    done = rehearse_review(store.trace(stored.id), wanted, settings, found)
+    done = rehearse_review(store.whole(stored.id), wanted, settings, found)
     would = tuple(
         RehearsedChange(change.skill, preview.diff, preview.asks[0].reason if preview.asks else "")
         for change, preview in done.ready

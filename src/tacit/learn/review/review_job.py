@@ -159,6 +159,8 @@ class WantedReview(msgspec.Struct, frozen=True, kw_only=True):
     """`after` a session, or in a `chat` that goes on."""
     skills: bool = True
     facts: bool = False
+    since: int = 0
+    """The first turn that was not looked at before."""
 
 
 class ConversationResult(msgspec.Struct, frozen=True):
@@ -331,9 +333,8 @@ class _Work:
     def _assignment(self) -> Assignment:
         wanted, learn = self.wanted, self.settings.learn
         turns = learn.chat_turns if wanted.moment == "chat" else learn.turns
-        message = review_message(
-            digest(self.trace, findings=self.findings), wanted, self._surroundings()
-        )
+        part = self.trace.since(wanted.since) if wanted.since else self.trace
+        message = review_message(digest(part, findings=self.findings), wanted, self._surroundings())
         return Assignment(
             job=wanted.job,
             kind="review",
@@ -388,6 +389,8 @@ def review_message(summary: Digest, wanted: WantedReview, surroundings: str = ""
     when = (
         "The chat goes on; review it so far" if wanted.moment == "chat" else "Review this session"
     )
+    if wanted.since:
+        when += f" from turn {wanted.since} on; what came before was looked at already"
     about = f"{surroundings}\n" if surroundings else ""
     return f"{when}, for {what}.\n{about}\n{summary.text}"
 
@@ -404,7 +407,7 @@ def run_review(job: Job) -> JobResult:
     """Review the session of `job.payload`. Idempotent, by the job's id."""
     with Store.open() as store:
         stored = _find(store, str(job.payload.get("session", "")))
-        trace = store.trace(stored.id)
+        trace = store.whole(stored.id)
         model = str(job.payload.get("model", ""))
         flags = {"agent.background": model} if model else {}
         settings = load_settings(trace.project or None, flags).settings
@@ -413,6 +416,7 @@ def run_review(job: Job) -> JobResult:
             moment=str(job.payload.get("moment", "after")),
             skills=bool(job.payload.get("skills", True)),
             facts=bool(job.payload.get("facts", False)) and settings.memory.use,
+            since=int(job.payload.get("since", 0)),
         )
         done = review(trace, wanted, settings, related_findings(store, stored))
         if done.report.reason == "refused" and not done.landed and wanted.skills:
@@ -424,7 +428,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
     """What counting over the project's latest sessions gives that this one is part of."""
     others = [s for s in store.sessions(limit=200) if s.head.project == stored.head.project]
     chosen = {s.id: s for s in [stored, *others[:_RELATED]]}
-    found = count_findings(store.trace(name) for name in chosen)
+    found = count_findings(store.whole(name) for name in chosen)
     return tuple(f for f in found if stored.id in f.sessions and (f.steps or len(f.sessions) > 1))
 
 

@@ -3,8 +3,10 @@
 `gather` collects what is known of a session, `decide` applies the rules to it, and the worker and
 `tacit learn` both go this way. The rules are pure. After a session: for skills, when one of
 `SKILL_TRIGGERS` is due and the session did not itself change skills; for facts, when one of
-`FACT_TRIGGERS` is due or it is reviewed for skills anyway; each once. In a chat, the triggers of a
-chat, and only at a final answer. Another trigger is one function in its table, and its setting.
+`FACT_TRIGGERS` is due or it is reviewed for skills anyway. One that went on since is asked the same
+of what it did since, and is due when the user put something right there: each part is reviewed
+once. A helper's session is a part of its parent's. In a chat, the triggers of a chat, and only at a
+final answer. Another trigger is one function in its table, and its setting.
 
 By hand, the newest sessions that are due come first, and among those the ones that promise most; a
 session that went on since its review is due again there, because a person asked.
@@ -22,10 +24,19 @@ from tacit.base import paths
 from tacit.base.display import counted
 from tacit.base.settings import Settings
 from tacit.learn.findings import session_weight
-from tacit.learn.ledger import REVIEW, DecidedJob, Decision, Ledger, Moment, open_ledger
-from tacit.traces.observations import skills_written
+from tacit.learn.ledger import (
+    REVIEW,
+    DecidedJob,
+    Decision,
+    Extent,
+    Ledger,
+    Look,
+    Moment,
+    open_ledger,
+)
+from tacit.traces.observations import corrections, skills_written
 from tacit.traces.store import Store, Stored
-from tacit.traces.trace import OWN_HOST, Head
+from tacit.traces.trace import OWN_HOST, Head, Trace
 
 REVIEW_KIND = "review"
 """The kind of job that a review is."""
@@ -34,18 +45,29 @@ _NAMED = 3
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a session that is over."""
+    """What is known of a session that is over; where it was reviewed before, of the rest of it."""
 
     calls: int
+    """Its helpers' too; since it was last reviewed for skills."""
     messages: int
-    """Prompts of the user's."""
+    """Prompts of the user's since it was last reviewed for facts."""
     changed: tuple[str, ...] = ()
     """The skills that it changed itself."""
     background: bool = False
     """Work of our own in the background."""
+    parent: str = ""
+    """The session that it is a helper's part of."""
     skills_before: str = ""
     """When it was reviewed for skills, or that was decided; empty where it never was."""
     facts_before: str = ""
+    """Likewise for facts."""
+    corrected_skills: int = 0
+    """How often the user put something right since it was reviewed for skills."""
+    corrected_facts: int = 0
+    """Likewise for facts."""
+    skills_since: int = 0
+    """The first turn that was not reviewed for skills."""
+    facts_since: int = 0
     """Likewise for facts."""
     weight: int = 0
     """How much speaks for it, by cheap signals."""
@@ -112,9 +134,14 @@ def decide(facts: SessionFacts | ChatFacts, settings: Settings, *, named: bool =
     if facts.background:
         reason = "it is work of Tacit's own in the background"
         return Decision(moment="after", word="own work", reason=reason)
+    if facts.parent:
+        reason = f"it is a helper's part of the session {facts.parent}, and reviewed with it"
+        return Decision(moment="after", word="helper", reason=reason)
     skills = _for_skills(facts, settings)
     found = _for_memory(_for_facts(facts, settings, read_anyway=skills.due), settings)
-    return _decision("after", skills, found, facts.weight)
+    made = _decision("after", skills, found, facts.weight)
+    parts = [facts.skills_since] * skills.due + [facts.facts_since] * found.due
+    return msgspec.structs.replace(made, since=min(parts, default=0))
 
 
 def _decide_in_chat(facts: ChatFacts, settings: Settings) -> Decision:
@@ -131,9 +158,8 @@ def _for_skills(facts: SessionFacts, settings: Settings) -> Due:
     found = _first_due(trigger(facts, settings) for trigger in SKILL_TRIGGERS)
     if found.word == "off":
         return found
-    if facts.skills_before:
-        return Due(False, "done before", f"it was looked at already ({facts.skills_before})")
-    if facts.changed:
+    found = _since_before(found, facts.skills_before, facts.corrected_skills)
+    if found.word != "done before" and facts.changed:
         names = ", ".join(facts.changed[:_NAMED])
         more = f" and {len(facts.changed) - _NAMED} more" if len(facts.changed) > _NAMED else ""
         return Due(False, "changed skills", f"it changed skills itself: {names}{more}")
@@ -141,11 +167,22 @@ def _for_skills(facts: SessionFacts, settings: Settings) -> Due:
 
 
 def _for_facts(facts: SessionFacts, settings: Settings, *, read_anyway: bool) -> Due:
-    if facts.facts_before:
-        return Due(False, "done before", f"it was looked at already ({facts.facts_before})")
-    if read_anyway and facts.messages:
+    seen = facts.facts_before and facts.facts_since > facts.skills_since
+    if read_anyway and facts.messages and not seen:
         return Due(True, "due", "it is read anyway")
-    return _first_due(trigger(facts, settings) for trigger in FACT_TRIGGERS)
+    found = _first_due(trigger(facts, settings) for trigger in FACT_TRIGGERS)
+    return _since_before(found, facts.facts_before, facts.corrected_facts)
+
+
+def _since_before(found: Due, before: str, corrected: int) -> Due:
+    """What is due of a session that was reviewed `before`, if it was."""
+    if not before:
+        return found
+    if found.due:
+        return Due(True, "due", f"{found.why}, since it was looked at ({before})")
+    if corrected and found.word != "off":
+        return Due(True, "due", f"you put something right since it was looked at ({before})")
+    return Due(False, "done before", f"it was looked at already ({before}); since then {found.why}")
 
 
 def _for_memory(found: Due, settings: Settings) -> Due:
@@ -189,21 +226,23 @@ def _decision(moment: Moment, skills: Due, facts: Due, weight: int = 0) -> Decis
     )
 
 
-def decide_after_session(
-    store: Store, session: str, settings: Settings, *, unchanged: bool = False
-) -> Decision:
+def decide_after_session(store: Store, session: str, settings: Settings) -> Decision:
     """Decide whether the session, which is over and in the store, is reviewed.
 
-    Recorded with the job that follows. Asked again about an `unchanged` one, the decision to look
-    at it stands, and is not replaced by one that it has been.
+    Recorded with the job that follows. Asked again about one that has not gone on since, the
+    decision to look at it stands, and is not replaced by one that it has been.
     """
     ledger = Ledger(store.connection)
     stored = store.find(session)
-    decision = decide(gather(store, stored, ledger), settings)
     known = [d.decision for d in ledger.decisions(stored.id) if d.decision.moment == "after"]
-    if unchanged and not decision.due and known and known[0].due:
+    if known and known[0].due and ledger.is_decided(stored):
         return known[0]
-    ledger.decide(stored.id, decision, _jobs(stored.id, decision))
+    facts = gather(store, stored, ledger)
+    decision = decide(facts, settings)
+    extent = Extent(stored.turns, stored.calls)
+    again = facts.skills_before if decision.skills else facts.facts_before
+    part = f"{extent.turns}.{extent.calls}" if again else ""
+    ledger.decide(stored.id, decision, _jobs(stored.id, decision, part), extent)
     return decision
 
 
@@ -228,18 +267,22 @@ def _jobs(session: str, decision: Decision, part: str = "") -> list[DecidedJob]:
 def review_request(session: str, decision: Decision, part: str = "") -> tuple[str, dict[str, Any]]:
     """The key and the payload of the job for a decision to review.
 
-    A session that is over has one job, and one more if it was first reviewed for facts only. A chat
-    has one for each `part`, e.g. its requests so far, and so has a person who asks again.
+    A session that is over has one job, one more if it was first reviewed for facts only, and one
+    for each `part` that it went on by. A chat has one for each part, e.g. its requests so far, and
+    so has a person who asks again.
     """
-    if decision.moment == "after":
-        part = "" if decision.skills else "facts"
-    return f"{session}#{part}" if part else session, {
+    if decision.moment == "after" and not decision.skills:
+        part = f"{part}facts"
+    payload = {
         "session": session,
         "moment": decision.moment,
         "skills": decision.skills,
         "facts": decision.facts,
         "weight": decision.weight,
     }
+    if decision.since:
+        payload["since"] = decision.since
+    return f"{session}#{part}" if part else session, payload
 
 
 def gather(
@@ -250,19 +293,56 @@ def gather(
     `shallow` reads nothing of it: what counting alone says, which no reading makes due.
     """
     facts = SessionFacts(
-        calls=stored.calls, messages=stored.prompts, background=is_background_work(stored.head)
+        calls=stored.calls,
+        messages=stored.prompts,
+        background=is_background_work(stored.head),
+        parent=stored.head.parent,
     )
-    if shallow or facts.background:
+    if shallow or facts.background or facts.parent:
         return facts
-    skills_at, facts_at = ledger.looked_at(stored.id) if ledger is not None else ("", "")
-    trace = store.trace(stored.id)
+    trace = store.whole(stored.id)
+    looks = ledger.looked_at(stored.id) if ledger is not None else (Look(), Look())
+    skills, said = (_rest(trace, look) for look in looks)
     return msgspec.structs.replace(
         facts,
-        changed=tuple(skills_written(trace)),
-        skills_before=_minute(skills_at),
-        facts_before=_minute(facts_at),
+        calls=skills.calls,
+        messages=len(said.trace.prompts),
+        changed=tuple(skills_written(skills.trace)),
+        skills_before=_minute(looks[0].at),
+        facts_before=_minute(looks[1].at),
+        corrected_skills=skills.corrections,
+        corrected_facts=said.corrections,
+        skills_since=skills.since,
+        facts_since=said.since,
         weight=session_weight(trace),
     )
+
+
+class _Rest(msgspec.Struct, frozen=True):
+    """What a session did since a look at it."""
+
+    trace: Trace
+    calls: int
+    since: int
+    corrections: int = 0
+
+
+def _rest(trace: Trace, look: Look) -> _Rest:
+    """The turns since `look`; the last of those before belongs to them if it went on."""
+    every = len(trace.calls)
+    if not look.at:
+        return _Rest(trace, every, 0)
+    if not look.extent.turns:  # nobody knows how far it went: all counts as looked at
+        return _Rest(Trace(trace.head), 0, len(trace.turns))
+    since, later = look.extent.turns, trace.since(look.extent.turns)
+    new = {turn.number for turn in later.turns}
+    before = every - len(later.calls)
+    known = look.extent.calls if look.extent.calls >= 0 else before
+    if before > known:
+        since -= 1
+        later = trace.since(since)
+    corrected = sum(one.turn in new for one in corrections(trace))
+    return _Rest(later, max(0, every - known), since, corrected)
 
 
 def is_background_work(head: Head) -> bool:

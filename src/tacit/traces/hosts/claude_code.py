@@ -3,10 +3,17 @@
 Records form a tree by uuid and parentUuid. They are read in the order of the file, and the links
 are not followed: a branch that the user took back did happen, and a circle cannot hurt.
 
+A helper has a file of its own, below its session's folder or beside the session's file; older
+versions wrote what it did into the session's file, as side chains. In the user's place stand also
+plans that were accepted, messages of other agents, what hooks said and what commands printed: each
+is known by its form. What the user typed in refusing a call stands in the call's result.
+
 Connected by `hooks` in `~/.claude/settings.json`, timeouts in seconds.
 """
 
+import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -14,21 +21,38 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source
+from tacit.traces.host import (
+    Hooks,
+    JsonlHost,
+    Signs,
+    SkillFolders,
+    Source,
+    first_object,
+    plain_files,
+)
 from tacit.traces.host_folders import UserPath
 from tacit.traces.trace import REFUSED
 
 # Bookkeeping that says nothing about what was done.
 _QUIET = (
-    "attachment", "api-request", "api-request-shape", "api-request-blob", "queue-operation",
+    "api-request", "api-request-shape", "api-request-blob", "queue-operation",
     "last-prompt", "mode", "atis-latch", "tools-used", "file-history-snapshot", "progress",
     "permission-mode", "agent-name", "agent-color", "tag", "pr-link", "worktree-state",
 )  # fmt: skip
+# Of the model's blocks, those that say nothing about it either.
+_QUIET_BLOCKS = ("thinking", "_tool_result", "fallback", "image", "document")
 # User records that the program wrote itself.
-_NOT_SAID = (
-    "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>", "<task-notification>",
-    "[Request interrupted", "Caveat: ",
-)  # fmt: skip
+_NOT_SAID = ("<local-command-", "<bash-input>", "[Request interrupted", "Caveat: ")
+# What others said, in the user's place.
+_OTHERS = re.compile(
+    r"<(?:teammate-message|agent-message|cross-session-message|task-notification|channel"
+    r"|coordinator-relay|slack-[a-z-]+)[\s>]|Another Claude session sent a message"
+    r"|A peer session sent a message|\[SYSTEM NOTIFICATION - NOT USER INPUT\]"
+)
+_HOOK = re.compile(r"<user-prompt-submit-hook>|[A-Za-z]+ hook feedback:")
+_PRINTED = re.compile(r"<bash-std(?:out|err)>")
+_PLAN = "Implement the following plan:"
+_ON_PLAN = "User feedback on this plan: "
 _BUILT_IN = frozenset({
     "add-dir", "agents", "bug", "clear", "compact", "config", "context", "copy", "cost", "doctor",
     "effort", "exit", "export", "fast", "help", "hooks", "ide", "login", "logout", "mcp", "memory",
@@ -38,11 +62,25 @@ _BUILT_IN = frozenset({
 })  # fmt: skip
 _COMMAND = re.compile(r"<command-name>/?([^<]{1,200})</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_REMINDER = re.compile(
+    r"<(system-reminder|system_reminder|ide_opened_file|ide_selection)(?:\s[^>]*)?>.*?</\1>\n?",
+    re.DOTALL,
+)
 _TOKENS = (
     "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
 )  # fmt: skip
-_REFUSED = "The user doesn't want to"
+_REFUSED = ("The user doesn't want to", "The agent proposed a plan that was rejected by the user")
+_REPLY = re.compile(
+    r"\A(?:The user doesn't want to|Permission for this tool use was denied)[^\n]*"
+    r"[Tt]he user said:\n(?P<said>.*?)(?:\n\nNote: The user's next message may contain [^\n]*)?\Z",
+    re.DOTALL,
+)
+_ANSWERED = re.compile(r"\A(?:User|The user) has answered your questions: ")
+_ANSWER = re.compile(
+    r'"="(.*?)"(?=, "|\. You can now| user notes: | selected preview)|'
+    r' user notes: (.*?)(?=, "|\. You can now|\Z)',
+    re.DOTALL,
+)
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -60,6 +98,10 @@ class _Line(msgspec.Struct, gc=False):
     totalCostUSD: Any = None  # noqa: N815
     summary: Any = None
     customTitle: Any = None  # noqa: N815
+    planContent: Any = None  # noqa: N815
+    origin: Any = None
+    toolDenialKind: Any = None  # noqa: N815
+    attachment: Any = None
 
 
 class ClaudeCode(JsonlHost):
@@ -87,20 +129,32 @@ class ClaudeCode(JsonlHost):
     def recognises(self, line: dict[str, Any]) -> bool:
         return "sessionId" in line and "provenance" not in line and "projectHash" not in line
 
+    def helpers(self, source: Source) -> Iterator[Source]:
+        folder, name = os.path.split(source.path)
+        session = name.removesuffix(".jsonl")
+        for path in plain_files(os.path.join(folder, session, "subagents"), 0):
+            if path.endswith(".jsonl"):
+                yield from self._sources([path])
+        for path in plain_files(folder, 0):
+            if os.path.basename(path).startswith("agent-") and path.endswith(".jsonl"):
+                first = first_object(path)
+                if first is not None and first.get("sessionId") == session:
+                    yield from self._sources([path])
+
     def start(self, source: Source, into: Assembler) -> None:
-        # A subagent's own file holds nothing but side chains; elsewhere they are left to it.
-        into.state["side"] = "/subagents/" in source.path.replace("\\", "/")
+        # A helper's own file holds nothing but side chains.
+        into.state["side"] = os.path.basename(source.path).startswith("agent-")
 
     def tell(self, line: _Line, into: Assembler) -> None:
         if line.type in ("user", "assistant"):
-            if line.isSidechain and not into.state["side"]:
-                return
             self._about(line, into)
             message = values.mapping(line.message)
             if line.type == "user":
                 self._user(line, message, into)
             else:
                 self._assistant(line, message, into)
+        elif line.type == "attachment":
+            self._attachment(values.mapping(line.attachment), values.when(line.timestamp), into)
         elif line.type == "cost-state":
             into.cost_in_all(values.amount(line.totalCostUSD))
         elif line.type in ("summary", "custom-title", "ai-title"):
@@ -126,14 +180,7 @@ class ClaudeCode(JsonlHost):
         texts = [content] if isinstance(content, str) else []
         for block in values.objects(content):
             if block.get("type") == "tool_result":
-                result = values.text(block.get("content"))
-                into.returned(
-                    values.string(block.get("tool_use_id")),
-                    result,
-                    failed=block.get("is_error") is True,
-                    error=REFUSED if result.startswith(_REFUSED) else "",
-                    at=at,
-                )
+                self._result(block, line, at, into)
             elif block.get("type") == "text":
                 texts.append(values.string(block.get("text")))
             elif block.get("type") == "image":
@@ -141,11 +188,66 @@ class ClaudeCode(JsonlHost):
         text = _REMINDER.sub("", "\n".join(texts)).strip()
         if line.isCompactSummary:
             into.compacted(text, at)
-        elif text and not line.isMeta and not text.startswith(_NOT_SAID):
+        elif line.isSidechain and not into.state["side"]:
+            return  # what a helper was told stands in the call that began it
+        elif line.isMeta:
+            if _HOOK.match(text):
+                into.told(text, "hook", at)
+        elif text:
+            self._words(text, line, at, into)
+
+    def _words(self, text: str, line: _Line, at: Any, into: Assembler) -> None:
+        """A text in the user's place, by whoever said it."""
+        if _is_others(line.origin) or _OTHERS.match(text):
+            into.told(text, "teammate", at)
+        elif line.planContent or text.startswith(_PLAN):
+            plan, _, said = text.partition(_ON_PLAN)
+            into.prompt(said, at)
+            into.told(values.string(line.planContent) or plan, "plan", at)
+        elif _HOOK.match(text):
+            into.told(text, "hook", at)
+        elif _PRINTED.match(text):
+            into.told(text, "output", at)
+        elif not text.startswith(_NOT_SAID):
             if command := _COMMAND.search(text):
                 self._command(command.group(1), text, into, at)
             else:
                 into.prompt(text, at)
+
+    def _attachment(self, given: dict[str, Any], at: Any, into: Assembler) -> None:
+        """What came beside a prompt. A message typed while the agent worked is the user's."""
+        kind = given.get("type")
+        if kind == "queued_command":
+            text = _REMINDER.sub("", values.text(given.get("prompt"))).strip()
+            others = _is_others(given.get("origin")) or given.get("isMeta")
+            if others or _OTHERS.match(text) or given.get("commandMode") == "task-notification":
+                into.told(text, "teammate", at)
+            else:
+                into.prompt(text, at)
+        elif kind == "teammate_mailbox":
+            said = [values.text(m.get("text")) for m in values.objects(given.get("messages"))]
+            into.told("\n\n".join(said), "teammate", at)
+        elif kind == "hook_additional_context":
+            into.told(values.text(given.get("content")), "hook", at)
+        elif kind == "file":
+            content = values.mapping(given.get("content"))
+            into.told(values.text(values.mapping(content.get("file")).get("content")), "file", at)
+
+    def _result(self, block: dict[str, Any], line: _Line, at: Any, into: Assembler) -> None:
+        call = values.string(block.get("tool_use_id"))
+        result = values.text(block.get("content"))
+        failed = block.get("is_error") is True
+        error = reply = ""
+        # A server of somebody else's may print these words too.
+        if line.toolDenialKind or not into.tool_of(call).startswith("mcp__"):
+            said = _REPLY.match(result) if failed else None
+            if said is not None:
+                error, reply = REFUSED, said["said"]
+            elif result.startswith(_REFUSED):
+                error = REFUSED
+            elif _ANSWERED.match(result):
+                reply = "\n".join(one or other for one, other in _ANSWER.findall(result))
+        into.returned(call, result, failed=failed, error=error, reply=reply, at=at)
 
     def _command(self, name: str, text: str, into: Assembler, at: Any) -> None:
         """A slash command of the user's: one that is not the program's own loads a skill."""
@@ -160,7 +262,8 @@ class ClaudeCode(JsonlHost):
         if model == "<synthetic>":  # the program speaks, not the model
             return
         at = values.when(line.timestamp)
-        into.about(model=model)
+        if not line.isSidechain or into.state["side"]:
+            into.about(model=model)
         for block in values.objects(message.get("content")):
             if block.get("type") == "text":
                 into.said(values.string(block.get("text")), at)
@@ -171,8 +274,16 @@ class ClaudeCode(JsonlHost):
                     block.get("input"),
                     at,
                 )
+            elif not values.string(block.get("type")).endswith(_QUIET_BLOCKS):
+                into.passed("unknown-record")
         if usage := values.mapping(message.get("usage")):
             into.used(values.usage(usage, *_TOKENS), values.string(message.get("id")))
+
+
+def _is_others(origin: Any) -> bool:
+    """Whether a record says that somebody else than the user wrote it."""
+    kind = values.mapping(origin).get("kind")
+    return kind is not None and kind != "human"
 
 
 HOSTS = (ClaudeCode(),)

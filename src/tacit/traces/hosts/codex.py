@@ -8,7 +8,9 @@ Connected by a `hooks.json` of its own. A hook that the user did not trust is sk
 """
 
 import hashlib
+import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -16,10 +18,16 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source, first_object
 from tacit.traces.host_folders import UserPath
+from tacit.traces.trace import REFUSED
 
-_QUIET = ("world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message")
+_QUIET = (
+    "world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message",
+    "inter_agent_communication_metadata", "dynamic_tools_updated", "security_risk_score",
+)  # fmt: skip
+_PLAN = "A previous agent produced the plan below"
+_REFUSED = ("exec command rejected by user", "patch rejected by user")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 _TOKENS = (
     "input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens",
@@ -63,6 +71,16 @@ class Codex(JsonlHost):
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)
 
+    def helpers(self, source: Source) -> Iterator[Source]:
+        """Those begun on the same day or later: folders are named for days."""
+        session = self.session_of(source.path)[-36:]
+        day = os.path.dirname(source.path)
+        for other in self._matching(os.path.dirname(os.path.dirname(os.path.dirname(day)))):
+            if os.path.dirname(other.path) >= day and other.path != source.path:
+                first = values.mapping((first_object(other.path) or {}).get("payload"))
+                if _parent(first) == session:
+                    yield other
+
     def tell(self, line: _Line, into: Assembler) -> None:
         payload = values.mapping(line.payload)
         at = values.when(line.timestamp)
@@ -76,20 +94,20 @@ class Codex(JsonlHost):
             into.about(
                 model=values.string(payload.get("model")), project=values.string(payload.get("cwd"))
             )
+        elif line.type == "inter_agent_communication":
+            into.told(values.text(payload.get("content")), "teammate", at)
         elif line.type == "compacted":
             into.compacted(values.text(payload.get("message")), at)
         elif line.type not in _QUIET:
             into.passed("unknown-record")
 
     def _meta(self, payload: dict[str, Any], into: Assembler) -> None:
-        spawned = values.mapping(values.mapping(payload.get("source")).get("subagent"))
-        parent = values.mapping(spawned.get("thread_spawn")).get("parent_thread_id")
         into.about(
             session=values.string(payload.get("id")),
             version=values.string(payload.get("cli_version")),
             project=values.string(payload.get("cwd")),
             branch=values.string(values.mapping(payload.get("git")).get("branch")),
-            parent=values.string(parent) or values.string(payload.get("forked_from_id")),
+            parent=_parent(payload),
         )
 
     def _event(self, payload: dict[str, Any], at: Any, into: Assembler) -> None:
@@ -111,7 +129,10 @@ class Codex(JsonlHost):
         # Some versions write both kinds of event for one prompt.
         asked = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
         if into.state.get("asked") != asked:
-            into.prompt(text, at)
+            if text.startswith(_PLAN):
+                into.told(text, "plan", at)
+            else:
+                into.prompt(text, at)
             into.state["asked"] = asked  # not the text itself: bookmarks are stored as they are
 
     def _outcome(self, item: dict[str, Any], at: Any, into: Assembler) -> None:
@@ -121,6 +142,8 @@ class Codex(JsonlHost):
         )
         result = values.text(item.get("aggregated_output"))
         error = values.text(item.get("error")) if failed else ""
+        if item.get("status") == "declined":
+            error = REFUSED
         if result or failed:
             into.returned(
                 values.string(item.get("id")),
@@ -144,12 +167,20 @@ class Codex(JsonlHost):
             into.called(call, name, given, at)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             result, failed = _output(payload.get("output"))
-            into.returned(call, result, failed=failed, at=at)
+            refused = result.strip().startswith(_REFUSED)
+            error = REFUSED if refused else ""
+            into.returned(call, result, failed=failed or refused, error=error, at=at)
         elif kind == "web_search_call":
             into.called(call, "web_search", payload.get("action"), at)
             into.returned(call, at=at)
         elif kind not in ("reasoning", "ghost_snapshot", "compaction", "tool_search_output"):
             into.passed("unknown-record")
+
+
+def _parent(meta: dict[str, Any]) -> str:
+    """The session that handed work to one with this head. A branch of a session has none."""
+    spawned = values.mapping(values.mapping(meta.get("source")).get("subagent"))
+    return values.string(values.mapping(spawned.get("thread_spawn")).get("parent_thread_id"))
 
 
 def _output(output: Any) -> tuple[str, bool]:

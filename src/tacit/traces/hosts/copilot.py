@@ -1,6 +1,7 @@
 """Copilot CLI: `~/.copilot/session-state/<session>/events.jsonl`.
 
-A tool's end says `success` also when the command's exit code was not 0; the code tells.
+A tool's end says `success` also when the command's exit code was not 0; the code tells. What a
+helper did stands in its parent's file, marked with the call that began it.
 
 Connected by a file of ours in `~/.copilot/hooks/`, with its own names for events.
 """
@@ -17,7 +18,8 @@ from tacit.traces.connector import HOOK_SECONDS, Connector, Hook, OwnFile, is_ou
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
 from tacit.traces.host_folders import UserPath
 from tacit.traces.settings_json import BadJson, parse_jsonc
-from tacit.traces.trace import Usage
+from tacit.traces.tool_calls import kind_of
+from tacit.traces.trace import REFUSED, Usage
 
 _QUIET = (
     "abort", "assistant.", "commands.", "elicitation.", "exit_plan_mode.", "external_tool.",
@@ -27,6 +29,7 @@ _QUIET = (
 _TOKENS = (
     "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens",
 )  # fmt: skip
+_REJECTED = "The user rejected this tool call"
 _ENDING = re.compile(r"\n?<(?:shellId: [^>]*|exited) (?:completed )?with exit code -?\d+>\s*\Z")
 
 
@@ -34,6 +37,7 @@ class _Line(msgspec.Struct, gc=False):
     type: Any = None
     data: Any = None
     timestamp: Any = None
+    agentId: Any = None  # noqa: N815
 
 
 class Copilot(JsonlHost):
@@ -92,15 +96,14 @@ class Copilot(JsonlHost):
     def tell(self, line: _Line, into: Assembler) -> None:
         data, kind = values.mapping(line.data), line.type
         at = values.when(line.timestamp)
-        if data.get("parentToolCallId"):  # a subagent's own doings
-            return
+        helper = bool(data.get("parentToolCallId") or line.agentId)
         if kind in ("session.start", "session.resume"):
             self._session(data, into)
         elif kind == "user.message":
-            if not values.string(data.get("source")).startswith(("skill-", "system")):
-                into.prompt(values.text(data.get("content")), at)
+            if not helper:  # what a helper was told stands in the call that began it
+                self._user(data, at, into)
         elif kind == "assistant.message":
-            self._assistant(data, at, into)
+            self._assistant(data, at, into, helper)
         elif kind == "tool.execution_start":
             name = values.string(data.get("toolName"))
             into.called(values.string(data.get("toolCallId")), name, data.get("arguments"), at)
@@ -127,8 +130,16 @@ class Copilot(JsonlHost):
             branch=values.string(context.get("branch")),
         )
 
-    def _assistant(self, data: dict[str, Any], at: Any, into: Assembler) -> None:
-        into.about(model=values.string(data.get("model")))
+    def _user(self, data: dict[str, Any], at: Any, into: Assembler) -> None:
+        source, text = values.string(data.get("source")), values.text(data.get("content"))
+        if source in ("", "user"):
+            into.prompt(text, at)
+        elif not source.startswith(("skill-", "system")):
+            into.told(text, "teammate", at)
+
+    def _assistant(self, data: dict[str, Any], at: Any, into: Assembler, helper: bool) -> None:
+        if not helper:
+            into.about(model=values.string(data.get("model")))
         into.said(values.text(data.get("content")), at, values.string(data.get("messageId")))
         for call in values.objects(data.get("toolRequests")):
             name = values.string(call.get("name"))
@@ -143,12 +154,17 @@ class Copilot(JsonlHost):
     def _result(self, data: dict[str, Any], at: Any, into: Assembler) -> None:
         code = values.mapping(data.get("shellExecution")).get("exitCode")
         result = values.text(values.mapping(data.get("result")).get("content"))
-        error = values.mapping(data.get("error"))
+        call = values.string(data.get("toolCallId"))
+        error, reply = values.text(values.mapping(data.get("error")).get("message")), ""
+        # A tool of somebody else's may say so too; ours are known by their names.
+        if error.startswith(_REJECTED) and kind_of(into.tool_of(call)) != "other":
+            result, error, reply = error, REFUSED, error.partition("feedback: ")[2]
         into.returned(
-            values.string(data.get("toolCallId")),
+            call,
             _ENDING.sub("", result),
             failed=data.get("success") is False or (isinstance(code, int | float) and code != 0),
-            error=values.text(error.get("message")),
+            error=error,
+            reply=reply,
             at=at,
         )
 

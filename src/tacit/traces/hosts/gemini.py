@@ -1,15 +1,18 @@
-"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.jsonl`.
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.jsonl`, `.json` in older versions.
 
 A message is written again under its id when more is known of it: the last one counts. On resume
 the whole history is written again, poorer, in one record (`$set.messages`): it is passed over,
 unless the file holds nothing else. The folder of the project stands in `~/.gemini/projects.json`.
-Qwen Code reads messages made of parts with the functions here.
+A helper's own session lies in a folder that is named for its parent. What the user typed is told
+from files, hooks' texts and output that the program added to it. Qwen Code reads messages made of
+parts with the functions here.
 
 Connected by `hooks` in `~/.gemini/settings.json`, timeouts in milliseconds.
 """
 
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -17,7 +20,18 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source
+from tacit.traces.host import (
+    Hooks,
+    JsonlHost,
+    Passed,
+    Signs,
+    SkillFolders,
+    Source,
+    first_object,
+    ignore,
+    plain_files,
+    read_document,
+)
 from tacit.traces.host_folders import UserPath
 
 # "Output: … \nExit Code: 1\n…": the labels that may follow the output itself.
@@ -42,6 +56,24 @@ def parts_text(parts: Any) -> str:
             if "inlineData" in part or "fileData" in part:
                 texts.append("[file]")
     return "\n".join(text for text in texts if text)
+
+
+_ATTACHED = re.compile(
+    r"\n?--- Content from referenced files ---.*?(?:--- End of content ---|\Z)"
+    r"|<hook_context>.*?(?:</hook_context>|\Z)",
+    re.DOTALL,
+)
+_RAN = "I ran the following shell command:"
+
+
+def tell_prompt(text: str, at: Any, into: Assembler) -> None:
+    """Tell what the user typed, and apart from it what the program put beside it."""
+    if text.startswith(_RAN):
+        into.told(text, "output", at)
+        return
+    into.prompt(_ATTACHED.sub("", text), at)
+    for attached in _ATTACHED.findall(text):
+        into.told(attached, "hook" if attached.startswith("<hook_context>") else "file", at)
 
 
 def function_calls(parts: Any) -> list[dict[str, Any]]:
@@ -73,7 +105,8 @@ def response_outcome(response: dict[str, Any]) -> tuple[str, bool]:
 
 
 _TOKENS = ("input", "output", "cached", "", "thoughts")
-_CONTEXT = ("<session_context>", "<hook_context>", "This is the Gemini CLI. We are setting up")
+_MOST = 64 * 1024 * 1024
+_CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up")
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -106,7 +139,7 @@ class Gemini(JsonlHost):
     skills = SkillFolders((".gemini/skills",), ("skills",))
     secrets = ("oauth_creds.json",)
     folder = "tmp"
-    files = r"[^/]+/chats/session-[^/]*\.jsonl"
+    files = r"[^/]+/chats/(?:session-[^/]*\.jsonl?|[^/]+/[^/]+\.jsonl)"
     form = _Line
 
     def connector(self) -> Connector:
@@ -115,10 +148,47 @@ class Gemini(JsonlHost):
     def recognises(self, line: dict[str, Any]) -> bool:
         return "projectHash" in line and "sessionId" in line
 
+    def inside(self, path: str) -> Iterator[Source]:
+        if os.path.isdir(path):
+            for file in plain_files(path):
+                if file.endswith((".json", ".jsonl")):
+                    yield from self.inside(file)
+        elif not path.endswith(".json"):
+            yield from super().inside(path)
+        elif self._own(_document(path, ignore)):
+            yield from self._sources([path])
+
+    def fingerprint(self, source: Source, position: int) -> str:
+        return "" if source.path.endswith(".json") else super().fingerprint(source, position)
+
+    def read(self, source: Source, start: int, into: Assembler) -> Iterator[None]:
+        """Older versions wrote one document a session, anew each time."""
+        if not source.path.endswith(".json"):
+            yield from super().read(source, start, into)
+            return
+        self.start(source, into)
+        found = _document(source.path, into.passed)
+        session, title = (values.string(found.get(key)) for key in ("sessionId", "summary"))
+        into.about(session=session, title=title)
+        for number, message in enumerate(values.objects(found.get("messages"))):
+            into.begin(number)
+            self._message(msgspec.convert(message, _Line), into)
+            yield
+
+    def helpers(self, source: Source) -> Iterator[Source]:
+        first = first_object(source.path) or {}
+        session = os.path.basename(values.string(first.get("sessionId")))
+        folder = os.path.join(os.path.dirname(source.path), session)
+        if session:
+            yield from self._sources([p for p in plain_files(folder, 0) if p.endswith(".jsonl")])
+
     def start(self, source: Source, into: Assembler) -> None:
         chats = os.path.dirname(os.path.abspath(source.path))
-        folder = os.path.dirname(chats)
-        into.about(project=_project(folder))
+        above, name = os.path.split(chats)
+        if os.path.basename(above) == "chats":  # a helper's, in a folder with its parent's name
+            into.about(parent=name)
+            chats = above
+        into.about(project=_project(os.path.dirname(chats)))
 
     def tell(self, line: _Line, into: Assembler) -> None:
         if line.type is not None:
@@ -145,7 +215,7 @@ class Gemini(JsonlHost):
                     into.returned(values.string(response.get("id")), result, failed=failed, at=at)
             text = parts_text(line.content)
             if text.strip() and not text.startswith(_CONTEXT) and into.state.get("last") != message:
-                into.prompt(text, at)
+                tell_prompt(text, at, into)
                 into.state.update(seen=True, last=message, told="")
         elif line.type == "gemini":
             into.state["seen"] = True
@@ -179,6 +249,15 @@ class Gemini(JsonlHost):
         )
         # The same results follow once more as a message of the user's; those add nothing.
         into.state["told"] = f"{into.state.get('told', '')} {call_id}"[-4000:]
+
+
+def _document(path: str, passed: Passed) -> dict[str, Any]:
+    """The one document in a file; empty where there is none."""
+    try:
+        return values.mapping(read_document(path, _MOST, passed, dict))
+    except OSError:
+        passed("unreadable")
+        return {}
 
 
 def _project(folder: str) -> str:

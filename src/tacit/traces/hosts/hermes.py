@@ -2,11 +2,14 @@
 
 Rows that the user took back (inactive, not compacted) are left out. A compaction keeps the old
 rows, marked, and writes those that stay once more behind a summary: the copies are left out.
+A parent is named by helpers, by branches and by what goes on after a compaction; only a helper is
+part of it. The program's own notes and attached files are told from what the user typed.
 
 Connected by `hooks` in its `config.yaml`, and by the shared skills folder among those that it
 reads: Hermes reads skills only in its own folder and in `skills.external_dirs`.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,16 +19,26 @@ from tacit.base.paths import SHARED_SKILLS
 from tacit.traces import settings_yaml, values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, HookedFile, SettingsFormat
-from tacit.traces.host import Hooks, SkillFolders, stated_outcome
+from tacit.traces.host import Hooks, SkillFolders, Source, stated_outcome
 from tacit.traces.host_folders import UserPath
 from tacit.traces.settings_json import Unfit
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of
+from tacit.traces.trace import REFUSED
 
 _SUMMARY = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
 _TOKENS = (
     "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
 )  # fmt: skip
+# Notes of the program's own, in the user's place.
+_NOTES = ("[System:", "[System note:", "[IMPORTANT:", "[USER INITIATED SKILLS RELOAD")
+_INVOKED = re.compile(r'\A\[IMPORTANT: The user has invoked the "?([^"\s]{1,200})"? skill')
+_INSTRUCTION = "The user has provided the following instruction alongside the skill invocation: "
+_ATTACHED = re.compile(r"\n\n--- (?:Context Warnings|Attached Context) ---\n.*\Z", re.DOTALL)
+_DENIED = "BLOCKED: User denied"
 _FIRST = 3  # a compaction leaves this many rows at the beginning as they are
+
+
+_HELPERS = "SELECT id, started_at FROM sessions WHERE parent_session_id = ? ORDER BY id"
 
 
 class Hermes(SqliteHost):
@@ -42,6 +55,13 @@ class Hermes(SqliteHost):
       SELECT s.id, coalesce((SELECT max(timestamp) FROM messages WHERE session_id = s.id),
         s.started_at) AS changed FROM sessions s ORDER BY changed
     """
+    needs = {  # noqa: RUF012
+        "sessions": ("id", "started_at", "cwd", "parent_session_id", "output_tokens"),
+        "messages": (
+            "id", "session_id", "role", "content", "tool_call_id", "tool_calls", "timestamp",
+            "active",
+        ),
+    }  # fmt: skip
     version = """
       SELECT count(*), max(id), sum(active), (SELECT output_tokens FROM sessions
         WHERE id = :session) FROM messages WHERE session_id = :session
@@ -54,6 +74,9 @@ class Hermes(SqliteHost):
             todo="Start hermes once in a terminal and allow the two hooks when it asks; runs "
             "without a terminal need --accept-hooks.",
         )
+
+    def helpers(self, source: Source) -> Iterator[Source]:
+        return self._listed(source.path, _HELPERS, source.key)
 
     def rows(self, connection: sqlite3.Connection, session: str, into: Assembler) -> Iterator[None]:
         found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
@@ -83,7 +106,7 @@ class Hermes(SqliteHost):
             project=values.string(row.get("cwd")),
             branch=values.string(row.get("git_branch")),
             title=values.string(row.get("title")),
-            parent=values.string(row.get("parent_session_id")),
+            parent=_delegated_by(row),
         )
         into.at(values.when(row.get("started_at")))
         known = row.get("cost_status") not in (None, "unknown")
@@ -95,7 +118,7 @@ class Hermes(SqliteHost):
         if content.startswith(_SUMMARY):
             into.compacted(content, at)
         elif row["role"] == "user":
-            into.prompt(content, at)
+            self._user(content, at, into)
         elif row["role"] == "assistant":
             into.said(content, at)
             for call in _calls(row):
@@ -104,10 +127,36 @@ class Hermes(SqliteHost):
                 into.called(values.string(call.get("id")), name, function.get("arguments"), at)
         elif row["role"] == "tool":
             result, failed, error = stated_outcome(content)
+            if (error or result).startswith(_DENIED):
+                failed, error = True, REFUSED
             call_id = values.string(row["tool_call_id"])
             into.returned(call_id, result, failed=failed, error=error, at=at)
         elif row["role"] not in ("system", "session_meta"):
             into.passed("unknown-record")
+
+    def _user(self, content: str, at: Any, into: Assembler) -> None:
+        if invoked := _INVOKED.match(content):
+            _, _, said = (
+                content.rpartition(_INSTRUCTION) if _INSTRUCTION in content else ("", "", "")
+            )
+            said = said.partition("\n\n[Runtime note:")[0]
+            into.prompt(f"/{invoked.group(1)} {said}".strip(), at)
+            into.activated(invoked.group(1), at)
+        elif content.startswith(_NOTES):
+            into.told(content, "hook", at)
+        else:
+            attached = _ATTACHED.search(content)
+            into.prompt(content[: attached.start()] if attached else content, at)
+            into.told(attached.group() if attached else "", "file", at)
+
+
+def _delegated_by(row: dict[str, Any]) -> str:
+    """The session that handed work to this one, as the program marks it."""
+    config = values.mapping(values.decoded_json(row.get("model_config")))
+    by = values.string(config.get("_delegate_from"))
+    if by == "__orphaned__":  # its parent was deleted
+        return "unknown"
+    return by
 
 
 def _without_copies(rows: Iterable[sqlite3.Row]) -> Iterator[sqlite3.Row]:

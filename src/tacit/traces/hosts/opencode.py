@@ -10,14 +10,20 @@ from typing import Any
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, OwnFile
-from tacit.traces.host import Hooks, SkillFolders
+from tacit.traces.host import Hooks, SkillFolders, Source
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost
+from tacit.traces.tool_calls import kind_of
+from tacit.traces.trace import REFUSED
 
 _QUIET = (
     "step-start", "step-finish", "snapshot", "patch", "reasoning", "file", "agent", "retry",
 )  # fmt: skip
+# Notes of the program's own.
+_NOTES = ("<system-reminder>", "The following tool was executed by the user", "Summarize the task")
+_REJECTED = "The user rejected permission to use this specific tool call"
+_FEEDBACK = " with the following feedback: "
 _ROWS = f"""
   SELECT m.id AS message, m.time_created AS created,
     CASE WHEN length(m.data) <= {MAX_VALUE} THEN m.data END AS said,
@@ -25,6 +31,9 @@ _ROWS = f"""
   FROM message m LEFT JOIN part p ON p.message_id = m.id
   WHERE m.session_id = :session ORDER BY m.time_created, m.id, p.id
 """  # noqa: S608
+
+
+_HELPERS = "SELECT id, time_updated / 1000.0 FROM session WHERE parent_id = ? ORDER BY id"
 
 
 class Opencode(SqliteHost):
@@ -44,6 +53,11 @@ class Opencode(SqliteHost):
     secrets = ("auth.json",)
     file = "opencode.db"
     listing = "SELECT id, time_updated / 1000.0 FROM session ORDER BY time_updated"
+    needs = {  # noqa: RUF012
+        "session": ("id", "parent_id", "directory", "time_updated"),
+        "message": ("id", "session_id", "time_created", "data"),
+        "part": ("id", "message_id", "session_id", "time_updated", "data"),
+    }
     version = """
       SELECT time_updated, (SELECT count(*) FROM message WHERE session_id = :session),
         (SELECT max(time_updated) FROM part WHERE session_id = :session)
@@ -57,6 +71,9 @@ class Opencode(SqliteHost):
             lambda hook: shim("opencode/tacit.js", hook.words),
             lambda text: shim_calls(text, self.name, self.hooks.events),
         )
+
+    def helpers(self, source: Source) -> Iterator[Source]:
+        return self._listed(source.path, _HELPERS, source.key)
 
     def rows(self, connection: sqlite3.Connection, session: str, into: Assembler) -> Iterator[None]:
         found = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
@@ -97,7 +114,10 @@ class Opencode(SqliteHost):
         kind = part.get("type")
         at = values.when(row["created"])
         if kind == "text":
-            if part.get("synthetic") or part.get("ignored"):
+            if part.get("ignored"):
+                return
+            if part.get("synthetic"):
+                self._added(values.string(part.get("text")), message, at, into)
                 return
             self._text(values.string(part.get("text")), message, part, at, into)
         elif kind == "tool":
@@ -111,6 +131,11 @@ class Opencode(SqliteHost):
             into.passed("too-long" if row["data"] is None else "bad-record")
         elif kind not in _QUIET:
             into.passed("unknown-record")
+
+    def _added(self, text: str, message: dict[str, Any], at: Any, into: Assembler) -> None:
+        """A text that the program put beside what the user typed: the files that it names."""
+        if message.get("role") == "user" and not text.lstrip().startswith(_NOTES):
+            into.told(text, "file", at)
 
     def _text(
         self, text: str, message: dict[str, Any], part: dict[str, Any], at: Any, into: Assembler
@@ -136,11 +161,16 @@ class Opencode(SqliteHost):
             return
         code = values.mapping(state.get("metadata")).get("exit")
         error = values.text(state.get("error")) if status == "error" else ""
+        reply = ""
+        # A tool of somebody else's may say so too; ours are known by their names.
+        if error.startswith(_REJECTED) and kind_of(values.string(part.get("tool"))) != "other":
+            reply, error = error.partition(_FEEDBACK)[2], REFUSED
         into.returned(
             call_id,
-            values.text(state.get("output")) or error,
+            values.text(state.get("output")) or values.text(state.get("error")),
             failed=status == "error" or (isinstance(code, int) and code != 0),
             error=error,
+            reply=reply,
             at=values.when(time.get("end")),
         )
 

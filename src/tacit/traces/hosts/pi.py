@@ -24,6 +24,10 @@ _QUIET = (
 _SKILL = re.compile(r'\A<skill name="([^"]{1,200})"[^>]*>.*?</skill>\s*', re.DOTALL)
 
 
+# Files that were named on the command line come before what the user typed.
+_FILES = re.compile(r"\A(?:<file name=\"[^\"]*\">.*?</file>\n?)+", re.DOTALL)
+
+
 class _Line(msgspec.Struct, gc=False):
     type: Any = None
     id: Any = None
@@ -33,7 +37,6 @@ class _Line(msgspec.Struct, gc=False):
     modelId: Any = None  # noqa: N815
     summary: Any = None
     name: Any = None
-    parentSession: Any = None  # noqa: N815
 
 
 class Pi(JsonlHost):
@@ -72,7 +75,6 @@ class Pi(JsonlHost):
             into.about(
                 session=values.string(line.id),
                 project=values.string(line.cwd),
-                parent=values.string(line.parentSession).rpartition("_")[2].removesuffix(".jsonl"),
             )
         elif line.type == "model_change":
             into.about(model=values.string(line.modelId))
@@ -98,7 +100,10 @@ class Pi(JsonlHost):
             )
         elif role == "compactionSummary":
             into.compacted(values.text(message.get("summary")), at)
-        elif role not in ("system", "bashExecution", "custom", "hookMessage", "branchSummary"):
+        elif role == "bashExecution":  # by the user, with `!`
+            command, output = message.get("command"), message.get("output")
+            into.told(f"$ {values.text(command)}\n{values.text(output)}", "output", at)
+        elif role not in ("system", "custom", "hookMessage", "branchSummary"):
             into.passed("unknown-record")
 
     def _prompt(self, text: str, at: Any, into: Assembler) -> None:
@@ -106,7 +111,9 @@ class Pi(JsonlHost):
             into.prompt(f"/skill:{skill.group(1)} {text[skill.end() :]}", at)
             into.activated(skill.group(1), at)
         else:
-            into.prompt(text, at)
+            files = _FILES.match(text)
+            into.prompt(text[files.end() :] if files else text, at)
+            into.told(files.group() if files else "", "file", at)
 
     def _assistant(self, message: dict[str, Any], at: Any, into: Assembler) -> None:
         into.about(model=values.string(message.get("model")))
@@ -119,6 +126,8 @@ class Pi(JsonlHost):
             elif block.get("type") == "toolCall":
                 name = values.string(block.get("name"))
                 into.called(values.string(block.get("id")), name, block.get("arguments"), at)
+            elif block.get("type") not in ("thinking", "image"):
+                into.passed("unknown-record")
         if usage := values.mapping(message.get("usage")):
             names = ("input", "output", "cacheRead", "cacheWrite", "reasoning")
             cost = values.mapping(usage.get("cost")).get("total")

@@ -1,12 +1,15 @@
 """Qwen Code: `~/.qwen/projects/<folder>/chats/<session>.jsonl`.
 
 The envelope is like Claude Code's, the messages like Gemini CLI's. What the user typed has the
-provenance `real_user`; older versions do not say.
+provenance `real_user`; older versions do not say. A helper has a file of its own, in
+`<folder>/subagents/<session>/`.
 
 Connected by `hooks` in `~/.qwen/settings.json`, timeouts in milliseconds. SessionEnd never fires
 without a terminal; the quiet after the last Stop ends such a session.
 """
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -14,7 +17,7 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
+from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source, plain_files
 from tacit.traces.host_folders import UserPath
 from tacit.traces.hosts import gemini
 
@@ -57,7 +60,7 @@ class Qwen(JsonlHost):
     skills = SkillFolders((".qwen/skills",), ("skills",))
     secrets = ("oauth_creds.json",)
     folder = "projects"
-    files = r"[^/]+/chats/[^/]+\.jsonl"
+    files = r"[^/]+/(?:chats/[^/]+|subagents/[^/]+/agent-[^/]+)\.jsonl"
     form = _Line
 
     def connector(self) -> Connector:
@@ -69,12 +72,24 @@ class Qwen(JsonlHost):
             "provenance" in line or (isinstance(message, dict) and "parts" in message)
         )
 
+    def helpers(self, source: Source) -> Iterator[Source]:
+        project, name = os.path.dirname(os.path.dirname(source.path)), os.path.basename(source.path)
+        folder = os.path.join(project, "subagents", name.removesuffix(".jsonl"))
+        yield from self._sources([p for p in plain_files(folder, 0) if p.endswith(".jsonl")])
+
+    def start(self, source: Source, into: Assembler) -> None:
+        name = os.path.basename(source.path)
+        if name.startswith("agent-"):  # a helper's own file
+            into.state["side"] = name.removesuffix(".jsonl")
+
     def tell(self, line: _Line, into: Assembler) -> None:
-        if line.isSidechain:
+        side = into.state.get("side")
+        if line.isSidechain and not side:
             return
         at = values.when(line.timestamp)
         into.about(
-            session=values.string(line.sessionId),
+            session=values.string(side) or values.string(line.sessionId),
+            parent=values.string(line.sessionId) if side else "",
             version=values.string(line.version),
             project=values.string(line.cwd),
             branch=values.string(line.gitBranch),
@@ -82,7 +97,7 @@ class Qwen(JsonlHost):
         said = values.mapping(line.message).get("parts")
         if line.type == "user":
             if line.provenance in (None, "real_user"):
-                into.prompt(gemini.parts_text(said), at)
+                gemini.tell_prompt(gemini.parts_text(said), at, into)
         elif line.type == "assistant":
             into.about(model=values.string(line.model))
             into.said(gemini.parts_text(said), at)

@@ -11,6 +11,7 @@ from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig
 from tacit.learn import use_records
 from tacit.skills.library_checks import LIBRARY_CHECKS
+from tacit.traces.deafness import DEAFNESS_CHECKS
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
@@ -37,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     *doctor.BASE_CHECKS,
     *LIBRARY_CHECKS,
     check_changes,
+    *DEAFNESS_CHECKS,
     *JOB_CHECKS,
     *SCHEDULE_CHECKS,
 )

@@ -19,8 +19,18 @@ from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.learn.ledger import Decision, Ledger
 from tacit.traces import host_registry, observations
+from tacit.traces.deafness import find_deafness
 from tacit.traces.store import Store, Stored
-from tacit.traces.trace import REASONS, Activation, Compaction, Subagent, Text, ToolCall, Trace
+from tacit.traces.trace import (
+    REASONS,
+    Activation,
+    Compaction,
+    Subagent,
+    Text,
+    Told,
+    ToolCall,
+    Trace,
+)
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_host, complete_session
@@ -60,8 +70,12 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     moment = parse_since(since) if since else None
     found = store.sessions(host=host, project=folder, since=moment, limit=limit)
     ledger = Ledger(store.connection)
+    deaf = [one for one in find_deafness(store.connection) if host in ("", one.host)]
     if as_json:
-        return output.write_json({"sessions": session_rows(found, ledger)})
+        listed = session_rows(found, ledger)
+        return output.write_json({"sessions": listed, "not_understood": deaf})
+    for one in deaf:
+        output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
     if not found:
         some = host or project or since
         click.echo(
@@ -146,7 +160,7 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
     """Show one session as a timeline, with failures and corrections marked."""
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(name)
-    trace = store.trace(stored.id)
+    trace = store.whole(stored.id)
     if as_json:
         return output.write_json(
             {
@@ -204,6 +218,8 @@ def _write_timeline(trace: Trace, full: bool) -> None:
                     click.echo(click.style(f"  ◆ skill {plain(name)}", fg="magenta"))
                 case Compaction():
                     output.write_hint("  ~ the history was summarised")
+                case Told(by=by, text=text):
+                    output.write_hint(f"  ← {by}: {_cut_text(text, full)}")
                 case Subagent(name=name, task=task):
                     output.write_hint(f"  → {plain(name)}: {_cut_text(task, full)}")
 
@@ -220,7 +236,9 @@ def _write_call(call: ToolCall, full: bool) -> None:
         mark = click.style("…", dim=True)
     width = columns() - len(call.name) - len(seconds) - 6
     click.echo(f"  {mark} {click.style(plain(call.name), bold=True)} {fit(about, width)}{seconds}")
-    if call.failed:
+    if call.reply:
+        click.echo(f"      {click.style('>', fg='cyan', bold=True)} {_cut_text(call.reply, full)}")
+    elif call.failed:
         click.echo(click.style(f"      {_cut_text(call.error or call.result, full)}", fg="red"))
     elif full and call.result:
         output.write_hint(f"      {plain(call.result)}")
@@ -284,8 +302,11 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     store = click.get_current_context().with_resource(open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
     keep_to_limits(store, chosen_settings)
+    deaf = find_deafness(store.connection)
     if as_json:
-        return output.write_json({"hosts": taken})
+        return output.write_json({"hosts": taken, "not_understood": deaf})
+    for one in deaf:
+        output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
     if not taken:
         where = f" of {what}" if what else ""
         click.echo(f"No sessions{where} were found.")
