@@ -455,6 +455,11 @@ class ModelServer:
         with self._changed:
             return list(self._failures)
 
+    @property
+    def refusals(self) -> list[Bad]:
+        """Of the failures, the requests that the provider would not have taken."""
+        return [failure for failure in self.failures if isinstance(failure, Bad)]
+
     def wait(self, count: int = 1, timeout: float = 10.0) -> list[Request]:
         """Wait until `count` calls of the model have arrived; TimeoutError if they do not."""
         return self._wait(lambda: self._requests, count, timeout, "calls of the model")
