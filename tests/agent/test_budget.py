@@ -1,5 +1,6 @@
 """What the background takes is counted, and the day's budget holds, also for several at once."""
 
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 from tacit.agent import budget
 from tacit.agent.agent_events import Usage
-from tacit.agent.budget import Limits, Spent, record_spending, reserve, settle
+from tacit.agent.budget import (
+    Limits,
+    Spent,
+    held,
+    record_spending,
+    refusal_today,
+    reserve,
+    settle,
+)
 from tacit.base import database
 from tacit.base.settings import LearnSettings
 
@@ -136,6 +145,46 @@ def test_a_killed_process_holds_nothing_for_long() -> None:
     assert not reserve(learn, LOOK, now=NOON).refusal
     assert reserve(learn, LOOK, now=NOON + timedelta(seconds=120)).refusal
     assert not reserve(learn, LOOK, now=NOON + timedelta(seconds=181)).refusal
+
+
+HOLDER = """
+import sys
+from tacit.agent.budget import Limits, reserve
+from tacit.base.settings import LearnSettings
+print(reserve(LearnSettings(daily_money=0.5), Limits(money=0.5, seconds=3600)).id, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_what_a_killed_process_held_is_free_at_once() -> None:
+    """Held while the process lives, and not a moment longer, though its work had an hour."""
+    learn = LearnSettings(daily_money=0.5)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout.readline().strip()
+    assert held().money == 0.5
+    assert reserve(learn, LOOK).refusal
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # gone, though nobody has asked yet
+    assert held().money == 0
+    assert refusal_today(learn) == ""
+    assert not reserve(learn, LOOK).refusal
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_a_later_process_of_the_same_number_is_another() -> None:
+    """A holder is known by its start as well, and one that cannot be seen from here is left."""
+    here = budget._process(os.getpid())
+    assert not budget._is_gone(here)
+    assert not budget._is_gone("")
+    namespace, pid, started = here.split()
+    assert budget._is_gone(f"{namespace} {pid} {int(started) - 1}")
+    assert not budget._is_gone(f"pid:[1] {pid} 1")
 
 
 WORKER = """

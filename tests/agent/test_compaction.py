@@ -63,9 +63,9 @@ def test_a_provider_that_says_too_long_is_believed(open_session, skills, project
         asking = session._loaded()._asking
         stream = asking._stream
 
-        async def too_long(model, messages, meter):
+        async def too_long(*request):
             try:
-                async for item in stream(model, messages, meter):
+                async for item in stream(*request):
                     yield item
             except Exception as error:
                 if "maximum context length" in str(error):

@@ -76,8 +76,9 @@ def test_an_answer_arrives_while_it_is_made(open_session) -> None:
         (ToolUse("no_such_tool", {}), "There is no tool 'no_such_tool'"),
         (ToolUse("read_file", {"path": "nothing"}), "there is no nothing"),
         (ToolUse("read_file", {"pfad": "a.txt"}), "It takes: path"),
-        (ToolUse("read_file", raw='{"path": "a.t'), "It takes: path"),
-        (ToolUse("read_file", raw="[1, 2]"), "It takes: path"),
+        (ToolUse("read_file", raw='{"path": "a.t'), 'not a JSON object, but: {"path": "a.t'),
+        (ToolUse("read_file", raw="[1, 2]"), "not a JSON object, but: [1, 2]"),
+        (ToolUse("list_files", raw='{"path": "a'), "list_files was not run"),
         (ToolUse("read_file", raw=""), "It takes: path"),
     ],
 )
@@ -311,13 +312,14 @@ def test_what_passes_is_tried_again(open_session, a_file, wire, fault) -> None:
 @pytest.mark.parametrize("code", [400, 401, 403, 404])
 def test_what_does_not_pass_is_not_repeated(open_session, wire, code) -> None:
     """A wrong key, name or request fails at once, with a hint, and the next message may work."""
-    script = iter([Status(code), "fine"])
+    asked = 2 if (wire, code) == ("openai-chat", 404) else 1  # there is another way to ask
+    script = iter([Status(code)] * asked + ["fine"])
     with ModelServer(lambda request: next(script)) as server:
         session = open_session(server, wire)
         told = say(session, "go")
         assert told[-1].reason == "error"
         assert of(agent_events.Error, told)[0].hint
-        assert len(server.requests) == 1
+        assert len(server.requests) == asked
         assert say(session, "again")[-1].text == "fine"
 
 

@@ -9,9 +9,23 @@ from typing import Any
 import pytest
 from talking import WIRES, of, say
 
-from tacit.agent import agent_events, models
-from tacit.agent.model_client import RequestFailed, cache_settings
-from tacit.testing import Cut, Garbage, ModelServer, Reply, Stall, Status, ToolUse, Usage, reply
+from tacit.agent import agent_events, model_client, models
+from tacit.agent.model_client import RequestFailed, cache_settings, lower_limit
+from tacit.testing import (
+    Cut,
+    Endless,
+    Garbage,
+    ModelServer,
+    Page,
+    Reply,
+    Stall,
+    Status,
+    Terms,
+    ToolUse,
+    Usage,
+    reply,
+)
+from waiting import FOREVER
 
 # A model of each provider whose price is public, in dollars a million: input, cached, output.
 PRICED = {
@@ -130,3 +144,159 @@ def test_a_server_that_is_not_there_is_named_as_such() -> None:
     assert str(fault) == "the model's server cannot be reached: Connection error"
     assert fault.may_pass
     assert "agent.base_url" in fault.hint
+
+
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+
+
+def asked_for(request: Any) -> int | None:
+    """The limit on the answer in a request, wherever its format has it."""
+    body = json.loads(request.body)
+    everywhere = body | body.get("generationConfig", {})
+    return next((everywhere[name] for name in LIMITS if name in everywhere), None)
+
+
+@pytest.mark.parametrize("tokens", [0, 5, 3_000, 200_000])
+def test_an_answer_is_asked_for_in_bounds(open_session, wire, tokens) -> None:
+    """Whatever is left of a budget: never more than a model has, never less than it takes."""
+    name = PRICED[wire][0]
+    with ModelServer("one") as server:
+        flags = {"model": f"{WIRES[wire][0]}:{name}", "tokens": tokens}
+        say(open_session(server, wire, flags), "hi")
+    wanted = asked_for(server.requests[0])
+    assert wanted is not None
+    assert 16 <= wanted <= 16_384
+    assert wanted <= max(tokens, 16) or not tokens
+
+
+def test_a_limit_that_is_refused_is_lowered(open_session, wire) -> None:
+    """The same run goes on with what the provider allows, and the next asks for that at once."""
+    with ModelServer(["one", "two"], strict=False, terms=Terms(output=4_000)) as server:
+        session = open_session(server, wire, {"retries": 0})
+        told = [say(session, text)[-1].reason for text in ("first", "second")]
+    assert told == ["done", "done"]
+    assert [(asked_for(request) or 0) <= 4_001 for request in server.requests] == [True, True]
+    assert len(server.failures) <= 2
+
+
+REFUSALS = [
+    ("max_tokens: 16000 > 8192, which is the maximum allowed number of output tokens for x", 8192),
+    ("max_tokens is too large: 16000. This model supports at most 4096 completion tokens", 4096),
+    ("Invalid 'max_output_tokens': Expected a value <= 12,000, but got 16000 instead.", 12_000),
+    ("it has a maxOutputTokens value of 16000 but the range is from 1 to 8193 (exclusive)", 8193),
+    ("`max_tokens` must be less than or equal to `8192`", 8192),
+    ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 8192),
+    ("maximum context length is 8192. You requested 16500 (500 in messages, 16000 in it)", 8192),
+    ("Unsupported parameter: 'max_completion_tokens' is not supported by this server", 0),
+    ("max_tokens is too large", 8_000),
+    ("max_tokens: too many for gpt-4o-2024-08-06", 8_000),
+    ("messages: text content blocks must be non-empty", None),
+    ("The model `x` does not exist", None),
+]
+
+
+@pytest.mark.parametrize(("words", "lower"), REFUSALS)
+def test_what_a_refusal_says_of_the_limit(words: str, lower: int | None) -> None:
+    """Providers name what they allow in words of their own."""
+    from pydantic_ai.exceptions import ModelHTTPError
+
+    error = ModelHTTPError(400, "x", {"error": {"message": words}})
+    assert lower_limit(error, 16_000, again=False) == lower
+    assert lower_limit(ModelHTTPError(401, "x", error.body), 16_000, again=False) is None
+
+
+def test_a_limit_is_halved_where_what_was_named_is_refused_too() -> None:
+    """It comes to an end: below what is of use the refusal stands."""
+    from pydantic_ai.exceptions import ModelHTTPError
+
+    error = ModelHTTPError(400, "x", "max_tokens too large, the window is 8192")
+    assert lower_limit(error, 8_192, again=True) == 4_096
+    assert lower_limit(error, 300, again=True) is None
+
+
+def test_a_stream_without_its_end_mark_is_no_answer(open_session, wire) -> None:
+    """The server closed the stream as if all was said; the request is made again."""
+    half = reply("I have deleted nothing but the", fault=Cut(3, clean=True))
+    with ModelServer([half, "whole"]) as server:
+        told = say(open_session(server, wire), "go")
+    assert told[-1].text == "whole"
+    assert "without an end mark" in of(agent_events.Restarted, told)[0].why
+
+
+@pytest.mark.parametrize("code", [200, 502])
+def test_a_web_page_is_told_as_one(open_session, wire, code) -> None:
+    """What the server sent is said by its title; a page instead of an answer is not tried again."""
+    with ModelServer(Page(code, "Gateway down")) as server:
+        told = say(open_session(server, wire, {"retries": 1}), "go")
+    (error,) = of(agent_events.Error, told)
+    assert "Gateway down" in error.why or "<!DOCTYPE html>" in error.why
+    assert "<title>" not in error.why
+    assert error.passing == (code == 502 or wire == "gemini")
+
+
+def test_an_answer_without_end_is_left(open_session, wire) -> None:
+    """More than the model was allowed to say cannot be an answer."""
+    endless = reply("word " * 200, fault=Endless(6))
+    with ModelServer(endless) as server:
+        told = say(open_session(server, wire, {"retries": 0, "window": 8_000}), "go")
+    (error,) = of(agent_events.Error, told)
+    assert "has no end" in error.why
+    assert error.passing
+
+
+def test_silence_is_not_waited_for_until_all_time_is_gone(
+    open_session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With half of the time gone in silence the request is made again, and answered."""
+    monkeypatch.setattr(model_client, "_SILENCE", 0.05)
+    with ModelServer([Stall(FOREVER), "here"]) as server:
+        told = say(open_session(server, flags={"seconds": 4}), "go")
+    assert told[-1].text == "here"
+    assert "nothing came for 2 s" in of(agent_events.Restarted, told)[0].why
+
+
+@pytest.mark.parametrize("usage", [Usage(10**12, 5), Usage(5, 10**12)], ids=str)
+def test_usage_that_cannot_be_is_not_believed(open_session, usage) -> None:
+    """It is counted by characters instead, and said."""
+    with ModelServer(reply("one", usage=usage)) as server:
+        told = say(open_session(server, flags={"tokens": 500_000}), "hi")
+    (used,) = of(agent_events.Usage, told)
+    assert 0 < used.input_tokens < 100_000
+    assert 0 < used.output_tokens < 1_000
+    assert any("cannot be" in notice.text for notice in of(agent_events.Notice, told))
+    assert told[-1].reason == "done"
+
+
+def test_a_server_that_lacks_a_way_is_asked_by_the_other(open_session) -> None:
+    """Responses where Chat Completions is not known; from then on the way that works is first."""
+
+    def script(request: Any) -> Any:
+        return "fine" if request.wire == "openai-responses" else Status(404, message="Not Found")
+
+    with ModelServer(script) as server:
+        told = say(open_session(server), "one", "two")
+    assert [event.reason for event in of(agent_events.End, told)] == ["done", "done"]
+    assert [r.wire for r in server.requests] == ["openai-chat"] + ["openai-responses"] * 2
+
+
+def test_a_model_that_is_not_there_is_told_by_the_first_refusal(open_session) -> None:
+    """Both ways were tried, and the words are those of the server's own format."""
+
+    def script(request: Any) -> Any:
+        chat = request.wire == "openai-chat"
+        return Status(404, message="model 'mock' not found" if chat else "page not found")
+
+    with ModelServer(script) as server:
+        (error,) = of(agent_events.Error, say(open_session(server), "one"))
+    assert "model 'mock' not found" in error.why
+    assert not error.passing
+
+
+@pytest.mark.parametrize(("code", "after"), [(429, 3600.0), (503, 0.0)])
+def test_what_may_pass_later_says_so(open_session, code, after) -> None:
+    """A provider that wants an hour is not waited for, and the job may come back after it."""
+    with ModelServer(Status(code, retry_after=after or None)) as server:
+        told = say(open_session(server, flags={"retries": 0 if not after else 4}), "go")
+    (error,) = of(agent_events.Error, told)
+    assert error.passing
+    assert len(server.requests) == 1

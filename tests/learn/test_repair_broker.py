@@ -294,7 +294,7 @@ def test_commands_are_served_on_the_staged_copy(repaired: Any) -> None:
 
 @pytest.mark.parametrize(
     ("reason", "outcome", "later"),
-    [("budget", "put off", True), ("refused", "put off", False), ("seconds", "failed", False)],
+    [("budget", "put off", True), ("refused", "put off", False), ("turns", "failed", False)],
 )
 def test_how_a_run_ended_is_told(repaired: Any, reason: str, outcome: str, later: bool) -> None:
     """No money and no model put a repair off; a limit ends it; nothing has changed then."""

@@ -2,13 +2,19 @@
 
 import http.client
 import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 Post = Callable[..., "Plain"]
+# What the providers want of every caller.
+_CALLER = {"x-api-key": "any", "anthropic-version": "2023-06-01"}
 
 
 class Plain:
@@ -46,13 +52,15 @@ def call() -> Post:
         body: Any = None,
         *,
         method: str = "POST",
-        headers: dict[str, str] | None = None,
+        headers: dict[str, str | None] | None = None,
         timeout: float = 10,
     ) -> Plain:
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=timeout)
         try:
             data = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
-            connection.request(method, path, data, headers or {})
+            own = _CALLER if method == "POST" else {}
+            sent = {n: v for n, v in (own | (headers or {})).items() if v is not None}
+            connection.request(method, path, data, sent)
             return Plain(connection.getresponse())
         finally:
             connection.close()

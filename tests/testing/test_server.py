@@ -12,17 +12,28 @@ from contextlib import ExitStack
 
 import pytest
 
-from tacit.testing import Cut, Garbage, ModelServer, Replies, Stall, Status, reply
+from tacit.testing import (
+    Cut,
+    Endless,
+    Garbage,
+    ModelServer,
+    Page,
+    Replies,
+    Stall,
+    Status,
+    reply,
+)
 from tacit.testing.script import ScriptFailed
 from waiting import FOREVER, LONG
 
 PATH = "/v1/chat/completions"
 ASK = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 STREAM = {**ASK, "stream": True}
+CALLER = {"x-api-key": "any", "anthropic-version": "2023-06-01"}
 EVERY_WIRE = {
     "openai-chat": (PATH, STREAM),
-    "openai-responses": ("/v1/responses", {"input": "hi", "stream": True}),
-    "anthropic": ("/v1/messages", STREAM),
+    "openai-responses": ("/v1/responses", {"model": "m", "input": "hi", "stream": True}),
+    "anthropic": ("/v1/messages", {**STREAM, "max_tokens": 10}),
     "gemini": (
         "/v1beta/models/m:streamGenerateContent?alt=sse",
         {"contents": [{"parts": [{"text": "hi"}]}]},
@@ -145,7 +156,7 @@ def test_stall_in_the_middle(wire) -> None:
     path, body = EVERY_WIRE[wire]
     with ModelServer(reply("Hello there", fault=Stall(0.4, after_chunks=1))) as server:
         connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=LONG)
-        connection.request("POST", path, json.dumps(body))
+        connection.request("POST", path, json.dumps(body), CALLER)
         response = connection.getresponse()
         first = response.read1()
         rest = response.read()
@@ -260,7 +271,7 @@ def test_a_failing_test_is_not_hidden(call) -> None:
 
 def test_a_malformed_request_is_refused_and_noted(call) -> None:
     """A body that is no request gives 400 in the provider's shape and is no call of the model."""
-    with ModelServer("hi") as server:
+    with ModelServer("hi", strict=False) as server:
         for body in (b"{", b"[]", b'{"messages": [1]}', b'{"messages": [{"role": "king"}]}'):
             assert call(server.url, PATH, body).status == 400
         assert server.requests == []
@@ -351,3 +362,35 @@ def test_as_a_program_without_a_script(tmp_path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("error: there is no script at")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("wire", EVERY_WIRE)
+def test_a_clean_cut_lacks_only_the_end_mark(wire, call) -> None:
+    """HTTP ends as it should, and the stream is shorter than the whole one."""
+    path, body = EVERY_WIRE[wire]
+    whole, half = reply("Hello there"), reply("Hello there", fault=Cut(1, clean=True))
+    with ModelServer([whole, half]) as server:
+        first, second = (call(server.url, path, body) for _ in range(2))
+    assert second.status == 200
+    assert len(second.events) == 1 < len(first.events)
+
+
+def test_an_endless_stream_ends_with_the_client() -> None:
+    """The same chunk comes again and again, and the server notices that the client has left."""
+    with ModelServer(reply("Hello there", fault=Endless(2))) as server:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=LONG)
+        connection.request("POST", PATH, json.dumps(STREAM))
+        response = connection.getresponse()
+        assert response.read(100_000).count(b"data: ") > 100
+        response.close()
+        connection.close()
+        assert server.wait_ended()[0].outcome == "client left"
+
+
+def test_a_page_is_no_answer_of_a_model(call) -> None:
+    """What a proxy or a wrong address gives: HTML, with the status that was asked for."""
+    with ModelServer([Page(502, "Bad Gateway"), Page()]) as server:
+        bad, fine = (call(server.url, PATH, ASK) for _ in range(2))
+    assert (bad.status, fine.status) == (502, 200)
+    assert b"<title>Bad Gateway</title>" in bad.body
+    assert fine.headers["content-type"].startswith("text/html")

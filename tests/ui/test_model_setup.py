@@ -9,7 +9,7 @@ import pytest
 
 from tacit.agent import models
 from tacit.base import settings
-from tacit.testing import ModelServer, Status
+from tacit.testing import ModelServer, Page, Status
 from tacit.ui.cli import model_setup
 from tacit.ui.cli.app import run
 
@@ -148,3 +148,30 @@ def test_asking_lists_what_was_found(
     assert "1  openai:mock-model at http://127.0.0.1:" in told
     assert "(Ollama)" in told
     assert settings.load_settings().settings.agent.model == "openai:mock-model"
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8080", "ftp://host/v1", "http://", "http://h:no/v1", "x"]
+)
+def test_a_bad_address_is_named(config: Path, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no address is said to be none, with and without a model."""
+    assert run(["setup", "--base-url", url]) != 0
+    assert f"'{url}' is not an http address" in capsys.readouterr().err
+    assert run(["setup", "--base-url", url, "--model", "x"]) != 0
+    assert f"'{url}' is not an http address" in capsys.readouterr().err
+    assert not config.exists()
+
+
+@pytest.mark.parametrize("code", [200, 502])
+def test_a_web_page_is_said_to_be_one(
+    config: Path, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An address at which no model listens answers with a page, whose title is shown."""
+    with ModelServer(Page(code, "Sign in to WiFi")) as server:
+        base = f"{server.url}/v1"
+        assert run(["setup", "--base-url", base, "--model", "x"]) == model_setup.MODEL_FAILED
+    told = capsys.readouterr().err
+    assert "Sign in to WiFi" in told
+    assert "<" not in told
+    assert ("web page" in told) == (code == 200)
+    assert not config.exists()

@@ -8,13 +8,15 @@ they are in the store of sessions.
 Several processes may work at once. Each reserves what it wants before it asks a model, is granted
 no more than is left of the day beside what the others hold, and settles when it is done. So all of
 them together exceed the budget by at most the last request of each. The reservation of a process
-that was killed lapses when its time is over.
+that was killed is free again as soon as the process is gone; where that cannot be seen, because it
+runs in another container, when its time is over.
 
 Nothing here raises into the work that it counts: what cannot be written is reported in words, and
 while what was spent cannot be read, no more may be spent.
 """
 
 import math
+import os
 import secrets
 import sqlite3
 import time
@@ -62,11 +64,13 @@ class Meter:
         self._clock = clock
         self._began = clock()
         self.turns = 0
+        self.answers = 0
         self.tokens = 0
         self.money = 0.0
         self.unpriced = 0
 
     def count(self, usage: Usage) -> None:
+        self.answers += 1
         self.tokens += usage.input_tokens + usage.output_tokens
         if usage.cost is None:
             self.unpriced += 1
@@ -119,6 +123,7 @@ STEPS = (
       id TEXT PRIMARY KEY, until REAL NOT NULL, money REAL NOT NULL, tokens INTEGER NOT NULL
     ) STRICT;
     """,
+    "ALTER TABLE reservations ADD COLUMN holder TEXT NOT NULL DEFAULT '';",
 )
 _WAIT = 5.0
 _SLACK = 60.0
@@ -234,6 +239,7 @@ def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None
 
     def write(connection: sqlite3.Connection) -> Reservation:
         connection.execute("DELETE FROM reservations WHERE until <= ?", (at,))
+        _free_abandoned(connection)
         spent, held = _sum(connection, _midnight(now)), _held(connection, at)
         if refusal := _refusal(learn, limits, spent, held):
             return Reservation(refusal=refusal)
@@ -247,8 +253,8 @@ def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None
         until = at + (limits.seconds + _SLACK if limits.seconds else _LONGEST)
         made = Reservation(secrets.token_hex(8), granted)
         connection.execute(
-            "INSERT INTO reservations (id, until, money, tokens) VALUES (?, ?, ?, ?)",
-            (made.id, until, granted.money, granted.tokens),
+            "INSERT INTO reservations (id, until, money, tokens, holder) VALUES (?, ?, ?, ?, ?)",
+            (made.id, until, granted.money, granted.tokens, _process(os.getpid())),
         )
         return made
 
@@ -393,12 +399,49 @@ def _unknown(trouble: str) -> str:
 
 
 def _held(connection: sqlite3.Connection, at: float) -> Spent:
-    row = connection.execute(
-        "SELECT coalesce(sum(money), 0.0), coalesce(sum(tokens), 0) FROM reservations"
-        " WHERE until > ?",
-        (at,),
-    ).fetchone()
-    return Spent(money=row[0], input_tokens=row[1])
+    rows = connection.execute(
+        "SELECT money, tokens, holder FROM reservations WHERE until > ?", (at,)
+    ).fetchall()
+    live = [row for row in rows if not _is_gone(row[2])]
+    return Spent(money=sum(row[0] for row in live), input_tokens=sum(row[1] for row in live))
+
+
+def _free_abandoned(connection: sqlite3.Connection) -> None:
+    """Drop what is held by processes that are gone."""
+    holders = connection.execute("SELECT DISTINCT holder FROM reservations").fetchall()
+    gone = [row for row in holders if _is_gone(row[0])]
+    connection.executemany("DELETE FROM reservations WHERE holder = ?", gone)
+
+
+def _process(pid: int) -> str:
+    """A process so that no later one is taken for it: its namespace, number and start."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name of the program stands in brackets and may hold anything.
+            fields = file.read().rpartition(b")")[2].split()
+        state, started = fields[0].decode(), fields[19].decode()
+        return "" if state in "ZX" else f"{os.readlink('/proc/self/ns/pid')} {pid} {started}"
+    except (OSError, IndexError):
+        return f"- {pid} -" if _runs(pid) else ""
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether the process that holds something has ended. What cannot be seen from here has not."""
+    namespace, _, rest = holder.partition(" ")
+    pid = rest.partition(" ")[0]
+    if not pid.isdecimal() or namespace != _process(os.getpid()).partition(" ")[0]:
+        return False
+    return _process(int(pid)) != holder
 
 
 def _sum(connection: sqlite3.Connection, moment: datetime) -> Spent:

@@ -22,7 +22,7 @@ import msgspec
 from tacit.agent import agent_events
 from tacit.agent.budget import Limits, Meter
 from tacit.agent.conversation import Conversation
-from tacit.agent.model_client import ModelClient, RequestFailed, TooLong
+from tacit.agent.model_client import ModelClient, RequestFailed, TooLong, believable_usage
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.agent.tool_aliases import as_own_call
 from tacit.agent.tool_approval import ApprovalRequest, Approver
@@ -64,8 +64,9 @@ class Agent:
         self._tools = {tool.name: tool for tool in tools}
         self._approver = approver
         several = list(models) if isinstance(models, Sequence) else [models]
-        self._asking = ModelClient(several, conversation, tools, retries=self.limits.retries)
-        self._window = window
+        self._asking = ModelClient(
+            several, conversation, tools, retries=self.limits.retries, window=window
+        )
         self._footnote = footnote
         self._running = ""
         """The call whose tool is at work, so that an interrupt may leave it half done."""
@@ -107,6 +108,8 @@ class Agent:
                         break
         except TimeoutError:
             reason = "seconds"
+            if why := self._asking.stalled(meter):
+                yield agent_events.Error(why, "try again later", passing=True)
         except asyncio.CancelledError:
             self._close_history(_CUT, _NOT_RUN, _HALF_RUN)
             self.conversation.end("interrupted")
@@ -146,7 +149,10 @@ class Agent:
         arguments = _arguments(part)
         name, served = as_own_call(part.tool_name, arguments, set(self._tools))
         yield agent_events.Call(part.tool_call_id, part.tool_name, arguments)
-        result, seconds = await self._execute(part.tool_call_id, name, served)
+        if _UNREADABLE in arguments:
+            result, seconds = _malformed(name, arguments[_UNREADABLE]), 0.0
+        else:
+            result, seconds = await self._execute(part.tool_call_id, name, served)
         told = msgspec.structs.replace(result, text=result.text + self._footnote())
         self.conversation.add_return(part, told, seconds)
         self._running = ""
@@ -197,8 +203,7 @@ class Agent:
             yield agent_events.Compacted(summary, before)
 
     def _is_long(self) -> bool:
-        window = self._window or self._asking.window
-        return self._asking.used > 0.8 * window
+        return self._asking.used > 0.8 * self._asking.window
 
     def _close_history(self, cut: str, not_run: str, half_run: str) -> None:
         """Leave a history that providers accept: what was half said kept, every call answered."""
@@ -208,6 +213,18 @@ class Agent:
         self._running = ""
 
 
+_UNREADABLE = "unreadable"
+
+
+def _malformed(name: str, sent: Any) -> Result:
+    """The answer to a call whose arguments are no JSON object. It is not run."""
+    shown = shorten_middle(" ".join(str(sent).split()), 300, tail=0.5)
+    why = f"{name} was not run: its arguments are not a JSON object, but: {shown}"
+    return Result(
+        f"{why}\nSend them again as one object; if it was cut off, send less.", failed=True
+    )
+
+
 def _arguments(part: "ToolCallPart") -> dict[str, Any]:
     """The arguments of a call; what is no JSON object is handed on, to be refused."""
     given = part.args
@@ -215,10 +232,10 @@ def _arguments(part: "ToolCallPart") -> dict[str, Any]:
         try:
             given = json.loads(given or "{}")
         except ValueError:
-            return {"unreadable": part.args}
+            return {_UNREADABLE: part.args}
     if given is None:
         return {}
-    return given if isinstance(given, dict) else {"unreadable": msgspec.to_builtins(given)}
+    return given if isinstance(given, dict) else {_UNREADABLE: msgspec.to_builtins(given)}
 
 
 T = TypeVar("T")
@@ -283,11 +300,11 @@ async def compact(
                 raise
     asking.take_partial_text()
     assert answer is not None
-    from tacit.agent.model_client import usage_of
-
-    usage = usage_of(answer)
+    usage, doubt = believable_usage(answer, before)
     meter.count(usage)
     yield usage
+    if doubt:
+        yield agent_events.Notice(doubt)
     summary = "".join(p.content for p in answer.parts if p.part_kind == "text").strip()
     if not summary:
         yield agent_events.Notice("the model wrote no summary; the conversation stays as it is")

@@ -10,9 +10,12 @@ are is `models.py`'s, what is sent is the conversation's.
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.agent import agent_events
 from tacit.agent.budget import Meter
@@ -24,10 +27,24 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
 
+T = TypeVar("T")
+
 
 _FIRST, _MOST = 1.0, 30.0
 _LONGEST_TOLD = 120.0
 """Longer than this nobody waits because a provider says so."""
+_SILENCE = 60.0
+"""Seconds for which a provider may be silent in any case."""
+ANSWER = 16_384
+"""Tokens that an answer may have: no model in use has less, and a longer one is a mistake."""
+_LEAST_ANSWER = 256
+"""An answer that may have less than this is not worth asking for."""
+_LEAST_ASKED = 16
+"""OpenAI refuses to be asked for less."""
+_LONGEST_TOKEN = 16
+"""Characters, on average over an answer: more than any language or code has."""
+_OTHER_WIRE = (404, 405, 501)
+"""What a server says that does not know the way by which it is asked."""
 # Libraries between us and a provider, by the first part of their modules' names.
 _CARRIERS = ("httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "openai", "anthropic", "google")
 
@@ -36,20 +53,27 @@ class RequestFailed(Exception):
     """A request that failed, in words for the user."""
 
     def __init__(
-        self, why: str, hint: str = "", *, may_pass: bool = False, retry_after: float = 0.0
+        self,
+        why: str,
+        hint: str = "",
+        *,
+        may_pass: bool = False,
+        retry_after: float = 0.0,
+        status: int = 0,
     ) -> None:
         super().__init__(why)
         self.hint = hint
         self.may_pass = may_pass
         self.retry_after = retry_after
+        self.status = status
 
     @classmethod
     def of(cls, error: Exception) -> "RequestFailed":
         """What an `error` of a request means."""
         from pydantic_ai import exceptions as e
 
-        if isinstance(error, RequestFailed):
-            return error
+        if (own := _own_error(error)) is not None:
+            return own
         if isinstance(error, e.ModelAPIError):
             return _of_provider(error)
         if isinstance(error, e.ContentFilterError):
@@ -80,6 +104,19 @@ class TooLong(RequestFailed):
     """The conversation is longer than the model can read."""
 
 
+def page_fault(where: str, body: str) -> RequestFailed:
+    """A web page came where a model's answer should be."""
+    hint = "see that the address is that of a model's server (agent.base_url); it may end in /v1"
+    return RequestFailed(f"{where} answered with a web page, not with a model: {_page(body)}", hint)
+
+
+def _own_error(error: BaseException | None) -> RequestFailed | None:
+    """What we raised ourselves below a provider's library, which may have wrapped it."""
+    while error is not None and not isinstance(error, RequestFailed):
+        error = error.__cause__
+    return error
+
+
 def retry_waits(retries: int) -> Iterator[float | None]:
     """Seconds to wait after each try; None after the last. They double, with some chance in it."""
     for number in range(retries):
@@ -92,10 +129,10 @@ def _of_provider(error: Exception) -> RequestFailed:
     """An error that pydantic-ai has put a name to."""
     from pydantic_ai import exceptions as e
 
+    status = int(getattr(error, "status_code", None) or 0)
     if isinstance(error, e.ModelAuthenticationError):
-        return RequestFailed(
-            f"the provider refused the key: {_provider_message(error)}", "check it: tacit setup"
-        )
+        why = f"the provider refused the key: {_provider_message(error)}"
+        return RequestFailed(why, "check it: tacit setup", status=status)
     if isinstance(error, e.ModelContextWindowExceededError):
         return TooLong("the conversation is longer than the model can read", "start a new one")
     if isinstance(error, e.ModelQuotaExceededError):
@@ -103,9 +140,8 @@ def _of_provider(error: Exception) -> RequestFailed:
             f"the quota is used up: {_provider_message(error)}", "see the provider's account page"
         )
     if isinstance(error, e.ModelNotFoundError):
-        return RequestFailed(
-            _provider_message(error), "check the model's name and address: tacit config"
-        )
+        hint = "check the model's name and address: tacit config"
+        return RequestFailed(_provider_message(error), hint, status=status)
     known = (
         e.ModelRateLimitError,
         e.ModelUnavailableError,
@@ -114,26 +150,38 @@ def _of_provider(error: Exception) -> RequestFailed:
         e.ModelRequestTimeout,
     )
     # Without a status, the answer came and could not be read.
-    status = getattr(error, "status_code", None) or 500
-    may_pass = isinstance(error, known) or status in (408, 409, 425, 429) or status >= 500
+    may_pass = isinstance(error, known) or not status or _may_pass(status)
     after = float(getattr(error, "retry_after", 0) or 0)
-    if after > _LONGEST_TOLD:
-        return RequestFailed(
-            _provider_message(error), f"the provider says: try again in {after:.0f} s"
-        )
     if isinstance(error, e.ModelConnectionError):
         hint = "see that it runs and the address is right (agent.base_url), or try again later"
         why = _provider_message(error).rstrip(".")
         return RequestFailed(f"the model's server cannot be reached: {why}", hint, may_pass=True)
-    hint = "try again later" if may_pass else "check the model's name: tacit config"
-    return RequestFailed(_provider_message(error), hint, may_pass=may_pass, retry_after=after)
+    hint = _what_to_do(status, after, may_pass)
+    return RequestFailed(
+        _provider_message(error), hint, may_pass=may_pass, retry_after=after, status=status
+    )
+
+
+def _may_pass(status: int) -> bool:
+    return status in (408, 409, 425, 429) or status >= 500
+
+
+def _what_to_do(status: int, after: float, may_pass: bool) -> str:
+    if after > _LONGEST_TOLD:
+        return f"the provider says: try again in {after:.0f} s"
+    if may_pass:
+        return "try again later"
+    if status == 413:
+        return "the request is too large for this server: take another model, or less at a time"
+    return "the model does not take this request: take another one (tacit setup)"
 
 
 def _of_carrier(error: Exception) -> RequestFailed:
     """An error that came through from a library below."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
-    if isinstance(status, int) and 400 <= status < 500 and status not in (408, 409, 425, 429):
-        return RequestFailed(_provider_message(error), "check the model's name: tacit config")
+    if isinstance(status, int) and status >= 400 and not _may_pass(status):
+        hint = _what_to_do(status, 0.0, may_pass=False)
+        return RequestFailed(_provider_message(error), hint, status=status)
     kind = type(error).__name__
     slow = "Timeout" in kind
     why = "the provider stopped answering" if slow else "the connection to the provider broke"
@@ -156,7 +204,7 @@ def _message(body: object) -> str:
         try:
             return _message(json.loads(body)) or body
         except ValueError:
-            return "" if "<html" in body.lower() else body
+            return _page(body) if "<html" in body.lower() else body
     if isinstance(body, list) and body:
         return _message(body[0])
     if not isinstance(body, dict):
@@ -167,8 +215,51 @@ def _message(body: object) -> str:
     return ""
 
 
-MOST_ANSWER = 1_000_000
-"""Characters of one answer; a model that goes on and on would fill the memory."""
+def _page(body: str) -> str:
+    """What a web page says: its title, or its first words."""
+    title = re.search(r"(?is)<title[^>]*>(.*?)</title>", body)
+    text = title[1] if title and title[1].strip() else re.sub(r"<[^>]*>", " ", body)
+    return f"'{shorten(' '.join(text.split()), 100)}'"
+
+
+_NAMES_LIMIT = re.compile(r"(?i)max\W?_?(output|completion|new)?_?tokens")
+_NOT_KNOWN = re.compile(r"(?i)\bun(supported|known|recognized|expected)|extra inputs|not permitted")
+_NUMBER = re.compile(r"(?<![\w.-])\d[\d,]*(?![\d-]*[a-zA-Z_-])")
+
+
+def lower_limit(error: Exception, asked: int, *, again: bool) -> int | None:
+    """The limit to ask for after a refusal of `asked` tokens; None where it was not about that.
+
+    Providers name what they allow in words of their own: the largest number below ours is taken,
+    and where that was refused as well (`again`), half of it. 0 where the server does not know the
+    parameter: then none is sent.
+    """
+    if getattr(error, "status_code", None) not in (400, 422):
+        return None
+    text = _message(getattr(error, "body", None)) or str(error)
+    numbers = [int(found.replace(",", "")) for found in _NUMBER.findall(text)]
+    if not _NAMES_LIMIT.search(text) and asked not in numbers:
+        return None
+    smaller = [number for number in numbers if _LEAST_ANSWER <= number < asked]
+    if not smaller and _NOT_KNOWN.search(text):
+        return 0
+    lower = asked // 2 if again or not smaller else max(smaller)
+    return lower if lower >= _LEAST_ANSWER else None
+
+
+def answer_limit(model: "Model", window: int) -> int:
+    """The tokens that an answer of `model` may have, where nothing else is known of it.
+
+    A request whose input and limit together pass the window is refused by some: with an eighth of
+    it there is room, because a conversation is compacted at four fifths.
+    """
+    profile: Any = model.profile
+    known: int = profile.get("anthropic_max_output_tokens") or ANSWER
+    if profile.get("anthropic_rejects_max_tokens_beyond_context_window"):
+        known = 4_096  # the oldest of these have no more
+    return min(ANSWER, known, max(window // 8, _LEAST_ANSWER))
+
+
 WINDOW = 128_000
 """Tokens that a model is taken to read when nothing is known of it."""
 
@@ -182,17 +273,32 @@ class ModelClient:
     def __init__(
         self,
         models: "Sequence[Model]",
-        conversation: Conversation,
+        conversation: Conversation | None,
         tools: Sequence[Tool],
         *,
         retries: int,
+        window: int = 0,
     ) -> None:
+        """`window` is what the model can read, 0 for what is known of it.
+
+        Without a conversation only `request` can be called.
+        """
         self._models = list(models)
-        self._conversation = conversation
+        self._kept = conversation
         self._tools = tools
         self._retries = retries
+        self._window = window
         self._stack = AsyncExitStack()
         self._partial_text = ""
+        self._answers: dict[int, int] = {}
+        """How long an answer may be, by the identity of a model that refused a longer one."""
+        self._heard = 0.0
+        """When something came of the response that is awaited; 0 while none is."""
+
+    @property
+    def _conversation(self) -> Conversation:
+        assert self._kept is not None, "there is no conversation"
+        return self._kept
 
     async def __aenter__(self) -> "ModelClient":
         for model in self._models:
@@ -213,7 +319,19 @@ class ModelClient:
     @property
     def window(self) -> int:
         """Tokens that the model can read."""
-        return self._models[0].context_window or WINDOW
+        return self._window_of(self._models[0])
+
+    def _window_of(self, model: "Model") -> int:
+        return self._window or model.context_window or WINDOW
+
+    def stalled(self, meter: Meter) -> str:
+        """Why the time was not enough, where that was the provider's doing; else empty."""
+        if not self._heard:
+            return ""
+        seconds, silent = meter.limits.seconds, time.monotonic() - self._heard
+        if not meter.answers:
+            return f"the model gave no answer within {seconds:g} s"
+        return f"the model said nothing for the last {silent:.0f} s" if silent > seconds / 4 else ""
 
     def take_partial_text(self) -> str:
         """The text of a response that did not come to its end; only once."""
@@ -226,11 +344,13 @@ class ModelClient:
             if isinstance(item, agent_events.Event):
                 yield item
                 continue
-            usage = usage_of(item)
+            usage, doubt = believable_usage(item, self._conversation.messages)
             self._partial_text = ""
             self._conversation.add_response(item, usage)
             meter.count(usage)
             yield usage
+            if doubt:
+                yield agent_events.Notice(doubt)
             if meter.limits.money and usage.cost is None and meter.unpriced == 1:
                 name = usage.model or "this model"
                 yield agent_events.Notice(
@@ -243,57 +363,90 @@ class ModelClient:
         self, messages: "list[ModelMessage]", meter: Meter
     ) -> "AsyncIterator[agent_events.AnyEvent | ModelResponse]":
         """The model's response to `messages`, after the text of it. Raises `Faults`."""
-        for number, model in enumerate(self._models):
-            following = self._models[number + 1 : number + 2]
+        refused: dict[str, RequestFailed] = {}
+        left = list(self._models)
+        while left:
+            model = left.pop(0)
             for wait in retry_waits(self._retries):
                 try:
-                    async for item in self._stream(model, messages, meter):
+                    async for item in self._answer(model, messages, meter):
                         yield item
                     return
                 except Exception as error:
                     fault = RequestFailed.of(error)
-                    last = not fault.may_pass or wait is None
-                    if isinstance(fault, TooLong) or (last and not following):
-                        raise fault from error
+                    soon = fault.retry_after <= _LONGEST_TOLD and wait is not None
+                    if not (fault.may_pass and soon):
+                        # In another wire format the same model will say the same, but for this.
+                        if fault.status not in _OTHER_WIRE:
+                            left = [m for m in left if m.model_name != model.model_name]
+                        refused.setdefault(model.model_name, fault)
+                    if isinstance(fault, TooLong) or (model.model_name in refused and not left):
+                        raise refused.get(model.model_name, fault) from error
                     self._partial_text = ""
-                    if last:
-                        yield agent_events.Restarted(
-                            f"{fault}; turning to {following[0].model_id}", 0.0
-                        )
+                    if model.model_name in refused:
+                        self._ask_last(model, fault)
+                        yield agent_events.Restarted(f"{fault}; turning to {left[0].model_id}", 0.0)
                         break
                     pause = fault.retry_after or wait or 0.0
                     yield agent_events.Restarted(str(fault), pause)
                     await asyncio.sleep(pause)
 
-    async def _stream(
+    def _ask_last(self, model: "Model", fault: RequestFailed) -> None:
+        """A model that refused will do so again: the others are asked first from here on."""
+        if not fault.may_pass:
+            self._models = [*(one for one in self._models if one is not model), model]
+
+    async def _answer(
         self, model: "Model", messages: "list[ModelMessage]", meter: Meter
+    ) -> "AsyncIterator[agent_events.AnyEvent | ModelResponse]":
+        """One try, and again with a lower limit on the answer where that was refused."""
+        while True:
+            most = self._answers.get(id(model), answer_limit(model, self._window_of(model)))
+            if (tokens := meter.tokens_left()) is not None and most:
+                most = min(most, max(tokens, _LEAST_ASKED))
+            try:
+                async for item in self._stream(model, messages, meter, most):
+                    yield item
+                self._heard = 0.0
+                return
+            except Exception as error:  # not where the time is up: `stalled` is asked then
+                self._heard = 0.0
+                lower = lower_limit(error, most, again=id(model) in self._answers) if most else None
+                if lower is None:
+                    raise
+                self._answers[id(model)] = lower
+
+    async def _stream(
+        self, model: "Model", messages: "list[ModelMessage]", meter: Meter, most: int
     ) -> "AsyncIterator[agent_events.AnyEvent | ModelResponse]":
         from pydantic_ai.direct import model_request_stream
 
-        settings = cache_settings(model, self._conversation.session)
-        if (left := meter.tokens_left()) is not None:
-            settings = settings | {"max_tokens": max(left, 1)}
-        async with model_request_stream(
+        settings = cache_settings(model, self._kept.session if self._kept else "")
+        if most:
+            settings = settings | {"max_tokens": most}
+        time_left = meter.left()
+        silence = None if time_left is None else max(time_left / 2, _SILENCE)
+        self._heard = time.monotonic()
+        opening = model_request_stream(
             model,
             messages,
             model_settings=settings,
             model_request_parameters=self._parameters(),
-        ) as stream:
-            size = 0
-            async for event in stream:
+        )
+        async with AsyncExitStack() as stack:
+            stream = await _in_time(stack.enter_async_context(opening), silence)
+            events, size = aiter(stream), 0
+            while (event := await _in_time(anext(events, None), silence)) is not None:
+                self._heard = time.monotonic()
                 size += _size(event)
-                if size > MOST_ANSWER:
-                    raise RequestFailed(
-                        f"the model's answer passed {MOST_ANSWER:,} characters and went on",
-                        "take another model",
-                    )
+                if size > _LONGEST_TOKEN * (most or ANSWER):
+                    why = f"the model's answer has no end: {size:,} characters so far"
+                    raise RequestFailed(why, "try again later", may_pass=True)
                 if delta := _text(event):
                     self._partial_text += delta
                     yield agent_events.Text(delta)
             response = stream.get()
-        if not any(part.part_kind in ("text", "tool-call") for part in response.parts):
-            # Kept, an answer of nothing would make providers refuse all that follows.
-            raise RequestFailed("the model gave an empty answer", "ask again", may_pass=True)
+        _check_whole(response)
         yield response
 
     def _parameters(self) -> Any:
@@ -320,6 +473,30 @@ def cache_settings(model: "Model", session: str) -> Any:
     return {"cache": True}
 
 
+async def _in_time(awaited: Awaitable[T], seconds: float | None) -> T:
+    """What is `awaited` of a provider, which may be silent for that long."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await awaited
+    except TimeoutError:
+        if seconds is None:
+            raise
+        why = f"the provider stopped answering: nothing came for {seconds:.0f} s"
+        raise RequestFailed(why, "try again later", may_pass=True) from None
+
+
+def _check_whole(response: "ModelResponse") -> None:
+    """Raise where the answer did not come to its end, or is none."""
+    # pydantic-ai takes a stream of Chat Completions without an end for a finished one.
+    ended = (response.provider_details or {}).get("finish_reason")
+    if response.state != "complete" or not ended:
+        why = "the answer broke off: the server closed the stream without an end mark"
+        raise RequestFailed(why, "try again later", may_pass=True)
+    if not any(part.part_kind in ("text", "tool-call") for part in response.parts):
+        # Kept, an answer of nothing would make providers refuse all that follows.
+        raise RequestFailed("the model gave an empty answer", "ask again", may_pass=True)
+
+
 def usage_of(response: "ModelResponse") -> agent_events.Usage:
     """What a response took; the cost only where the price is known."""
     usage = response.usage
@@ -336,11 +513,41 @@ def usage_of(response: "ModelResponse") -> agent_events.Usage:
     )
 
 
-def _size(event: Any) -> int:
-    """The characters that a stream event adds to the answer: its text, thoughts and arguments."""
-    part = getattr(event, "part" if event.event_kind == "part_start" else "delta", None)
-    names = ("content", "content_delta", "args", "args_delta")
-    return sum(len(str(getattr(part, name, "") or "")) for name in names)
+def believable_usage(
+    response: "ModelResponse", messages: "Sequence[ModelMessage]"
+) -> tuple[agent_events.Usage, str]:
+    """What a response took, and words about figures that cannot be, which are not believed.
+
+    Text has no more tokens than bytes, and the instructions, tools and marks around it are allowed
+    for; an answer has no more than were allowed. Where more is reported, or less than nothing, it
+    is counted by characters instead, four a token.
+    """
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    usage = response.usage
+    sent = len(ModelMessagesTypeAdapter.dump_json(list(messages))) + _AROUND
+    came = len(ModelMessagesTypeAdapter.dump_json([response]))
+    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+    likely = (
+        0 <= usage.input_tokens <= 2 * sent
+        and 0 <= usage.output_tokens <= _MOST_ANSWER
+        and 0 <= usage.cache_read_tokens <= usage.input_tokens
+    )
+    if likely:
+        return usage_of(response), ""
+    counted = replace(
+        usage, input_tokens=sent // 4, output_tokens=came // 4, cache_read_tokens=0,
+        cache_write_tokens=0, details={},
+    )  # fmt: skip
+    shown = ", ".join(f"{count:,}" for count in counts)
+    doubt = f"the provider reported tokens that cannot be ({shown}); counted by characters instead"
+    return usage_of(replace(response, usage=counted)), doubt
+
+
+_AROUND = 200_000
+"""Bytes that tools and marks may add to what is sent, with room to spare."""
+_MOST_ANSWER = 1_000_000
+"""Tokens that no answer reaches, with all that a model thinks before it."""
 
 
 def _text(event: Any) -> str:
@@ -351,3 +558,16 @@ def _text(event: Any) -> str:
     if kind == "part_delta" and event.delta.part_delta_kind == "text":
         return str(event.delta.content_delta)
     return ""
+
+
+def _size(event: Any) -> int:
+    """Characters that came with a stream event."""
+    part = getattr(event, "part", None) if event.event_kind == "part_start" else None
+    delta = getattr(event, "delta", None) if event.event_kind == "part_delta" else None
+    names = ("content", "content_delta", "args", "args_delta")
+    return sum(
+        len(value)
+        for source in (part, delta)
+        for name in names
+        if isinstance(value := getattr(source, name, None), str)
+    )

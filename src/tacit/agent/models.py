@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -41,6 +42,10 @@ class Provider(msgspec.Struct, frozen=True):
     """How the names of its variables begin, where not with its own name."""
     priced_as: str = ""
     """Its name in the list of prices, where that is another."""
+    address: str = ""
+    """The variable by which its library is sent to another server."""
+    own_host: str = ""
+    """The host of its own servers."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -57,6 +62,8 @@ PROVIDERS = (
         "claude-haiku-4-5",
         begins="claude",
         wire="anthropic",
+        address="ANTHROPIC_BASE_URL",
+        own_host="api.anthropic.com",
     ),
     Provider(
         "openai",
@@ -66,6 +73,8 @@ PROVIDERS = (
         aliases=("openai-chat", "openai-responses"),
         begins="gpt-",
         wire="openai",
+        address="OPENAI_BASE_URL",
+        own_host="api.openai.com",
     ),
     Provider(
         "google",
@@ -76,6 +85,8 @@ PROVIDERS = (
         begins="gemini",
         wire="google",
         variables=("GOOGLE_", "GEMINI_"),
+        address="GOOGLE_GEMINI_BASE_URL",
+        own_host="generativelanguage.googleapis.com",
     ),
     Provider(
         "openrouter",
@@ -181,10 +192,34 @@ def candidates() -> Iterator[ModelChoice]:
     """What a key in the environment or a server on this machine offers, keys first."""
     for row in PROVIDERS:
         if variable := next((key for key in row.keys if os.environ.get(key)), ""):
-            yield ModelChoice(f"{row.name}:{row.work}", "", f"{variable} is set")
+            url = own_address(row)
+            offered = models_of(url, os.environ[variable]) if url else []
+            name = offered[0] if offered else row.work
+            yield ModelChoice(f"{row.name}:{name}", url, f"{variable} is set")
     for title, url in LOCAL:
         for served in dict.fromkeys(models_of(url)[:_MOST_SERVED]):
             yield ModelChoice(f"openai:{served}", url, title)
+
+
+def alternatives(settings: AgentSettings, choice: ModelChoice) -> list[ModelChoice]:
+    """Models to turn to in the background where `choice` is refused, in order.
+
+    The user's own model, those that the user named for this, and what a server on this machine
+    offers. A provider whose key merely lies in the environment was chosen by nobody.
+    """
+    found = [_read(settings.model, settings.base_url)] if settings.model else []
+    found += [named(name, *found) for name in settings.fallback]
+    if not settings.base_url:
+        found += [c for c in candidates() if c.base_url and c.provider.name == choice.provider.name]
+    reached = {(one.name, one.base_url): one for one in reversed(found)}
+    reached.pop((choice.name, choice.base_url), None)
+    return list(reversed(reached.values()))
+
+
+def own_address(row: Provider) -> str:
+    """The server that a variable sends the provider's library to, where it is not its own."""
+    url = os.environ.get(row.address, "") if row.address else ""
+    return "" if row.own_host in url else url
 
 
 def configured(settings: AgentSettings) -> ModelChoice | None:
@@ -217,11 +252,23 @@ def named(text: str, *beside: ModelChoice) -> ModelChoice:
     return _read(name, "", _ASKED)
 
 
-def models_of(base_url: str) -> list[str]:
-    """The models that an OpenAI-compatible server offers; none when nothing answers at once."""
-    request = urllib.request.Request(base_url.rstrip("/") + "/models")  # noqa: S310
-    if not base_url.startswith(("http://", "https://")):
+def check_address(base_url: str) -> None:
+    """Raise `BadConfig` where it is no address of a server."""
+    try:
+        parts = urlsplit(base_url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        sound = False
+    if not sound or any(sign.isspace() for sign in base_url):
         raise BadConfig(f"'{base_url}' is not an http address", "write it as http://host:port/v1")
+
+
+def models_of(base_url: str, key: str = "") -> list[str]:
+    """The models that an OpenAI-compatible server offers; none when nothing answers at once."""
+    check_address(base_url)
+    request = urllib.request.Request(base_url.rstrip("/") + "/models")  # noqa: S310
+    if key:
+        request.add_header("Authorization", f"Bearer {key}")
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             data: Any = msgspec.json.decode(answer.read(1_000_000))
@@ -250,6 +297,9 @@ def _read(name: str, base_url: str, why: str = _SETTINGS) -> ModelChoice:
     on this machine that offers it, unless a provider is called so.
     """
     provider, colon, _ = name.partition(":")
+    if not base_url and not (colon and provider not in _BY_NAME):
+        base_url = own_address(provider_of(name if colon else f"{_owner(name)}:{name}"))
+        name = name if colon or not base_url else f"{_owner(name)}:{name}"
     if base_url:
         speaks = colon and provider_of(name).wire
         return ModelChoice(name if speaks else f"openai:{name}", base_url, why)
@@ -280,16 +330,48 @@ def _small_sister(choice: ModelChoice) -> ModelChoice:
 
 def build(choice: ModelChoice) -> "Model":
     """The model itself. Importing a provider's library takes about a second."""
+    return build_each(choice)[0]
+
+
+def build_each(choice: ModelChoice) -> "list[Model]":
+    """The model in each wire format that its server may speak, the likelier one first.
+
+    OpenAI has two, and many servers that speak one of them do not know the other.
+    """
     try:
         import pydantic_ai  # noqa: F401
     except ImportError:
         raise MissingExtra("agent", "talking to a model") from None
-    model = _client(choice)
-    # The libraries' own retries would hide what happens; `model_client.py` has the rule for all.
-    client: Any = getattr(model, "client", None)
-    if client is not None and hasattr(client, "max_retries"):
-        client.max_retries = 0
-    return model
+    prefix, _, model = choice.name.partition(":")
+    names = [choice.name]
+    if prefix == "openai":
+        names.append(f"openai-{'responses' if choice.base_url else 'chat'}:{model}")
+    found = [_client(msgspec.structs.replace(choice, name=name)) for name in names]
+    for one in found:
+        # The libraries' own retries would hide what happens; `model_client.py` has the rule.
+        client: Any = getattr(one, "client", None)
+        if client is not None and hasattr(client, "max_retries"):
+            client.max_retries = 0
+        _refuse_pages(getattr(client, "_client", None))
+    return found
+
+
+def _refuse_pages(client: Any) -> None:
+    """Have `client`, which speaks HTTP, stop at a web page: libraries take one for an empty answer.
+
+    Google's says so by itself, and has no such client.
+    """
+    hooks = getattr(client, "event_hooks", None)
+    if hooks is not None and _stop_at_page not in hooks["response"]:
+        hooks["response"].append(_stop_at_page)
+
+
+async def _stop_at_page(response: Any) -> None:
+    if response.status_code < 400 and "text/html" in response.headers.get("content-type", ""):
+        from tacit.agent.model_client import page_fault
+
+        await response.aread()
+        raise page_fault(str(response.url), response.text)
 
 
 def _client(choice: ModelChoice) -> "Model":
@@ -300,6 +382,7 @@ def _client(choice: ModelChoice) -> "Model":
     try:
         if not choice.base_url:
             return infer_model(choice.name)
+        check_address(choice.base_url)
         wire = choice.provider.wire or "openai"
         keys = (os.environ.get(variable) for variable in provider_of(wire).keys)
         key = next(filter(None, keys), "none")
@@ -347,5 +430,6 @@ _CLIENTS: dict[str, Callable[[str, str, str], "Model"]] = {
     "anthropic": _anthropic,
     "google": _google,
     "openai": _openai_chat,
+    "openai-chat": _openai_chat,
     "openai-responses": _openai_responses,
 }

@@ -7,6 +7,7 @@ loaded when it is first used, so `python -m tacit.testing.server` runs clean.
 __all__ = [
     "HOST_CHECKS",
     "Cut",
+    "Endless",
     "Exchange",
     "Expected",
     "FakeClock",
@@ -15,6 +16,7 @@ __all__ = [
     "Message",
     "ModelServer",
     "Other",
+    "Page",
     "Replies",
     "Reply",
     "Request",
@@ -22,6 +24,7 @@ __all__ = [
     "ScriptFailed",
     "Stall",
     "Status",
+    "Terms",
     "Text",
     "Tool",
     "ToolResult",
@@ -45,8 +48,10 @@ if TYPE_CHECKING:
     from tacit.testing.sample_sessions import called, made, ran, used
     from tacit.testing.script import (
         Cut,
+        Endless,
         Garbage,
         Message,
+        Page,
         Replies,
         Reply,
         Request,
@@ -66,10 +71,12 @@ if TYPE_CHECKING:
         toolless,
     )
     from tacit.testing.server import Exchange, ModelServer, Other
+    from tacit.testing.wires import Terms
 
 # The module of each public name.
 _PUBLIC = {
     "Cut": "script",
+    "Endless": "script",
     "Exchange": "server",
     "Expected": "host_contract",
     "FakeClock": "fake_clock",
@@ -79,6 +86,7 @@ _PUBLIC = {
     "Message": "script",
     "ModelServer": "server",
     "Other": "server",
+    "Page": "script",
     "Replies": "script",
     "Reply": "script",
     "Request": "script",
@@ -86,6 +94,7 @@ _PUBLIC = {
     "ScriptFailed": "script",
     "Stall": "script",
     "Status": "script",
+    "Terms": "wires",
     "Text": "script",
     "Tool": "script",
     "ToolResult": "script",

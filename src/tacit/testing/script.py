@@ -60,12 +60,32 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
     code: int
     retry_after: float | None = None
     message: str = "scripted failure"
+    param: str | None = None
+    """The part of the request that is refused, where the format names one."""
+    kind: str = ""
+    """The provider's own word for the error; the usual one for the code, where it is empty."""
 
 
 class Cut(msgspec.Struct, frozen=True, tag="cut"):
     """The connection is dropped. With 0 chunks, before the headers."""
 
     after_chunks: int = 1
+    clean: bool = False
+    """HTTP ends as it should, and only the format's own end mark is missing, as when a proxy or a
+    server that gives up closes the stream."""
+
+
+class Endless(msgspec.Struct, frozen=True, tag="endless"):
+    """The chunk before this place is sent again and again, until the client leaves."""
+
+    after_chunks: int = 3
+
+
+class Page(msgspec.Struct, frozen=True, tag="page"):
+    """A web page in place of the reply, as proxies and wrong addresses give."""
+
+    code: int = 200
+    title: str = "Welcome"
 
 
 class Garbage(msgspec.Struct, frozen=True, tag="garbage"):
@@ -76,7 +96,7 @@ class Garbage(msgspec.Struct, frozen=True, tag="garbage"):
 
 
 Part: TypeAlias = Text | ToolUse
-Fault: TypeAlias = Stall | Status | Cut | Garbage
+Fault: TypeAlias = Stall | Status | Cut | Garbage | Endless | Page
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -112,7 +132,7 @@ def as_reply(value: ReplyLike) -> Reply:
         return value
     if isinstance(value, str | Text | ToolUse):
         return reply(value)
-    if isinstance(value, Stall | Status | Cut | Garbage):
+    if isinstance(value, Fault):
         return Reply(fault=value)
     raise ScriptFailed(
         f"a script gave {type(value).__name__}, which is not a reply",
@@ -215,7 +235,7 @@ Predicate: TypeAlias = Callable[[Request], bool]
 
 def as_script(value: ScriptLike) -> Script:
     """The Script that `value` is short for: a list is used up in order, one reply is repeated."""
-    if isinstance(value, Reply | Text | ToolUse | Stall | Status | Cut | Garbage | str):
+    if isinstance(value, Reply | Text | ToolUse | Fault | str):
         return lambda request: value
     if callable(value):
         return value

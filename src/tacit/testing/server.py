@@ -30,8 +30,10 @@ from tacit.base.clock import Clock, SystemClock
 from tacit.testing.script import (
     HIDDEN,
     Cut,
+    Endless,
     Fault,
     Garbage,
+    Page,
     Reply,
     Request,
     ScriptFailed,
@@ -44,6 +46,7 @@ from tacit.testing.script import (
 from tacit.testing.wires import (
     Bad,
     Envelope,
+    Terms,
     Wire,
     answer_for,
     encode,
@@ -185,7 +188,23 @@ class Handler(BaseHTTPRequestHandler):
 
     def _envelope(self, number: int, path: str, body: bytes) -> Envelope:
         route = urlsplit(self.path).path
-        return Envelope(number=number, path=path, headers=self._headers(), body=body, route=route)
+        return Envelope(
+            number=number,
+            path=path,
+            headers=self._headers(),
+            body=body,
+            route=route,
+            key=self._key(),
+            terms=self.server.model.terms,
+        )
+
+    def _key(self) -> str:
+        """The key that came with the request, in whichever way."""
+        query = dict(parse_qsl(urlsplit(self.path).query))
+        for name in ("x-api-key", "x-goog-api-key", "api-key"):
+            if found := self.headers.get(name):
+                return found
+        return query.get("key") or self.headers.get("Authorization", "").removeprefix("Bearer ")
 
     def _model_call(self, wire: Wire, body: bytes) -> None:
         model, since = self.server.model, time.monotonic()
@@ -196,8 +215,9 @@ class Handler(BaseHTTPRequestHandler):
         try:
             request = model.arrive(make)
         except Bad as error:
-            self._note(body, 400)
-            self._json(400, wire.error(Status(400, message=str(error))))
+            model.refused(error)
+            self._note(body, error.status.code)
+            self._json(error.status.code, wire.error(error.status))
             return
         reply = Reply()
         try:
@@ -222,6 +242,9 @@ class Handler(BaseHTTPRequestHandler):
         if isinstance(fault, Status):
             self._refuse(wire, fault)
             return "refused"
+        if isinstance(fault, Page):
+            self._page(fault)
+            return "refused"
         created = int(self.server.model.clock.now().timestamp())
         answer = answer_for(request, reply, created)
         if request.stream:
@@ -244,11 +267,25 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for index, chunk in enumerate(chunks):
             if index == at and at > 0:
-                self._strike(fault)
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if request.stream else chunk)
+                if isinstance(fault, Cut) and fault.clean:
+                    break
+                self._strike(fault, chunks[index - 1])
+            self._chunk(chunk, request.stream)
         if request.stream:
             self.wfile.write(b"0\r\n\r\n")
         return "answered"
+
+    def _chunk(self, chunk: bytes, stream: bool) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if stream else chunk)
+
+    def _page(self, page: Page) -> None:
+        text = f"<!DOCTYPE html>\n<html><head><title>{page.title}</title></head>"
+        data = f"{text}<body><h1>{page.title}</h1></body></html>\n".encode()
+        self.send_response(page.code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def _refuse(self, wire: Wire, status: Status) -> None:
         extra = {}
@@ -270,11 +307,15 @@ class Handler(BaseHTTPRequestHandler):
 
     # Faults
 
-    def _strike(self, fault: Fault | None) -> None:
+    def _strike(self, fault: Fault | None, before: bytes = b"") -> None:
         if isinstance(fault, Cut):
             raise Dropped
         if isinstance(fault, Stall):
             self._stall(fault.seconds)
+        while isinstance(fault, Endless):
+            if self.server.model.closing.is_set():
+                raise Dropped
+            self._chunk(before, stream=True)
 
     def _stall(self, seconds: float) -> None:
         """Keep silent, but notice a client that leaves and a server that closes."""
@@ -289,7 +330,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def _place_fault(chunks: list[bytes], fault: Fault | None) -> tuple[list[bytes], int | None]:
     """The chunks to send and before which of them the fault strikes, which it always does."""
-    if fault is None or isinstance(fault, Status):
+    if fault is None or isinstance(fault, Status | Page):
         return chunks, None
     at = min(fault.after_chunks, max(0, len(chunks) - 1))
     if isinstance(fault, Garbage):
@@ -323,8 +364,10 @@ class Other(msgspec.Struct, frozen=True):
 class ModelServer:
     """Serves one script from threads of its own, between `start` and `close` or in a `with`.
 
-    Leaving the `with` block raises what went wrong in the script, because a client may take the
-    error it was sent for the model's; `strict=False` leaves that to `failures`.
+    What the provider would refuse is refused, by the rules of its wire format; `terms` say which
+    key and which limits hold. Leaving the `with` block raises such a refusal and what went
+    wrong in the script, because a client may take the error it was sent for the model's or go on
+    after it; `strict=False` leaves that to `failures`.
     """
 
     def __init__(
@@ -335,8 +378,10 @@ class ModelServer:
         clock: Clock | None = None,
         strict: bool = True,
         models: tuple[str, ...] = ("mock-model",),
+        terms: Terms | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
+        self.terms = terms or Terms()
         self.models = models
         self.closing = threading.Event()
         self._script = as_script(script)
@@ -406,9 +451,14 @@ class ModelServer:
 
     @property
     def failures(self) -> list[Exception]:
-        """What went wrong in the script."""
+        """What went wrong in the script, and what was refused as the provider would."""
         with self._changed:
             return list(self._failures)
+
+    @property
+    def refusals(self) -> list[Bad]:
+        """Of the failures, the requests that the provider would not have taken."""
+        return [failure for failure in self.failures if isinstance(failure, Bad)]
 
     def wait(self, count: int = 1, timeout: float = 10.0) -> list[Request]:
         """Wait until `count` calls of the model have arrived; TimeoutError if they do not."""
@@ -455,6 +505,12 @@ class ModelServer:
             with self._changed:
                 self._failures.append(error)
             raise ScriptFailed(f"the script failed: {error}") from error
+
+    def refused(self, error: Bad) -> None:
+        """A request was not taken."""
+        with self._changed:
+            self._failures.append(error)
+            self._changed.notify_all()
 
     def ended(self, request: Request, reply: Reply, outcome: Outcome, since: float) -> None:
         exchange = Exchange(request, reply, outcome, time.monotonic() - since)

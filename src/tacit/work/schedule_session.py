@@ -106,8 +106,9 @@ class ScheduleSession:
             elif isinstance(event, agent_events.Return) and event.failed:
                 self._note_refusal(event)
             elif isinstance(event, agent_events.End):
+                why = f"{error.why}; {error.hint}" if error.hint else error.why
                 self.outcome = RunOutcome(
-                    event.reason, event.text, error.why, error.passing, tuple(self._refused)
+                    event.reason, event.text, why, error.passing, tuple(self._refused)
                 )
             yield event
 

@@ -78,3 +78,4 @@ def serve() -> Iterator[Callable[..., ModelServer]]:
     yield start
     for server in servers:
         server.close()
+        assert not server.refusals

@@ -25,7 +25,18 @@ from tacit.learn.provenance import witness
 from tacit.learn.review import review_job
 from tacit.learn.review.review_job import review_outcome
 from tacit.learn.use_records import catch_up
-from tacit.testing import Cut, Garbage, Replies, Stall, Status, ToolUse, Turns, Usage, reply
+from tacit.testing import (
+    Cut,
+    Endless,
+    Garbage,
+    Replies,
+    Stall,
+    Status,
+    ToolUse,
+    Turns,
+    Usage,
+    reply,
+)
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.skill_uses import uses_of
 from tacit.traces.store import Store
@@ -416,7 +427,6 @@ EDIT = ToolUse("edit", {"path": "old-skill/SKILL.md", "old": "Old words.", "new"
 FAULTS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "429": (Status(429, 0.01), "429", {}),
     "500": (Status(500), "500", {}),
-    "401": (Status(401), "401", {}),
     "cut": (reply("Done", ".", fault=Cut(1)), "", {}),
     "garbage": (Garbage(), "", {}),
     "an empty answer": (reply(""), "empty", {}),
@@ -641,6 +651,68 @@ def test_a_passing_fault_is_tried_again(session: Trace, serve: Any) -> None:
 
     serve(script)
     assert look(session).outcome == "created"
+
+
+REFUSED = {
+    400: "take another one (tacit setup)",
+    401: "check it: tacit setup",
+    404: "check the model's name and address: tacit config",
+    413: "take another model, or less at a time",
+}
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("code", REFUSED)
+def test_a_model_that_refuses_leaves_it_to_counting(code: int, session: Trace, serve: Any) -> None:
+    """What will not pass is not tried again: a draft comes by counting, and it says what to do."""
+    serve(Status(code, message="not so"))
+    done = look(session)
+    assert (done.outcome, done.later) == ("proposed", 0)
+    assert "made by counting" in done.reason
+    assert "not so" in done.reason
+    assert REFUSED[code] in done.reason
+
+
+def test_a_server_that_speaks_chat_completions_only_is_asked_so(
+    project: Path, session: Trace, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key, the address in the library's own variable, and no /v1/responses: a skill comes."""
+    turns = Turns([NEW, "Kept."])
+
+    def chat_only(request: Any) -> Any:
+        return turns(request) if request.wire == "openai-chat" else Status(404, message="no way")
+
+    server = serve(chat_only, agent__model=None, agent__base_url=None)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    config_file.set_values({"agent.background": "openai:mock"})
+    assert look(session).outcome == "created"
+    assert {request.wire for request in server.requests} == {"openai-chat"}
+
+
+def test_another_model_does_what_one_refuses(session: Trace, serve: Any) -> None:
+    """Where the background's model is not there, the user's own does the review."""
+    turns = Turns([NEW, "Kept."])
+    server = serve(
+        lambda request: turns(request) if request.model == "mock" else Status(404),
+        agent__background="openai:gone",
+    )
+    done = look(session)
+    assert done.outcome == "created", done.reason
+    assert {request.model for request in server.requests} == {"gone", "mock"}
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize(
+    "fault", [Stall(3600), Stall(3600, 2), reply("So " * 9, fault=Endless(3))], ids=str
+)
+def test_a_model_that_stalls_is_tried_again_later(fault: Any, session: Trace, serve: Any) -> None:
+    """No answer in the time, from the first or in the middle, and an answer without end."""
+    serve(fault, learn__seconds=1.0)
+    done = look(session)
+    assert done.outcome == "failed"
+    assert done.later > 0, done.reason
+    assert "no answer within" in done.reason or "has no end" in done.reason
 
 
 @pytest.mark.usefixtures("inside")

@@ -208,4 +208,6 @@ def retry_after(report: RunReport) -> float:
         return until_tomorrow()
     if report.reason == "budget":
         return 3600.0
-    return 600.0 if report.reason in ("error", "killed") else 0.0
+    # No answer in all that time: the model stalled, or the machine did.
+    stalled = report.reason == "seconds" and not report.turns
+    return 600.0 if stalled or report.reason in ("error", "killed") else 0.0

@@ -181,7 +181,7 @@ async def _respond(agent: "Agent", message: str, link: Link, meter: "Meter") -> 
     from tacit.agent import agent_events
 
     calls: dict[str, agent_events.Call] = {}
-    error = ""
+    error = agent_events.Error("")
     began = time.monotonic()
     async for event in agent.respond(message, meter=meter):
         if isinstance(event, agent_events.Usage):
@@ -192,11 +192,18 @@ async def _respond(agent: "Agent", message: str, link: Link, meter: "Meter") -> 
             link.tell(_called(event, calls.get(event.id)))
             began = time.monotonic()
         elif isinstance(event, agent_events.Error):
-            error = f"{event.why}; {event.hint}" if event.hint else event.why
+            error = event
         elif isinstance(event, agent_events.End):
-            reason: Any = "error" if event.reason == "interrupted" else event.reason
-            return wire.Ended(reason, event.text, error)
+            why = f"{error.why}; {error.hint}" if error.hint else error.why
+            return wire.Ended(_reason(event, error), event.text, why)
     raise AssertionError("the agent ended without saying so")
+
+
+def _reason(end: "agent_events.End", error: "agent_events.Error") -> wire.Reason:
+    """How it ended: what may pass is an error, and what the provider will not take is refused."""
+    if error.why:
+        return "error" if error.passing else "refused"
+    return "error" if end.reason == "interrupted" else end.reason
 
 
 def _called(event: "agent_events.Return", call: "agent_events.Call | None") -> wire.Called:
@@ -228,7 +235,7 @@ def _agent(start: wire.Start, link: Link, warnings: _Warnings) -> "Agent":
         options=ToolOptions(read_only_project=True),
     )
     return Agent(
-        models.build(models.ModelChoice(start.model, start.base_url)),
+        models.build_each(models.ModelChoice(start.model, start.base_url)),
         Conversation(task.instructions, writer, name),
         tools,
         context,

@@ -132,9 +132,18 @@ def run(task: Task, broker: Broker, settings: Settings) -> RunReport:
         narrowed = msgspec.structs.replace(task, limits=held.limits)
         with acting_as(task.actor):
             report = _Run(narrowed, broker, settings, choice, held, began).run()
+            for other in models.alternatives(settings.agent, choice) if _no_use(report) else ():
+                report = _Run(narrowed, broker, settings, other, held, began).run()
+                if not _no_use(report):
+                    break
         return _by_the_day(report, task.limits, held.limits, settings.learn)
     finally:
         budget.settle(held)
+
+
+def _no_use(report: RunReport) -> bool:
+    """Whether nothing was had of a model, and will not be: another one may do it."""
+    return report.reason == "refused" and not report.turns
 
 
 class _Run:

@@ -28,7 +28,8 @@ Reason = Literal[
     "done", "turns", "seconds", "tokens", "money", "error", "killed", "budget", "refused"
 ]
 """How a run ended. `killed`: the child was gone of a sudden. `budget`: the day's is used up.
-`refused`: it could not begin, because there is no model or the child could not be confined."""
+`refused`: trying again is of no use: there is no model, the provider does not take the key, the
+name or the request, or the child could not be confined. `error`: it may work later."""
 
 MOST_SHOWN = 2_000
 """Characters of a call's result that a report keeps."""

@@ -4,12 +4,16 @@ Each module of this package has a `wire`, and is found by itself. Here is what t
 Protocol, an answer with its ids, and cutting it into pieces. Also what the server says to requests
 that are no call of the model: agents ask for lists of models, count tokens and probe addresses
 before they start; what they get is right in shape and does not come from the script.
+
+A wire also refuses what its provider refuses, with the provider's status, words and shape: unknown
+parameters, limits, the order of roles, calls without results. A client whose requests pass here and
+fail there is the kind of fault that tests with a scripted model would hide.
 """
 
 import functools
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -19,7 +23,37 @@ from tacit.testing.script import Message, Reply, Request, Status, Tool, ToolUse
 
 
 class Bad(Exception):
-    """The request breaks its wire format; the client gets a 400 that says how."""
+    """The provider would not take this request; the client gets the error that says why."""
+
+    def __init__(
+        self, message: str, code: int = 400, *, param: str | None = None, kind: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.status = Status(code, message=message, param=param, kind=kind)
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What a server holds its clients to."""
+
+    key: str = ""
+    """The only key that it takes; empty for any."""
+    output: int = 0
+    """The most tokens that an answer may be allowed; 0 for what the model's name is known for."""
+    window: int = 0
+    """Tokens that the model can read, by four bytes each; 0 for the format's usual size."""
+    checked: bool = True
+    """Whether requests are held to the provider's rules at all."""
+
+
+# The most output of models, by how their names begin; the longest beginning counts.
+_OUTPUT = {
+    "claude-3-": 4_096, "claude-3-5-": 8_192, "claude-3-7-": 64_000, "claude-opus-4-": 32_000,
+    "claude-opus-4-5": 64_000, "claude-sonnet-4": 64_000, "claude-haiku-4": 64_000,
+    "gpt-3.5": 4_096, "gpt-4-": 4_096, "gpt-4o": 16_384, "gpt-4.1": 32_768, "gpt-5": 128_000,
+    "o1": 100_000, "o3": 100_000, "o4": 100_000, "gemini-1.5": 8_192, "gemini-2.0": 8_192,
+    "gemini-": 65_536,
+}  # fmt: skip
+_ANY_OUTPUT = 64_000
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +65,19 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     route: str
     """The path without its query."""
+    key: str = ""
+    """The key that came with it; it goes no further."""
+    terms: Terms = Terms()
+
+    def output_limit(self, model: str) -> int:
+        """The most tokens that an answer of `model` may be allowed."""
+        fits = [name for name in _OUTPUT if model.startswith(name)]
+        return self.terms.output or (_OUTPUT[max(fits, key=len)] if fits else _ANY_OUTPUT)
+
+    def tokens_over(self, window: int) -> tuple[int, int] | None:
+        """The prompt's tokens and the most there may be, where it has more than that."""
+        tokens, most = len(self.body) // 4, self.terms.window or window
+        return (tokens, most) if tokens > most else None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +113,9 @@ class Wire(Protocol):
     def read(self, envelope: Envelope) -> Request:
         """The request in one form. Raises Bad where the body breaks the format."""
         ...
+
+    def check(self, envelope: Envelope, body: dict[str, Any]) -> None:
+        """Raise Bad where the provider would refuse the request."""
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         """The body of a reply that is not streamed."""
@@ -108,6 +158,8 @@ def wires() -> tuple[Wire, ...]:
 def read_request(wire: Wire, envelope: Envelope) -> Request:
     """The request in one form; whatever its body is, the only error is Bad."""
     try:
+        if envelope.terms.checked:
+            wire.check(envelope, decode(envelope.body))
         return wire.read(envelope)
     except (AttributeError, TypeError, ValueError, KeyError) as error:
         raise Bad(f"the body does not have the shape of {wire.name}: {error}") from error
@@ -133,6 +185,22 @@ def decode(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Bad("the body is not a JSON object")
     return value
+
+
+def first_duplicate(names: Iterable[str]) -> str:
+    """The first of `names` that was there before; empty where each is there once."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return ""
+
+
+def number_in(value: Any, least: float, most: float) -> bool:
+    """Whether `value` is a number between the two; what is not given is in order."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (is_number and least <= value <= most)
 
 
 def request(envelope: Envelope, wire: str, **fields: Any) -> Request:

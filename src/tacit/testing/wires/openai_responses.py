@@ -21,6 +21,7 @@ from tacit.testing.wires import (
     arguments_text,
     decode,
     event,
+    first_duplicate,
     openai_chat,
     pieces,
     request,
@@ -28,6 +29,19 @@ from tacit.testing.wires import (
     texts,
     tool,
 )
+
+_PARAMETERS = frozenset(
+    {
+        "access_programs", "background", "client_metadata", "context_management", "conversation",
+        "image", "include", "input", "instructions", "max_output_tokens", "max_tool_calls",
+        "metadata", "model", "moderation", "parallel_tool_calls", "previous_response_id", "prompt",
+        "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
+        "safety_identifier", "service_tier", "store", "stream", "stream_options", "temperature",
+        "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
+    }
+)  # fmt: skip
+_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+_CALLS = ("function_call", "custom_tool_call")
 
 
 class OpenAIResponses(Wire):
@@ -58,6 +72,23 @@ class OpenAIResponses(Wire):
             messages=rest,
             tools=tuple(tool(entry, "parameters") for entry in body.get("tools") or ()),
         )
+
+    def check(self, envelope: Envelope, body: dict[str, Any]) -> None:
+        openai_chat.check_key(envelope)
+        openai_chat.check_parameters(body, _PARAMETERS, "input")
+        if (wanted := body.get("max_output_tokens")) is not None:
+            openai_chat.check_limit("max_output_tokens", wanted, least=16)
+            if wanted > (most := envelope.output_limit(str(body["model"]))):
+                what = "Invalid 'max_output_tokens': integer above maximum value. Expected a value"
+                raise Bad(
+                    f"{what} <= {most}, but got {wanted} instead.",
+                    param="max_output_tokens",
+                    kind="integer_above_max_value",
+                )
+        openai_chat.check_tools(body, nested=False)
+        if isinstance(body["input"], list):
+            _check_items(body["input"], earlier=bool(body.get("previous_response_id")))
+        openai_chat.check_window(envelope)
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         items = [_item(part, answer, index) for index, part in enumerate(answer.reply.parts)]
@@ -193,6 +224,63 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
+
+
+def _check_items(items: list[dict[str, Any]], *, earlier: bool) -> None:
+    """The input; with an `earlier` response at the server, its calls are not seen here."""
+    for index, item in enumerate(items):
+        _check_item(item, f"input[{index}]")
+    if twice := first_duplicate(str(item["id"]) for item in items if item.get("id")):
+        what = f"Duplicate item found with id {twice}."
+        raise Bad(f"{what} Remove duplicate items from your input and try again.", param="input")
+    calls = [str(item.get("call_id")) for item in items if item.get("type") in _CALLS]
+    outputs = [
+        str(item.get("call_id")) for item in items if item.get("type") in _outputs_of(_CALLS)
+    ]
+    if twice := first_duplicate(calls) or first_duplicate(outputs):
+        raise Bad(f"Duplicate call_id in the input: {twice}.", param="input")
+    if lost := [name for name in outputs if name not in calls and not earlier]:
+        raise Bad(f"No tool call found for function call output with call_id {lost[0]}.")
+    if unanswered := [name for name in calls if name not in outputs]:
+        raise Bad(f"No tool output found for function call {unanswered[0]}.", param="input")
+
+
+def _outputs_of(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{kind}_output" for kind in kinds)
+
+
+def _check_item(item: dict[str, Any], place: str) -> None:
+    kind = item.get("type", "message")
+    prefix, given = _PREFIXES.get(kind), item.get("id")
+    if prefix and given and not str(given).startswith(prefix):
+        what = f"Invalid '{place}.id': '{given}'. Expected an ID that begins with '{prefix}'."
+        raise Bad(what, param=f"{place}.id", kind="invalid_value")
+    if kind in (*_CALLS, *_outputs_of(_CALLS)):
+        call_id = str(item.get("call_id") or "")
+        if not call_id:
+            what = f"Missing required parameter: '{place}.call_id'."
+            raise Bad(what, param=f"{place}.call_id", kind="missing_required_parameter")
+        openai_chat.check_length(f"{place}.call_id", call_id, 64)
+    if kind == "function_call":
+        openai_chat.check_name(f"{place}.name", item.get("name"))
+        openai_chat.check_arguments(f"{place}.arguments", item.get("arguments"))
+    elif kind == "message":
+        _check_content(item, place)
+
+
+def _check_content(item: dict[str, Any], place: str) -> None:
+    role, content = item.get("role"), item.get("content")
+    if role not in ("assistant", "system", "developer", "user"):
+        what = "Supported values are: 'assistant', 'system', 'developer', and 'user'."
+        raise Bad(f"Invalid value: '{role}'. {what}", param=f"{place}.role", kind="invalid_value")
+    if not content:
+        what = f"Invalid '{place}.content': it is empty."
+        raise Bad(what, param=f"{place}.content", kind="invalid_value")
+    allowed = ("output_text", "refusal") if role == "assistant" else ("input_",)
+    for part in content if isinstance(content, list) else ():
+        if not str(part.get("type")).startswith(allowed):
+            what = f"Invalid value: '{part.get('type')}'. Supported values are: "
+            raise Bad(what + ", ".join(allowed), param=f"{place}.content", kind="invalid_value")
 
 
 wire = OpenAIResponses()

@@ -23,7 +23,10 @@ from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 
 if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
+
+    from tacit.agent.model_client import RequestFailed
 
 
 _CHECK_SECONDS = 60.0
@@ -46,12 +49,12 @@ def check_model(choice: ModelChoice, seconds: float = _CHECK_SECONDS) -> ModelCh
         hint = f"in your shell's profile: export {missing}=…"
         return ModelCheck(False, why=f"{missing} is not set", hint=hint)
     try:
-        model = models.build(choice)
+        built = models.build_each(choice)
     except TacitError as error:
         return ModelCheck(False, why=error.message, hint=error.hint)
     began = time.monotonic()
     try:
-        answer = asyncio.run(_ask_one_word(model, seconds))
+        answer = asyncio.run(_ask_one_word(built, seconds))
     except TimeoutError:
         why = f"no answer within {seconds:g} s"
         return ModelCheck(
@@ -62,13 +65,21 @@ def check_model(choice: ModelChoice, seconds: float = _CHECK_SECONDS) -> ModelCh
     return ModelCheck(True, answer.strip(), time.monotonic() - began)
 
 
-async def _ask_one_word(model: "Model", seconds: float) -> str:
-    from pydantic_ai.direct import model_request
-    from pydantic_ai.messages import ModelRequest
+async def _ask_one_word(built: "list[Model]", seconds: float) -> str:
+    """The answer, by the same way as in a session."""
+    from pydantic_ai.messages import ModelRequest, ModelResponse
 
-    async with asyncio.timeout(seconds), model:
-        response = await model_request(model, [ModelRequest.user_text_prompt(_CHECK_PROMPT)])
-    return "".join(part.content for part in response.parts if part.part_kind == "text")
+    from tacit.agent.budget import Limits, Meter
+    from tacit.agent.model_client import ModelClient
+
+    client = ModelClient(built, None, (), retries=0)
+    found = ""
+    async with asyncio.timeout(seconds), client:
+        asked: list[ModelMessage] = [ModelRequest.user_text_prompt(_CHECK_PROMPT)]
+        async for item in client.request(asked, Meter(Limits())):
+            if isinstance(item, ModelResponse):
+                found = "".join(p.content for p in item.parts if p.part_kind == "text")
+    return found
 
 
 def _failed_check(error: Exception, choice: ModelChoice) -> ModelCheck:
@@ -76,11 +87,11 @@ def _failed_check(error: Exception, choice: ModelChoice) -> ModelCheck:
     from tacit.agent.model_client import RequestFailed
 
     fault = RequestFailed.of(error)
-    status = getattr(error, "status_code", None)
-    return ModelCheck(False, why=str(fault), hint=_advice_for(status, choice) or fault.hint)
+    return ModelCheck(False, why=str(fault), hint=_advice_for(fault, choice) or fault.hint)
 
 
-def _advice_for(status: int | None, choice: ModelChoice) -> str:
+def _advice_for(fault: "RequestFailed", choice: ModelChoice) -> str:
+    status, unreachable = fault.status, "cannot be reached" in str(fault)
     where = choice.base_url or "the provider"
     if status in (401, 403):
         return "the key is wrong or may not use this model; check it on the provider's page"
@@ -91,7 +102,7 @@ def _advice_for(status: int | None, choice: ModelChoice) -> str:
         return "check the model's name, and that the address ends in /v1"
     if status == 429:
         return "the account is at its limit; wait, or see the provider's account page"
-    if status is None and choice.base_url:
+    if unreachable and choice.base_url:
         return f"is the server running? {where} does not answer"
     return ""
 
@@ -205,7 +216,9 @@ def _write_check(choice: ModelChoice, outcome: ModelCheck) -> None:
 
 
 def _write_choice(choice: ModelChoice) -> str:
-    return set_values({"agent.model": choice.name, "agent.base_url": choice.base_url or None})
+    # An address that stands in the environment stays there.
+    url = "" if choice.base_url == models.own_address(choice.provider) else choice.base_url
+    return set_values({"agent.model": choice.name, "agent.base_url": url or None})
 
 
 def _write_where_written(path: str, choice: ModelChoice) -> None:
