@@ -128,12 +128,13 @@ def session_ids() -> list[str]:
     return sorted(found, reverse=True)
 
 
-def find_session(start: str) -> str:
-    """The id of the session whose id begins with `start`. Raises `NotFound`."""
-    found = [session for session in session_ids() if session.startswith(start)]
+def find_session(part: str) -> str:
+    """The id of the session whose id begins or ends with `part`. Raises `NotFound`."""
+    part = part.removeprefix(f"{OWN_HOST}:")
+    found = [s for s in session_ids() if s.startswith(part) or s.endswith(part)]
     if len(found) != 1:
-        many = f"{len(found)} sessions begin" if found else "no session begins"
-        raise NotFound(f"{many} with '{start}'", "see them: tacit sessions")
+        many = f"{len(found)} sessions begin or end" if found else "no session begins or ends"
+        raise NotFound(f"{many} with '{part}'", "see them: tacit sessions")
     return found[0]
 
 
