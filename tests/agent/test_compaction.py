@@ -39,14 +39,17 @@ def test_a_long_conversation_is_summed_up_and_skills_are_kept(open_session, skil
 
 
 def test_in_the_middle_of_a_task_it_goes_on(open_session, project, skills) -> None:
-    """Between two tools the summary takes the place of all, and the task is finished."""
+    """Between two tools the summary takes the place of all but the message, word for word."""
     (project / "a.txt").write_text("apples\n")
     use = ToolUse("read_file", {"path": "a.txt"})
-    with ModelServer([reply(use, usage=Usage(900, 50)), SUMMARY, "finished"]) as server:
-        told = say(open_session(server, flags={"window": 1000}), "find apples")
+    long = reply(use, usage=Usage(900, 50))
+    with ModelServer([long, SUMMARY, long, SUMMARY, "finished"]) as server:
+        told = say(open_session(server, flags={"window": 1000}), "find apples, at most 3")
     assert of(agent_events.Compacted, told)
     assert told[-1].text == "finished"
-    assert server.requests[-1].user_texts[0].endswith("Go on from there with the next step.")
+    for request in (server.requests[2], server.requests[-1]):
+        assert request.user_texts[0].endswith("Go on from there with the next step.")
+        assert request.user_texts[1:] == ("find apples, at most 3",)
 
 
 def test_a_provider_that_says_too_long_is_believed(open_session, skills, project) -> None:

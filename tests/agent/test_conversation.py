@@ -13,6 +13,7 @@ import pytest
 from talking import say, write_skill
 
 from tacit.agent.conversation import Conversation, resume
+from tacit.agent.session_tools import Kit
 from tacit.base.errors import Busy, NotFound
 from tacit.testing import ModelServer, ToolUse, Turns, reply
 from tacit.traces.assembler import read_trace
@@ -131,12 +132,23 @@ def test_the_latest_session_is_the_projects_own(open_session, project: Path) -> 
     """`--continue` finds the last session in which something was said, in this project only."""
     with pytest.raises(NotFound):
         latest_session(str(project))
-    with ModelServer(["hi"]) as server:
+    with ModelServer(["hi"] * 2) as server:
         session = open_session(server)
         say(session, "hello")
         session.close()
         open_session(server).close()  # nothing was said in it
+        scheduled = open_session(server, kit=Kit(purpose="schedule"))
+        say(scheduled, "run what is due")
+        scheduled.close()
     assert latest_session(str(project)) == session.conversation.session
+    with ModelServer(["hi"] * 2) as server:
+        later = open_session(server)
+        say(later, "hello")
+        later.close()
+        again = open_session(server, resuming=session.conversation.session)
+        say(again, "are you there?")
+        again.close()
+    assert latest_session(str(project)) == session.conversation.session  # the last one used
     with pytest.raises(NotFound):
         latest_session("/elsewhere")
 

@@ -8,12 +8,13 @@ from talking import of, say
 
 from tacit.agent import agent_events
 from tacit.agent.session_tools import TOOLS
+from tacit.agent.tool import Failed
 from tacit.agent.tool_aliases import alias_table, as_own_call
 from tacit.testing import ModelServer, ToolUse
 from tacit.traces.tool_calls import TOOL_NAMES as TABLE
 from tacit.traces.tool_calls import our_tool
 
-NAMES = {tool.name for tool in TOOLS}
+NAMES = {tool.name: tool for tool in TOOLS}
 
 
 def test_each_name_on_the_right_side_is_a_registered_tool(open_session) -> None:
@@ -29,13 +30,13 @@ def test_each_name_on_the_right_side_is_a_registered_tool(open_session) -> None:
 
 
 def test_the_mapping_is_made_from_the_one_table() -> None:
-    """Every name of the table that is not our own stands in the mapping of its tool."""
+    """Every name that can be served and is not our own stands in the mapping of its tool."""
     rows = dict(
-        row.removeprefix("- ").rsplit(": ", 1)[::-1] for row in alias_table(NAMES).splitlines()
+        row.removeprefix("- ").rsplit(": ", 1)[::-1] for row in alias_table(set(NAMES)).splitlines()
     )
     for tool in TABLE:
         if tool.ours in NAMES:
-            wanted = {name for name in tool.names if name not in NAMES}
+            wanted = {name for name in tool.names if name not in NAMES and not _instead(name)}
             assert set(rows.get(tool.ours, "").split(", ")) - {""} == wanted
         else:
             assert tool.ours not in rows
@@ -45,10 +46,40 @@ def test_the_mapping_is_made_from_the_one_table() -> None:
     ("name", "tool"), [(name, tool.ours) for tool in TABLE for name in tool.names]
 )
 def test_every_name_in_the_table_is_served(name: str, tool: str) -> None:
-    """A call by a foreign name becomes a call of our tool, wherever we have one."""
-    served, _ = as_own_call(name, {"x": 1}, NAMES)
-    assert served == (tool if tool in NAMES and name not in NAMES else name)
+    """A call by a foreign name becomes a call of our tool, or is told what to do instead."""
     assert our_tool(name) == tool
+    if told := _instead(name):
+        assert told.endswith(".")
+        return
+    served, _ = as_own_call(name, {"path": "x"}, NAMES)
+    assert served == (tool if tool in NAMES and name not in NAMES else name)
+    assert served in NAMES or tool in ("list_skills",)
+
+
+def _instead(name: str) -> str:
+    try:
+        as_own_call(name, {"path": "x"}, NAMES)
+    except Failed as told:
+        return str(told)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("TodoWrite", "go on with the work"),
+        ("Task", "Do the work yourself"),
+        ("WebFetch", "curl"),
+        ("KillShell", "nothing runs on"),
+        ("Delete", "rm"),
+    ],
+)
+def test_what_we_have_not_is_told_what_to_do_instead(open_session, name: str, says: str) -> None:
+    with ModelServer([ToolUse(name, {"x": 1}), "ah"]) as server:
+        told = say(open_session(server, yes=True), "go")
+    (returned,) = of(agent_events.Return, told)
+    assert returned.failed
+    assert says in returned.text
 
 
 @pytest.mark.parametrize(
@@ -73,6 +104,13 @@ def test_every_name_in_the_table_is_served(name: str, tool: str) -> None:
             ("run_skill", {"name": "deploy", "arguments": "x"}),
         ),
         ("grep_search", {"query": "x"}, ("search_files", {"pattern": "x"})),
+        ("read_file", {"absolute_path": "a"}, ("read_file", {"path": "a"})),
+        ("read_file", {"path": "a", "limit": 3}, ("read_file", {"path": "a", "limit": 3})),
+        (
+            "MultiEdit",
+            {"file_path": "a", "edits": [{"old_string": "x", "new_string": "y"}]},
+            ("edit_file", {"path": "a", "edits": [{"old": "x", "new": "y"}]}),
+        ),
         (
             "str_replace_editor",
             {"command": "view", "path": "a"},
@@ -105,10 +143,49 @@ def test_a_model_that_calls_a_foreign_name_is_served(open_session, project: Path
     assert used == ["Write", "Read"]
 
 
-def test_a_patch_is_refused_with_the_way_to_do_it(open_session, project: Path) -> None:
-    """`apply_patch` has another form of argument: the refusal names what edit_file takes."""
-    use = ToolUse("apply_patch", {"input": "*** Begin Patch"})
-    with ModelServer([use, "ah"]) as server:
+PATCH = """*** Begin Patch
+*** Update File: n.py
+@@ def first():
+ def first():
+-    return 1
++    return 2
+@@
+-last = 3
++last = 4
+*** End Patch"""
+
+
+def test_several_edits_and_patches_are_made_together(open_session, project: Path) -> None:
+    """`MultiEdit` and `apply_patch` change the file; one edit that does not fit changes nothing."""
+    (project / "n.py").write_text("def first():\n    return 1\n\n\nlast = 3\n")
+    several = {
+        "file_path": "n.py",
+        "edits": [
+            {"old_string": "last", "new_string": "final"},
+            {"old_string": "return 2", "new_string": "return 5"},
+        ],
+    }
+    half = {
+        "file_path": "n.py",
+        "edits": [*several["edits"], {"old_string": "x", "new_string": ""}],
+    }
+    uses = [ToolUse("apply_patch", {"input": PATCH}), ToolUse("MultiEdit", half)]
+    with ModelServer([*uses, ToolUse("MultiEdit", several), "done"]) as server:
+        told = say(open_session(server, yes=True), "go")
+    assert [returned.failed for returned in of(agent_events.Return, told)] == [False, True, False]
+    assert (project / "n.py").read_text() == "def first():\n    return 5\n\n\nfinal = 4\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "says"),
+    [
+        ("*** Begin Patch", "names no file"),
+        ("*** Begin Patch\n*** Add File: a\n+x", "write_file"),
+        ("*** Update File: a\n-x\n+y\n*** Update File: b\n-x\n+y", "One file a call"),
+    ],
+)
+def test_a_patch_that_cannot_be_made_says_how(open_session, patch: str, says: str) -> None:
+    with ModelServer([ToolUse("apply_patch", {"input": patch}), "ah"]) as server:
         told = say(open_session(server, yes=True), "go")
     assert of(agent_events.Return, told)[0].failed
-    assert "It takes: path, old, new, all" in of(agent_events.Return, told)[0].text
+    assert says in of(agent_events.Return, told)[0].text

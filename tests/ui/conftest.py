@@ -82,7 +82,7 @@ class Program:
             stdin=follower,
             stdout=follower,
             stderr=follower,
-            env={**os.environ, **environment},
+            env={**os.environ, "TACIT_PAGER": "", **environment},
         )
         os.close(follower)
         written = b""

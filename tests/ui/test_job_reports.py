@@ -37,8 +37,7 @@ def test_what_waits_is_shown_and_called_off() -> None:
     decided("codex:abc", {"session": "codex:abc"})
     (job,) = answer("jobs", "--kind", "review")["jobs"]
     assert (job["state"], job["key"]) == ("waiting", "codex:abc")
-    lines = tacit("jobs").stdout.splitlines()
-    assert lines[1].startswith(f"{job['id']}  waiting")
+    assert tacit("jobs").stdout.startswith(f"{job['id']}\twaiting\t")
     assert "no worker has taken it up yet" in tacit("jobs", "show", job["id"][:12]).stdout
     assert "is cancelled" in tacit("jobs", "cancel", "codex:abc").stdout
     assert answer("jobs")["jobs"] == []
@@ -47,7 +46,7 @@ def test_what_waits_is_shown_and_called_off() -> None:
 def test_a_long_session_is_cut_short_in_the_list() -> None:
     """The reason is what the list is read for: 80 columns leave room for it."""
     decided("claude-code:01a1ddf2-64a3-74f1-92ab-0ebd1877ed24", {})
-    (_, line) = tacit("jobs").stdout.splitlines()
+    (_, line) = tacit("jobs", COLUMNS="80").stdout.splitlines()
     assert "  claude-code:01a1ddf2  no worker has" in line
 
 

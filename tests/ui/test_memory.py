@@ -44,7 +44,7 @@ def test_a_fact_is_added_listed_shown_and_forgotten(project: Path) -> None:
         "Noted package-manager in ~/work/.agents/memory\nundo: tacit undo"
     )
     tacit("memory", "add", "answers", "The user wants short answers.", "--kind", "feedback")
-    table = tacit("memory").stdout.splitlines()
+    table = tacit("memory", COLUMNS="100").stdout.splitlines()
     assert table[0].split() == ["name", "kind", "where", "state", "by", "noted", "says"]
     assert [row.split()[:3] for row in table[1:]] == [
         ["package-manager", "project", "project"],

@@ -259,7 +259,8 @@ def test_why(home: Path) -> None:
     """Before: how to have it looked at. After: what came of it, by which method, and where."""
     install(home, "claude")
     answer("import")
-    assert f"tacit learn {CLAUDE[:12]}" in tacit("why", CLAUDE[:8]).stdout
+    assert f"tacit learn {CLAUDE[-8:]}\n" in tacit("why", CLAUDE[:8]).stdout
+    assert tacit("session", CLAUDE[-8:]).returncode == 0
     found = answer("why", CLAUDE)
     assert set(found) == {"session", "reviews", "decisions", "repairs", "spent"}
     assert (found["session"], found["reviews"]) == (f"claude-code:{CLAUDE}", [])

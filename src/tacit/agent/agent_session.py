@@ -68,7 +68,7 @@ class Session:
         self.tools = kit.tools
         self.choice = models.require(chosen, model)
         self._configured = (models.configured(chosen) if model else None) or self.choice
-        self.conversation = resume(resuming) if resuming else self._start()
+        self.conversation = resume(resuming) if resuming else self._start(kit.purpose)
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
         self.context = Context(
             self.project,
@@ -225,7 +225,7 @@ class Session:
                 self._notices.append(f"without the fallback {name}: {error.message}")
         return found
 
-    def _start(self) -> Conversation:
+    def _start(self, purpose: str) -> Conversation:
         facts = recall_facts(self.library.cwd, self.settings.memory)
         text = instructions(
             self.project,
@@ -235,7 +235,9 @@ class Session:
             memory=facts.text,
         )
         known = (*offered_skills(self.library), *facts.keys)
-        return Conversation.new(text, project=self.project, model=self.choice.name, known=known)
+        return Conversation.new(
+            text, project=self.project, model=self.choice.name, purpose=purpose, known=known
+        )
 
     def _on_review(self, begun: ReviewBegun) -> None:
         if begun.session == self.context.session:

@@ -56,11 +56,13 @@ class Conversation:
         project: str,
         model: str,
         branch: str = "",
+        purpose: str = "",
         known: "Iterable[str]" = (),
     ) -> "Conversation":
         """A conversation with a file of its own."""
         session = new_session_id()
-        writer = SessionWriter(session, project=project, model=model, branch=branch)
+        about = {"purpose": purpose} if purpose else {}
+        writer = SessionWriter(session, project=project, model=model, branch=branch, **about)
         made = cls(instructions, writer, session)
         made.known = set(known)
         with writer.together():

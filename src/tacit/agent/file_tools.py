@@ -42,11 +42,19 @@ class WriteFile(msgspec.Struct, frozen=True):
     content: str
 
 
-class EditFile(msgspec.Struct, frozen=True):
-    path: str
+class Replacement(msgspec.Struct, frozen=True):
     old: str
     new: str
     all: bool = False
+
+
+class EditFile(msgspec.Struct, frozen=True):
+    path: str
+    old: str = ""
+    new: str = ""
+    all: bool = False
+    edits: list[dict[str, str | bool]] = []
+    """Each with `old`, `new` and perhaps `all`."""
 
 
 class ListFiles(msgspec.Struct, frozen=True):
@@ -98,18 +106,31 @@ async def write_file(call: WriteFile, context: Context) -> Result:
     return Result(f"{verb} {shown} ({count} lines)", diff=diff)
 
 
-def _edited(call: EditFile, context: Context) -> tuple[str, str, int]:
-    """The path that a call would edit, what stands there, and in how many places. Or `Failed`."""
+def _edited(call: EditFile, context: Context) -> tuple[str, str, str, int]:
+    """The path that a call would edit, the text before and after, the places. Raises `Failed`."""
     path = writable(call.path, context)
     if not os.path.exists(path):
         raise Failed(f"there is no file {call.path}; write_file makes one")
-    before = text_of(_read(path))
-    found = before.count(call.old) if call.old else 0
-    if found == 0:
-        raise Failed(f"`old` does not stand in {call.path}{_nearest(before, call.old)}")
-    if found > 1 and not call.all:
-        raise Failed(f"`old` stands {found} times in {call.path}; take more lines, or set all")
-    return path, before, found
+    before = after = text_of(_read(path))
+    places = 0
+    for edit in _replacements(call):
+        found = after.count(edit.old) if edit.old else 0
+        if found == 0:
+            raise Failed(f"`old` does not stand in {call.path}{_nearest(after, edit.old)}")
+        if found > 1 and not edit.all:
+            raise Failed(f"`old` stands {found} times in {call.path}; take more lines, or set all")
+        after = after.replace(edit.old, edit.new)
+        places += found
+    return path, before, after, places
+
+
+def _replacements(call: EditFile) -> list[Replacement]:
+    if not call.edits:
+        return [Replacement(call.old, call.new, call.all)]
+    try:
+        return msgspec.convert(call.edits, list[Replacement])
+    except msgspec.ValidationError as error:
+        raise Failed(f"edits: {error}. Each takes old, new and all.") from None
 
 
 async def refuse_editing(call: EditFile, context: Context) -> None:
@@ -117,8 +138,7 @@ async def refuse_editing(call: EditFile, context: Context) -> None:
 
 
 async def edit_file(call: EditFile, context: Context) -> Result:
-    path, before, found = _edited(call, context)
-    after = before.replace(call.old, call.new)
+    path, before, after, found = _edited(call, context)
     _save(path, after)
     shown = os.path.relpath(path, context.project)
     diff = unified_diff(before, after, shown, shown)
@@ -288,7 +308,8 @@ FILE_TOOLS = (
     ),
     Tool(
         "edit_file",
-        "Replace exact text in a file. `old` must stand there once, unless `all` is set.",
+        "Replace exact text in a file. `old` must stand there once, unless `all` is set."
+        " Several `edits` are made together or not at all.",
         EditFile,
         edit_file,
         "write",

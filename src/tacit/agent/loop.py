@@ -147,12 +147,16 @@ class Agent:
 
     async def _call(self, part: "ToolCallPart") -> AsyncIterator[agent_events.AnyEvent]:
         arguments = _arguments(part)
-        name, served = as_own_call(part.tool_name, arguments, set(self._tools))
         yield agent_events.Call(part.tool_call_id, part.tool_name, arguments)
-        if _UNREADABLE in arguments:
-            result, seconds = _malformed(name, arguments[_UNREADABLE]), 0.0
-        else:
-            result, seconds = await self._execute(part.tool_call_id, name, served)
+        name, seconds = part.tool_name, 0.0
+        try:
+            if _UNREADABLE in arguments:
+                result = _malformed(name, arguments[_UNREADABLE])
+            else:
+                name, served = as_own_call(name, arguments, self._tools)
+                result, seconds = await self._execute(part.tool_call_id, name, served)
+        except Failed as instead:
+            result = Result(str(instead), failed=True)
         told = msgspec.structs.replace(result, text=result.text + self._footnote())
         self.conversation.add_return(part, told, seconds)
         self._running = ""
@@ -265,7 +269,7 @@ async def detached(source: AsyncIterator[T]) -> AsyncGenerator[T, None]:
 
 _OPENING = "<summary>\nThis conversation was summarised to make room. What happened before:\n\n"
 _CLOSING = "\n</summary>"
-_GO_ON = "\n\nGo on from there with the next step."
+_GO_ON = "\n\nThe message below was being worked on. Go on from there with the next step."
 
 
 async def compact(
@@ -279,7 +283,12 @@ async def compact(
 
     conversation.flush_returns()
     before = list(conversation.messages)
-    waiting = before.pop() if _is_prompt(before[-1]) else None
+    waiting = next((message for message in reversed(before) if _is_prompt(message)), None)
+    if before[-1] is waiting:
+        before.pop()
+        going = False
+    else:
+        going = True  # in the middle of an answer
     if not before:
         return  # one long message: there is nothing to sum up
     wish = ModelRequest(
@@ -309,17 +318,18 @@ async def compact(
     if not summary:
         yield agent_events.Notice("the model wrote no summary; the conversation stays as it is")
         return
-    conversation.compact(summary, _compacted_messages(conversation, summary, waiting))
+    conversation.compact(summary, _compacted_messages(conversation, summary, waiting, going))
     yield summary
 
 
 def _compacted_messages(
-    conversation: Conversation, summary: str, waiting: "ModelMessage | None"
+    conversation: Conversation, summary: str, waiting: "ModelMessage | None", going: bool
 ) -> "list[ModelMessage]":
+    """The summary, the skills that are loaded, and the user's message that is not answered yet."""
     from pydantic_ai.messages import ModelRequest, ModelResponse, UserPromptPart
 
     held = conversation.instructions
-    text = _OPENING + summary + _CLOSING + ("" if waiting else _GO_ON)
+    text = _OPENING + summary + _CLOSING + (_GO_ON if going else "")
     messages: list[ModelMessage] = [
         ModelRequest(parts=[UserPromptPart(content=text)], instructions=held)
     ]

@@ -177,7 +177,14 @@ def resolve(
 
 
 def require(settings: AgentSettings, name: str = "", *, background: bool = False) -> ModelChoice:
-    """As `resolve`; raises `BadConfig` with what to do when there is none."""
+    """As `resolve`; raises `BadConfig` with what to do when there is none.
+
+    What is not installed is named before what is not set: `MissingExtra`.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("pydantic_ai") is None:
+        raise MissingExtra("agent", "talking to a model")
     found = resolve(settings, name, background=background)
     if found is None:
         what = "no model for work in the background" if background else "no model"

@@ -128,3 +128,5 @@ class Kit(msgspec.Struct, frozen=True):
     tools: tuple[Tool, ...] = TOOLS
     library: Library | None = None
     """Instead of the one of its working directory."""
+    purpose: str = ""
+    """What a session is for that is not a conversation with a user: `schedule`."""

@@ -11,10 +11,18 @@ if TYPE_CHECKING:  # `tacit list` waits for this module, and `collections` costs
 
 def did_you_mean(name: str, known: "Iterable[str]", otherwise: str, most: int = 3) -> str:
     """A hint with the known names that are nearest to `name`; where none is near, `otherwise`."""
+    near = near_names(name, known, most)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise
+
+
+def near_names(name: str, known: "Iterable[str]", most: int = 3) -> list[str]:
+    """The known names that begin like `name` or have a word that does, then those spelled alike."""
     import difflib  # late: it is needed for mistakes only
 
-    near = difflib.get_close_matches(name, list(known), most)
-    return f"did you mean {' or '.join(near)}?" if near else otherwise
+    names, wanted = sorted(set(known)), name.casefold()
+    begun = [n for n in names if len(wanted) > 1 and n.casefold().startswith(wanted)]
+    begun += [n for n in names if len(wanted) > 2 and f"-{wanted}" in n.casefold()]
+    return list(dict.fromkeys([*begun, *difflib.get_close_matches(name, names, most)]))[:most]
 
 
 class TacitError(Exception):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tacit.base import paths
-from tacit.base.errors import Damaged, NotFound
+from tacit.base.errors import Damaged, NotFound, near_names
 from tacit.base.settings import Settings, load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
@@ -169,11 +169,8 @@ class Library:
 
     def suggest(self, name: str, most: int = 3) -> list[str]:
         """Names near to `name`."""
-        import difflib
-
         names, aliases = self._meanings
-        known = sorted({*names, *aliases})
-        return difflib.get_close_matches(normal_name(name).lower(), known, most)
+        return near_names(normal_name(name).lower(), {*names, *aliases}, most)
 
     def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
         """The skills that fit `query` best; a few words or a whole task description.

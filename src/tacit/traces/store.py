@@ -9,6 +9,7 @@ longer hold them. What a row holds is left to `session_rows.py`.
 import os
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,9 @@ from tacit.traces.hosts.tacit import session_ids, session_path
 from tacit.traces.redaction import Redact, sum_counts
 from tacit.traces.session_rows import SessionRows, Written, turn_of
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
+
+_SHORT = 8
+"""Characters of a session's id that people are shown."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -60,6 +64,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
+        self._ends: Counter[str] | None = None
         self._rows = SessionRows(connection, redaction.rules(redact))
         database.migrate(connection, "traces", session_rows.MIGRATIONS)
 
@@ -193,13 +198,14 @@ class Store:
         return {row[0]: row[1] for row in rows.fetchall()}
 
     def find(self, name: str) -> Stored:
-        """The session called `name`: `host:session`, or enough of the session's id to be sure."""
+        """The session called `name`: `host:session`, or enough of either end of its own id."""
         host, _, session = name.rpartition(":")
         rows = self._connection.execute(
             """
             SELECT * FROM sessions WHERE (host = :host AND session = :session)
-              OR session = :name OR (length(:name) >= 4
-                AND substr(session, 1, length(:name)) = :name)
+              OR session = :name OR (length(:name) >= 4 AND (
+                substr(session, 1, length(:name)) = :name OR substr(session, -length(:name)) = :name
+              ))
             ORDER BY session = :name DESC LIMIT 6
             """,
             {"host": host, "session": session, "name": name},
@@ -211,6 +217,16 @@ class Store:
         if not rows:
             raise NotFound(f"there is no session '{name}'", "see what there is: tacit sessions")
         return self._stored((exact or rows)[0])
+
+    def short_id(self, session: str) -> str:
+        """The end of a session's id that no other session shares, for people to read and type.
+
+        The end, because many agents' ids begin with the time.
+        """
+        if self._ends is None:
+            rows = self._connection.execute("SELECT session FROM sessions")
+            self._ends = Counter(row[0][-_SHORT:] for row in rows)
+        return session if self._ends[session[-_SHORT:]] > 1 else session[-_SHORT:]
 
     def turns(self, name: str) -> Iterator[Turn]:
         """The turns of a session, one by one."""

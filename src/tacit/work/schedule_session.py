@@ -89,7 +89,7 @@ class ScheduleSession:
             model=binding.model,
             approve=approve,
             ask=ask,
-            kit=Kit(tools_for(schedule, asking=ask is not None), library),
+            kit=Kit(tools_for(schedule, asking=ask is not None), library, purpose="schedule"),
         )
         self.outcome = RunOutcome("interrupted")
         self._refused: list[str] = []

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tacit.base.display import shorten
-from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Usage
+from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Usage, did_you_mean
 from tacit.base.settings import ScheduleSettings
 from tacit.changes.change import (
     SKILL_FILE,
@@ -209,10 +209,8 @@ def find(name: str) -> Schedule:
         return read(near[0])
     if near:
         raise Usage(f"'{name}' could be several schedules", f"one of: {', '.join(near)}")
-    import difflib
-
-    close = difflib.get_close_matches(wanted, [*known, *(n.rpartition("-")[0] for n in known)], 2)
-    hint = f"did you mean {' or '.join(close)}?" if close else "see them: tacit schedule list"
+    names_ = [*known, *(n.rpartition("-")[0] for n in known)]
+    hint = did_you_mean(wanted, names_, "see them: tacit schedule list", 2)
     raise NotFound(f"there is no schedule '{name}'", hint)
 
 

@@ -127,5 +127,5 @@ class TestConfig:
         """Its file is named as not used."""
         (project / ".tacit").mkdir()
         (project / ".tacit" / "config.toml").write_text("[search]\nlimit = 3\n")
-        assert "Not used, as the project is not trusted" in tacit.ok("config")
+        assert "Not used, as the project is not trusted" in tacit("config").stderr
         assert tacit.json("config")["ignored"] == [str(project / ".tacit" / "config.toml")]

@@ -49,6 +49,6 @@ class TestSearch:
         assert len(tacit.json("search", "-n", "1", "title")["results"]) == 1
 
     def test_bytes_that_are_no_text(self, tacit, skills: Path) -> None:
-        """An argument that is not UTF-8 is searched for what it is."""
+        """An argument that is not UTF-8 is refused by name."""
         done = subprocess.run([tacit.program, "search", b"\xff rebase"], capture_output=True)
-        assert done.returncode == 0
+        assert (done.returncode, b"is not UTF-8" in done.stderr) == (2, True)

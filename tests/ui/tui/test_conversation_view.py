@@ -2,12 +2,17 @@
 
 import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
-from driving import opened, play
+from driving import Chat, opened, play
 
-from tacit.testing import ToolUse, Turns, Usage, reply
+from tacit.testing import ModelServer, ToolUse, Turns, Usage, reply
+from tacit.ui.chat.live_chat import Chat as LiveChat
+from tacit.ui.chat.live_chat import ChatOptions
+from tacit.ui.tui.chat_screen import ChatApp
+from waiting import FOREVER
 
 COMMAND = ToolUse("run_command", {"command": "echo a rather long command line that does not fit"})
 
@@ -35,6 +40,39 @@ def test_resuming_says_what_was_said() -> None:
             assert "The steps of tidy-up." in request.tool_results[0].text
             await chat.send("/skills tidy")
             await chat.until("* tidy-up")
+
+    play(scenario())
+
+
+def test_a_message_sent_before_a_resume_is_ready_stands_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was said before is shown first, then the message that waited for it."""
+    may_open = threading.Event()
+    opening = LiveChat.open
+
+    def slowly(chat: LiveChat) -> None:
+        assert may_open.wait(FOREVER)
+        opening(chat)
+
+    async def scenario() -> None:
+        async with opened(["Earlier."]) as chat:
+            await chat.send("the first words")
+            await chat.until("Earlier.")
+            session = chat.app.chat.id
+        monkeypatch.setattr(LiveChat, "open", slowly)
+        with ModelServer(["Here."]) as server:
+            os.environ["TACIT_AGENT_BASE_URL"] = server.url + "/v1"
+            app = ChatApp(ChatOptions(resuming=session))
+            async with app.run_test(size=(80, 40)) as pilot:
+                chat = Chat(app, pilot, server)
+                await chat.send("the later words")
+                await chat.until("next: the later words")
+                may_open.set()
+                screen = await chat.until("Here.")
+            app.chat.close()
+        assert screen.index("the first words") < screen.index("the later words")
+        assert server.requests[0].user_texts == ("the first words", "the later words")
 
     play(scenario())
 

@@ -128,24 +128,36 @@ def session_ids() -> list[str]:
     return sorted(found, reverse=True)
 
 
-def find_session(start: str) -> str:
-    """The id of the session whose id begins with `start`. Raises `NotFound`."""
-    found = [session for session in session_ids() if session.startswith(start)]
+def find_session(part: str) -> str:
+    """The id of the session whose id begins or ends with `part`. Raises `NotFound`."""
+    part = part.removeprefix(f"{OWN_HOST}:")
+    found = [s for s in session_ids() if s.startswith(part) or s.endswith(part)]
     if len(found) != 1:
-        many = f"{len(found)} sessions begin" if found else "no session begins"
-        raise NotFound(f"{many} with '{start}'", "see them: tacit sessions")
+        many = f"{len(found)} sessions begin or end" if found else "no session begins or ends"
+        raise NotFound(f"{many} with '{part}'", "see them: tacit sessions")
     return found[0]
 
 
 def latest_session(project: str) -> str:
-    """The id of the last session in `project` where something was said. Raises `NotFound`."""
-    for session in session_ids():
+    """The id of the last chat in `project` where something was said. Raises `NotFound`.
+
+    The last is the one that was written to last; runs of schedules are no chats.
+    """
+    for session in sorted(session_ids(), key=_last_written, reverse=True):
         lines = read_lines(session_path(session))
-        if next(lines, ({}, 0))[0].get("project") == project and any(
+        head = next(lines, ({}, 0))[0]
+        if (head.get("project"), head.get("purpose")) == (project, None) and any(
             line.get("type") == "message" for line, _ in lines
         ):
             return session
     raise NotFound(f"there is no earlier session in {project}", "start one: tacit chat")
+
+
+def _last_written(session: str) -> tuple[int, str]:
+    try:
+        return os.stat(session_path(session)).st_mtime_ns, session
+    except OSError:
+        return 0, session
 
 
 def new_session_id() -> str:

@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -15,6 +16,22 @@ from tacit import __version__
 from tacit.base.display import can_colour, plain
 from tacit.base.errors import NotFound, TacitError, Unwritable, Usage, did_you_mean
 from tacit.ui.cli.command import SECTIONS, Declaration, declarations, registered
+
+_FIRST = {
+    "learn": "Learn from the sessions that your agents left; nothing needs to be set up.",
+    "inbox": "See what was learned, and accept it.",
+    "connect": "From now on your agents' sessions teach when they end.",
+    "setup": "Choose a model that reviews sessions; without one, Tacit counts.",
+    "chat": "Talk with an agent of Tacit's own, with these skills.",
+}
+"""The first hour, in the help."""
+_PAGED = frozenset({
+    "list", "ls", "search", "show", "lint", "catalogue", "why", "cost", "memory", "log", "history",
+    "diff", "sessions", "session", "jobs", "config",
+})  # fmt: skip
+"""Commands that only show: on a terminal, what does not fit goes to a pager."""
+_LASTING = frozenset({"watch", "worker", "daemon", "chat"})
+"""Commands that go on until they are stopped; they end with their reader."""
 
 # Other words for a command.
 ALIASES = {"ls": "list"}
@@ -82,6 +99,8 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = commands().values()
+        with formatter.section("Begin here"):
+            formatter.write_dl(list(_FIRST.items()))
         for section, title in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(c.name, c.about) for c in known if c.section == section])
@@ -100,7 +119,53 @@ def tacit() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command line and return its exit code. Every error a person can cause ends here."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        arguments = sys.argv[1:]
+        if arguments[:1] and arguments[0] not in _LASTING:
+            _outlive_reader()
+        if arguments[:1] and arguments[0] in _PAGED and sys.stdout.isatty() and sys.stdin.isatty():
+            return _run_paged(arguments)
+    return _run(arguments)
+
+
+def _outlive_reader() -> None:
+    """What is being done is done to its end, also when nobody reads on: `tacit accept … | head`."""
+    import io
+
+    class Unread(io.FileIO):
+        def write(self, data: Any) -> int:
+            try:
+                return super().write(data) or 0
+            except BrokenPipeError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+                return len(data)
+
+    if not sys.stdout.isatty():
+        raw = Unread(sys.stdout.fileno(), "wb", closefd=False)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=sys.stdout.encoding)
+
+
+def _run_paged(arguments: list[str]) -> int:
+    import io
+
+    class Screen(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    written, real = io.BytesIO(), sys.stdout
+    sys.stdout = screen = Screen(written, encoding=real.encoding, write_through=True)
+    try:
+        code = _run(arguments)
+    finally:
+        sys.stdout = real
+    from tacit.ui.cli.output import page
+
+    page(written.getvalue().decode(real.encoding))
+    screen.detach()
+    return code
+
+
+def _run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
@@ -114,7 +179,9 @@ def run(arguments: list[str] | None = None) -> int:
         click.echo(error.format_message())
         return 2
     except click.ClickException as error:
-        return _report(error.format_message(), _usage_hint(error), error.exit_code, arguments)
+        said = error.format_message().removesuffix(".")
+        message = said[:1].lower() + said[1:]
+        return _report(message, _usage_hint(error), error.exit_code, arguments)
     except (click.Abort, KeyboardInterrupt):
         click.echo("\nstopped", err=True)
         return 130

@@ -1,7 +1,7 @@
 """`tacit config` and `tacit trust`: settings and their sources, and projects whose own count."""
 
-import difflib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from tacit.base import paths, trust
 from tacit.base.display import one_line, plain
-from tacit.base.errors import NotFound, Usage
+from tacit.base.errors import NotFound, Usage, near_names
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 
@@ -101,15 +101,18 @@ def _write_settings(file: str, as_json: bool) -> int:
         for v in values
     ]
     click.echo(output.table(("setting", "value", "from", "what it is"), rows))
-    click.echo()
+    aside = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
+    if not aside:  # a list in a pipe holds its rows alone
+        click.echo()
     for path in loaded.ignored:
         shown = one_line(paths.with_tilde(path))
-        click.echo(f"Not used, as the project is not trusted: {shown} (tacit trust)")
+        click.echo(f"Not used, as the project is not trusted: {shown} (tacit trust)", err=aside)
     for stray in loaded.strays:
         meant = f" (did you mean {stray.near}?)" if stray.near else ""
-        click.echo(f"Sets nothing: {one_line(stray.name)}{meant}")
+        click.echo(f"Sets nothing: {one_line(stray.name)}{meant}", err=aside)
     state = "" if os.path.exists(file) else " (does not exist yet)"
-    click.echo(f"Your file: {paths.with_tilde(file)}{state}")
+    if not aside:
+        click.echo(f"Your file: {paths.with_tilde(file)}{state}")
     return 0
 
 
@@ -172,7 +175,7 @@ def _find_setting(key: str, flags: dict[str, Any] | None = None) -> "settings.Se
 def _setting_named(key: str, values: "list[settings.Setting]") -> "settings.Setting":
     chosen = next((value for value in values if value.key == key), None)
     if chosen is None:
-        near = difflib.get_close_matches(key, [value.key for value in values], 1)
+        near = near_names(key, [value.key for value in values], 1)
         hint = f"did you mean '{near[0]}'?" if near else "see all of them: tacit config"
         raise NotFound(f"there is no setting '{key}'", hint)
     return chosen

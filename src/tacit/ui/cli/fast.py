@@ -27,7 +27,13 @@ def write_skills(rows: "Iterable[SkillLine]") -> int:
     if sys.stdout.isatty():
         from tacit.base.display import can_colour, columns
 
-        return write_parts([skill_table(list(rows), columns(), can_colour())])
+        text = skill_table(list(rows), columns(), can_colour())
+        if text.count("\n") > 24 and sys.stdin.isatty():
+            from tacit.ui.cli.output import page
+
+            page(text)
+            return 0
+        return write_parts([text])
     # In parts: one text of all lines is as wide as its widest character, and slow to fill.
     rows = iter(rows)
     return write_parts(iter(lambda: tab_separated(islice(rows, _ROWS_AT_ONCE)), ""))

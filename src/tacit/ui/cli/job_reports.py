@@ -198,7 +198,7 @@ def why_command(session: str, as_json: bool) -> int:
             }
         )
     if not reviews:
-        _write_unreviewed(stored, decisions)
+        _write_unreviewed(stored, decisions, store.short_id(stored.head.session))
     for review in reviews:
         _write_review(review)
     for decided in decisions:
@@ -211,16 +211,10 @@ def why_command(session: str, as_json: bool) -> int:
     return 0
 
 
-def _write_unreviewed(stored: Stored, decisions: list[RecordedDecision]) -> None:
+def _write_unreviewed(stored: Stored, decisions: list[RecordedDecision], short: str) -> None:
     waits = bool(decisions) and decisions[0].decision.due
     state = "is to be looked at (see: tacit jobs)" if waits else "has not been looked at"
-    click.echo(f"{stored.id} {state}; by hand: tacit learn {_short_session(stored)}")
-
-
-def _short_session(stored: Stored) -> str:
-    """Enough of the id to name it. Our own begin with the date, so there all of it."""
-    session = stored.head.session
-    return session if stored.head.host == OWN_HOST else session[:12]
+    click.echo(f"{stored.id} {state}; by hand: tacit learn {short}")
 
 
 def _write_review(review: Review) -> None:

@@ -65,10 +65,14 @@ def write_json(value: Any) -> int:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], drop: Sequence[str] = ()) -> str:
     """Aligned columns; the last one is cut to what is left of the width.
 
-    `drop` names columns that are left out, one after the other, while a line does not fit.
+    `drop` names columns that are left out, one after the other, while a line does not fit. In a
+    pipe nothing is left out or cut: a line a row, with tabs between, and no head; COLUMNS, where it
+    is set, says that a table is wanted all the same.
     """
     if not rows:
         return ""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return "\n".join("\t".join(click.unstyle(cell) for cell in row) for row in rows)
     for name in drop:
         if _needs(head, rows) <= columns():
             break
@@ -80,6 +84,27 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], drop: Sequence[str
     lines[0] = click.style(lines[0].rstrip(), bold=True)
     lines += [_line(row, sizes, left).rstrip() for row in rows]
     return "\n".join(lines)
+
+
+def page(text: str) -> None:
+    """Write `text`, by the user's pager where it is longer than the screen."""
+    import shlex
+    import shutil
+    import subprocess
+
+    pager = shlex.split(os.environ.get("TACIT_PAGER", os.environ.get("PAGER", "less")))
+    short = text.count("\n") < shutil.get_terminal_size().lines
+    if short or not pager or shutil.which(pager[0]) is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    # Colours as they are, one screen is no reason to ask for a key, and the text stays on leaving.
+    environment = {"LESS": "FRX", "LESSCHARSET": "utf-8"} | os.environ
+    with subprocess.Popen(pager, stdin=subprocess.PIPE, env=environment) as shown:
+        try:
+            shown.communicate(text.encode("utf-8", "backslashreplace"))
+        except (BrokenPipeError, KeyboardInterrupt):
+            pass  # left early
 
 
 def write_problem(found: Problem) -> None:

@@ -18,6 +18,7 @@ from tacit.agent.budget import Spent
 from tacit.base.clock import parse_since
 from tacit.base.display import amount, counted, dollars, fit, one_line, plain
 from tacit.base.errors import Refused, TacitError, Usage
+from tacit.base.paths import with_tilde
 from tacit.base.settings import LearnSettings, Settings, load_settings
 from tacit.learn import announcements
 from tacit.learn.drafts import COUNTING, ProposedDraft, draft_sessions
@@ -199,8 +200,23 @@ def _write_nothing(chosen: ChosenSessions, options: "LearnOptions") -> None:
         empty = {"sessions": 0, "drafts": [], "looked": [], "passed": chosen.passed, "left": 0}
         output.write_json(empty)
         return
-    click.echo("Nothing new to learn from. See: tacit sessions")
+    _write_nothing_new()
     _write_skipped(chosen.passed)
+
+
+def _write_nothing_new() -> None:
+    """Say that there is nothing, and which agents were looked for, and where."""
+    from tacit.traces import host_registry
+
+    click.echo("Nothing new to learn from. See: tacit sessions")
+    known = [host for host in host_registry.each() if host.home.path]
+    here = {host.title: len(list(host.find())) for host in known if host.homes()}
+    missing = [f"{h.title} ({with_tilde(h.home.resolve())})" for h in known if h.title not in here]
+    if here:
+        found = ", ".join(f"{title} ({counted(n, 'session')})" for title, n in here.items())
+        output.write_hint(output.wrapped(f"looked at: {found}"))
+    if missing:
+        output.write_hint(output.wrapped(f"not here: {', '.join(missing)}"))
 
 
 def _write_skipped(passed: Mapping[str, int]) -> None:
@@ -212,7 +228,7 @@ def _write_skipped(passed: Mapping[str, int]) -> None:
 def write_drafts(done: list[ProposedDraft], reviewed: int, dry_run: bool, why: str) -> None:
     """Print what was learned by counting, without a model."""
     if not reviewed:
-        click.echo("Nothing new to learn from. See: tacit sessions")
+        _write_nothing_new()
         return
     click.echo(f"{counted(reviewed, 'session')} looked at, without a model.")
     if not done:
@@ -235,7 +251,7 @@ def write_drafts(done: list[ProposedDraft], reviewed: int, dry_run: bool, why: s
 
 def _session_label(stored: Stored) -> str:
     title = fit(one_line(stored.head.title), 40)
-    return f"{one_line(stored.head.host)} {one_line(stored.head.session)[:12]}  {title}".rstrip()
+    return f"{one_line(stored.head.host)} {one_line(stored.head.session[-8:])}  {title}".rstrip()
 
 
 def _shown_cost(spent: Spent) -> str:

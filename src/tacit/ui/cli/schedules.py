@@ -210,7 +210,8 @@ def history(name: str, limit: int, as_json: bool) -> int:
         )
         for row in found
     ]
-    click.echo(output.table(("run", "due", "why", "result", "took", "what"), rows, ("why", "took")))
+    head = ("run", "due", "why", "result", "took", "what")
+    click.echo(output.table(head, rows, ("why", "took", "due")))
     return 0
 
 

@@ -92,7 +92,7 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     rows = [
         (
             ago(s.head.ended or s.head.started, now),
-            one_line(s.head.session)[:12],
+            one_line(store.short_id(s.head.session)),
             one_line(s.head.host),
             shorten_start(one_line(with_tilde(s.head.project)), 28),
             str(s.prompts),

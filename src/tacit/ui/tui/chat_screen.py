@@ -68,7 +68,9 @@ class ChatApp(App[int]):
         self._events: asyncio.Queue[agent_events.AnyEvent | None] = asyncio.Queue()
         self._listening: asyncio.Task[None] | None = None
         self._doing: Worker[None] | None = None
-        self._busy = False
+        self._resuming = bool(options.resuming)
+        """What was said before has to stand above what is said now: messages wait for it."""
+        self._busy = self._resuming
         self._stopped_at = 0.0
         self._files: list[str] | None = None
 
@@ -100,9 +102,11 @@ class ChatApp(App[int]):
             await asyncio.to_thread(self.chat.open)
             self.footer.draw()
             await self._summarise_earlier()
+            self._resumed()
             await asyncio.to_thread(self.chat.load_model)
         except TacitError as error:
             await self._fault(error)
+            self._resumed()
         self.ready.set()
         self.footer.opening = False
         await self._show_news()
@@ -143,16 +147,26 @@ class ChatApp(App[int]):
             what = f"{type(error).__name__}: {error}"
             await self._fault(TacitError(what, "this is a fault in tacit; please report it"))
         finally:
-            self._busy = False
             self._files = None  # the answer may have made new ones
             self.working.end()
             self.footer.draw()
-        if self.queued:
-            following = self.queued.pop(0)
-            self._draw_queued()
-            self._start(following)
-        else:
+        if not self._take_next():
             await self._show_news()
+
+    def _resumed(self) -> None:
+        if self._resuming:
+            self._resuming = False
+            self._take_next()
+
+    def _take_next(self) -> bool:
+        """Nothing is going on any more: take up the next message that waits, if there is one."""
+        self._busy = False
+        if not self.queued:
+            return False
+        following = self.queued.pop(0)
+        self._draw_queued()
+        self._start(following)
+        return True
 
     async def _command(self, text: str, command: object, rest: str) -> None:
         from tacit.ui.chat.slash_commands import SlashCommand
