@@ -170,12 +170,14 @@ def project_files(root: str) -> list[str]:
 def _by_git(root: str) -> list[str] | None:
     import subprocess
 
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."]
+    from tacit.base.errors import TacitError
+    from tacit.base.git_program import run_git
+
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
     try:
-        done = subprocess.run(
-            command, cwd=root, capture_output=True, timeout=5, check=True, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.SubprocessError):
+        done = run_git(*words, cwd=root, seconds=5)
+        done.check_returncode()
+    except (OSError, TacitError, subprocess.SubprocessError):
         return None
     names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
     return [name for name in dict.fromkeys(names) if name][:_MOST_FILES]
