@@ -15,6 +15,7 @@ from tacit.agent import agent_events, models, sandbox
 from tacit.agent.activation import Slash, Unknown, parse_slash, slash_words
 from tacit.agent.agent_events import ReviewBegun
 from tacit.agent.budget import Limits
+from tacit.agent.command_limits import limits_of
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import (
     News,
@@ -80,6 +81,10 @@ class Session:
                 network=chosen.network,
                 seconds=chosen.command_seconds,
                 show_secrets=chosen.show_secrets,
+                show_paths=tuple(map(os.path.expanduser, chosen.show_paths)),
+                write_paths=_existing_folders(chosen.write_paths),
+                allow_write=chosen.allow_write,
+                limits=limits_of(chosen),
             ),
         )
         self.context.session = self.conversation.session
@@ -247,6 +252,11 @@ class Session:
             self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
         else:
             self._notices.append(f"'{pattern}' is allowed from now on: {paths.with_tilde(path)}")
+
+
+def _existing_folders(chosen: Sequence[str]) -> tuple[str, ...]:
+    real = (os.path.realpath(os.path.expanduser(path)) for path in chosen)
+    return tuple(path for path in real if os.path.isdir(path))
 
 
 async def _nobody(asked: Question) -> str | None:

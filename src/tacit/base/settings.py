@@ -76,6 +76,18 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the agent may read .env files, keys and credentials."""
     command_seconds: float = 120.0
     """How long one command may take."""
+    command_memory: Annotated[int, msgspec.Meta(ge=-1)] = 0
+    """Megabytes of memory for one command; 0 is three quarters of the machine's, -1 no limit."""
+    command_disk: Annotated[int, msgspec.Meta(ge=-1)] = 20_000
+    """Megabytes that one command may write; -1 is no limit."""
+    command_processes: Annotated[int, msgspec.Meta(ge=-1)] = 4096
+    """Processes that one command may have at a time; -1 is no limit."""
+    show_paths: tuple[str, ...] = ()
+    """More files and folders outside the project that commands may see, e.g. ~/data."""
+    write_paths: tuple[str, ...] = ()
+    """Folders outside the project that commands may write, e.g. ~/.cargo/registry."""
+    allow_write: tuple[str, ...] = ()
+    """Files that other programs obey and commands may change all the same, e.g. AGENTS.md."""
     turns: int = 100
     """Requests to the model for one message; 0 is no limit."""
     seconds: float = 0.0

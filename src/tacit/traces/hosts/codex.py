@@ -47,6 +47,7 @@ class Codex(JsonlHost):
     )
     skills = SkillFolders((".codex/skills",), ("skills",))
     secrets = ("auth.json",)
+    obeys = (".codex",)
     folder = "sessions"
     files = r"(?:.+/)?rollout-[^/]*\.jsonl"
     form = _Line

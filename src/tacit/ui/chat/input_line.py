@@ -158,7 +158,8 @@ def project_files(root: str) -> list[str]:
     """
     from itertools import islice
 
-    from tacit.agent.off_limits import is_secret_file, walk_files
+    from tacit.agent.off_limits import walk_files
+    from tacit.agent.project_survey import is_secret_file
 
     found = _by_git(root)
     if found is None:

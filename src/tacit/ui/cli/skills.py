@@ -44,7 +44,7 @@ from tacit.ui.cli.user_shell import complete_skill
 )
 @click.option(
     "--host",
-    type=click.Choice([place.host for place in host_folders()]),
+    type=click.Choice([place.host for place in host_folders() if place.user]),
     help="Only the folder of this agent.",
 )
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
