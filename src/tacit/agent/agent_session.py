@@ -18,9 +18,11 @@ from tacit.agent.budget import Limits
 from tacit.agent.command_limits import limits_of
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import (
+    INSTRUCTION_FILES,
     News,
     fact_news,
     instructions,
+    leads_out,
     news_for,
     offered_skills,
     recall_facts,
@@ -100,6 +102,11 @@ class Session:
         if left_out := untrusted_files(self.project):
             names = " and ".join(left_out)
             self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
+        self._notices += [
+            f"{name} of this project leads out of it and is not read"
+            for name in INSTRUCTION_FILES
+            if leads_out(self.project, name)
+        ]
 
     def use_model(self, name: str) -> None:
         """Go on with another model, from the next message on; `name` as `models.named` reads it.
