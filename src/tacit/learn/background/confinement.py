@@ -23,19 +23,21 @@ _PARTS = (
     ("writes", "write only into its own folder"),
     ("reads", "read only the project and the library"),
     ("network", "connect only to the model's port"),
-    ("group", "leave no process behind"),
+    ("group", "start no program, leave no process behind"),
 )
 
 
 def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Confinement:
     """Keep this process to `folder` for writing. Raises `Refused` when that goes wrong."""
-    group = process_rights.stay_in_group()
+    group = process_rights.filter_calls()
     held = process_rights.restrict(
         process_rights.Rights(write=(folder, os.devnull), read=tuple(read), ports=ports)
     )
     why_not = held.why_not
     if not group:
-        why_not = "; ".join(filter(None, (why_not, "a process can leave its group")))
+        why_not = "; ".join(
+            filter(None, (why_not, "a process can leave its group and open any socket"))
+        )
     return Confinement(held.writes, held.reads, held.network, group, why_not)
 
 
