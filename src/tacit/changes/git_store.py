@@ -23,6 +23,7 @@ import msgspec
 
 from tacit.base.errors import Damaged, Unwritable
 from tacit.base.git_program import run_git
+from tacit.base.paths import make_private
 from tacit.changes.change import File, FileKind, Files
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Objects:
             return
         if not self.is_made():
             for part in ("objects", "refs", "tmp"):
-                os.makedirs(self._path(part), mode=0o700, exist_ok=True)
+                make_private(self._path(part))
             self.write_file("config", _CONFIG.encode())
             self.write_file("HEAD", b"ref: refs/heads/none\n")  # last: from here on it is whole
         self._made = True
@@ -76,7 +77,7 @@ class Objects:
             try:
                 os.rename(temporary, path)
             except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+                make_private(os.path.dirname(path))
                 os.rename(temporary, path)
         except OSError as error:
             raise Unwritable(

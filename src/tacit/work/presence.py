@@ -22,6 +22,7 @@ from tacit import hook
 from tacit.base import paths
 from tacit.base.display import shorten
 from tacit.base.errors import TacitError
+from tacit.base.paths import make_private
 from tacit.work.jobs_db import Address, workers_with_runs
 
 _MOST = 1_000_000
@@ -36,7 +37,7 @@ def log(text: str) -> None:
     path = log_file()
     line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {' '.join(text.split())}\n"
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(path))
         if os.path.exists(path) and os.path.getsize(path) > _MOST:
             os.replace(path, path + ".old")
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
@@ -94,7 +95,7 @@ def worker_lock(wait: float = _LOCK_WAIT, *, permanent: bool = False) -> Iterato
     import fcntl
 
     data = paths.folders().data
-    os.makedirs(data, mode=0o700, exist_ok=True)
+    make_private(data)
     descriptor = os.open(os.path.join(data, "worker.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     until = time.monotonic() + wait
     try:

@@ -130,7 +130,7 @@ def resolve_by(link: Link) -> None:
             raise socket.gaierror(socket.EAI_NONAME, f"no address of {name} is known here")
         return rows
 
-    socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]
+    socket.getaddrinfo = getaddrinfo
 
 
 def _run(start: wire.Start, link: Link) -> wire.Ended:

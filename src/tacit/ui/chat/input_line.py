@@ -15,6 +15,7 @@ import msgspec
 from tacit.agent.activation import SLASH_WORD
 from tacit.base import paths
 from tacit.base.display import one_line
+from tacit.base.paths import make_private
 
 if TYPE_CHECKING:
     from tacit.skills.library import Entry
@@ -241,7 +242,7 @@ class InputHistory:
     def _append(self, text: str) -> None:
         line = json.dumps(text).encode() + b"\n"
         try:
-            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            make_private(os.path.dirname(self.path))
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(file, line)
