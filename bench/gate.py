@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tacit.base.git_program import git_environment
 from tacit.changes import gate, gate_steps, journal, skill_state
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.git_store import git_environment
 from tacit.changes.neighbours import LibraryNeighbours, NoNeighbours
 from tacit.changes.place import Place
 

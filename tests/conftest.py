@@ -37,6 +37,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MEMORY = {
+    "tacit.agent.project_survey": {"_remembered": {}},
     "tacit.changes.gate_steps": {"_registered": []},
     "tacit.changes.stage": {"_mask": None},
     "tacit.traces.host_folders": {"_read": {}},

@@ -209,3 +209,21 @@ def test_bad_arguments_say_what_a_tool_takes(
     (tool,) = [tool for tool in TOOLS if tool.name == name]
     with pytest.raises(Failed, match="It takes: "):
         tool.check(arguments)
+
+
+@pytest.mark.parametrize(
+    "name", ["AGENTS.md", ".claude/settings.json", ".mcp.json", "packages/app/.envrc.sh/CLAUDE.md"]
+)
+def test_what_others_obey_is_written_only_by_a_yes_to_that_file(
+    context: Context, project: Path, name: str
+) -> None:
+    """No rule and no --yes will do: a person says yes to the call, or names it in the settings."""
+    assert "agent.allow_write" in refused(context, "write_file", path=name, content="evil")
+    assert not (project / name).exists()
+    context.approved_by_person = True
+    use(context, "write_file", path=name, content="one")
+    context.approved_by_person = False
+    assert "agent.allow_write" in refused(context, "edit_file", path=name, old="one", new="evil")
+    context.options = ToolOptions(allow_write=(name,))
+    use(context, "edit_file", path=name, old="one", new="two")
+    assert (project / name).read_text() == "two"

@@ -1,10 +1,13 @@
 """The system prompt, and what of the project goes into it."""
 
+import os
 from pathlib import Path
 
+import pytest
 from talking import of, say, write_skill
 
 from tacit.agent import agent_events
+from tacit.agent.instructions import leads_out, project_instructions
 from tacit.base import trust
 from tacit.learn.use_records import catch_up
 from tacit.testing import ModelServer, ToolUse
@@ -76,3 +79,25 @@ def test_the_model_is_told_what_an_at_sign_means(open_session) -> None:
         say(open_session(server), "look at @src/app.py")
     assert "`@path`" in server.requests[0].system
     assert server.requests[0].user_texts == ("look at @src/app.py",)
+
+
+@pytest.mark.parametrize("target", ["../.netrc", ".env", "/etc/passwd"])
+def test_a_link_out_of_the_project_is_not_read_to_the_model(
+    home: Path, project: Path, target: str
+) -> None:
+    """Nor one to a file of keys in it; a link to another file of the project is."""
+    (home / ".netrc").write_text("TOPSECRET root:")
+    (project / ".env").write_text("TOPSECRET root:")
+    (project / "AGENTS.md").symlink_to(target)
+    assert project_instructions(str(project)) == ""
+    assert leads_out(str(project), "AGENTS.md")
+    (project / "AGENTS.md").unlink()
+    (project / "docs.md").write_text("Use make.")
+    (project / "AGENTS.md").symlink_to("docs.md")
+    assert "Use make." in project_instructions(str(project))
+
+
+def test_a_pipe_in_the_place_of_instructions_is_passed_over(project: Path) -> None:
+    """Nobody waits for it."""
+    os.mkfifo(project / "AGENTS.md")
+    assert project_instructions(str(project)) == ""

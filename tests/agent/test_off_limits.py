@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.agent import sandbox
-from tacit.agent.off_limits import CommandRules, guarded, hidden, is_secret_file, is_secret_path
+from tacit.agent.off_limits import CommandRules, guarded, hidden, is_secret_path, look_through
+from tacit.agent.project_survey import is_secret_file
 from tacit.agent.sandbox import NoSandbox, Seatbelt, command_environment, run_sandboxed
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
@@ -33,7 +34,7 @@ def test_without_a_sandbox_commands_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_profile_for_macos(rules: CommandRules) -> None:
     """Writes are denied, then allowed in the project, then denied where guarded; in that order."""
-    lines = Seatbelt().profile(rules).splitlines()
+    lines = Seatbelt().profile(rules, look_through(rules)).splitlines()
     allow = lines.index(f'(allow file-write* (subpath "{rules.project}"))')
     assert lines.index("(deny file-write*)") < allow
     for name in (".git/hooks", ".agents/skills", ".agents/memory", ".claude/skills", ".tacit"):
@@ -42,16 +43,16 @@ def test_the_profile_for_macos(rules: CommandRules) -> None:
     ssh = str(Path(rules.project).parent / ".ssh")
     assert f'(deny file-read* file-write* (subpath "{ssh}"))' in lines
     assert lines[-1] == "(deny network*)"
-    assert "(deny network*)" not in Seatbelt().profile(
-        CommandRules(rules.project, rules.temporary, network=True)
-    )
+    open_ = CommandRules(rules.project, rules.temporary, network=True)
+    assert "(deny network*)" not in Seatbelt().profile(open_, look_through(open_))
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.text(min_size=1, max_size=40).filter(lambda name: "/" not in name and "\x00" not in name))
 def test_no_name_of_a_folder_gets_out_of_its_quotes(name: str) -> None:
     """Every string in the profile ends where it should, whatever the project is called."""
-    profile = Seatbelt().profile(CommandRules(f"/project/{name}", "/t"))
+    rules = CommandRules(f"/project/{name}", "/t")
+    profile = Seatbelt().profile(rules, look_through(rules))
     depth, inside, at = 0, False, 0
     while at < len(profile):
         sign = profile[at]

@@ -140,13 +140,13 @@ def test_elsewhere_it_says_that_nothing_holds(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "platform", "darwin")
     held = process_rights.restrict(process_rights.Rights(write=("/nowhere",), read=(), ports=()))
     assert held == process_rights.RightsHeld(why_not="there is no Landlock on darwin")
-    assert process_rights.stay_in_group() is False
+    assert process_rights.filter_calls() is False
 
 
 _LEAVE = """
-import os, subprocess, sys
+import os, sys
 from tacit.agent import process_rights as grouping
-if not grouping.stay_in_group(): sys.exit(9)
+if not grouping.filter_calls(): sys.exit(9)
 for leave in (os.setsid, lambda: os.setpgid(0, 0)):
     pid = os.fork()  # a leader of a group may not make another
     if pid == 0:
@@ -154,8 +154,6 @@ for leave in (os.setsid, lambda: os.setpgid(0, 0)):
         except PermissionError: os._exit(0)
         os._exit(1)
     assert os.waitpid(pid, 0)[1] == 0
-words = [sys.executable, "-c", "import os; os.setsid()"]
-assert subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 1
 import threading
 t = threading.Thread(target=print, args=("threads work",)); t.start(); t.join()
 """
@@ -167,6 +165,77 @@ def test_a_group_cannot_be_left() -> None:
     if done.returncode == 9:
         pytest.skip("no filter for this machine")
     assert (done.returncode, done.stdout) == (0, "threads work\n"), done.stderr
+
+
+_ATTACKS = """
+import asyncio, ctypes, json, os, socket, subprocess, sys
+from tacit.agent import process_rights
+file, unix, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+if not process_rights.filter_calls(): sys.exit(9)
+done = {}
+def attempt(name, act):
+    try: done[name] = "ok" if act() is not False else "no"
+    except OSError as error: done[name] = error.strerror
+def raw(number, *given):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(ctypes.c_long(number), *given) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+def opened(*kind): socket.socket(*kind).close()
+def by_pair():
+    one, two = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); one.sendto(b"x", unix)
+def fast():
+    with socket.socket() as s: s.sendto(b"x", 0x20000000, ("127.0.0.1", port))
+attempt("tcp", lambda: socket.create_connection(("127.0.0.1", port)).close())
+attempt("tcp 6", lambda: opened(socket.AF_INET6, socket.SOCK_STREAM))
+attempt("pair", lambda: [s.close() for s in socket.socketpair()])
+attempt("a loop", lambda: asyncio.run(asyncio.sleep(0)))
+attempt("x udp", lambda: opened(socket.AF_INET, socket.SOCK_DGRAM))
+attempt("x udp 6", lambda: opened(socket.AF_INET6, socket.SOCK_DGRAM))
+attempt("x raw", lambda: opened(socket.AF_INET, socket.SOCK_RAW, 1))
+attempt("x unix", lambda: socket.socket(socket.AF_UNIX).connect(unix))
+attempt("x pair of datagrams", by_pair)
+attempt("x netlink", lambda: opened(socket.AF_NETLINK, socket.SOCK_RAW))
+attempt("x vsock", lambda: opened(40, socket.SOCK_STREAM))
+attempt("x mptcp", lambda: opened(socket.AF_INET, socket.SOCK_STREAM, 262))
+attempt("x sctp", lambda: opened(socket.AF_INET, socket.SOCK_STREAM, 132))
+attempt("x fast open", fast)
+attempt("x chmod", lambda: os.chmod(file, 0o777))
+attempt("x fchmod", lambda: os.fchmod(os.open(file, os.O_RDONLY), 0o777))
+attempt("x chown", lambda: os.chown(file, 0, 0))
+attempt("x lchown", lambda: os.lchown(file, 0, 0))
+attempt("x xattr", lambda: os.setxattr(file, "user.x", b"x"))
+attempt("x shell", lambda: subprocess.run(["/bin/sh", "-c", "true"]))
+attempt("x exec", lambda: os.execv("/bin/sh", ["sh", "-c", "echo out"]))
+attempt("x io_uring", lambda: raw(425, 8, ctypes.create_string_buffer(120)))
+attempt("x unshare", lambda: raw({"x86_64": 272, "aarch64": 97}[os.uname().machine], 0x10000000))
+print(json.dumps(done))
+"""
+
+
+def test_only_tcp_and_our_own_code_are_left(tmp_path: Path) -> None:
+    """No other socket, program, owner or mode of a file, and no way around; what we need is."""
+    file, unix = tmp_path / "file", tmp_path / "unix"
+    file.write_text("x")
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(unix))
+    listening.listen()
+    with listening, socket.create_server(("127.0.0.1", 0)) as server:
+        words = [sys.executable, "-c", _ATTACKS, str(file), str(unix)]
+        words.append(str(server.getsockname()[1]))
+        done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode == 9:
+        pytest.skip("no filter for this machine")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert {name for name, came in told.items() if came == "ok"} == {
+        "tcp",
+        "tcp 6",
+        "pair",
+        "a loop",
+    }
+    forbidden = {came for name, came in told.items() if name.startswith("x ")}
+    assert forbidden <= {"Operation not permitted"}
+    assert len(told) == 23
 
 
 def test_paths_that_are_not_there_are_passed_over(tmp_path: Path) -> None:

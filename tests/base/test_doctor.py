@@ -40,13 +40,13 @@ def test_a_bad_config_is_found(home: Path) -> None:
 
 
 def test_a_folder_open_to_others_is_closed(data: Path) -> None:
-    """Mending takes the right to write away, and twice is the same as once."""
+    """Mending takes all rights of others away, and twice is the same as once."""
     data.chmod(0o777)
     (found,) = check_folders()
     assert found.repair is not None
     found.repair()
     found.repair()
-    assert data.stat().st_mode & 0o777 == 0o755
+    assert data.stat().st_mode & 0o777 == 0o700
     assert check_folders() == []
 
 

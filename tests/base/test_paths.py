@@ -133,3 +133,33 @@ def test_importing_stays_light() -> None:
         check=True,
     ).stdout.split()
     assert not {"pathlib", "platformdirs", "msgspec", "re", "typing"} & set(out)
+
+
+@pytest.mark.parametrize("first", ["locks", "deep/er", ""])
+def test_our_folders_are_private_whatever_is_made_first(home: Path, first: str) -> None:
+    """Not only the last of them; and one that was open before is closed."""
+    os.umask(0)
+    own = paths.folders()
+    for top in (own.data, own.cache, own.config):
+        paths.make_private(os.path.join(top, first) if first else top)
+        assert os.stat(top).st_mode & 0o777 == 0o700
+        os.chmod(top, 0o755)
+        paths.make_private(os.path.join(top, "other"))
+        assert os.stat(top).st_mode & 0o777 == 0o700
+
+
+def test_folders_of_our_own_are_made_in_one_way() -> None:
+    """`os.makedirs` gives its mode to the last folder alone, so nothing of ours is made with it."""
+    source = Path(paths.__file__).parent.parent
+    using = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if "os.makedirs(" in path.read_text("utf-8") and "testing" not in path.parts
+    }
+    assert using == {
+        "base/paths.py",
+        "hook.py",  # it imports nothing, and makes the data folder itself
+        "agent/file_tools.py", "agent/planted_files.py",  # the project, the session's own folder
+        "changes/containment.py", "work/host_links.py",  # folders of skills
+        "learn/curate/curation_scope.py", "learn/improve/verification.py",  # copies elsewhere
+    }  # fmt: skip

@@ -18,9 +18,9 @@ def test_nothing_is_trusted_at_first(home: Path) -> None:
     assert not (home / ".local").exists()
 
 
-def test_trust_holds_for_the_folder_and_below(home: Path) -> None:
-    """Not for what lies above or beside, even with the same beginning."""
-    for name in ("a", "a/b/c", "ab"):
+def test_trust_holds_for_the_project(home: Path) -> None:
+    """From anywhere in it; not for what lies above or beside, even with the same beginning."""
+    for name in ("a/.git", "a/b/c", "ab"):
         (home / name).mkdir(parents=True)
     assert trust.add(str(home / "a"))
     assert trust.is_trusted(str(home / "a"))
@@ -29,6 +29,35 @@ def test_trust_holds_for_the_folder_and_below(home: Path) -> None:
     assert not trust.is_trusted(str(home))
     assert not trust.is_trusted(str(home / "ab"))
     assert not trust.is_trusted(str(home / "a" / ".." / "ab"))
+
+
+@pytest.mark.parametrize("mark", [".git", ".tacit", ".agents"])
+@pytest.mark.parametrize("top", [".git", ""])
+def test_a_clone_below_a_trusted_folder_is_not_trusted_by_that(
+    home: Path, mark: str, top: str
+) -> None:
+    """Neither in a folder of projects, nor in a project; nor does an unpacked archive count."""
+    (home / "all" / "evil" / mark).mkdir(parents=True)
+    if top:
+        (home / "all" / top).mkdir()
+    trust.add(str(home / "all"))
+    assert trust.is_trusted(str(home / "all"))
+    if mark != ".agents" or not top:  # without a mark it is a folder of the project around it
+        assert not trust.is_trusted(str(home / "all" / "evil"))
+
+
+def test_a_server_is_allowed_for_the_file_as_it_is(home: Path) -> None:
+    """Another file, other bytes or another name are not allowed by that."""
+    one, two = str(home / "one.toml"), str(home / "two.toml")
+    trust.allow_server(one, "aa", "files")
+    trust.allow_server(one, "aa", "mail")
+    assert trust.allowed_servers(one, "aa") == {"files", "mail"}
+    assert not trust.allowed_servers(one, "bb")
+    assert not trust.allowed_servers(two, "aa")
+    trust.allow_server(one, "bb", "files")
+    assert not trust.allowed_servers(one, "aa")
+    Path(trust.trust_file()).with_name("allowed-servers.json").write_text('{"x": [')
+    assert not trust.allowed_servers(one, "bb")
 
 
 def test_trust_is_by_real_path(home: Path) -> None:
@@ -65,10 +94,11 @@ def test_adding_and_removing_twice(home: Path) -> None:
 
 def test_removing_what_lies_below_changes_nothing(home: Path) -> None:
     """Only the exact folder can be taken off the list."""
-    (home / "a").mkdir()
-    trust.add(str(home))
-    assert trust.remove(str(home / "a")) is False
-    assert trust.is_trusted(str(home / "a"))
+    (home / "p" / ".git").mkdir(parents=True)
+    (home / "p" / "a").mkdir()
+    trust.add(str(home / "p"))
+    assert trust.remove(str(home / "p" / "a")) is False
+    assert trust.is_trusted(str(home / "p" / "a"))
 
 
 def test_a_folder_that_became_a_link_can_be_removed(home: Path) -> None:

@@ -399,6 +399,19 @@ def test_archive_and_restore(kit: Any, rule: Rule) -> None:
     assert rule(kit.propose("nothing", Restore())) == "not-archived"
 
 
+def test_what_comes_back_from_the_archive_is_scanned_again(kit: Any, rule: Rule) -> None:
+    """Others may write into the archive: what was planted there does not land unseen."""
+    kit.create("notes", "first\n")
+    assert kit.propose("notes", Archive()).applied
+    file = kit.root / ".archive" / "notes" / "SKILL.md"
+    kept = file.read_text()
+    file.write_text(kept + "BLOCK\n")
+    assert rule(kit.propose("notes", Restore())) == "word-block"
+    assert kit.names() == []
+    file.write_text(kept)
+    assert kit.propose("notes", Restore()).applied
+
+
 def test_library_does_not_see_archive_or_stage(kit: Any) -> None:
     """No reader lists an archived skill."""
     from tacit.skills.index_builder import walk

@@ -27,6 +27,7 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 
 from tacit.agent import budget, process_rights
 from tacit.agent.budget import Limits
+from tacit.agent.models import ModelChoice
 from tacit.agent.tool import Failed, Result
 from tacit.base import database
 from tacit.base.errors import Unwritable
@@ -115,6 +116,34 @@ def test_a_conversation_from_end_to_end(make_task: Tasks, chosen: Chosen) -> Non
         )
 
 
+def test_the_model_is_reached_by_name_through_the_parent(make_task: Tasks, chosen: Chosen) -> None:
+    """No name can be asked for in the child; the parent tells the addresses of the server."""
+    with ModelServer(["done"]) as server:
+        by_name = server.url.replace("127.0.0.1", "localhost")
+        ran = child_process.run(make_task("plain"), Broker(), chosen(by_name))
+    assert (ran.reason, ran.text, ran.error) == ("done", "done", "")
+
+
+@pytest.mark.parametrize(
+    ("host", "base_url", "model", "may"),
+    [
+        ("models.example.com", "https://models.example.com/v1", "openai:x", True),
+        ("secret.evil.example", "https://models.example.com/v1", "openai:x", False),
+        ("api.openai.com", "https://models.example.com/v1", "openai:x", False),
+        ("api.openai.com", "", "openai:x", True),
+        ("secret.evil.example", "", "openai:x", False),
+        ("evilopenai.com", "", "openai:x", False),
+        ("proxy.example.com", "", "openai:x", True),
+        ("api.anthropic.com", "", "anthropic:x", True),
+        ("openrouter.ai", "", "openrouter:x", True),
+    ],
+)
+def test_which_names_the_parent_resolves(host: str, base_url: str, model: str, may: bool) -> None:
+    """The model's and a proxy's; a name could carry a secret to whoever answers for it."""
+    variables = {"HTTPS_PROXY": "http://proxy.example.com:3128"}
+    assert child_process.is_model_host(host, ModelChoice(model, base_url), variables) is may
+
+
 @pytest.mark.skipif(
     process_rights.landlock_version() < 4, reason="this kernel's Landlock is too old"
 )
@@ -144,6 +173,7 @@ def test_no_way_out(
     assert (found.pop("staging"), found.pop("project"), found.pop("link")) == ("done",) * 3
     variables, actor = found.pop("environment"), found.pop("actor")
     assert actor == "reviewer"
+    assert found.pop("name") == "gaierror"
     assert set(found.values()) <= {"PermissionError", "OSError"}, found
     assert variables["HARMLESS"] == "yes"
     assert [name for name, value in variables.items() if "s3cret" in value] == ["OPENAI_API_KEY"]

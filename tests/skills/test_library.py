@@ -276,3 +276,56 @@ class TestEntries:
         put(home / ".claude" / "skills" / "one")
         assert Library(settings=Settings(skills=SkillSettings(hosts=False))).find("one") is None
         assert Library().find("one") is not None
+
+
+@pytest.mark.parametrize("what", ["the file", "the folder", "all skills"])
+def test_a_link_out_of_a_trusted_project_is_not_followed(
+    home: Path, project: Path, what: str
+) -> None:
+    """A SKILL.md that leads to a file of the user's is listed and not loaded, nor offered."""
+    trust.add(str(project))
+    secret = home / "private" / "stolen"
+    secret.mkdir(parents=True)
+    (secret / "SKILL.md").write_text("machine example.com login me password TOPSECRET\n")
+    skills = project / ".agents" / "skills"
+    if what == "all skills":
+        skills.parent.mkdir()
+        skills.symlink_to(home / "private")
+    elif what == "the folder":
+        skills.mkdir(parents=True)
+        (skills / "stolen").symlink_to(secret)
+    else:
+        (skills / "stolen").mkdir(parents=True)
+        (skills / "stolen" / "SKILL.md").symlink_to(secret / "SKILL.md")
+    library = load()
+    assert [entry.state for entry in own(library)] == ["untrusted"]
+    assert "TOPSECRET" not in library.catalogue().text
+    assert not [entry for entry in library.active() if entry.name == "stolen"]
+
+
+def test_a_link_that_is_exchanged_after_the_listing_is_refused(home: Path, project: Path) -> None:
+    """The file is looked at again when it is read."""
+    trust.add(str(project))
+    folder = project / ".agents" / "skills" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: mine\ndescription: d\n---\nbody\n")
+    (home / ".netrc").write_text("TOPSECRET")
+    library = load()
+    assert library.read("mine").name == "mine"
+    (folder / "SKILL.md").unlink()
+    (folder / "SKILL.md").symlink_to(home / ".netrc")
+    with pytest.raises(NotFound, match="leads out"):
+        library.read("mine")
+
+
+def test_a_link_of_a_project_to_the_users_own_skill_keeps_that_skill(
+    home: Path, project: Path
+) -> None:
+    """What it leads to is the user's and stays active by itself."""
+    trust.add(str(project))
+    own_skill = home / ".agents" / "skills" / "mine"
+    own_skill.mkdir(parents=True)
+    (own_skill / "SKILL.md").write_text("---\nname: mine\ndescription: d\n---\nbody\n")
+    (project / ".agents" / "skills").mkdir(parents=True)
+    (project / ".agents" / "skills" / "mine").symlink_to(own_skill)
+    assert states(load()) == {".agents/skills/mine": "active"}

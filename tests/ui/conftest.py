@@ -72,7 +72,7 @@ class Program:
         return report["error"]
 
     def on_terminal(
-        self, *arguments: str, columns: int = 80, **environment: str
+        self, *arguments: str, columns: int = 80, typed: str = "", **environment: str
     ) -> tuple[int, str]:
         """Run it on a terminal of its own; its exit code and all that it wrote."""
         leader, follower = pty.openpty()
@@ -85,6 +85,7 @@ class Program:
             env={**os.environ, "TACIT_PAGER": "", **environment},
         )
         os.close(follower)
+        os.write(leader, typed.encode())
         written = b""
         while True:
             try:

@@ -96,7 +96,7 @@ def render(
     if active.get(entry.name) == now:
         text = f'The skill "{entry.name}" is active already and has not changed. Go on with it.'
         return text + given, now
-    skill = read_skill(os.path.join(entry.folder, entry.file))
+    skill = read_skill(entry.checked_file)
     parts = [substitute(skill.body.strip("\n"), arguments)]
     if files := _files(entry.folder):
         parts.append("\nFiles in the folder (read them when the text above refers to them):")

@@ -15,11 +15,14 @@ from tacit.agent import agent_events, models, sandbox
 from tacit.agent.activation import Slash, Unknown, parse_slash, slash_words
 from tacit.agent.agent_events import ReviewBegun
 from tacit.agent.budget import Limits
+from tacit.agent.command_limits import limits_of
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.instructions import (
+    INSTRUCTION_FILES,
     News,
     fact_news,
     instructions,
+    leads_out,
     news_for,
     offered_skills,
     recall_facts,
@@ -80,6 +83,10 @@ class Session:
                 network=chosen.network,
                 seconds=chosen.command_seconds,
                 show_secrets=chosen.show_secrets,
+                show_paths=tuple(map(os.path.expanduser, chosen.show_paths)),
+                write_paths=_existing_folders(chosen.write_paths),
+                allow_write=chosen.allow_write,
+                limits=limits_of(chosen),
             ),
         )
         self.context.session = self.conversation.session
@@ -96,6 +103,11 @@ class Session:
         if left_out := untrusted_files(self.project):
             names = " and ".join(left_out)
             self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
+        self._notices += [
+            f"{name} of this project leads out of it and is not read"
+            for name in INSTRUCTION_FILES
+            if leads_out(self.project, name)
+        ]
 
     def use_model(self, name: str) -> None:
         """Go on with another model, from the next message on; `name` as `models.named` reads it.
@@ -250,6 +262,11 @@ class Session:
             self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
         else:
             self._notices.append(f"'{pattern}' is allowed from now on: {paths.with_tilde(path)}")
+
+
+def _existing_folders(chosen: Sequence[str]) -> tuple[str, ...]:
+    real = (os.path.realpath(os.path.expanduser(path)) for path in chosen)
+    return tuple(path for path in real if os.path.isdir(path))
 
 
 async def _nobody(asked: Question) -> str | None:

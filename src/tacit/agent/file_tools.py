@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tacit.agent import file_search
-from tacit.agent.off_limits import is_guarded, is_secret_path, walk_files
+from tacit.agent.off_limits import is_guarded, is_obeyed_path, is_secret_path, walk_files
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
@@ -239,6 +239,12 @@ def writable(path: str, context: Context) -> str:
         raise Failed(f"{path} lies in the folder of facts; use remember")
     if "/.git/" in below or is_guarded(real, context.rules()):
         raise Failed(f"{path} is not a file of the project's own work")
+    if is_obeyed_path(real, context.rules()) and not context.approved_by_person:
+        shown = os.path.relpath(real, context.project)
+        raise Failed(
+            f"{path} is obeyed by other programs, and nobody said yes to this very change; the user"
+            f" can allow it: tacit config set agent.allow_write {shown}"
+        )
     return real
 
 

@@ -18,9 +18,11 @@ import msgspec
 
 from tacit.agent import tool_aliases
 from tacit.agent.conversation import Conversation
+from tacit.agent.off_limits import is_secret_path
 from tacit.agent.tool import Tool
-from tacit.base import secrets, trust
+from tacit.base import paths, secrets, trust
 from tacit.base.display import shorten
+from tacit.base.paths import is_inside
 from tacit.base.prompts import prompt
 from tacit.base.settings import MemorySettings
 from tacit.changes.facts import known_facts, recallable_facts
@@ -28,6 +30,7 @@ from tacit.changes.pins import pinned_skills
 from tacit.skills.catalogue import Catalogue
 from tacit.skills.fact import MEMORY_FOLDER, Fact, fact_index, fact_line
 from tacit.skills.library import Library
+from tacit.skills.skill_file import read_skill_bytes
 from tacit.traces.skill_uses import recently_used
 
 _MOST_NEWS = 10
@@ -143,7 +146,7 @@ def news_for(library: Library, conversation: Conversation, facts: FactNews | Non
     return News(note, names)
 
 
-_FILES = ("AGENTS.md", "CLAUDE.md")
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _MOST_CHARACTERS = 32_000
 
 
@@ -185,27 +188,36 @@ def project_instructions(project: str) -> str:
     if not trust.is_trusted(project):
         return ""
     found: dict[str, str] = {}
-    for name in _FILES:
-        text = _read(os.path.join(project, name))
-        others = [f"@{other}" for other in _FILES if other != name]
+    for name in INSTRUCTION_FILES:
+        text = "" if leads_out(project, name) else _read(os.path.join(project, name))
+        others = [f"@{other}" for other in INSTRUCTION_FILES if other != name]
         if text and text not in found.values() and text not in others:
             found[name] = text
     return "\n\n".join(f"## From the project's {name}\n\n{text}" for name, text in found.items())
+
+
+def leads_out(project: str, name: str) -> bool:
+    """Whether a file of the project is a link to outside of it, or to a file of keys."""
+    path = os.path.join(project, name)
+    if not os.path.islink(path):
+        return False
+    real = os.path.realpath(path)
+    inside = is_inside(real, os.path.realpath(project))
+    return not inside or is_secret_path(real, paths.user_home())
 
 
 def untrusted_files(project: str) -> list[str]:
     """Files of the project that are left out because the user does not trust it."""
     if trust.is_trusted(project):
         return []
-    files = [name for name in _FILES if os.path.isfile(os.path.join(project, name))]
+    files = [name for name in INSTRUCTION_FILES if os.path.isfile(os.path.join(project, name))]
     has_facts = any(known.fact.state == "untrusted" for known in known_facts(project))
     return [*files, MEMORY_FOLDER] if has_facts else files
 
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_MOST_CHARACTERS + 1)
+        text = read_skill_bytes(path)[0].decode("utf-8", "replace")  # no pipe makes us wait
     except OSError:
         return ""
     return shorten(text, _MOST_CHARACTERS, "\n[… cut]").strip()

@@ -8,15 +8,23 @@ for files refuse these paths; `sandbox.py` enforces them for commands.
 
 import os
 import pwd
-import re
-from collections.abc import Iterator
-from fnmatch import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 
 import msgspec
 
+from tacit.agent.project_survey import (
+    GIT_PARTS,
+    PASSED_OVER,
+    Survey,
+    git_folders,
+    is_obeyed,
+    is_secret_file,
+    repository_folders,
+    survey,
+)
 from tacit.base import paths
+from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
 from tacit.skills.fact import MEMORY_FOLDER
 from tacit.traces.host_folders import host_folders
@@ -29,32 +37,22 @@ SECRET_PLACES = (
     ".config/git/credentials", ".password-store", ".local/share/keyrings", ".mozilla",
     ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".thunderbird",
     ".cargo/credentials", ".cargo/credentials.toml", ".terraform.d",
-    ".config/rclone", ".vault-token",
+    ".config/rclone", ".vault-token", ".config/sops", ".databrickscfg", ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens", ".huggingface", ".config/containers", ".config/doctl",
+    ".config/heroku", ".config/op", ".config/hcloud", ".config/stripe", ".config/flyctl", ".fly",
+    ".config/configstore", ".config/wrangler", ".wrangler", ".snowflake", ".dbt", ".kaggle",
+    ".oci", ".boto", ".s3cfg", ".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml",
+    ".gradle/gradle.properties", ".nuget/NuGet", ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".config/age", ".age", ".config/Bitwarden CLI", ".config/Slack", ".config/discord",
+    ".electrum", ".bitcoin", ".ethereum", ".config/filezilla", ".config/evolution",
     "Library/Keychains",
     "Library/Cookies", "Library/Application Support/Google", ".bash_history", ".zsh_history",
-    ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+    ".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history",
+    ".rediscli_history", ".dbshell", ".irb_history", ".lesshst", ".viminfo",
+    ".local/share/fish", ".local/state/bash", ".local/share/nvim/shada", ".zsh_sessions",
+    ".claude/history.jsonl", ".codex/history.jsonl", ".openhands/conversations", ".cursor/projects",
 )  # fmt: skip
-_NAMES = (
-    ".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
-    "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass",
-    ".htpasswd", ".npmrc", ".pypirc", "credentials", "credentials.json", "credentials.toml",
-    "credentials.y*ml", "secrets.json", "secrets.toml", "secrets.y*ml", "service-account*.json",
-    "*.tfvars", "*.tfstate", ".git-credentials", "auth.json", "oauth_creds.json", "kubeconfig",
-    ".vault-token", "*.ppk", "*.asc.key",
-)  # fmt: skip
-# Made to be shown.
-_HARMLESS = re.compile(
-    r"(?i)(^|[._-])(example|sample|template|tmpl|dist|defaults?|test|ci)$|\.pub$"
-    r"|\.(example|sample|template)\.[a-z]+$"
-)
-
-
-def is_secret_file(name: str) -> bool:
-    """Whether a file of this name is likely to hold secrets."""
-    base = os.path.basename(name).lower()
-    if _HARMLESS.search(base):
-        return False
-    return any(fnmatch(base, pattern) for pattern in _NAMES)
 
 
 def is_secret_path(path: str, home: str) -> bool:
@@ -81,10 +79,6 @@ def _real_secrets(home: str, moved: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(os.path.realpath(place) for place in _secrets_of(home))
 
 
-# What would run outside later if it were written inside.
-_GIT = (
-    "hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir", "gitdir",
-)  # fmt: skip
 _OTHERS = (".githooks", ".husky", ".tacit", MEMORY_FOLDER)
 # Readable by root, and nobody's business.
 _SYSTEM = (
@@ -92,14 +86,20 @@ _SYSTEM = (
     "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard",
     "/etc/NetworkManager/system-connections",
 )  # fmt: skip
-# Folders of a project that hold nobody's own work.
-_PASSED_OVER = {
-    ".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox",
-}  # fmt: skip
-_MOST_LOOKED_AT = 20_000
-_MOST_HIDDEN = 500
+_MOST_MOUNTS = 2_500
+"""Paths that can be hidden or guarded; the sandbox takes no more, and less would be a hole."""
 _LISTENING = 0x10000
 """The flag of a listening socket in /proc/net/unix."""
+
+
+class CommandLimits(msgspec.Struct, frozen=True):
+    """What one command may use up, with all that it starts; 0 is no limit."""
+
+    memory: int = 0
+    """Megabytes."""
+    disk: int = 0
+    """Megabytes that it may write."""
+    processes: int = 0
 
 
 class CommandRules(msgspec.Struct, frozen=True):
@@ -116,25 +116,85 @@ class CommandRules(msgspec.Struct, frozen=True):
     """Whether files of keys in the project can be read."""
     working_folders: tuple[str, ...] = ()
     """Folders of the project whose skill folders count too: those down to where the user is."""
-    hide: tuple[str, ...] = ()
-    """More that it must not see."""
+    show: tuple[str, ...] = ()
+    """More that it may see of folders that are hidden otherwise."""
+    allow_write: tuple[str, ...] = ()
+    """Files of the project that other programs obey and that it may write all the same."""
+    limits: CommandLimits = CommandLimits()
+
+
+class Guards(msgspec.Struct, frozen=True):
+    """What stays as it is in a project, by its real place; only what lies in the project."""
+
+    found: Survey
+    """What the look through the project found."""
+    names: list[str]
+    """What is firm by the names that lead to it, be they links."""
+    firm: list[str]
+    """There or not: the skills, facts and settings of ours, and what git would run."""
+    loose: list[str]
+    """There, at any depth: what others obey, and the git directories below the top."""
+    hidden: list[str]
+    """What a command must not see, in the project and elsewhere."""
+
+
+def look_through(rules: CommandRules) -> Guards:
+    """What is off limits to a command now. Raises `Refused` where that cannot be held to."""
+    found = survey(rules.project, rules.working_folders)
+    firm = guarded(rules)
+    loose = [path for path in found.obeyed if not _is_allowed(path, rules)]
+    for place in found.repositories:
+        loose += [place] if not os.path.isdir(place) else []
+        loose += [f"{folder}/{part}" for folder in repository_folders(place) for part in GIT_PARTS]
+    real = dict.fromkeys(os.path.realpath(path) for path in loose if os.path.lexists(path))
+    kept = [p for p in real if is_inside(p, rules.project) and os.path.exists(p)]
+    kept = [path for path in kept if not any(is_inside(path, guard) for guard in firm)]
+    covered = hidden(rules, () if rules.show_secrets else found.keys)
+    if len(kept) + len(covered) > _MOST_MOUNTS:
+        raise Refused(
+            f"there are {len(kept) + len(covered):,} files to keep from commands in"
+            f" {rules.project}, more than the sandbox can hold",
+            "start in a folder below, or set agent.show_secrets",
+        )
+    return Guards(found, _firm_names(rules), firm, kept, covered)
 
 
 def guarded(rules: CommandRules) -> list[str]:
-    """Paths in the project that stay as they are, by their real place, there or not."""
-    names = [f".git/{name}" for name in _GIT] + list(_OTHERS)
-    wanted = [os.path.join(rules.project, name) for name in names]
-    for base in dict.fromkeys((rules.project, *rules.working_folders)):
-        wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
-    real = dict.fromkeys(os.path.realpath(path) for path in wanted)
+    """Paths in the project that stay as they are whatever is allowed, by their real place, there or
+    not."""
+    real = dict.fromkeys(os.path.realpath(path) for path in _firm_names(rules))
     open_to = {os.path.realpath(path) for path in rules.writable}
     return [path for path in real if is_inside(path, rules.project) and path not in open_to]
+
+
+def _firm_names(rules: CommandRules) -> list[str]:
+    wanted = [os.path.join(rules.project, name) for name in (*_OTHERS, ".git")]
+    own = [folder for folder in git_folders(rules.project) if is_inside(folder, rules.project)]
+    if os.path.isdir(wanted[-1]) or not os.path.lexists(wanted[-1]):
+        wanted.pop()  # its parts are guarded, so that commits can be made
+    for folder in own or [os.path.join(rules.project, ".git")]:
+        wanted += [os.path.join(folder, name) for name in GIT_PARTS]
+    for base in dict.fromkeys((rules.project, *rules.working_folders)):
+        wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
+    return wanted
 
 
 def is_guarded(path: str, rules: CommandRules) -> bool:
     """Whether the real `path` is, or lies in, what stays as it is; without regard to case."""
     folded = path.casefold()
     return any(is_inside(folded, guard.casefold()) for guard in guarded(rules))
+
+
+def is_obeyed_path(path: str, rules: CommandRules) -> bool:
+    """Whether other programs obey the file at the real `path`, and the user did not allow it."""
+    tops = (rules.project, *rules.working_folders)
+    below = (os.path.relpath(path, top) for top in tops if is_inside(path, top))
+    return any(map(is_obeyed, below)) and not _is_allowed(path, rules)
+
+
+def _is_allowed(path: str, rules: CommandRules) -> bool:
+    wanted = (os.path.join(rules.project, allowed) for allowed in rules.allow_write)
+    return any(is_inside(path, os.path.normpath(each)) for each in wanted)
 
 
 def parents_of(path: str, project: str) -> list[str]:
@@ -147,18 +207,30 @@ def parents_of(path: str, project: str) -> list[str]:
     return found[::-1]
 
 
-def hidden(rules: CommandRules) -> list[str]:
-    """Paths that a command must not see, by their real place; only what exists."""
+def hidden(rules: CommandRules, keys: Sequence[str] | None = None) -> list[str]:
+    """Paths that a command must not see, by their real place; only what exists.
+
+    `keys` are the project's files of keys, where somebody has looked already.
+    """
     own = paths.folders()
     wanted = [path for home in _homes() for path in _secrets_of(home)]
-    wanted += [own.data, own.config, own.cache, *_SYSTEM, *_sockets(), *rules.hide]
-    if not rules.show_secrets:
-        wanted += _secrets_in(rules.project)
-    real = {os.path.realpath(path) for path in wanted if os.path.exists(path)}
+    wanted += [own.data, own.config, own.cache, *_SYSTEM, *_sockets()]
+    if keys is None:
+        keys = [] if rules.show_secrets else survey(rules.project).keys
+    real = {os.path.realpath(path) for path in (*wanted, *keys) if os.path.exists(path)}
     kept = [os.path.realpath(p) for p in (rules.project, rules.temporary, *rules.writable)]
     # A folder that holds what must be seen cannot be hidden whole.
     seen = {path for path in real if not any(is_inside(k, path) for k in kept)}
-    return sorted(path for path in seen if not any(is_inside(path, o) for o in seen - {path}))
+    return outermost(seen)
+
+
+def outermost(found: Iterable[str]) -> list[str]:
+    """Those of `found` that lie in no other, sorted."""
+    kept: list[str] = []
+    for path in sorted(found, key=lambda path: path.rstrip(os.sep) + os.sep):
+        if not kept or not is_inside(path, kept[-1]):
+            kept.append(path)
+    return kept
 
 
 def _homes() -> set[str]:
@@ -185,20 +257,14 @@ def _sockets() -> list[str]:
         words = row.split(None, 7)
         if len(words) == 8 and words[7].startswith(os.sep) and int(words[3], 16) & _LISTENING:
             found.append(words[7])
-    return found[:_MOST_HIDDEN]
-
-
-def _secrets_in(project: str) -> list[str]:
-    """Files of keys in the project, as deep as a look of reasonable length goes."""
-    names = filter(is_secret_file, walk_files(project, _MOST_LOOKED_AT))
-    return [os.path.join(project, name) for name in islice(names, _MOST_HIDDEN)]
+    return found
 
 
 def walk_files(root: str, most: int) -> Iterator[str]:
-    """The files below `root`, relative to it, until `most` were seen; see `_PASSED_OVER`."""
+    """The files below `root`, relative to it, until `most` were seen; see `PASSED_OVER`."""
     seen = 0
     for here, folders, names in os.walk(root):
-        folders[:] = sorted(folder for folder in folders if folder not in _PASSED_OVER)
+        folders[:] = sorted(folder for folder in folders if folder not in PASSED_OVER)
         below = here[len(root) :].lstrip(os.sep)
         yield from (os.path.join(below, name) for name in sorted(names))
         seen += len(names)

@@ -2,8 +2,9 @@
 
 Landlock takes files and ports: a folder that may be read or written may be so with all below it,
 what is not named cannot be opened, and a file that was open before stays usable. A filter on system
-calls (seccomp) takes the right to leave the process group, so that ending the group ends all of it,
-even while it multiplies; and a process can be tied to its parent, to be killed when that is gone.
+calls (seccomp) takes what no such rule covers: other sockets than TCP's, other programs, owners and
+modes of files, and leaving the process group, so that ending the group ends all of it, even while
+it multiplies; and a process can be tied to its parent, to be killed when that is gone.
 
 Owns the system calls, by ctypes, and which rights each version of the kernel's interface knows. It
 reports what holds and never pretends: on another system, or a kernel without it, the answer says
@@ -195,13 +196,40 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-# Machine -> its mark in a filter, and the numbers of setsid and setpgid.
-_MACHINES = {
-    "x86_64": (0xC000003E, 112, 109),
-    "aarch64": (0xC00000B7, 157, 154),
-}
+# Machine -> its mark in a filter, and which of a pair of numbers is its own.
+_MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+_NOT_THERE = -1
+# Calls that are refused, by their numbers on either machine.
+_REFUSED_CALLS = {
+    # leaving the group, so that ending the group ends all of it
+    "setsid": (112, 157), "setpgid": (109, 154),
+    # other programs: nothing but our own code runs here
+    "execve": (59, 221), "execveat": (322, 281),
+    # whose a file is, and who may read or run it: Landlock knows nothing of that
+    "chmod": (90, _NOT_THERE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, _NOT_THERE), "fchown": (93, 55), "lchown": (94, _NOT_THERE),
+    "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    # ways around this filter, and into other processes
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "pidfd_getfd": (438, 438), "bpf": (321, 280), "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282), "open_by_handle_at": (304, 265), "add_key": (248, 217),
+    "request_key": (249, 218), "keyctl": (250, 219), "unshare": (272, 97), "setns": (308, 268),
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+    "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
+    "fsmount": (432, 432), "mount_setattr": (442, 442), "init_module": (175, 105),
+    "finit_module": (313, 273), "kexec_load": (246, 104), "reboot": (169, 142),
+}  # fmt: skip
+_SOCKET, _SOCKETPAIR = (41, 198), (53, 199)
+# Sending that connects on its way, past Landlock: where each call has its flags.
+_SENDING = {(44, 206): 3, (46, 211): 2, (307, 269): 3}
+_FAST_OPEN = 0x20000000
+_INET, _INET6, _STREAM, _TCP = 2, 10, 1, 6
+_KIND = 0xF
+"""The part of a socket's type that is not a flag."""
 _PR_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DEATH_SIGNAL = 38, 22, 2, 1
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # the latter with EPERM
 _OTHER_NUMBERS = 0x40000000
 """From here on, x86_64 counts the calls of its 32-bit sister anew."""
@@ -211,10 +239,11 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def stay_in_group() -> bool:
-    """Forbid leaving the group from now on, to this thread and what it starts; False if it cannot.
+def filter_calls() -> bool:
+    """Forbid calls that no rule of Landlock covers, to this thread and what it starts.
 
-    Call it before other threads.
+    From then on it opens no socket but TCP's, starts no program, changes no owner and no mode, and
+    stays in its group of processes. False where that cannot be. Call it before other threads.
     """
     known = _MACHINES.get(platform.machine()) if sys.platform == "linux" else None
     if known is None or sys.maxsize < 2**32:
@@ -241,16 +270,55 @@ def _prctl() -> Any:
     return call
 
 
-def _code(machine: int, setsid: int, setpgid: int) -> bytes:
-    """The filter: calls of another machine's kind, and the two calls, are refused."""
-    steps = (
+def _code(machine: int, which: int) -> bytes:
+    """The filter. Parts stand before the two answers at its end, and jump to them.
+
+    A step is (what, if so, if not, value), where a jump is a number of steps or an answer.
+    """
+    steps: list[tuple[int, int | str, int | str, int]] = [
         (_LOAD, 0, 0, 4),  # the machine
-        (_EQUAL, 0, 5, machine),  # another one: refuse
+        (_EQUAL, 0, "refuse", machine),
         (_LOAD, 0, 0, 0),  # the call
-        (_AT_LEAST, 3, 0, _OTHER_NUMBERS),
-        (_EQUAL, 2, 0, setsid),
-        (_EQUAL, 1, 0, setpgid),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _REFUSE),
-    )
-    return b"".join(struct.pack("HBBI", *step) for step in steps)
+        (_AT_LEAST, "refuse", 0, _OTHER_NUMBERS),
+    ]
+    refused = (numbers[which] for numbers in _REFUSED_CALLS.values())
+    steps += [(_EQUAL, "refuse", 0, number) for number in refused if number != _NOT_THERE]
+    for numbers, flags in _SENDING.items():
+        steps += [
+            (_EQUAL, 0, 2, numbers[which]),
+            (_LOAD, 0, 0, _argument(flags)),
+            (_ANY_BIT, "refuse", "allow", _FAST_OPEN),
+        ]
+    # A pair of datagram sockets could still send to a path.
+    is_stream = [
+        (_LOAD, 0, 0, _argument(1)),
+        (_MASK, 0, 0, _KIND),
+    ]
+    steps += [(_EQUAL, 0, 3, _SOCKETPAIR[which]), *is_stream, (_EQUAL, "allow", "refuse", _STREAM)]
+    steps += [
+        (_EQUAL, 0, "allow", _SOCKET[which]),
+        (_LOAD, 0, 0, _argument(0)),
+        (_EQUAL, 1, 0, _INET),
+        (_EQUAL, 0, "refuse", _INET6),
+        *is_stream,
+        (_EQUAL, 0, "refuse", _STREAM),
+        (_LOAD, 0, 0, _argument(2)),
+        (_EQUAL, "allow", 0, 0),
+        (_EQUAL, "allow", "refuse", _TCP),
+    ]
+    answers = {"allow": len(steps), "refuse": len(steps) + 1}
+    packed = [
+        struct.pack("HBBI", what, *(_jump(to, at, answers) for to in (yes, no)), value)
+        for at, (what, yes, no, value) in enumerate(steps)
+    ]
+    packed += [struct.pack("HBBI", _RETURN, 0, 0, answer) for answer in (_ALLOW, _REFUSE)]
+    return b"".join(packed)
+
+
+def _argument(number: int) -> int:
+    """Where the lower half of a call's argument stands."""
+    return 16 + 8 * number
+
+
+def _jump(to: int | str, at: int, answers: dict[str, int]) -> int:
+    return answers[to] - at - 1 if isinstance(to, str) else to

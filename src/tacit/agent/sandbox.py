@@ -1,32 +1,42 @@
 """Commands run in a sandbox: bubblewrap on Linux, Seatbelt on macOS, else not at all.
 
-Inside, the disk can be read but for what `off_limits.py` hides; only the project and a temporary
-folder can be written, and in the project not what is guarded. There is no network unless it is
-allowed. A command ends by itself, at its time limit or by the user's interrupt, and its whole tree
-of processes ends with it.
+Inside, the system can be read, and of people's folders the project and what builds need
+(`private_folders.py`), but for what `off_limits.py` hides; only the project and a temporary folder
+can be written, and in the project not what is guarded. There is no network unless it is allowed. A
+command ends by itself, at its limits or by the user's interrupt, and its whole tree of processes
+ends with it. What it made where it may make nothing is taken away again.
 """
 
 import asyncio
 import contextlib
 import json
 import os
-import re
 import select
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from tacit.agent.off_limits import CommandRules, guarded, hidden, parents_of
+from tacit.agent.command_limits import first_excess, hold_back, shell_limits
+from tacit.agent.off_limits import (
+    CommandLimits,
+    CommandRules,
+    Guards,
+    look_through,
+    outermost,
+    parents_of,
+)
+from tacit.agent.planted_files import Watch
+from tacit.agent.private_folders import TOOL_VARIABLES, private_folders, shown_paths
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
 
 _KEEP = (
-    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "HOME", "VIRTUAL_ENV",
+    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "HOME", *TOOL_VARIABLES,
 )  # fmt: skip
 _TMP = "/tmp"  # noqa: S108 - inside, it is a folder of the session's own
 # The kernel's own. Root is their owner and needs no capability to write them.
@@ -44,8 +54,15 @@ _SWITCHES = tuple(
         "latency_stats",
     )
 )
-# Processes of one command, where the system counts them by namespace.
-_SHELL = ("/bin/sh", "-c", 'ulimit -u 4096 2>/dev/null; exec /bin/sh -c "$0"')
+
+
+class Pipes(NamedTuple):
+    """Descriptors that a namespace is given."""
+
+    info: int
+    """It writes JSON with `child-pid`, its first process, there."""
+    block: int
+    """It lets the command begin when something can be read from there."""
 
 
 class Sandbox(Protocol):
@@ -55,10 +72,10 @@ class Sandbox(Protocol):
     is_namespace: bool
     """Whether its processes end with the first of them, and it tells which that is."""
 
-    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
+    def call(self, command: str, rules: CommandRules, guards: Guards, pipes: Pipes) -> list[str]:
         """The arguments to run `command` with. Raises nothing; starts nothing.
 
-        A namespace writes JSON with `child-pid`, its first process, to the descriptor `info_fd`.
+        Only a namespace makes use of `pipes`.
         """
         ...
 
@@ -87,11 +104,12 @@ class Bubblewrap:
     def __init__(self, program: str = "bwrap") -> None:
         self._program = program
 
-    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
+    def call(self, command: str, rules: CommandRules, guards: Guards, pipes: Pipes) -> list[str]:
         words = [
-            self._program, "--info-fd", str(info_fd), "--unshare-all", "--die-with-parent",
-            "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev",
-            "--proc", "/proc", "--tmpfs", "/run", "--bind", rules.temporary, _TMP,
+            self._program, "--info-fd", str(pipes.info), "--block-fd", str(pipes.block),
+            "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+            "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run",
+            "--bind", rules.temporary, _TMP,
         ]  # fmt: skip
         for switches in _SWITCHES:
             if os.path.exists(switches):
@@ -99,33 +117,66 @@ class Bubblewrap:
         if rules.network:
             resolver = "/run/systemd/resolve"
             words += ["--share-net", "--ro-bind-try", resolver, resolver]
+        private = [path for path in private_folders(rules) if not is_inside(path, _TMP)]
+        shown = shown_paths(rules)
+        words += _private_mounts(private, shown)
         bind = "--ro-bind" if rules.read_only_project else "--bind"
         words += [bind, rules.project, rules.project]
         for path in rules.writable:
             words += ["--bind", path, path]
         if not rules.read_only_project:
-            words += _guards(rules)
-        shown = (rules.project, *rules.writable)
-        for path in hidden(rules):
-            if is_inside(path, _TMP) and not any(is_inside(path, s) for s in shown):
-                continue  # not there inside: /tmp is another folder
-            if is_inside(path, "/run"):
-                continue
-            words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-        return [*words, "--chdir", rules.project, "--", *_SHELL, command]
+            words += _guard_mounts(rules, guards)
+        seen = [os.path.realpath(path) for path in (rules.project, *rules.writable, *shown)]
+        for path in guards.hidden:
+            gone = any(is_inside(path, place) for place in (_TMP, "/run", *private))
+            if not gone or any(is_inside(path, place) for place in seen):
+                mount = (
+                    ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+                )
+                words += mount
+        for path in ("/run", *private):
+            words += ["--remount-ro", path]
+        return [*words, "--chdir", rules.project, "--", "/bin/sh", "-c", command]
 
 
-def _guards(rules: CommandRules) -> list[str]:
-    """Mounts over what stays as it is. A mount cannot be renamed away, nor the folders above it."""
+def _private_mounts(private: list[str], shown: list[str]) -> list[str]:
+    """Mounts that hide `private` and bring back what is shown of it, by each of its names."""
+    words = [word for path in private for word in ("--tmpfs", path)]
+    found = {os.path.realpath(path) for path in shown}
+    for path in outermost(p for p in found if any(is_inside(p, place) for place in private)):
+        words += ["--ro-bind", path, path]
+    links = (path for path in shown if os.path.islink(path) and os.path.realpath(path) in found)
+    for path in links:
+        above = os.path.realpath(os.path.dirname(path))
+        here = os.path.join(above, os.path.basename(path))
+        if any(is_inside(here, place) for place in private) and not any(
+            is_inside(here, place) for place in found
+        ):
+            words += ["--symlink", os.path.realpath(path), here]
+    return words
+
+
+def _guard_mounts(rules: CommandRules, guards: Guards) -> list[str]:
+    """Mounts over what stays as it is. A mount cannot be renamed away.
+
+    Nor can the folders above what is firm. They are left alone above the rest: a file could no
+    longer be moved between two of them, and what takes the place of one is found afterwards.
+    """
     words: list[str] = []
     done: set[str] = set()
-    for path in guarded(rules):
+    for path in guards.firm:
         for above in parents_of(path, rules.project):
             if os.path.isdir(above) and above not in done:
                 words += ["--bind", above, above]
                 done.add(above)
         if os.path.exists(path):
             words += ["--ro-bind", path, path]
+    for path in outermost(guards.loose):
+        words += ["--ro-bind", path, path]
+    for path in (os.path.join(rules.project, allowed) for allowed in rules.allow_write):
+        real = os.path.realpath(path)
+        if any(is_inside(real, loose) for loose in guards.loose) and os.path.exists(real):
+            words += ["--bind", real, real]
     return words
 
 
@@ -138,26 +189,29 @@ class Seatbelt:
     def __init__(self, program: str = "sandbox-exec") -> None:
         self._program = program
 
-    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
-        return [self._program, "-p", self.profile(rules), "/bin/sh", "-c", command]
+    def call(self, command: str, rules: CommandRules, guards: Guards, pipes: Pipes) -> list[str]:
+        text = f"{shell_limits(rules.limits)}{command}"
+        return [self._program, "-p", self.profile(rules, guards), "/bin/sh", "-c", text]
 
-    def profile(self, rules: CommandRules) -> str:
+    def profile(self, rules: CommandRules, guards: Guards) -> str:
         """Later rules win over earlier ones."""
         own = () if rules.read_only_project else (rules.project,)
         writable = [os.path.realpath(p) for p in (*own, rules.temporary, *rules.writable)]
+        shown = dict.fromkeys(map(os.path.realpath, (*shown_paths(rules), rules.project)))
         lines = ["(version 1)", "(allow default)", "(deny file-write*)"]
-        lines += [f"(allow file-write* (subpath {_quoted(path)}))" for path in writable]
+        lines += _each("deny file-read-data", private_folders(rules))
+        lines += _each("allow file-read*", (*shown, *writable))
+        lines += _each("allow file-write*", writable)
         devices = ("null", "zero", "tty", "dtracehelper")
         literals = " ".join(f'(literal "/dev/{name}")' for name in devices)
         lines.append(f'(allow file-write* {literals} (subpath "/dev/fd"))')
-        for path in guarded(rules):
-            lines.append(f"(deny file-write* (subpath {_quoted(path)}))")
-            # Renaming a folder above would put a new one in its place.
-            lines += [
-                f"(deny file-write-unlink (literal {_quoted(above)}))"
-                for above in parents_of(path, rules.project)
-            ]
-        lines += [f"(deny file-read* file-write* (subpath {_quoted(p)}))" for p in hidden(rules)]
+        lines += _each("deny file-write*", (*guards.firm, *guards.loose))
+        above = (each for path in guards.firm for each in parents_of(path, rules.project))
+        # Renaming a folder above would put a new one in its place.
+        lines += _each("deny file-write-unlink", dict.fromkeys(above), "literal")
+        allowed = (os.path.join(rules.project, path) for path in rules.allow_write)
+        lines += _each("allow file-write*", (p for p in allowed if is_inside(p, rules.project)))
+        lines += _each("deny file-read* file-write*", guards.hidden)
         # What asks a program outside to act in its place.
         lines.append("(deny appleevent-send)")
         outside = ("/usr/bin/open", "/usr/bin/osascript", "/bin/launchctl")
@@ -173,8 +227,8 @@ class NoSandbox:
     name = "none"
     is_namespace = False
 
-    def call(self, command: str, rules: CommandRules, info_fd: int) -> list[str]:
-        return ["/bin/sh", "-c", command]
+    def call(self, command: str, rules: CommandRules, guards: Guards, pipes: Pipes) -> list[str]:
+        return ["/bin/sh", "-c", f"{shell_limits(rules.limits)}{command}"]
 
 
 def command_environment(
@@ -189,7 +243,12 @@ def command_environment(
         "GIT_TERMINAL_PROMPT": "0",
         "TMPDIR": temporary,
         "XDG_CACHE_HOME": os.path.join(temporary, ".cache"),
+        "npm_config_cache": os.path.join(temporary, ".npm"),  # npm does nothing without writing it
     }
+
+
+def _each(rule: str, paths: Iterable[str], kind: str = "subpath") -> list[str]:
+    return [f"({rule} ({kind} {_quoted(path)}))" for path in paths]
 
 
 def _quoted(path: str) -> str:
@@ -200,11 +259,6 @@ MOST_OUTPUT = 400_000
 _CHUNK = 65_536
 _LINGER = 0.5
 """Seconds for the rest of the output once the command itself has ended."""
-# In the settings of a repository: what names a program to run, or brings in other settings.
-_RUNS = re.compile(
-    r"(?i)fsmonitor|command|pager|editor|hookspath|textconv|\[filter|\[alias|\[include|helper"
-    r"|program|askpass|external|driver|receivepack|uploadpack|worktree\s*="
-)
 
 
 class CommandOutcome(msgspec.Struct, frozen=True):
@@ -218,82 +272,118 @@ class CommandOutcome(msgspec.Struct, frozen=True):
     """Bytes of output in the middle that were not kept."""
     removed: tuple[str, ...] = ()
     """What the command made where it may make nothing; it was moved out of the project."""
+    excess: str = ""
+    """What it took too much of, so that it was ended."""
 
     @property
     def failed(self) -> bool:
-        return self.timed_out or self.exit_code != 0 or bool(self.removed)
+        ended = self.timed_out or bool(self.excess)
+        return ended or self.exit_code != 0 or bool(self.removed)
 
 
 async def run_sandboxed(
     command: str, sandbox: Sandbox, rules: CommandRules, seconds: float
 ) -> CommandOutcome:
-    """Run `command`; its whole tree of processes is gone when this returns or is cancelled."""
+    """Run `command`; its whole tree of processes is gone when this returns or is cancelled.
+
+    Raises `Refused` where what is off limits cannot be kept from it.
+    """
     began = time.monotonic()
-    missing = [path for path in _watched(rules) if not os.path.lexists(path)]
+    guards = look_through(rules)
+    watch = Watch(rules, guards)
     buffer = _OutputBuffer()
-    timed_out = False
-    process, output, info_fd = await _start(command, sandbox, rules)
+    timed_out, excess = False, ""
+    process, output, ends = await _start(command, sandbox, rules, guards)
     reading = asyncio.create_task(_read(output, buffer))
-    inner = _first_process(info_fd) if sandbox.is_namespace else _close(info_fd)
+    first = _first_process(ends, rules.limits) if sandbox.is_namespace else _close(ends)
     try:
         async with asyncio.timeout(seconds):
-            await process.wait()
-            await asyncio.wait({reading}, timeout=_LINGER)
+            excess = await _wait(process, first.pid, rules.limits)
+            await asyncio.wait({reading}, timeout=0 if excess else _LINGER)
     except TimeoutError:
         timed_out = True
     finally:
-        await _end(process, inner)
+        await _end(process, first.handle)
         reading.cancel()
         await asyncio.wait({reading})
-        taken = _remove_forbidden(missing, rules)
+        taken = watch.take_away()
     code = process.returncode if process.returncode is not None else -1
     text, dropped = buffer.text()
-    return CommandOutcome(code, text, time.monotonic() - began, timed_out, dropped, tuple(taken))
+    return CommandOutcome(code, text, time.monotonic() - began, timed_out, dropped, taken, excess)
+
+
+async def _wait(process: asyncio.subprocess.Process, first: int, limits: CommandLimits) -> str:
+    """Wait until the command has ended, or takes too much: then what of."""
+    ended = asyncio.ensure_future(process.wait())
+    if first <= 0:
+        await ended
+        return ""
+    watching = asyncio.ensure_future(first_excess(first, limits))
+    try:
+        await asyncio.wait({ended, watching}, return_when=asyncio.FIRST_COMPLETED)
+        return "" if ended.done() else watching.result()
+    finally:
+        ended.cancel()
+        watching.cancel()
 
 
 async def _start(
-    command: str, sandbox: Sandbox, rules: CommandRules
-) -> tuple[asyncio.subprocess.Process, int, int]:
-    """The process, where its output can be read, and where the sandbox tells of its first process.
+    command: str, sandbox: Sandbox, rules: CommandRules, guards: Guards
+) -> tuple[asyncio.subprocess.Process, int, Pipes]:
+    """The process, where its output can be read, and our ends of a namespace's pipes.
 
     The pipes are our own: asyncio's would have us wait for every child that still holds one.
     """
     output, inlet = os.pipe()
-    info_fd, teller = os.pipe()
+    info, teller = os.pipe()
+    block, unblock = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            *sandbox.call(command, rules, teller),
+            *sandbox.call(command, rules, guards, Pipes(teller, block)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=inlet,
             stderr=inlet,
-            pass_fds=(teller,),
+            pass_fds=(teller, block),
             cwd=rules.project,
             env=command_environment(sandbox, rules, os.environ),
             start_new_session=True,
         )
     except BaseException:
-        os.close(output)
-        os.close(info_fd)
+        for descriptor in (output, info, unblock):
+            os.close(descriptor)
         raise
     finally:
-        os.close(inlet)
-        os.close(teller)
-    return process, output, info_fd
+        for descriptor in (inlet, teller, block):
+            os.close(descriptor)
+    return process, output, Pipes(info, unblock)
 
 
-def _first_process(info_fd: int) -> int:
-    """A handle on the first process of the namespace, with which all others end; -1 for none.
+class _First(NamedTuple):
+    """The first process of a namespace, with which all others end."""
+
+    pid: int = 0
+    handle: int = -1
+
+
+def _first_process(ends: Pipes, limits: CommandLimits) -> _First:
+    """Find the first process of the namespace, set its limits, and let the command begin.
 
     The sandbox writes at once and closes, so this hardly waits.
     """
     text = b""
-    with os.fdopen(info_fd, "rb", 0) as file:
+    with os.fdopen(ends.info, "rb", 0) as file:
         while select.select([file], [], [], 5.0)[0] and (part := file.read(4096)):
             text += part
     try:
-        return os.pidfd_open(int(json.loads(text)["child-pid"]))
+        pid = int(json.loads(text)["child-pid"])
+        found = _First(pid, os.pidfd_open(pid))
+        hold_back(pid, limits)
     except (ValueError, KeyError, TypeError, OSError, AttributeError):
-        return -1
+        found = _First()
+    with contextlib.suppress(OSError):
+        os.write(ends.block, b".")
+    os.close(ends.block)
+    return found
 
 
 async def _read(output: int, buffer: "_OutputBuffer") -> None:
@@ -336,9 +426,10 @@ class _OutputBuffer:
         return (self._head + joint + self._tail).decode("utf-8", "replace"), self._dropped
 
 
-def _close(info_fd: int) -> int:
-    os.close(info_fd)
-    return -1
+def _close(ends: Pipes) -> _First:
+    for descriptor in ends:
+        os.close(descriptor)
+    return _First()
 
 
 async def _end(process: asyncio.subprocess.Process, first: int) -> None:
@@ -354,41 +445,3 @@ async def _end(process: asyncio.subprocess.Process, first: int) -> None:
             os.close(first)
     with contextlib.suppress(ProcessLookupError):
         await asyncio.shield(process.wait())
-
-
-def _watched(rules: CommandRules) -> list[str]:
-    return [*guarded(rules), os.path.join(rules.project, ".git")]
-
-
-def _remove_forbidden(missing: list[str], rules: CommandRules) -> list[str]:
-    """Move out what has appeared at a guarded place: nothing could be mounted where nothing was.
-
-    A repository that the command made is left when nothing in it would run by itself.
-    """
-    taken = []
-    own = os.path.join(rules.project, ".git")
-    made_here = own in missing and os.path.isdir(own) and not os.path.islink(own)
-    if made_here and _is_harmless(own):
-        missing = [path for path in missing if not path.startswith(own)]
-    for path in sorted(missing):  # a folder comes before what lies in it
-        if os.path.lexists(path):
-            bin_ = os.path.join(rules.temporary, "taken-away")
-            os.makedirs(bin_, exist_ok=True)
-            name = f"{len(os.listdir(bin_))}-{os.path.basename(path)}"
-            shutil.move(path, os.path.join(bin_, name))
-            taken.append(os.path.relpath(path, rules.project))
-    return taken
-
-
-def _is_harmless(repository: str) -> bool:
-    hooks = os.path.join(repository, "hooks")
-    names = os.listdir(hooks) if os.path.isdir(hooks) else []
-    if any(not name.endswith(".sample") for name in names):
-        return False
-    if any(os.path.lexists(os.path.join(repository, n)) for n in ("commondir", "config.worktree")):
-        return False
-    try:
-        with open(os.path.join(repository, "config"), encoding="utf-8", errors="replace") as file:
-            return _RUNS.search(file.read()) is None
-    except OSError:
-        return True

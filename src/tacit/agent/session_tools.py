@@ -36,13 +36,18 @@ async def run_command(call: RunCommand, context: Context) -> Result:
         raise Failed(refused.explain()) from None
     rules = context.rules()
     seconds = min(call.seconds or context.options.seconds, _LONGEST)
-    outcome = await run_sandboxed(call.command, sandbox, rules, seconds)
+    try:
+        outcome = await run_sandboxed(call.command, sandbox, rules, seconds)
+    except Refused as refused:
+        raise Failed(refused.explain()) from None
     text = context.shorten(outcome.output.rstrip("\n"))
     if outcome.removed:
         names = ", ".join(outcome.removed)
         text += f"\n[taken away again: {names}. Skills are made by manage_skill; git's settings and"
-        text += " hooks are the user's.]"
+        text += " hooks, and files that other programs obey, are the user's: agent.allow_write.]"
         return Result(text.lstrip(), failed=True)
+    if outcome.excess:
+        return Result(f"{text}\n[stopped: {outcome.excess}]".lstrip(), failed=True)
     if outcome.timed_out:
         return Result(f"{text}\n[stopped after {seconds:g} s]".lstrip(), failed=True)
     if outcome.exit_code:

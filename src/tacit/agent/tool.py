@@ -13,8 +13,9 @@ import msgspec
 
 from tacit.agent.activation import Active
 from tacit.agent.agent_events import Changed
-from tacit.agent.off_limits import CommandRules
+from tacit.agent.off_limits import CommandLimits, CommandRules
 from tacit.base.display import shorten_middle
+from tacit.base.paths import is_inside
 
 if TYPE_CHECKING:
     from tacit.agent.sandbox import Sandbox
@@ -89,7 +90,18 @@ class Context:
             read_only_project=options.read_only_project,
             show_secrets=options.show_secrets,
             working_folders=self.folders_below,
+            writable=options.write_paths,
+            show=(*options.show_paths, *self._skill_folders()),
+            allow_write=options.allow_write,
+            limits=options.limits,
         )
+
+    def _skill_folders(self) -> list[str]:
+        """The folders of the skills that can be loaded, and those that they only link to."""
+        active = self.library.active()
+        roots = {entry.root: os.path.realpath(entry.root) for entry in active}
+        linked = (e.real for e in active if not is_inside(e.real, roots[e.root]))
+        return [*roots, *dict.fromkeys(linked)]
 
     def shorten(self, text: str) -> str:
         """`text` cut in the middle if it is long, with how to see the rest."""
@@ -112,6 +124,10 @@ class ToolOptions(msgspec.Struct, frozen=True):
     show_secrets: bool = False
     read_only_project: bool = False
     search_seconds: float = 20.0
+    show_paths: tuple[str, ...] = ()
+    write_paths: tuple[str, ...] = ()
+    allow_write: tuple[str, ...] = ()
+    limits: CommandLimits = CommandLimits()
 
 
 class Tool(msgspec.Struct, frozen=True):

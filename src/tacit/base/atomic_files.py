@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tacit.base.errors import Busy, Unwritable
+from tacit.base.paths import make_private
 
 TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
 """The names of files that are being written."""
@@ -31,7 +32,7 @@ def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o
     folder = os.path.dirname(path) or "."
     temporary = os.path.join(folder, f".{os.path.basename(path)}.{secrets.token_hex(6)}.tmp")
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private(folder)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             _write_all(descriptor, data)
@@ -85,7 +86,7 @@ def locked(path: str, *, seconds: float = 30.0, what: str = "") -> Iterator[None
 
     lock = FileLock(path, timeout=seconds)
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(path))
         lock.acquire()
     except Timeout:
         raise Busy(

@@ -16,6 +16,7 @@ from typing import Any
 from tacit.base import paths
 from tacit.base.atomic_files import locked, write_atomic
 from tacit.base.errors import BadConfig
+from tacit.base.paths import make_private
 from tacit.base.settings import read_toml
 
 SettingValue = str | bool | int | float | list[str]
@@ -66,7 +67,7 @@ def _rewrite(
 ) -> str:
     """Write the file as `edit` makes it, if it then holds the values that are expected."""
     path = path or paths.folders().config_file
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_private(os.path.dirname(path))
     with locked(path + ".lock", what="the settings"):
         before, current = read_toml(path)
         wanted = expected(current)

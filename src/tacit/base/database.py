@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 
 from tacit.base import paths
 from tacit.base.errors import Busy, Damaged, Newer, TacitError, Unwritable
+from tacit.base.paths import make_private
 
 DATABASE_FILE = "tacit.db"
 WAIT_SECONDS = 10.0
@@ -49,7 +50,7 @@ def connect(
     """
     path = path or default_path()
     with explain_errors(path):
-        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(os.path.abspath(path)))
         # SQLite would make it readable by all; sessions are nobody else's business. What it
         # keeps beside the database (-wal, -shm) takes over these permissions.
         _create(path)

@@ -55,6 +55,10 @@ def check_folders() -> list[Finding]:
     findings = []
     own = paths.folders()
     for folder in (own.data, own.cache):
+        if os.path.islink(folder):
+            what = f"{folder} is a link, and Tacit keeps its files in {os.path.realpath(folder)}"
+            findings.append(Finding("folder", what, "look there yourself, or set TACIT_HOME"))
+            continue
         if not os.path.isdir(folder):
             if os.path.lexists(folder):
                 findings.append(Finding("folder", f"{folder} is not a folder", "move it away"))
@@ -65,9 +69,10 @@ def check_folders() -> list[Finding]:
         except OSError as error:
             what = f"{folder} cannot be written: {error.strerror}"
             findings.append(Finding("folder", what, "mend its permissions, or free some space"))
-        if os.name == "posix" and os.stat(folder).st_mode & 0o022:
-            mode = os.stat(folder).st_mode & 0o755
-            what = f"{folder} can be written by others"
+        if os.name == "posix" and os.stat(folder).st_mode & 0o077:
+            mode = 0o700
+            others_write = os.stat(folder).st_mode & 0o022
+            what = f"{folder} can be {'written' if others_write else 'read'} by others"
             findings.append(
                 Finding(
                     "folder", what, f"set its mode to {mode:o}", partial(os.chmod, folder, mode)
@@ -81,7 +86,7 @@ def check_leftovers() -> list[Finding]:
     findings = []
     own = paths.folders()
     for base in (own.data, own.cache):
-        for here, _, names in os.walk(base):
+        for here, _, names in os.walk(base) if not os.path.islink(base) else ():
             for name in names:
                 path = os.path.join(here, name)
                 if TEMPORARY_NAME.fullmatch(name) and not _is_recent(path):

@@ -79,6 +79,22 @@ def _xdg(variable: str, home: str, default: str) -> str:
     return os.path.join(value or os.path.join(home, default), "tacit")
 
 
+def make_private(folder: str) -> None:
+    """Make `folder`, unless it is there. Raises OSError.
+
+    A folder of Tacit's own that lies above is the user's alone too, whatever is made in it first:
+    the mode of `os.makedirs` holds for the last folder only.
+    """
+    own = folders()
+    for top in (own.data, own.cache, own.config):
+        if is_inside(os.path.abspath(folder), top):
+            os.makedirs(top, mode=0o700, exist_ok=True)
+            status = os.stat(top)
+            if status.st_mode & 0o077 and status.st_uid == os.getuid():
+                os.chmod(top, 0o700)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+
+
 def project_root(start: str) -> str:
     """The project that `start` lies in: the nearest folder above with a mark, else `start` itself.
 

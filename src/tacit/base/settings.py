@@ -4,7 +4,9 @@ One struct a section, each field with its meaning below it. Values come from the
 user's file, the project's file, TACIT_ variables and flags, in that order; they are merged once,
 validated and frozen, and each remembers where it came from. This is the one place that reads
 configuration from the environment. A project's file counts only where the user trusts the project:
-it arrives with a clone, so somebody else wrote it. Changing the user's file is `config_file.py`'s.
+it arrives with a clone, so somebody else wrote it. Even then it sets only what `PROJECT_MAY_SET`
+lists; MCP servers it can propose, and the user allows each. Changing the user's file is
+`config_file.py`'s.
 """
 
 import difflib
@@ -76,6 +78,18 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the agent may read .env files, keys and credentials."""
     command_seconds: float = 120.0
     """How long one command may take."""
+    command_memory: Annotated[int, msgspec.Meta(ge=-1)] = 0
+    """Megabytes of memory for one command; 0 is three quarters of the machine's, -1 no limit."""
+    command_disk: Annotated[int, msgspec.Meta(ge=-1)] = 20_000
+    """Megabytes that one command may write; -1 is no limit."""
+    command_processes: Annotated[int, msgspec.Meta(ge=-1)] = 4096
+    """Processes that one command may have at a time; -1 is no limit."""
+    show_paths: tuple[str, ...] = ()
+    """More files and folders outside the project that commands may see, e.g. ~/data."""
+    write_paths: tuple[str, ...] = ()
+    """Folders outside the project that commands may write, e.g. ~/.cargo/registry."""
+    allow_write: tuple[str, ...] = ()
+    """Files that other programs obey and commands may change all the same, e.g. AGENTS.md."""
     turns: int = 100
     """Requests to the model for one message; 0 is no limit."""
     seconds: float = 0.0
@@ -263,6 +277,18 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schedule: ScheduleSettings = ScheduleSettings()
 
 
+PROJECT_MAY_SET = frozenset({
+    "agent.command_seconds", "catalogue.budget", "improve.use", "learn.after_calls",
+    "learn.after_messages", "learn.chat_iterations", "memory.chat_turns", "memory.kilobytes",
+    "memory.lines", "memory.use", "schedule.catch_up", "schedule.overlap", "schedule.zone",
+    "search.limit", "skills.hosts",
+})  # fmt: skip
+"""What the file of a trusted project may set. Never where the model is and by which key, what runs
+without asking, what is sent out, hidden, kept or paid: those are the user's."""
+_PROPOSED = "mcp.servers"
+"""What such a file may propose: each by itself needs a yes, to the file as it is now."""
+
+
 class Setting(msgspec.Struct, frozen=True):
     """One setting as it stands: its key, its value, where that came from, what it means."""
 
@@ -287,6 +313,10 @@ class LoadedSettings(msgspec.Struct, frozen=True):
     ignored: tuple[str, ...] = ()
     """Files of projects that the user does not trust."""
     strays: tuple[UnknownVariable, ...] = ()
+    refused: tuple[str, ...] = ()
+    """What the project's file sets that is not a project's to set."""
+    proposed: dict[str, McpServer] = {}
+    """The MCP servers that the project's file proposes and the user has not allowed."""
 
     def values(self) -> list[Setting]:
         """Every setting, in the order of the sections."""
@@ -318,12 +348,17 @@ def load_settings(
     merged: dict[str, dict[str, Any]] = {}
     sources: dict[str, str] = {}
     ignored: list[str] = []
+    project = ProjectFile({})
     user_file = paths.folders().config_file
     for path in paths.config_files(cwd):
-        if path != user_file and not trust.is_trusted(paths.project_root(cwd)):
+        if path == user_file:
+            _merge(merged, sources, read_toml(path)[1], path)
+        elif not trust.is_trusted(paths.project_root(cwd)):
             ignored.append(path)
-            continue
-        _merge(merged, sources, read_toml(path)[1], path)
+        else:
+            project = read_project_file(path)
+            _merge(merged, sources, project.values, path)
+            _add_servers(merged, sources, project.servers, path)
     found, strays = _environment()
     _merge(merged, sources, found, "")
     for key, value in (flags or {}).items():
@@ -331,9 +366,62 @@ def load_settings(
         _merge(merged, sources, {section: {field: value}}, given)
     try:
         made = msgspec.convert(merged, Settings, strict=False)
-        return LoadedSettings(made, sources, tuple(ignored), strays)
+        return LoadedSettings(
+            made, sources, tuple(ignored), strays, project.refused, project.proposed
+        )
     except msgspec.ValidationError as error:
         raise _explain(error, sources, merged) from error
+
+
+class ProjectFile(msgspec.Struct, frozen=True):
+    """What a project's file of settings says, sorted by what it may."""
+
+    values: dict[str, dict[str, Any]]
+    refused: tuple[str, ...] = ()
+    servers: dict[str, Any] = {}
+    """The MCP servers that the user has allowed."""
+    proposed: dict[str, McpServer] = {}
+    digest: str = ""
+    """Of the bytes of the file: what is allowed holds for these."""
+
+
+def read_project_file(path: str) -> ProjectFile:
+    """Read the settings file of a project, whether or not it is trusted. Raises `BadConfig`."""
+    import hashlib
+
+    text, said = read_toml(path)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    _merge({}, {}, said, path)  # a mistake in it is one, whatever it may set
+    keys = [f"{section}.{field}" for section, part in said.items() for field in part]
+    values: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        section, _, field = key.partition(".")
+        if key in PROJECT_MAY_SET:
+            values.setdefault(section, {})[field] = said[section][field]
+    listed = said.get("mcp", {}).get("servers", {})
+    try:
+        servers = msgspec.convert(listed, dict[str, McpServer])
+    except msgspec.ValidationError as error:
+        raise _explain(error, {_PROPOSED: path}, said) from error
+    allowed = trust.allowed_servers(path, digest) if servers else frozenset()
+    return ProjectFile(
+        values,
+        tuple(key for key in keys if key not in PROJECT_MAY_SET and key != _PROPOSED),
+        {name: listed[name] for name in servers if name in allowed},
+        {name: server for name, server in servers.items() if name not in allowed},
+        digest,
+    )
+
+
+def _add_servers(
+    merged: dict[str, dict[str, Any]], sources: dict[str, str], servers: dict[str, Any], path: str
+) -> None:
+    """Put a project's servers beside the user's own, whose names win."""
+    if servers:
+        own = merged.setdefault("mcp", {}).get("servers", {})
+        merged["mcp"]["servers"] = servers | own
+        known = sources.get(_PROPOSED)
+        sources[_PROPOSED] = f"{known}, {path}" if known else path
 
 
 def read_toml(path: str) -> tuple[str, dict[str, Any]]:

@@ -1,8 +1,10 @@
-"""Which project folders the user trusts, as editors ask it.
+"""Which projects the user trusts, as editors ask it, and which of their MCP servers may start.
 
 A folder that came with a clone can carry skills and settings; they are shown, but they do not
-count until the user says so. Trust holds for the folder and what lies below it, by real path.
-The list is a text file, a path a line, so that a person can read and edit it.
+count until the user says so. Trust holds for one project, by real path: not for another project
+below it, nor for a folder that merely lies in one that was trusted. The list is a text file, a path
+a line, so that a person can read and edit it. A server is allowed for a settings file as it is:
+when the file changes, the user is asked again.
 """
 
 import os
@@ -30,9 +32,9 @@ def trusted() -> list[str]:
 
 
 def is_trusted(folder: str) -> bool:
-    """Whether `folder`, or one above it, is trusted."""
-    real = os.path.realpath(folder)
-    return any(paths.is_inside(real, path) for path in trusted())
+    """Whether the project that `folder` lies in is trusted."""
+    known = trusted()
+    return bool(known) and os.path.realpath(paths.project_root(os.path.realpath(folder))) in known
 
 
 def add(folder: str) -> bool:
@@ -75,3 +77,44 @@ def _write(known: list[str]) -> None:
     write_atomic(
         trust_file(), "".join(f"{path}\n" for path in known).encode("utf-8", "surrogateescape")
     )
+
+
+def _servers_file() -> str:
+    return os.path.join(paths.folders().data, "allowed-servers.json")
+
+
+def allowed_servers(file: str, digest: str) -> frozenset[str]:
+    """The MCP servers that may start of those in the settings file `file`, if it is that one."""
+    kept = _read_servers().get(os.path.realpath(file))
+    if not isinstance(kept, dict) or kept.get("sha256") != digest:
+        return frozenset()
+    names = kept.get("servers")
+    return (
+        frozenset(n for n in names if isinstance(n, str))
+        if isinstance(names, list)
+        else frozenset()
+    )
+
+
+def allow_server(file: str, digest: str, name: str) -> None:
+    """Let the server `name` start that `file` proposes, for as long as it is as it is now."""
+    import json
+
+    from tacit.base.atomic_files import write_atomic
+
+    real = os.path.realpath(file)
+    with _lock():
+        names = sorted({*allowed_servers(file, digest), name})
+        kept = _read_servers() | {real: {"sha256": digest, "servers": names}}
+        write_atomic(_servers_file(), json.dumps(kept, indent=1).encode() + b"\n")
+
+
+def _read_servers() -> "dict[str, object]":
+    import json
+
+    try:
+        with open(_servers_file(), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

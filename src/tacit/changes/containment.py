@@ -230,11 +230,12 @@ class Folder:
 
     def write_new(self, name: str, data: bytes, mode: int, *, durable: bool = True) -> None:
         """Write a file that is not there yet. Raises FileExistsError."""
-        descriptor = os.open(name, CREATE_FILE, 0o600, dir_fd=self.fd)
+        descriptor = os.open(name, CREATE_FILE, mode, dir_fd=self.fd)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fchmod(descriptor, mode)
+            if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # the mask took some of it
+                os.fchmod(descriptor, mode)
             if durable:
                 os.fsync(descriptor)
 

@@ -76,6 +76,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """The skills that a new umbrella takes in."""
     unversioned: tuple[str, ...] = ()
     """Paths that would go and of which no version is kept."""
+    restored: Skill | None = None
+    """The skill that comes back from the archive as it lies there: it is scanned again."""
 
 
 def work_out(place: Place, root: Folder, history: History, change: Change) -> Effect:
@@ -234,7 +236,9 @@ class _Builder:
                 f"rename or archive that one first: tacit archive {now.skill}",
                 (now.skill,),
             )
-        return self._moved(now, "restore", "restore", "live")
+        # The archive is a folder like any other, and the rules may have grown since.
+        moved = self._moved(now, "restore", "restore", "live")
+        return msgspec.structs.replace(moved, restored=skill_of(now, self.rules.names))
 
     def _delete(self) -> Effect:
         skill, archived = self.change.skill, None

@@ -9,7 +9,6 @@ conflict, and the merged text carries git's marks; nobody's line is dropped in s
 import difflib
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +16,7 @@ import msgspec
 
 from tacit.base.display import unified_diff
 from tacit.base.errors import TacitError
+from tacit.base.git_program import run_git
 from tacit.changes.change import (
     SKILL_FILE,
     Create,
@@ -33,7 +33,6 @@ from tacit.changes.change import (
     unfit,
 )
 from tacit.changes.containment import check_path, check_paths
-from tacit.changes.git_store import git_environment
 
 
 def diff_files(old: Files, new: Files) -> str:
@@ -123,16 +122,7 @@ def merge_text(
             with open(names[-1], "wb") as file:
                 file.write(data)
         marks = ["-L", labels[0], "-L", "before", "-L", labels[1]]
-        try:
-            done = subprocess.run(
-                ["git", "merge-file", "-p", "--diff3", *marks, *names],
-                capture_output=True,
-                check=False,
-                env=git_environment(),
-                cwd=folder,
-            )
-        except FileNotFoundError:
-            raise TacitError("merging needs the git program", "install git") from None
+        done = run_git("merge-file", "-p", "--diff3", *marks, *names, cwd=folder)
     if done.returncode > 127:
         text = done.stderr.decode(errors="replace").strip()
         raise TacitError(f"git merge-file failed: {text}")

@@ -224,18 +224,20 @@ class Judge:
         )
 
     def _judge_scan(self, effect: Effect, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
-        if effect.after is None:
+        skill = effect.after or effect.restored
+        if skill is None:
             return []
+        files = effect.new if effect.after is not None else effect.actions[0].files
         learned = (
-            effect.after.learned
+            skill.learned
             or effect.change.actor in BACKGROUND
             or effect.rules.scans_as_learned(effect.change)
         )
         known = set()
-        if _is_own_change(effect):
+        if effect.after is not None and _is_own_change(effect):
             known = {_finding_key(found) for found in self._scan(effect.old, learned=learned)}
         refusals: list[Refusal] = []
-        for found in self._scan(effect.new, learned=learned):
+        for found in self._scan(files, learned=learned):
             where = f"{found.file}, line {found.line}: {found.message}"
             if effect.rules.always_refuses(found.rule):
                 refusals.append(Refusal("scan", found.rule, where, found.fix))

@@ -5,10 +5,11 @@ commits, and no file that it tracks.
 """
 
 import os
-import subprocess
 
 from tacit.base.atomic_files import locked, write_atomic
-from tacit.changes.git_store import git_environment
+from tacit.base.errors import TacitError
+from tacit.base.git_program import run_git
+from tacit.base.paths import is_inside
 from tacit.changes.place import Place
 
 _HEADING = "# Learned skills, kept private by tacit; 'tacit share NAME' shows one to git"
@@ -92,19 +93,17 @@ def _repository(place: Place) -> tuple[str, str] | None:
     while not os.path.isdir(start):  # the skills folder may not be there yet
         start = os.path.dirname(start)
     try:
-        found = subprocess.run(
-            ["git", "rev-parse", "--git-path", "info/exclude", "--show-toplevel"],
-            capture_output=True,
-            check=False,
+        found = run_git(
+            "rev-parse", "--git-path", "info/exclude", "--show-toplevel", "--git-common-dir",
             cwd=start,
-            env=git_environment(),
-        )
-    except FileNotFoundError:  # no git, so no status to be hidden from
+        )  # fmt: skip
+    except TacitError:  # no git, so no status to be hidden from
         return None
     lines = os.fsdecode(found.stdout).split("\n")
-    if found.returncode != 0 or len(lines) < 2:
+    if found.returncode != 0 or len(lines) < 3:
         return None
-    return os.path.realpath(os.path.join(start, lines[0])), os.path.realpath(lines[1])
+    file, top, own = (os.path.realpath(os.path.join(start, line)) for line in lines[:3])
+    return (file, top) if is_inside(file, own) else None  # a link may lead to any file
 
 
 def _line(top: str, place: Place, skill: str, end: str = "/") -> str:

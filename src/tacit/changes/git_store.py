@@ -15,15 +15,19 @@ import hashlib
 import mmap
 import os
 import secrets
-import subprocess
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacit.base.errors import Damaged, Unwritable
+from tacit.base.git_program import run_git
+from tacit.base.paths import make_private
 from tacit.changes.change import File, FileKind, Files
+
+if TYPE_CHECKING:
+    import subprocess
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
@@ -32,19 +36,6 @@ _KINDS: dict[bytes, FileKind] = {mode: kind for kind, mode in _MODES.items()}
 _FOLDER_MODE = b"40000"
 
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
-_GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.autocrlf=false")
-
-
-def git_environment() -> dict[str, str]:
-    """What git sees of the environment: no settings of the user's, no repository of theirs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
 
 
 class Objects:
@@ -60,7 +51,7 @@ class Objects:
             return
         if not self.is_made():
             for part in ("objects", "refs", "tmp"):
-                os.makedirs(self._path(part), mode=0o700, exist_ok=True)
+                make_private(self._path(part))
             self.write_file("config", _CONFIG.encode())
             self.write_file("HEAD", b"ref: refs/heads/none\n")  # last: from here on it is whole
         self._made = True
@@ -86,7 +77,7 @@ class Objects:
             try:
                 os.rename(temporary, path)
             except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+                make_private(os.path.dirname(path))
                 os.rename(temporary, path)
         except OSError as error:
             raise Unwritable(
@@ -146,13 +137,10 @@ class Objects:
 
     def git(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[bytes]":
         """Run a git command on this directory."""
-        return subprocess.run(
-            [*_GIT, f"--git-dir={self.folder}", *arguments],
-            capture_output=True,
-            check=check,
-            env=git_environment(),
-            stdin=subprocess.DEVNULL,
-        )
+        done = run_git(*arguments, repository=self.folder)
+        if check:
+            done.check_returncode()
+        return done
 
     def _read_packed(self, kind: str, oid: str) -> bytes:
         if os.path.isdir(self._path("objects", "pack")):

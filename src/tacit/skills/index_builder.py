@@ -171,6 +171,8 @@ def refresh(known: Snapshot, stale: list[int]) -> Snapshot:
 def read_row(root: str, folder: str, file: str, real: str, started_ns: int) -> "index.Row":
     """The row of one skill; an unreadable file gives a row that says so."""
     path = os.path.join(root, folder, file)
+    if os.path.islink(path):  # what counts is where it is read from
+        real = os.path.dirname(os.path.realpath(path))
     name = os.path.basename(folder)
     stamp = (0, 0, 0, 0)
     digest = ""

@@ -17,6 +17,7 @@ import msgspec
 
 from tacit.base import paths
 from tacit.base.errors import Damaged, NotFound, near_names
+from tacit.base.paths import is_inside
 from tacit.base.settings import Settings, load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
@@ -60,6 +61,17 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The gravest problem in its SKILL.md; `tacit lint` has them all."""
     digest: str = ""
     """Of the bytes of its SKILL.md."""
+
+    @property
+    def checked_file(self) -> str:
+        """Its SKILL.md. Raises `NotFound` where that leads elsewhere than when it was listed."""
+        path = os.path.join(self.folder, self.file)
+        real = os.path.realpath(path)
+        if self.scope == "project" and not is_inside(real, os.path.realpath(self.real)):
+            raise NotFound(
+                f"{path} is a link that leads out of the skill", "replace it by the file itself"
+            )
+        return path
 
     @property
     def relative_folder(self) -> str:
@@ -154,7 +166,7 @@ class Library:
         from tacit.skills.skill_file import read_skill
 
         entry = self.get(name)
-        return read_skill(os.path.join(entry.folder, entry.file))
+        return read_skill(entry.checked_file)
 
     def shadowing(self, entry: Entry) -> Entry | None:
         """The skill that wins over `entry`, if one does."""

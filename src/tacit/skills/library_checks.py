@@ -49,10 +49,12 @@ def check_links() -> list[Finding]:
         return []  # said by its own check
     findings = []
     for root in skill_roots(os.getcwd(), hosts=chosen.hosts, extra=chosen.paths):
-        for link in walk(root.path).broken:
-            path = os.path.join(root.path, link)
+        # What came with somebody else's project is theirs, and no command is made of its names.
+        for link in walk(root.path).broken if root.trusted else ():
+            above, name = os.path.split(os.path.join(root.path, link))
+            path = os.path.join(os.path.realpath(above), name)
             findings.append(
-                Finding("link", f"{path} is a link to nothing", f"remove it: rm {path}")
+                Finding("link", f"{path} is a link to nothing", "remove it, or mend where it leads")
             )
     for path in chosen.paths:
         if not os.path.isdir(os.path.expanduser(path)):

@@ -53,13 +53,14 @@ def skill_roots(cwd: str, *, hosts: bool = True, extra: tuple[str, ...] = ()) ->
     project = paths.project_root(cwd)
     if not paths.is_home(project):
         trusted = trust.is_trusted(project)
+        top = os.path.realpath(project)
         for here in paths.upwards(cwd, project):
             for place in places:
                 for folder in place.project:
                     path = os.path.join(here, folder)
-                    found.append(
-                        Root(path, "project", place.host, project=project, trusted=trusted)
-                    )
+                    # A link may lead to anything of the user's; that did not come with the trust.
+                    inside = trusted and paths.is_inside(os.path.realpath(path), top)
+                    found.append(Root(path, "project", place.host, project=project, trusted=inside))
     for place in places:
         found.extend(Root(path, "user", place.host) for path in place.user_folders(home))
     more = (os.path.abspath(os.path.expanduser(path)) for path in extra)
@@ -106,12 +107,14 @@ def skill_states(snapshots: list[tuple[Root, Snapshot]]) -> list[list[str]]:
     for (root, snapshot), repeated in zip(snapshots, _repeated_rows(snapshots), strict=True):
         names = snapshot.columns.names
         states = [ACTIVE if root.trusted else UNTRUSTED] * len(names)
+        for number in _leading_out(root, snapshot):
+            states[number] = UNTRUSTED
         for number in repeated:
             states[number] = REPEATED
         if root.trusted:
             claims: Iterable[tuple[int, str]] = enumerate(names)
-            if repeated:
-                claims = [claim for claim in claims if states[claim[0]] != REPEATED]
+            if repeated or UNTRUSTED in states:
+                claims = [claim for claim in claims if states[claim[0]] == ACTIVE]
             for number, name in claims:
                 if name in taken:
                     states[number] = SHADOWED
@@ -135,24 +138,39 @@ def _repeated_rows(snapshots: list[tuple[Root, Snapshot]]) -> list[list[int]]:
     reals = [
         _reals(prefix, snapshot) for prefix, (_, snapshot) in zip(prefixes, snapshots, strict=True)
     ]
-    # A link in a folder that is not trusted does not make what it leads to untrusted.
+    # A link in a folder that is not trusted, or that leads out of its project, does not make what
+    # it leads to untrusted.
+    outside = [_leading_out(root, snapshot) for root, snapshot in snapshots]
     own = {
         real
-        for (root, _), places in zip(snapshots, reals, strict=True)
+        for (root, _), places, out in zip(snapshots, reals, outside, strict=True)
         if root.trusted
-        for real in places
+        for number, real in enumerate(places)
+        if number not in out
     }
     found = []
     seen: set[str] = set()
-    for (root, _), places in zip(snapshots, reals, strict=True):
+    for (root, _), places, out in zip(snapshots, reals, outside, strict=True):
         repeated = []
         for number, real in enumerate(places):
-            if real in seen or (not root.trusted and real in own):
+            if real in seen or ((not root.trusted or number in out) and real in own):
                 repeated.append(number)
             else:
                 seen.add(real)
         found.append(repeated)
     return found
+
+
+def _leading_out(root: Root, snapshot: Snapshot) -> set[int]:
+    """The rows of a project's folder whose skill, or whose SKILL.md, is a link out of the project.
+
+    It could lead to any file of the user's, whose text would go to the model.
+    """
+    links = snapshot.columns.links
+    if root.scope != "project" or not links:
+        return set()
+    top = os.path.realpath(root.project)
+    return {number for number, real in links.items() if not paths.is_inside(real, top)}
 
 
 def _reals(prefix: str, snapshot: Snapshot) -> list[str]:

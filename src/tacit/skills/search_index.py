@@ -28,6 +28,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 from tacit.base.atomic_files import locked
 from tacit.base.errors import Busy, TacitError
 from tacit.base.marshal_cache import Stamp, read_cache, stamp, write_cache
+from tacit.base.paths import make_private
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.skill_file import parse_skill, read_skill_bytes
@@ -236,7 +237,7 @@ class SearchIndex:
     def _create(self) -> None:
         """An empty index in place of what is there. Only under the lock."""
         self.discard()
-        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        make_private(self.folder)
         self._tantivy = _open(self.folder)
 
     def _pending(self, snapshots: list[Snapshot]) -> bool:

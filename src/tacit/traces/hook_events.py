@@ -21,6 +21,7 @@ import msgspec
 
 from tacit import hook
 from tacit.base import paths
+from tacit.base.paths import make_private
 from tacit.traces.host import Host
 
 ANY_HOST = "plugin"
@@ -338,7 +339,7 @@ def _record_heard(host: str, when: float) -> None:
         return
     mark = os.path.join(_heard_folder(), host)
     try:
-        os.makedirs(_heard_folder(), mode=0o700, exist_ok=True)
+        make_private(_heard_folder())
         known = os.stat(mark).st_mtime if os.path.exists(mark) else 0.0
         if when > known:
             with open(mark, "a", encoding="ascii") as file:
@@ -369,7 +370,7 @@ def _adopt(path: str, now: float) -> None:
 
 def _put_aside(spool: str, name: str) -> int:
     try:
-        os.makedirs(os.path.join(spool, "unusable"), mode=0o700, exist_ok=True)
+        make_private(os.path.join(spool, "unusable"))
         os.rename(os.path.join(spool, name), os.path.join(spool, "unusable", name))
     except FileNotFoundError:
         return 0

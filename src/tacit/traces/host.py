@@ -250,6 +250,8 @@ class Host:
     skills: SkillFolders = SkillFolders()
     secrets: tuple[str | UserPath, ...] = ()
     """Files of keys: below its home, or with a place of their own."""
+    obeys: tuple[str, ...] = ()
+    """Files and folders of a project that it obeys, also deeper down: no command may write them."""
 
     def connector(self) -> "Connector | None":
         """How it is told to call the hook; None where it cannot be."""
@@ -260,16 +262,22 @@ class Host:
         return os.path.basename(transcript).rpartition(".")[0]
 
     def folders(self) -> HostFolders:
-        """Its skill folders and files of keys, without the rest of it."""
+        """Its skill folders and files of keys, without the rest of it.
+
+        What was said in its sessions is as secret as a key.
+        """
         home = self.skills.home or self.home
+        sessions = getattr(self, "folder", "") or getattr(self, "file", "")
+        secret = (*self.secrets, sessions) if sessions else self.secrets
         return HostFolders(
             self.name,
             self.title,
             self.skills.project,
             tuple(home.below(folder) for folder in self.skills.user),
             secrets=tuple(
-                self.home.below(file) if isinstance(file, str) else file for file in self.secrets
+                self.home.below(file) if isinstance(file, str) else file for file in secret
             ),
+            obeys=self.obeys,
             linked=self.skills.shared == "linked",
         )
 

@@ -1,4 +1,5 @@
-"""Where each host keeps its skills and its keys, also where a variable has moved them.
+"""Where each host keeps its skills and its keys, also where a variable has moved them, and which
+files of a project it obeys.
 
 The facts stand in the hosts themselves, one file each. `tacit list` needs these few of them and
 cannot wait for the rest, so they are kept in a small cache: it holds while the hosts, the installed
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tacit.base.marshal_cache import Stamp
 
-_HEAD = f"tacit-hosts 1 {TAG}\n".encode()
+_HEAD = f"tacit-hosts 2 {TAG}\n".encode()
 
 
 class UserPath:
@@ -55,9 +56,9 @@ class UserPath:
 
 
 class HostFolders:
-    """The skill folders and the files of keys of one host."""
+    """The skill folders and the files of keys of one host, and what it obeys in a project."""
 
-    __slots__ = ("host", "linked", "project", "secrets", "title", "user")
+    __slots__ = ("host", "linked", "obeys", "project", "secrets", "title", "user")
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class HostFolders:
         user: tuple[UserPath, ...],
         *,
         secrets: tuple[UserPath, ...] = (),
+        obeys: tuple[str, ...] = (),
         linked: bool = False,
     ) -> None:
         self.host = host
@@ -74,6 +76,7 @@ class HostFolders:
         self.project = project
         self.user = user
         self.secrets = secrets
+        self.obeys = obeys
         self.linked = linked
         """Whether it does not read the shared folder, so that learned skills are linked into its
         own."""
@@ -90,18 +93,22 @@ class HostFolders:
     def row(self) -> "tuple[Any, ...]":
         """All of it in plain values, for the cache."""
         user, secrets = ([(p.path, *p.moves) for p in found] for found in (self.user, self.secrets))
-        return self.host, self.title, self.project, user, secrets, self.linked
+        return self.host, self.title, self.project, user, secrets, self.obeys, self.linked
 
     @classmethod
     def of(cls, row: "tuple[Any, ...]") -> "HostFolders":
         """What `row` was made of."""
-        host, title, project, *places, linked = row
+        host, title, project, *places, obeys, linked = row
         user, secrets = (tuple(UserPath(*place) for place in found) for found in places)
-        return cls(host, title, project, user, secrets=secrets, linked=linked)
+        return cls(host, title, project, user, secrets=secrets, obeys=obeys, linked=linked)
 
 
 SHARED_FOLDERS = HostFolders(
-    "agents", "any agent", (paths.SHARED_SKILLS,), (UserPath(paths.SHARED_SKILLS),)
+    "agents",
+    "any agent",
+    (paths.SHARED_SKILLS,),
+    (UserPath(paths.SHARED_SKILLS),),
+    obeys=("AGENTS.md", "AGENTS.override.md", ".mcp.json"),
 )
 _read: dict[tuple[str, ...], tuple[HostFolders, ...]] = {}
 """What this process has found, by the folders in which packages are looked for."""

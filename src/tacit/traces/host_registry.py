@@ -105,8 +105,17 @@ def _folders_of_hosts(where: tuple[str, ...]) -> tuple[list[HostFolders], list[s
     modules = [sys.modules[type(host).__module__] for host in found]
     decide = [__file__, *hosts.__path__, *filter(_holds_packages, where)]
     decide += [file for module in modules if (file := getattr(module, "__file__", None))]
-    known = [host for host in found if host.tested and (host.skills.user or host.secrets)]
-    return [host.folders() for host in known], list(dict.fromkeys(decide))
+    known = [
+        host.folders() if host.tested else _only_obeyed(host)
+        for host in found
+        if host.obeys or (host.tested and (host.skills.user or host.secrets))
+    ]
+    return known, list(dict.fromkeys(decide))
+
+
+def _only_obeyed(host: Host) -> HostFolders:
+    """Of a host that was not tried: what no command may write, and no folder to read skills in."""
+    return HostFolders(host.name, host.title, (), (), obeys=host.obeys)
 
 
 def _holds_packages(folder: str) -> bool:

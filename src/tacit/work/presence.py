@@ -23,6 +23,7 @@ from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.display import shorten
 from tacit.base.errors import BadConfig, TacitError
+from tacit.base.paths import make_private
 from tacit.work.job_kinds import Ticket, find_kind
 from tacit.work.jobs_db import Address, address, workers_with_runs
 
@@ -38,7 +39,7 @@ def log(text: str) -> None:
     path = log_file()
     line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {' '.join(text.split())}\n"
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(path))
         if os.path.exists(path) and os.path.getsize(path) > _MOST:
             os.replace(path, path + ".old")
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
@@ -113,7 +114,7 @@ def worker_lock(wait: float = _LOCK_WAIT, *, permanent: bool = False) -> Iterato
     import fcntl
 
     data = paths.folders().data
-    os.makedirs(data, mode=0o700, exist_ok=True)
+    make_private(data)
     descriptor = os.open(os.path.join(data, "worker.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     until = time.monotonic() + wait
     try:

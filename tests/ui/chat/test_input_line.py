@@ -1,5 +1,7 @@
 """Completion: which word can be completed, and by what."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,20 @@ def test_letters_in_order_are_found(name: str, data: st.DataObject) -> None:
     kept = data.draw(st.lists(st.booleans(), min_size=len(name), max_size=len(name)))
     query = "".join(c for c, keep in zip(name, kept, strict=True) if keep)
     assert input_line.fuzzy_score(query, name) > 0
+
+
+def test_listing_files_runs_nothing_of_the_repository(home: Path) -> None:
+    """`@` in a hostile folder, or in one with a bare layout at its top, starts no program."""
+    work, mark = home / "work", home / "it-ran"
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    (work / "a.txt").write_text("a")
+    subprocess.run(["git", "-C", str(work), "add", "a.txt"], check=True)
+    config = ["git", "-C", str(work), "config"]
+    subprocess.run([*config, "core.fsmonitor", f"touch {mark};"], check=True)
+    assert project_files(str(work)) == ["a.txt"]
+    subprocess.run([*config, "core.worktree", str(work)], check=True)
+    for part in ("HEAD", "config", "objects", "refs", "index"):
+        (work / ".git" / part).rename(work / part)
+    shutil.rmtree(work / ".git")
+    assert "a.txt" in project_files(str(work))
+    assert not mark.exists()

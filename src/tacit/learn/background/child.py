@@ -7,10 +7,14 @@ be used, and there are no others.
 """
 
 import asyncio
+import functools
 import importlib
+import ipaddress
 import os
 import resource
+import socket
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -59,6 +63,7 @@ def main(arguments: list[str]) -> int:
     line = sys.stdin.buffer.readline(wire.LONGEST_LINE)
     start = msgspec.json.decode(line, type=wire.Start)
     process_rights.end_with_parent(start.parent)
+    os.umask(0o077)  # what it writes is the user's alone, and no mode can be changed later
     ended = _run(start, Link(sys.stdin.buffer, out))
     out.write(wire.encode_message(ended))
     # Not by the usual way: a thread may still be waiting for an answer that will not come.
@@ -66,37 +71,76 @@ def main(arguments: list[str]) -> int:
 
 
 class Link:
-    """The child's ends of the pipes. One question at a time."""
+    """The child's ends of the pipes. One question at a time, from whichever thread."""
 
     def __init__(self, incoming: BinaryIO, outgoing: "BinaryIO | Any") -> None:
         self._incoming = incoming
         self._outgoing = outgoing
+        self._asking = threading.Lock()
+        self._telling = threading.Lock()
 
     def tell(self, message: wire.Up) -> None:
         left = memoryview(wire.encode_message(message))
-        while left:
-            left = left[self._outgoing.write(left) :]
+        with self._telling:
+            while left:
+                left = left[self._outgoing.write(left) :]
 
     async def serve(self, name: str, arguments: dict[str, Any]) -> "Result":
         """Have the parent's broker do it."""
-        self.tell(wire.Ask(name, arguments))
-        return msgspec.json.decode(await self._answer(), type=wire.Answer).result()
+        line = await asyncio.to_thread(self._ask, wire.Ask(name, arguments))
+        return msgspec.json.decode(line, type=wire.Answer).result()
 
     async def finished(self, text: str) -> str | None:
         """Ask whether that is the end; else what to tell the model."""
-        self.tell(wire.Finished(text))
-        return msgspec.json.decode(await self._answer(), type=wire.GoOn).message
+        line = await asyncio.to_thread(self._ask, wire.Finished(text))
+        return msgspec.json.decode(line, type=wire.GoOn).message
 
-    async def _answer(self) -> bytes:
-        line = await asyncio.to_thread(self._incoming.readline)
+    def addresses(self, host: str) -> tuple[str, ...]:
+        """The addresses of `host`, by the parent: no name can be asked for from in here."""
+        return msgspec.json.decode(self._ask(wire.Lookup(host)), type=wire.Addresses).found
+
+    def _ask(self, question: wire.Up) -> bytes:
+        with self._asking:
+            self.tell(question)
+            line = self._incoming.readline()
         if not line:
             os._exit(1)  # the parent is gone
         return line
 
 
+def resolve_by(link: Link) -> None:
+    """Have names resolved by the parent from now on, in all of this process."""
+
+    def lookup(host: str) -> tuple[str, ...]:
+        try:
+            return (str(ipaddress.ip_address(host)),)
+        except ValueError:
+            return link.addresses(host)
+
+    known = functools.cache(lookup)
+
+    def getaddrinfo(
+        host: Any, port: Any, family: int = 0, *rest: int, **named: int
+    ) -> list[tuple[Any, ...]]:
+        name = host.decode("ascii") if isinstance(host, bytes) else str(host or "127.0.0.1")
+        rows = []
+        for address in known(name.partition("%")[0]):
+            is_6 = ":" in address
+            place = (address, int(port or 0), 0, 0) if is_6 else (address, int(port or 0))
+            mine = socket.AF_INET6 if is_6 else socket.AF_INET
+            if family in (0, mine):
+                rows.append((mine, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", place))
+        if not rows:
+            raise socket.gaierror(socket.EAI_NONAME, f"no address of {name} is known here")
+        return rows
+
+    socket.getaddrinfo = getaddrinfo
+
+
 def _run(start: wire.Start, link: Link) -> wire.Ended:
     try:
         link.tell(wire.Locked(confine(start)))
+        resolve_by(link)
         with acting_as(start.task.actor):
             return asyncio.run(_converse(start, link))
     except TacitError as error:

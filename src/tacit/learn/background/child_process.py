@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -44,6 +45,12 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 def model_ports(choice: ModelChoice, variables: Mapping[str, str]) -> tuple[int, ...]:
     """The TCP ports through which the model is reached: its server's, or a proxy's."""
+    found = {port for address in model_addresses(choice, variables) if (port := _port(address))}
+    return tuple(sorted(found))
+
+
+def model_addresses(choice: ModelChoice, variables: Mapping[str, str]) -> list[str]:
+    """The addresses of the model's server, as far as they are known, and of proxies."""
     if choice.base_url:
         addresses = [choice.base_url]
     else:
@@ -51,9 +58,41 @@ def model_ports(choice: ModelChoice, variables: Mapping[str, str]) -> tuple[int,
         named = (name for name in variables if name.startswith(mine))
         addresses = ["https://provider"]
         addresses += [variables[n] for n in named if n.endswith(("_URL", "_ENDPOINT", "_HOST"))]
-    addresses += [value for name, value in variables.items() if name.lower() in _PROXIES]
-    found = {port for address in addresses if (port := _port(address))}
-    return tuple(sorted(found))
+    return addresses + [value for name, value in variables.items() if name.lower() in _PROXIES]
+
+
+# Where providers answer, by their names in `models`; those of others are resolved as asked.
+_HOSTS = {
+    "anthropic": (".anthropic.com",),
+    "openai": (".openai.com",),
+    "google": (".googleapis.com",),
+    "google-vertex": (".googleapis.com", "metadata.google.internal"),
+    "openrouter": (".openrouter.ai",),
+    "mistral": (".mistral.ai",),
+    "groq": (".groq.com",),
+    "deepseek": (".deepseek.com",),
+    "azure": (".azure.com", ".microsoft.com", ".microsoftonline.com"),
+    "bedrock": (".amazonaws.com",),
+    "cohere": (".cohere.com", ".cohere.ai"),
+    "huggingface": (".huggingface.co",),
+    "grok": (".x.ai",),
+    "xai": (".x.ai",),
+}
+
+
+def is_model_host(host: str, choice: ModelChoice, variables: Mapping[str, str]) -> bool:
+    """Whether the child may ask for the addresses of `host`: to reach the model, and no other.
+
+    A name that is asked for goes out to whoever answers for it, and could carry something along.
+    """
+    named = model_addresses(choice, variables)
+    own = {urlsplit(each if "://" in each else f"http://{each}").hostname for each in named}
+    if host.lower() in own:
+        return True
+    if choice.base_url:
+        return False
+    ends = _HOSTS.get(choice.provider.name)
+    return ends is None or any(f".{host.lower()}".endswith(end) for end in ends)
 
 
 def without_secrets(choice: ModelChoice, variables: Mapping[str, str]) -> dict[str, str]:
@@ -91,6 +130,7 @@ LONGEST_RUN = 3600.0
 _POLL_SECONDS = 1.0
 """Seconds between checks whether the child is still there."""
 _MOST_CALLS = 1_000
+_MOST_LOOKUPS = 50
 _LONGEST_CALL = 65_536
 _MOST_FINISHES = 30
 """How often an agent may say that it is done and be told to go on."""
@@ -170,6 +210,7 @@ class _Run:
         self._calls: list[Call] = []
         self._text = ""
         self._finishes = 0
+        self._lookups = 0
 
     def run(self) -> RunReport:
         try:
@@ -277,6 +318,8 @@ class _Run:
                 return self._record_spending(message)
             case wire.Ask():
                 channel.send(self._serve(message))
+            case wire.Lookup():
+                channel.send(wire.Addresses(self._resolve(message.host)))
             case wire.Finished():
                 self._text = message.text
                 if cancelled():  # what it made must not land any more
@@ -305,6 +348,16 @@ class _Run:
             return self._report("budget", f"what it takes cannot be noted: {trouble}")
         over = self._tally.over(task.limits)
         return self._report(over, f"the limit on {over} was passed") if over else None
+
+    def _resolve(self, host: str) -> tuple[str, ...]:
+        self._lookups += 1
+        if self._lookups > _MOST_LOOKUPS or not is_model_host(host, self._choice, os.environ):
+            return ()
+        try:
+            rows = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            return ()
+        return tuple(dict.fromkeys(str(row[4][0]) for row in rows))
 
     def _serve(self, asked: wire.Ask) -> wire.Answer:
         try:

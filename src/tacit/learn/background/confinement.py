@@ -1,15 +1,12 @@
-"""What keeps a background agent in: the limits of its process, and what commands cannot see.
+"""What keeps a background agent in: the limits of its process.
 
 The child gives up all rights but those that its task needs before it speaks with a model (`lock`).
 What holds on this machine is found by doing that in a process of its own (`probe_confinement`),
 because a kernel may know the calls and still refuse them: `python -m
-tacit.learn.background.confinement FOLDER`. Commands that the parent runs for a repair see the
-project, the system and the places where languages keep their programs; `hidden_paths` names the
-rest of people's homes and other disks.
+tacit.learn.background.confinement FOLDER`.
 """
 
 import os
-import pwd
 import subprocess
 import sys
 import tempfile
@@ -18,97 +15,29 @@ from collections.abc import Iterable
 import msgspec
 
 from tacit.agent import process_rights
-from tacit.base import paths
 from tacit.base.errors import Refused
-from tacit.base.paths import is_inside
 from tacit.learn.background.task import Confinement
-
-MOST_HIDDEN = 2_000
-_TOPS = (
-    "/home", "/root", "/Users", "/Volumes", "/mnt", "/media", "/srv", "/var/mail", "/var/spool",
-    "/var/backups", "/var/tmp",  # noqa: S108 - nothing is put there
-)  # fmt: skip
-# Below a home: where programs are kept, and nothing of the user's own.
-_PROGRAMS = (
-    ".pyenv", ".rbenv", ".nodenv", ".nvm", ".volta", ".fnm", ".asdf", ".rustup", ".cargo/bin",
-    ".bun/bin", ".deno/bin", ".sdkman", ".local/bin", ".local/lib", ".local/pipx", ".nix-profile",
-    ".local/share/uv", ".local/share/pnpm", ".local/share/mise", "miniconda3", "anaconda3",
-    "miniforge3", "go/bin", ".npm-global", ".linuxbrew",
-)  # fmt: skip
-
-
-def hidden_paths(project: str) -> tuple[str, ...] | None:
-    """The paths to hide so that of homes and other disks only `project` and programs are seen.
-
-    None where there are too many of them.
-    """
-    homes = {os.path.realpath(paths.user_home()), os.path.realpath(_account_home())}
-    shown = {os.path.realpath(project)} if project else set()
-    shown |= {os.path.realpath(os.path.join(home, p)) for home in homes for p in _PROGRAMS}
-    shown |= {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)}
-    on_path = (os.path.realpath(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p)
-    # A home on the path is a mistake, not a place for programs.
-    shown |= {path for path in on_path if not any(is_inside(home, path) for home in homes)}
-    walk = _Walk(shown)
-    tops = dict.fromkeys(os.path.realpath(top) for top in (*_TOPS, *homes))
-    for top in tops:
-        walk.look(top)
-    return tuple(walk.found) if len(walk.found) <= MOST_HIDDEN else None
-
-
-class _Walk:
-    """Goes down towards what is shown, and collects what lies beside the way."""
-
-    def __init__(self, shown: set[str]) -> None:
-        self._shown = shown
-        self.found: dict[str, None] = {}
-
-    def look(self, path: str) -> None:
-        if len(self.found) > MOST_HIDDEN or not os.path.isdir(path):
-            return
-        if any(is_inside(path, shown) for shown in self._shown):
-            return
-        if not any(is_inside(shown, path) for shown in self._shown):
-            self.found[path] = None
-            return
-        try:
-            entries = list(os.scandir(path))
-        except OSError:
-            return
-        for entry in entries:
-            if entry.is_symlink():  # where it leads is looked at there, or is the system's
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                self.look(entry.path)
-            elif not any(is_inside(entry.path, shown) for shown in self._shown):
-                self.found[entry.path] = None
-
-
-def _account_home() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except (KeyError, OSError):
-        return paths.user_home()
-
 
 _SECONDS = 20
 _PARTS = (
     ("writes", "write only into its own folder"),
     ("reads", "read only the project and the library"),
     ("network", "connect only to the model's port"),
-    ("group", "leave no process behind"),
+    ("group", "start no program, leave no process behind"),
 )
 
 
 def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Confinement:
     """Keep this process to `folder` for writing. Raises `Refused` when that goes wrong."""
-    group = process_rights.stay_in_group()
+    group = process_rights.filter_calls()
     held = process_rights.restrict(
         process_rights.Rights(write=(folder, os.devnull), read=tuple(read), ports=ports)
     )
     why_not = held.why_not
     if not group:
-        why_not = "; ".join(filter(None, (why_not, "a process can leave its group")))
+        why_not = "; ".join(
+            filter(None, (why_not, "a process can leave its group and open any socket"))
+        )
     return Confinement(held.writes, held.reads, held.network, group, why_not)
 
 

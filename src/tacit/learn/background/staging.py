@@ -20,6 +20,7 @@ import msgspec
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import NotFound, Unwritable
+from tacit.base.paths import make_private
 from tacit.changes.change import (
     SKILL_FILE,
     Actor,
@@ -207,7 +208,7 @@ class Staging:
         above = os.path.join(data or paths.folders().data, "staging")
         name = _name(job)
         try:
-            os.makedirs(above, mode=0o700, exist_ok=True)
+            make_private(above)
             with Folder.at(above) as folder:
                 _sweep(folder)
                 remove_tree(folder, name)

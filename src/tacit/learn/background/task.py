@@ -195,6 +195,18 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
     arguments: dict[str, Any]
 
 
+class Lookup(msgspec.Struct, frozen=True, tag="lookup"):
+    """From the child: which addresses a name has; `Addresses` are awaited."""
+
+    host: Words
+
+
+class Addresses(msgspec.Struct, frozen=True, tag="addresses"):
+    """To the child after `Lookup`; none where there are none, or the name is not the model's."""
+
+    found: tuple[str, ...]
+
+
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """From the child: the agent says that it is done; a `GoOn` is awaited."""
 
@@ -209,8 +221,8 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     error: Words = ""
 
 
-Up = Locked | Used | Called | Ask | Finished | Ended
-Down = Start | Answer | GoOn
+Up = Locked | Used | Called | Ask | Lookup | Finished | Ended
+Down = Start | Answer | Addresses | GoOn
 
 _up: "msgspec.json.Decoder[Up]" = msgspec.json.Decoder(Up)
 

@@ -21,14 +21,15 @@ from typing import Literal
 import msgspec
 
 from tacit.agent import sandbox
+from tacit.agent.command_limits import limits_of
 from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
 from tacit.base import paths
 from tacit.base.display import shorten, shorten_start
 from tacit.base.errors import Refused
+from tacit.base.settings import AgentSettings
 from tacit.changes.change import SKILL_FILE, File
 from tacit.learn.background import child_process
-from tacit.learn.background.confinement import hidden_paths
 from tacit.skills import frontmatter
 from tacit.traces.tool_calls import TOOL_NAMES
 from tacit.traces.trace import OWN_HOST, Trace
@@ -54,18 +55,12 @@ class TriedCommand(msgspec.Struct, frozen=True):
 class Bench:
     """A place to run commands. Each gets a fresh copy, so none finds what another left."""
 
-    def __init__(
-        self, box: Sandbox, project: str, folder: str, name: str, hide: tuple[str, ...] = ()
-    ) -> None:
-        """`folder` is where the skill really lies, `name` what its copy is called.
-
-        `hide` is what commands must not see; `open_bench` knows what that is.
-        """
+    def __init__(self, box: Sandbox, project: str, folder: str, name: str) -> None:
+        """`folder` is where the skill really lies, `name` what its copy is called."""
         self._box = box
         self._folder = folder
         self._name = name
         self._project = os.path.realpath(project) if os.path.isdir(project) else ""
-        self._hide = hide
 
     def run(
         self, command: str, files: Mapping[str, File], seconds: float = COMMAND_SECONDS
@@ -81,7 +76,7 @@ class Bench:
                 project=self._project or temporary,
                 temporary=temporary,
                 read_only_project=bool(self._project),
-                hide=self._hide,
+                limits=limits_of(AgentSettings()),
             )
             place = self.place if self._box.name == "bubblewrap" else f"{temporary}/{self._name}"
             text = f"export SKILL_DIR={shlex.quote(place)}\n{command}"
@@ -153,8 +148,7 @@ def open_bench(project: str, folder: str, name: str) -> Bench | None:
     """A bench where commands see of people's files the project alone; None where that cannot be."""
     box = find_sandbox()
     project = child_process.readable_project(project)
-    hide = hidden_paths(project)
-    return Bench(box, project, folder, name, hide) if box and hide is not None else None
+    return Bench(box, project, folder, name) if box else None
 
 
 def find_sandbox() -> Sandbox | None:

@@ -11,7 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from tacit.agent.off_limits import is_secret_file, is_secret_path
+from tacit.agent.off_limits import is_secret_path
+from tacit.agent.project_survey import is_secret_file
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
 from tacit.base.display import shorten_middle

@@ -119,6 +119,7 @@ class ClaudeCode(JsonlHost):
     )
     skills = SkillFolders((".claude/skills",), ("skills",), shared="linked")
     secrets = (".credentials.json", ".claude.json", UserPath(".claude.json"))
+    obeys = (".claude", "CLAUDE.md", "CLAUDE.local.md")
     folder = "projects"
     files = r"[^/]+/(?:[^/]+|[^/]+/subagents/agent-[^/]+)\.jsonl"
     form = _Line

@@ -55,6 +55,7 @@ class Codex(JsonlHost):
     )
     skills = SkillFolders((".codex/skills",), ("skills",))
     secrets = ("auth.json",)
+    obeys = (".codex",)
     folder = "sessions"
     files = r"(?:.+/)?rollout-[^/]*\.jsonl"
     form = _Line

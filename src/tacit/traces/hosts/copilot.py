@@ -58,6 +58,13 @@ class Copilot(JsonlHost):
         "config.json",
         UserPath(".config/github-copilot", "XDG_CONFIG_HOME/github-copilot"),
     )
+    obeys = (
+        ".copilot",
+        *(
+            f".github/{name}"
+            for name in ("copilot-instructions.md", "instructions", "prompts", "agents", "hooks")
+        ),
+    )
     folder = "session-state"
     files = r"(?:[^/]+/events|[^/]+)\.jsonl"
     form = _Line

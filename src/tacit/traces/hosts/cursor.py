@@ -30,6 +30,7 @@ class Cursor(JsonlHost):
     precedence = 80
     home = UserPath(".cursor")
     skills = SkillFolders((".cursor/skills",), ("skills",))
+    obeys = (".cursor", ".cursorrules")
     folder = "projects"
     files = r"[^/]+/agent-transcripts/(?:.+/)?[^/]+\.jsonl"
     form = _Line

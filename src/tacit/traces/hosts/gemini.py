@@ -138,6 +138,7 @@ class Gemini(JsonlHost):
     )
     skills = SkillFolders((".gemini/skills",), ("skills",))
     secrets = ("oauth_creds.json",)
+    obeys = (".gemini", "GEMINI.md")
     folder = "tmp"
     files = r"[^/]+/chats/(?:session-[^/]*\.jsonl?|[^/]+/[^/]+\.jsonl)"
     form = _Line

@@ -50,6 +50,7 @@ class Hermes(SqliteHost):
     hooks = Hooks(("on_session_end",), ("on_session_finalize",))  # the first after each turn
     skills = SkillFolders((), ("skills",), shared="set")
     secrets = (".env",)
+    obeys = (".hermes", ".hermes.md")
     file = "state.db"
     listing = """
       SELECT s.id, coalesce((SELECT max(timestamp) FROM messages WHERE session_id = s.id),

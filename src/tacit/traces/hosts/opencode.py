@@ -51,6 +51,7 @@ class Opencode(SqliteHost):
         UserPath(".config/opencode", "XDG_CONFIG_HOME/opencode"),
     )
     secrets = ("auth.json",)
+    obeys = (".opencode", "opencode.json", "opencode.jsonc")
     file = "opencode.db"
     listing = "SELECT id, time_updated / 1000.0 FROM session ORDER BY time_updated"
     needs = {  # noqa: RUF012

@@ -28,6 +28,7 @@ class OpenHands(Host):
     precedence = 60
     home = UserPath(".openhands")
     skills = SkillFolders((".openhands/skills",), ("skills",))
+    obeys = (".openhands", ".openhands_instructions")
 
     def homes(self) -> list[str]:
         home = os.path.dirname(self._root())

@@ -49,6 +49,7 @@ class Pi(JsonlHost):
     signs = Signs(transcript=r"/sessions/--[^/]*--/[^/]+\.jsonl")
     skills = SkillFolders((".pi/skills",), ("skills",))
     secrets = ("auth.json",)
+    obeys = (".pi",)
     folder = "sessions"
     files = r"[^/]+/[^/]+\.jsonl"
     form = _Line

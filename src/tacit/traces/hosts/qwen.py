@@ -59,6 +59,7 @@ class Qwen(JsonlHost):
     )
     skills = SkillFolders((".qwen/skills",), ("skills",))
     secrets = ("oauth_creds.json",)
+    obeys = (".qwen", "QWEN.md")
     folder = "projects"
     files = r"[^/]+/(?:chats/[^/]+|subagents/[^/]+/agent-[^/]+)\.jsonl"
     form = _Line

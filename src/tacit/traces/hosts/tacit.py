@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from tacit.base.errors import Busy, NotFound, Unwritable
-from tacit.base.paths import folders
+from tacit.base.paths import folders, make_private
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.host import JsonlHost
@@ -210,7 +210,7 @@ class SessionWriter:
         folder = folder or sessions_folder()
         self.path = os.path.join(folder, f"{session}.jsonl")
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            make_private(folder)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             self._file = os.open(self.path, flags, 0o600)
         except OSError as error:

@@ -15,6 +15,7 @@ import msgspec
 from tacit.agent.activation import SLASH_WORD
 from tacit.base import paths
 from tacit.base.display import one_line
+from tacit.base.paths import make_private
 
 if TYPE_CHECKING:
     from tacit.skills.library import Entry
@@ -158,7 +159,8 @@ def project_files(root: str) -> list[str]:
     """
     from itertools import islice
 
-    from tacit.agent.off_limits import is_secret_file, walk_files
+    from tacit.agent.off_limits import walk_files
+    from tacit.agent.project_survey import is_secret_file
 
     found = _by_git(root)
     if found is None:
@@ -170,12 +172,14 @@ def project_files(root: str) -> list[str]:
 def _by_git(root: str) -> list[str] | None:
     import subprocess
 
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."]
+    from tacit.base.errors import TacitError
+    from tacit.base.git_program import run_git
+
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
     try:
-        done = subprocess.run(
-            command, cwd=root, capture_output=True, timeout=5, check=True, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.SubprocessError):
+        done = run_git(*words, cwd=root, seconds=5)
+        done.check_returncode()
+    except (OSError, TacitError, subprocess.SubprocessError):
         return None
     names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
     return [name for name in dict.fromkeys(names) if name][:_MOST_FILES]
@@ -238,7 +242,7 @@ class InputHistory:
     def _append(self, text: str) -> None:
         line = json.dumps(text).encode() + b"\n"
         try:
-            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            make_private(os.path.dirname(self.path))
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(file, line)

@@ -1,8 +1,9 @@
 """`tacit config` and `tacit trust`: settings and their sources, and projects whose own count."""
 
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -91,10 +92,16 @@ def _write_settings(file: str, as_json: bool) -> int:
     from tacit.base import settings
 
     loaded = settings.load_settings()
-    values = loaded.values()
+    values = [_concealed(value) for value in loaded.values()]
     if as_json:
         return output.write_json(
-            {"settings": values, "ignored": loaded.ignored, "strays": loaded.strays}
+            {
+                "settings": values,
+                "ignored": loaded.ignored,
+                "strays": loaded.strays,
+                "refused": loaded.refused,
+                "proposed": sorted(loaded.proposed),
+            }
         )
     rows = [
         (v.key, one_line(_shown_value(v.value)), one_line(paths.with_tilde(v.source)), v.about)
@@ -107,6 +114,12 @@ def _write_settings(file: str, as_json: bool) -> int:
     for path in loaded.ignored:
         shown = one_line(paths.with_tilde(path))
         click.echo(f"Not used, as the project is not trusted: {shown} (tacit trust)", err=aside)
+    if loaded.refused:
+        names = ", ".join(map(one_line, loaded.refused))
+        click.echo(f"Not used, as no project may set it: {names}", err=aside)
+    for name in loaded.proposed:
+        shown = one_line(name)
+        click.echo(f"Not started, as you did not allow it: the MCP server {shown}", err=aside)
     for stray in loaded.strays:
         meant = f" (did you mean {stray.near}?)" if stray.near else ""
         click.echo(f"Sets nothing: {one_line(stray.name)}{meant}", err=aside)
@@ -117,7 +130,7 @@ def _write_settings(file: str, as_json: bool) -> int:
 
 
 def _write_setting(key: str, as_json: bool) -> int:
-    value = _find_setting(key)
+    value = _concealed(_find_setting(key))
     if as_json:
         output.write_json(value)
     else:
@@ -142,7 +155,7 @@ def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> i
         # and turned into it.
         value = _find_setting(key, {key: wanted}).value
         path = config_file.set_values({key: list(value) if isinstance(value, tuple) else value})
-    now = _find_setting(key)
+    now = _concealed(_find_setting(key))
     if as_json:
         return output.write_json(now)
     click.echo(
@@ -181,6 +194,62 @@ def _setting_named(key: str, values: "list[settings.Setting]") -> "settings.Sett
     return chosen
 
 
+_TELLING = re.compile(r"(?i)token|key|secret|passw|pwd|auth|credential|cookie")
+_HIDDEN = "…"
+
+
+def _concealed(setting: "settings.Setting") -> "settings.Setting":
+    """The setting without tokens of MCP servers and passwords in addresses."""
+    import msgspec
+
+    return msgspec.structs.replace(setting, value=_without_secrets(setting.value))
+
+
+def _without_secrets(value: Any) -> Any:
+    import msgspec
+
+    from tacit.base.settings import McpServer
+
+    if isinstance(value, str):
+        return _without_password(value)
+    if isinstance(value, tuple):
+        return tuple(map(_without_secrets, value))
+    if isinstance(value, dict):
+        return {name: _without_secrets(part) for name, part in value.items()}
+    if isinstance(value, McpServer):
+        return msgspec.structs.replace(
+            value,
+            args=_without_tokens(value.args),
+            env=dict.fromkeys(value.env, _HIDDEN),
+            url=_without_password(value.url),
+        )
+    return value
+
+
+def _without_tokens(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Arguments without the values of options that sound like keys."""
+    found = []
+    before = ""
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if before.startswith("-") and "=" not in before and _TELLING.search(before):
+            found.append(_HIDDEN)
+        else:
+            hidden = equals and _TELLING.search(name)
+            found.append(f"{name}={_HIDDEN}" if hidden else _without_password(word))
+        before = word
+    return tuple(found)
+
+
+def _without_password(text: str) -> str:
+    """`text` without what looks like a secret, and without user and query of an address."""
+    from tacit.base import secrets
+
+    text = re.sub(r"(?<=://)[^/\s@]*@", f"{_HIDDEN}@", text)
+    text = re.sub(r"(?<=[?&])([^=&\s#]+)=[^&\s#]+", rf"\1={_HIDDEN}", text)
+    return secrets.redact(text).text
+
+
 def _shown_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -192,20 +261,36 @@ def _shown_value(value: Any) -> str:
 @command(
     "trust",
     "setup",
-    "Allow a project's own skills and settings to count.",
-    "tacit trust                        the project that you are in",
-    "tacit trust ~/work                 a folder and all below it",
+    "Allow a project's own skills, instructions and harmless settings to count.",
+    "tacit trust                        the project that you are in, and what that gives",
+    "tacit trust ~/work/app             another project",
+    "tacit trust --server NAME          also start an MCP server that it proposes",
     "tacit trust --list",
     "tacit trust --remove ~/work/old",
+    note="A project's .tacit/config.toml may set agent.command_seconds, catalogue.budget, "
+    "improve.use, learn.after_calls, learn.after_messages, learn.chat_iterations, "
+    "memory.chat_turns, memory.kilobytes, memory.lines, memory.use, schedule.catch_up, "
+    "schedule.overlap, schedule.zone, search.limit and skills.hosts, and nothing else. MCP "
+    "servers that it proposes start only when you allow each of them, for that file as it is.",
 )
 @click.argument("folder", required=False, type=click.Path())
 @click.option("--list", "listing", is_flag=True, help="List the trusted folders.")
 @click.option("--remove", is_flag=True, help="Take the trust back.")
-def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool) -> int:
-    """Allow a project's own skills and settings to count.
+@click.option(
+    "--server",
+    "servers",
+    multiple=True,
+    metavar="NAME",
+    help="Let this MCP server of the project's settings start, outside the sandbox.",
+)
+def trust_command(
+    folder: str | None, listing: bool, remove: bool, servers: tuple[str, ...], as_json: bool
+) -> int:
+    """Allow a project's own skills, instructions and harmless settings to count.
 
     Skills that come with a clone are somebody else's instructions to your agent. They are listed,
-    but not loaded, until you trust the project. Trust holds for a folder and what lies below it.
+    but not loaded, until you trust the project. Trust holds for that project alone: not for
+    another one below it, nor for what is unpacked there later.
     """
     if listing:
         return _list_trusted(as_json)
@@ -215,29 +300,129 @@ def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool
             "this is your home folder, not a project", "go to the project, or name a folder"
         )
     if remove:
-        changed = trust.remove(target)
-        if not changed:
-            raise NotFound(f"{target} is not in the list", "see it: tacit trust --list")
-    else:
-        if not os.path.isdir(target):
-            raise NotFound(f"there is no folder {target}", "name an existing folder")
-        if os.path.realpath(target) == os.path.realpath(os.sep):
-            raise Usage("the whole disk cannot be trusted", "name the folder of your projects")
-        changed = trust.add(target)
-    if as_json:
-        return output.write_json(
-            {"folder": target, "trusted": trust.is_trusted(target), "changed": changed}
+        return _take_back(target, as_json)
+    if not os.path.isdir(target):
+        raise NotFound(f"there is no folder {target}", "name an existing folder")
+    if os.path.realpath(target) == os.path.realpath(os.sep):
+        raise Usage("the whole disk cannot be trusted", "name the folder of your project")
+    target = paths.project_root(target)
+    gives = _what_it_gives(target)
+    unknown = [name for name in servers if name not in gives.file.proposed]
+    if unknown and not set(unknown) <= gives.file.servers.keys():
+        raise NotFound(
+            f"the project proposes no MCP server '{one_line(unknown[0])}'", "see them: tacit trust"
         )
-    shown = plain(paths.with_tilde(target))
-    if remove:
-        still = trust.is_trusted(target)
-        tail = " It is still trusted by a folder above it." if still else ""
-        click.echo(f"No longer trusted: {shown}.{tail}")
-    elif changed:
-        click.echo(f"Trusted: {shown}")
-        click.echo(f"Undo with: tacit trust --remove {shown}")
-    else:
-        click.echo(f"Already trusted: {shown}")
+    changed = trust.add(target)
+    allowed = [name for name in servers if name in gives.file.proposed]
+    if not as_json:
+        _tell_what_it_gives(target, gives, changed)
+        allowed += [n for n in gives.file.proposed if n not in allowed and _asked(n, gives, target)]
+    for name in allowed:
+        trust.allow_server(gives.path, gives.file.digest, name)
+    waiting = [name for name in gives.file.proposed if name not in allowed]
+    if as_json:
+        return output.write_json(_given_as_json(target, gives, changed, waiting))
+    for name in waiting:
+        click.echo(
+            f"Not started: {one_line(name)}. Allow it: tacit trust --server {one_line(name)}"
+        )
+    click.echo(f"Undo with: tacit trust --remove {plain(paths.with_tilde(target))}")
+    return 0
+
+
+class _Gives(NamedTuple):
+    """What trust in a project gives to it."""
+
+    skills: list[str]
+    instructions: list[str]
+    facts: int
+    path: str
+    """Its file of settings."""
+    file: "settings.ProjectFile"
+
+
+def _what_it_gives(project: str) -> _Gives:
+    from tacit.agent.instructions import INSTRUCTION_FILES
+    from tacit.base import settings
+    from tacit.skills.fact import MEMORY_FOLDER
+    from tacit.skills.index_builder import walk
+    from tacit.skills.scopes import skill_roots
+
+    path = os.path.join(project, ".tacit", "config.toml")
+    file = settings.read_project_file(path) if os.path.isfile(path) else settings.ProjectFile({})
+    roots = [root for root in skill_roots(project) if root.scope == "project"]
+    names = {os.path.basename(f) for root in roots for f in walk(root.path).skills}
+    facts = os.path.join(project, MEMORY_FOLDER)
+    return _Gives(
+        sorted(names),
+        [name for name in INSTRUCTION_FILES if os.path.isfile(os.path.join(project, name))],
+        len(os.listdir(facts)) if os.path.isdir(facts) else 0,
+        path,
+        file,
+    )
+
+
+def _tell_what_it_gives(project: str, gives: _Gives, changed: bool) -> None:
+    shown = plain(paths.with_tilde(project))
+    click.echo(f"{'Trusted' if changed else 'Already trusted'}: {shown}, and no project below it")
+    rows = []
+    if gives.skills:
+        more = f" and {len(gives.skills) - 8} more" if len(gives.skills) > 8 else ""
+        names = ", ".join(map(one_line, gives.skills[:8]))
+        rows.append(("skills are loaded", f"{names}{more}"))
+    if gives.instructions:
+        rows.append(("read to the model", ", ".join(gives.instructions)))
+    if gives.facts:
+        rows.append(("facts are recalled", f"{gives.facts:,}"))
+    for section, part in gives.file.values.items():
+        for field, value in part.items():
+            key = f"{section}.{field}"
+            rows.append(("set by the project", f"{key} = {one_line(_shown_value(value))}"))
+    if gives.file.refused:
+        rows.append(("not its to set, left out", ", ".join(map(one_line, gives.file.refused))))
+    rows += [("MCP server, allowed", one_line(name)) for name in gives.file.servers]
+    for what, value in rows:
+        click.echo(f"  {what}: {value}")
+    if not rows:
+        click.echo("  It has no skills, instructions, facts or settings of its own yet.")
+
+
+def _asked(name: str, gives: _Gives, project: str) -> bool:
+    """Show an MCP server that the project proposes, and ask whether it may start."""
+    server = gives.file.proposed[name]
+    words = [server.command, *server.args] if server.command else [server.url]
+    click.echo(f"It proposes the MCP server '{one_line(name)}', outside the sandbox and as you:")
+    click.echo(f"  {one_line(' '.join(words))}")
+    if server.env:
+        click.echo(f"  with the variables {one_line(', '.join(server.env))}")
+    own = [word for word in words if os.path.exists(os.path.join(project, word))]
+    if own:
+        click.echo(f"  {one_line(own[0])} is a file of the project and may change later")
+    return sys.stdin.isatty() and click.confirm("Let it start?", default=False)
+
+
+def _given_as_json(
+    project: str, gives: _Gives, changed: bool, waiting: list[str]
+) -> dict[str, object]:
+    return {
+        "folder": project,
+        "trusted": trust.is_trusted(project),
+        "changed": changed,
+        "skills": gives.skills,
+        "instructions": gives.instructions,
+        "facts": gives.facts,
+        "settings": gives.file.values,
+        "refused": gives.file.refused,
+        "proposed": waiting,
+    }
+
+
+def _take_back(target: str, as_json: bool) -> int:
+    if not trust.remove(target):
+        raise NotFound(f"{target} is not in the list", "see it: tacit trust --list")
+    if as_json:
+        return output.write_json({"folder": target, "trusted": False, "changed": True})
+    click.echo(f"No longer trusted: {plain(paths.with_tilde(target))}.")
     return 0
 
 

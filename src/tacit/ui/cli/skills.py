@@ -44,7 +44,7 @@ from tacit.ui.cli.user_shell import complete_skill
 )
 @click.option(
     "--host",
-    type=click.Choice([place.host for place in host_folders()]),
+    type=click.Choice([place.host for place in host_folders() if place.user]),
     help="Only the folder of this agent.",
 )
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
@@ -138,7 +138,7 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
         skill = read_skill(os.path.expanduser(name))
     else:
         entry = entry or next(iter(archived_named(library, name)), None) or library.get(name)
-        skill = read_skill(os.path.join(entry.folder, entry.file))
+        skill = read_skill(entry.checked_file)
     folder = str(skill.folder)
     if raw:
         with open(os.path.join(folder, skill.file), "rb") as file:

@@ -1,0 +1,124 @@
+"""What a command made where it may make nothing, found after it has ended and taken away again.
+
+Nothing can be mounted where nothing is, so a path that did not exist is watched instead: skill
+folders, git's hooks and settings, files that other agents and editors obey, a repository that would
+run programs, and links that were exchanged. What was moved there from elsewhere in the project, as
+it was, stays. What is taken away lies in the session's own folder.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+from tacit.agent.off_limits import CommandRules, Guards, is_obeyed_path, parents_of
+from tacit.agent.project_survey import (
+    Survey,
+    repository_folders,
+    runs_by_itself,
+    survey,
+)
+from tacit.base.paths import is_inside
+
+# In a git directory below the top; git itself makes none of these in daily work.
+_NEVER_MADE = ("hooks", "config", "config.worktree", "commondir", "gitdir")
+
+
+class Watch:
+    """The project before a command; `take_away` looks again after it."""
+
+    def __init__(self, rules: CommandRules, guards: Guards) -> None:
+        self._rules = rules
+        self._own = os.path.join(rules.project, ".git")
+        watched = (*guards.firm, self._own)
+        self._missing = [path for path in watched if not os.path.lexists(path)]
+        self._links = {link: os.readlink(link) for link in self._links_to(guards.names)}
+        self._before = guards.found
+        self._known = {_identity(path) for path in self._all(self._before)}
+        self._parents = {path: _identity(os.path.dirname(path)) for path in self._before.obeyed}
+        self._absent = [
+            f"{folder}/{name}"
+            for place in self._before.repositories
+            for folder in repository_folders(place)
+            for name in _NEVER_MADE
+            if is_inside(folder, rules.project) and not os.path.lexists(f"{folder}/{name}")
+        ]
+
+    def take_away(self) -> tuple[str, ...]:
+        """Move out what may not be there; the names of what was moved, below the project."""
+        if self._rules.read_only_project:
+            return ()
+        taken = [self._take(path) for path in self._exchanged()]
+        for path, target in self._links.items():
+            if not os.path.lexists(path) and os.path.isdir(os.path.dirname(path)):
+                os.symlink(target, path)
+        taken += [self._take(path) for path in sorted(self._appeared()) if os.path.lexists(path)]
+        return tuple(taken)
+
+    def _appeared(self) -> Iterator[str]:
+        """What is new at a guarded place. A folder comes with all that lies in it."""
+        now = survey(self._rules.project, self._rules.working_folders)
+        new = [path for path in now.repositories if _identity(path) not in self._known]
+        yield from (path for path in new if runs_by_itself(path))
+        harmless = self._own if self._own in new and not runs_by_itself(self._own) else ""
+        for path in (*self._missing, *self._absent):
+            if os.path.lexists(path) and not (harmless and is_inside(path, harmless)):
+                yield path
+        for path in now.obeyed:
+            there = path in self._parents
+            if there and self._parents[path] == _identity(os.path.dirname(path)):
+                continue  # mounted, so that only somebody outside can have changed it
+            if _identity(path) not in self._known:
+                yield from self._not_allowed(path)
+
+    def _not_allowed(self, path: str) -> Iterator[str]:
+        """`path`, or where the user allows a file in that folder, all other files in it."""
+        if not is_obeyed_path(path, self._rules):
+            return
+        allowed = (os.path.join(self._rules.project, name) for name in self._rules.allow_write)
+        if not any(is_inside(each, path) for each in allowed):
+            yield path
+            return
+        for here, _, names in os.walk(path):
+            files = (os.path.join(here, name) for name in names)
+            yield from (file for file in files if is_obeyed_path(file, self._rules))
+
+    def _exchanged(self) -> list[str]:
+        """Links on the way to what is guarded that are another file or lead elsewhere now."""
+        return [
+            path
+            for path, target in self._links.items()
+            if os.path.lexists(path) and not (os.path.islink(path) and os.readlink(path) == target)
+        ]
+
+    def _links_to(self, names: list[str]) -> Iterator[str]:
+        for name in (*names, self._own):
+            for path in (*parents_of(name, self._rules.project), name):
+                if os.path.islink(path):
+                    yield path
+
+    def _take(self, path: str) -> str:
+        bin_ = os.path.join(self._rules.temporary, "taken-away")
+        os.makedirs(bin_, exist_ok=True)
+        name = f"{len(os.listdir(bin_))}-{os.path.basename(path)}"
+        shutil.move(path, os.path.join(bin_, name))
+        return os.path.relpath(path, self._rules.project)
+
+    @staticmethod
+    def _all(found: Survey) -> Iterator[str]:
+        yield from found.obeyed
+        yield from found.repositories
+
+
+def _identity(path: str) -> tuple[object, ...]:
+    """What tells a file or folder from another, wherever it is moved to; a link by its target."""
+    try:
+        status = os.lstat(path)
+        if os.path.islink(path):
+            target = os.path.realpath(path)
+            held = os.stat(target) if os.path.exists(target) else None
+            return os.readlink(path), held and (held.st_ino, held.st_size, held.st_mtime_ns)
+    except OSError:
+        return ()
+    if os.path.isdir(path):
+        return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

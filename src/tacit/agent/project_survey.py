@@ -1,0 +1,282 @@
+"""A look through a project: files of keys, files that other programs obey, and git repositories.
+
+What other agents, editors, shells and build servers obey is in one table: the agents' part stands
+in their own records (`traces/hosts`), the rest here. The look goes to any depth. What a folder held
+is remembered for as long as the folder did not change, so that the next look costs little.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from tacit.base.errors import TacitError
+from tacit.base.git_program import run_git
+from tacit.base.paths import is_inside
+from tacit.traces.host_folders import host_folders
+
+# Of agents without a record of their own, and of shells; at any depth.
+_OBEYED = (
+    ".aider.conf.yml", ".amazonq", ".augment", ".clinerules", ".continue", ".goosehints", ".junie",
+    ".kiro", ".roo", ".roomodes", ".trae", ".windsurf", ".windsurfrules", ".rules",
+    ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
+    ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "fish/config.fish",
+    "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el",
+)  # fmt: skip
+# Obeyed at the top of a project alone: editors, build servers, what runs at a commit.
+_AT_TOP = (
+    ".vscode", ".idea", ".zed", ".fleet", "*.code-workspace", ".devcontainer", ".devcontainer.json",
+    ".github/workflows", ".github/actions", ".gitlab-ci.yml", ".gitlab/ci", ".circleci",
+    ".travis.yml", ".drone.yml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml",
+    ".buildkite", "Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", "appveyor.yml",
+    ".appveyor.yml", ".gitea", ".forgejo", ".semaphore", ".cirrus.yml", "cloudbuild.yaml",
+    "buildspec.yml", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".lefthook",
+    ".mise.toml", "mise.toml", ".gitpod.yml",
+)  # fmt: skip
+# Folders that hold nobody's own work.
+PASSED_OVER = frozenset({
+    ".git", ".hg", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox",
+})  # fmt: skip
+# A bare repository, or a git directory under any name: git takes it for one where it stands.
+_LAYOUTS = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
+_SETTLED = 100_000_000
+"""Nanoseconds after which a further change of a folder must show in its time."""
+_MOST_REMEMBERED = 500_000
+
+
+class Survey(NamedTuple):
+    """What a look found, by absolute path; links are not followed."""
+
+    keys: list[str]
+    """Files that are likely to hold secrets."""
+    obeyed: list[str]
+    """Files and folders that other programs obey."""
+    repositories: list[str]
+    """`.git`, be it a folder, a file or a link, and folders that are laid out like one."""
+
+
+class _Folder(NamedTuple):
+    """What one folder held when it was looked at."""
+
+    below: tuple[str, ...]
+    keys: tuple[str, ...]
+    obeyed: tuple[str, ...]
+    repositories: tuple[str, ...]
+
+
+_remembered: dict[str, tuple[tuple[int, int, int], _Folder]] = {}
+"""By path: the folder's time and number, and what it held."""
+
+
+def survey(project: str, tops: tuple[str, ...] = ()) -> Survey:
+    """Look through `project`; `tops` are more folders in which what counts at the top counts."""
+    found = Survey([], [], [])
+    waiting = [(project, False)]
+    if len(_remembered) > _MOST_REMEMBERED:
+        _remembered.clear()
+    while waiting:
+        here, others_work = waiting.pop()
+        held = _look(here, others_work)
+        found.keys.extend(f"{here}/{name}" for name in held.keys)
+        found.obeyed.extend(f"{here}/{name}" for name in held.obeyed)
+        found.repositories.extend(f"{here}/{name}" if name else here for name in held.repositories)
+        waiting += [(f"{here}/{name}", others_work or name in PASSED_OVER) for name in held.below]
+    for top in dict.fromkeys((project, *tops)):
+        found.obeyed.extend(f"{top}/{name}" for name in _obeyed_at_top(top))
+    return found
+
+
+def _look(folder: str, others_work: bool) -> _Folder:
+    nothing = _Folder((), (), (), ())
+    try:
+        status = os.stat(folder)
+        stamp = (status.st_ctime_ns, status.st_ino, status.st_dev)
+        known = _remembered.get(folder)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        looked_at = time.time_ns()
+        entries = list(os.scandir(folder))
+    except OSError:
+        return nothing
+    held = _sorted_out(os.path.basename(folder), entries, others_work)
+    if looked_at - status.st_ctime_ns > _SETTLED:
+        _remembered[folder] = stamp, held
+    return held
+
+
+def _sorted_out(folder: str, entries: "list[os.DirEntry[str]]", others_work: bool) -> _Folder:
+    names = [entry.name for entry in entries]
+    below = tuple(e.name for e in entries if e.is_dir(follow_symlinks=False) and e.name != ".git")
+    if others_work:
+        return _Folder(below, tuple(filter(_is_env_file, names)), (), ())
+    whole, after = _table()
+    obeyed = [n for n in names if _folded(n) in whole or (_folded(folder), _folded(n)) in after]
+    repositories = [".git"] if ".git" in names else []
+    if any(layout <= set(names) for layout in _LAYOUTS):
+        repositories.append("")
+    folders = set(below)
+    keys = (name for name in names if name not in folders and is_secret_file(name))
+    return _Folder(
+        tuple(name for name in below if name not in obeyed),
+        tuple(keys),
+        tuple(obeyed),
+        tuple(repositories),
+    )
+
+
+def _table() -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
+    """What is obeyed at any depth: single names, and pairs of a folder and a name in it."""
+    return _split((*_OBEYED, *(name for host in host_folders() for name in host.obeys)))
+
+
+@lru_cache(maxsize=8)
+def _split(names: tuple[str, ...]) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
+    split = [os.path.split(_folded(name)) for name in names]
+    return (
+        frozenset(name for above, name in split if not above),
+        frozenset((os.path.basename(above), name) for above, name in split if above),
+    )
+
+
+def _folded(name: str) -> str:
+    """`name` as the disk knows it: where case says nothing, `claude.md` is obeyed as well."""
+    return name if sys.platform == "linux" else name.casefold()
+
+
+def _obeyed_at_top(top: str) -> list[str]:
+    try:
+        names = os.listdir(top)
+    except OSError:
+        return []
+    plain = [name for name in _AT_TOP if "*" not in name and os.path.lexists(f"{top}/{name}")]
+    return plain + [name for name in names if _fits_pattern(name)]
+
+
+def _fits_pattern(name: str) -> bool:
+    return any("*" in each and fnmatchcase(name, each) for each in _AT_TOP)
+
+
+def is_obeyed(relative: str) -> bool:
+    """Whether other programs obey the file at this path below a project, there or not."""
+    parts = _folded(relative).split(os.sep)
+    whole, after = _table()
+    if any(part in whole for part in parts) or _fits_pattern(parts[0]):
+        return True
+    if any(pair in after for pair in pairwise(parts)):
+        return True
+    path = "/".join(parts)
+    return any(is_inside(path, _folded(name)) for name in _AT_TOP)
+
+
+# Names of files of keys.
+_NAMES = (
+    ".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
+    "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass",
+    ".htpasswd", ".npmrc", ".pypirc", "credentials", "credentials.json", "credentials.toml",
+    "credentials.y*ml", "secrets.json", "secrets.toml", "secrets.y*ml", "service-account*.json",
+    "*.tfvars", "*.tfstate", ".git-credentials", "auth.json", "oauth_creds.json", "kubeconfig",
+    ".vault-token", "*.ppk", "*.asc.key", ".databrickscfg",
+)  # fmt: skip
+# Made to be shown; and certificates that everybody has.
+_HARMLESS = re.compile(
+    r"(?i)(^|[._-])(example|sample|template|tmpl|dist|defaults?|test|ci)$|\.pub$"
+    r"|\.(example|sample|template)\.[a-z]+$|^(cacert|ca-bundle|ca-certificates|roots)\.pem$"
+)
+
+
+@lru_cache(maxsize=100_000)
+def is_secret_file(name: str) -> bool:
+    """Whether a file of this name is likely to hold secrets."""
+    base = os.path.basename(name).lower()
+    if _HARMLESS.search(base):
+        return False
+    return any(fnmatchcase(base, pattern) for pattern in _NAMES)
+
+
+def _is_env_file(name: str) -> bool:
+    lower = name.lower()
+    return lower == ".env" or (lower.startswith(".env.") and not _HARMLESS.search(lower))
+
+
+# In a git directory: what would run outside later if it were written inside.
+GIT_PARTS = (
+    "hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir", "gitdir",
+)  # fmt: skip
+_GITDIR = re.compile(r"\s*gitdir:\s*(.+?)\s*\Z", re.DOTALL)
+# What the settings of a repository may say that a command made; anything may name a program else.
+_HARMLESS_SETTINGS = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
+    r"|symlinks|autocrlf|eol|abbrev|quotepath|sparsecheckout|sparsecheckoutcone)"
+    r"|extensions\.(objectformat|refstorage)|user\.(name|email)|init\.defaultbranch"
+    r"|commit\.gpgsign|tag\.gpgsign|gc\.auto|pull\.(rebase|ff)|push\.default|color\..*"
+    r"|remote\..*\.(url|pushurl|fetch|tagopt|prune)|branch\..*\.(remote|merge|rebase|description)"
+)
+_HARMLESS_ADDRESS = re.compile(r"(?i)(https?|ssh|git|file)://[^-]|[\w.@~-]*:[^:]|\.{0,2}/|[\w.]")
+
+
+def git_folders(project: str) -> list[str]:
+    """The git directories of a project, by their real place: its own, and the one it shares.
+
+    In a worktree or a submodule `.git` is a file that names the first; that may name the second.
+    """
+    return repository_folders(os.path.join(project, ".git"))
+
+
+def repository_folders(place: str) -> list[str]:
+    """The same for a `.git` anywhere, or a folder laid out like one."""
+    own = os.path.realpath(place)
+    if os.path.isfile(own):
+        named = _GITDIR.match(_text(own))
+        own = os.path.realpath(os.path.join(os.path.dirname(own), named[1])) if named else ""
+    if not own or not os.path.isdir(own):
+        return []
+    common = _text(os.path.join(own, "commondir")).strip()
+    shared = os.path.realpath(os.path.join(own, common)) if common else own
+    return list(dict.fromkeys((own, shared)))
+
+
+def runs_by_itself(repository: str) -> bool:
+    """Whether git would run a program that this new repository brought along."""
+    folders = repository_folders(repository)
+    if not os.path.isdir(repository) or os.path.islink(repository) or len(folders) != 1:
+        return True  # it leads elsewhere
+    hooks = os.path.join(repository, "hooks")
+    names = os.listdir(hooks) if os.path.isdir(hooks) else []
+    if os.path.islink(hooks) or any(not name.endswith(".sample") for name in names):
+        return True
+    if any(os.path.lexists(f"{repository}/{name}") for name in ("config.worktree", "modules")):
+        return True
+    return not _is_harmless_config(os.path.join(repository, "config"))
+
+
+def _is_harmless_config(path: str) -> bool:
+    if not os.path.lexists(path):
+        return True
+    try:
+        listed = run_git("config", "--file", path, "--no-includes", "--list", "-z", seconds=5)
+    except (OSError, TacitError, subprocess.SubprocessError):
+        return False
+    rows = os.fsdecode(listed.stdout).split("\0")[:-1]
+    return listed.returncode == 0 and all(map(_is_harmless_setting, rows))
+
+
+def _is_harmless_setting(row: str) -> bool:
+    key, _, value = row.partition("\n")
+    if not _HARMLESS_SETTINGS.fullmatch(key):
+        return False
+    return not key.endswith("url") or ("::" not in value and bool(_HARMLESS_ADDRESS.match(value)))
+
+
+def _text(path: str) -> str:
+    if not os.path.isfile(path):  # a pipe would have us wait
+        return ""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(65_536)
+    except OSError:
+        return ""

@@ -1,0 +1,87 @@
+"""A command cannot use up the machine: memory, disk and processes have limits."""
+
+import asyncio
+import os
+import sys
+
+import pytest
+from boxes import WHY, Box
+
+from tacit.agent import command_limits
+from tacit.agent.off_limits import CommandLimits
+from tacit.agent.sandbox import NoSandbox, run_sandboxed
+from tacit.base.settings import AgentSettings
+
+needs_bubblewrap = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
+_PYTHON = os.path.realpath(sys.executable)
+
+
+@needs_bubblewrap
+def test_one_process_gets_no_more_memory(box: Box) -> None:
+    """The kernel refuses what is above the limit, at once."""
+    limits = CommandLimits(memory=200)
+    done = box.run(f"{_PYTHON} -c 'x = bytearray(10**9); print(1)'", limits=limits)
+    assert "MemoryError" in done.output
+    assert "1\n" in box.run(f"{_PYTHON} -c 'x = bytearray(10**8); print(1)'", limits=limits).output
+
+
+@needs_bubblewrap
+def test_many_processes_together_get_no_more_memory(box: Box) -> None:
+    """Each below the limit, together above it: the command is ended and told why."""
+    hog = f"{_PYTHON} -c 'import time; x = b\"x\" * (90 * 10**6); time.sleep(60)'"
+    done = box.run(f"{hog} & {hog} & {hog} & {hog} & wait", limits=CommandLimits(memory=250))
+    assert done.excess == "more than 250 MB of memory (agent.command_memory)"
+    assert done.failed
+
+
+@needs_bubblewrap
+def test_shared_memory_counts(box: Box) -> None:
+    """Files in /dev/shm are memory too."""
+    write = "for i in 1 2 3; do head -c 90000000 /dev/zero > /dev/shm/$i; done; sleep 60"
+    done = box.run(write, limits=CommandLimits(memory=200))
+    assert "of memory" in done.excess
+
+
+@needs_bubblewrap
+def test_processes_are_counted(box: Box) -> None:
+    """Also for root, whom the kernel does not count: a command that multiplies is ended."""
+    bomb = "i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i+1)); done; wait"
+    done = box.run(bomb, limits=CommandLimits(processes=100))
+    assert done.failed
+    assert "processes" in done.excess or "fork" in done.output
+
+
+@needs_bubblewrap
+def test_what_is_written_is_limited(box: Box) -> None:
+    """One large file is cut off by the kernel; many small ones are counted, also of children."""
+    limits = CommandLimits(disk=30)
+    one = box.run("head -c 90000000 /dev/zero > big", limits=limits)
+    assert one.failed
+    assert (box.project / "big").stat().st_size <= 30 * 1024 * 1024
+    small = "i=0; while :; do head -c 5000000 /dev/zero > f$i; sync f$i; i=$((i+1)); done"
+    many = box.run(small, limits=limits, seconds=60)
+    assert "written" in many.excess
+
+
+@needs_bubblewrap
+def test_within_its_limits_nothing_happens(box: Box) -> None:
+    """The limits of the settings let an ordinary command be."""
+    done = box.run("echo fine; sleep 0.5", limits=command_limits.limits_of(AgentSettings()))
+    assert (done.output, done.failed) == ("fine\n", False)
+
+
+def test_the_settings_say_how_much() -> None:
+    """Nothing set is three quarters of the machine; -1 is no limit."""
+    found = command_limits.limits_of(AgentSettings())
+    assert 0 < found.memory < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    assert (found.disk, found.processes) == (20_000, 4096)
+    none = AgentSettings(command_memory=-1, command_disk=-1, command_processes=-1)
+    assert command_limits.limits_of(none) == CommandLimits()
+
+
+def test_without_a_sandbox_the_shell_holds_back(box: Box) -> None:
+    """Run bare, a file that grows too large is cut off."""
+    rules = box.rules(limits=CommandLimits(disk=1))
+    done = asyncio.run(run_sandboxed("head -c 9000000 /dev/zero > big", NoSandbox(), rules, 20))
+    assert done.failed
+    assert (box.project / "big").stat().st_size <= 1024 * 1024
