@@ -15,7 +15,7 @@ from tacit.changes.containment import Escape, open_root
 from tacit.changes.gate import Gate
 from tacit.changes.git_store import EMPTY_TREE
 from tacit.changes.inbox import Inbox
-from tacit.changes.journal import OpenPlace
+from tacit.changes.journal import KEPT, OpenPlace
 from tacit.changes.skill_state import read_archived, read_state
 from tacit.changes.stage import ARCHIVE, STAGE
 
@@ -43,7 +43,7 @@ def _journal(opened: OpenPlace) -> Iterator[Finding]:
             "broken-journal",
             damaged.message,
             "it is put aside; the folders are left as they are",
-            partial(_put_entries_aside, opened),
+            opened.recover,
         )
         return
     for entry in entries:
@@ -57,6 +57,12 @@ def _journal(opened: OpenPlace) -> Iterator[Finding]:
 
 def _leftovers(opened: OpenPlace) -> Iterator[Finding]:
     """Only counts when no entry in the journal explains it."""
+    for name in _kept(opened):
+        yield Finding(
+            "kept-stage",
+            f"{os.path.join(opened.real, name)} holds what a change with a broken journal left",
+            "look whether something in it is missing elsewhere, then delete it",
+        )
     if _entries(opened):
         return
     stage = os.path.join(opened.real, STAGE)
@@ -76,6 +82,13 @@ def _leftovers(opened: OpenPlace) -> Iterator[Finding]:
                 "they are removed",
                 opened.recover,
             )
+
+
+def _kept(opened: OpenPlace) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(opened.real) if name.startswith(f"{KEPT}-"))
+    except OSError:
+        return []
 
 
 def _history(opened: OpenPlace) -> Iterator[Finding]:
@@ -164,8 +177,3 @@ def _entries(opened: OpenPlace) -> bool:
         return bool(opened.journal.entries())
     except Damaged:
         return True
-
-
-def _put_entries_aside(opened: OpenPlace) -> None:
-    with opened.lock():
-        opened.journal.put_broken_aside()

@@ -18,10 +18,12 @@ import secrets
 import subprocess
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from tacit.base.atomic_files import write_all
 from tacit.base.errors import Damaged, Unwritable
 from tacit.changes.change import File, FileKind, Files
 
@@ -79,16 +81,19 @@ class Objects:
         temporary = self._path("tmp", secrets.token_hex(8))
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
+            try:
+                write_all(descriptor, data)
                 os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
             try:
                 os.rename(temporary, path)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
                 os.rename(temporary, path)
         except OSError as error:
+            with suppress(OSError):
+                os.unlink(temporary)
             raise Unwritable(
                 f"cannot write the history in {self.folder}: {error.strerror}",
                 "check the free space and the permissions there",
@@ -293,10 +298,25 @@ class Refs:
                     f" instead of {update.old[:12] or 'nothing'}",
                     "run: tacit doctor",
                 )
-            if update.new:
-                self._objects.write_file(update.name, update.new.encode() + b"\n")
-            else:
-                self._remove(update.name)
+            self._set(update.name, update.new)
+
+    def force(self, updates: tuple[RefUpdate, ...], *, back: bool = False) -> None:
+        """Let each ref point where it should, or where it did before, whatever it holds now."""
+        for update in updates:
+            wanted = update.old if back else update.new
+            try:
+                if self.get(update.name) == wanted:
+                    continue
+            except Damaged:
+                pass
+            self._set(update.name, wanted)
+
+    def stand(self, updates: tuple[RefUpdate, ...]) -> bool:
+        """Whether each ref points where it should."""
+        try:
+            return all(self.get(update.name) == update.new for update in updates)
+        except Damaged:
+            return False
 
     def list(self, prefix: str, *, newest: int = 0) -> list[tuple[str, str]]:
         """Name and commit of each ref below `prefix`; with `newest`, the last so many by name."""
@@ -306,6 +326,12 @@ class Refs:
         out = self._objects.git("for-each-ref", *order, "--format=%(objectname) %(refname)", prefix)
         rows = (line.split(" ", 1) for line in out.stdout.decode().splitlines())
         return [(name, oid) for oid, name in rows]
+
+    def _set(self, name: str, oid: str) -> None:
+        if oid:
+            self._objects.write_file(name, oid.encode() + b"\n")
+        else:
+            self._remove(name)
 
     def _remove(self, name: str) -> None:
         if self._packed(name):
