@@ -177,16 +177,6 @@ def test_leftovers_are_found_and_removed(kit: Any) -> None:
     assert change_checks.check_changes(kit.gate) == []
 
 
-def test_damaged_history_is_found(kit: Any) -> None:
-    """A missing object is a finding that says what to do."""
-    verdict = kit.create("notes")
-    path = Path(kit.history.folder) / "objects" / verdict.version[:2] / verdict.version[2:]
-    path.unlink()
-    (found,) = change_checks.check_changes(kit.gate)
-    assert found.code == "broken-history"
-    assert kit.history.folder in found.fix
-
-
 def test_entries_survive_json(tmp_path: Path) -> None:
     """An entry is read back as it was written, and finishing twice is finishing once."""
     journal = Journal(str(tmp_path / "journal"))

@@ -13,9 +13,11 @@ from tacit.base.errors import Damaged
 from tacit.changes import git_exclude
 from tacit.changes.containment import Escape, open_root
 from tacit.changes.gate import Gate
-from tacit.changes.git_store import EMPTY_TREE
+from tacit.changes.git_store import unquote_name
+from tacit.changes.history import History
 from tacit.changes.inbox import Inbox
 from tacit.changes.journal import KEPT, OpenPlace
+from tacit.changes.salvage import lost_skills, salvage
 from tacit.changes.skill_state import read_archived, read_state
 from tacit.changes.stage import ARCHIVE, STAGE
 
@@ -92,31 +94,84 @@ def _kept(opened: OpenPlace) -> list[str]:
 
 
 def _history(opened: OpenPlace) -> Iterator[Finding]:
-    folder = opened.history.folder
-    if not os.path.isfile(os.path.join(folder, "HEAD")):  # not begun: HEAD is written last
+    history = opened.history
+    if not history.is_begun():
         return
-    done = opened.history.objects.git("fsck", "--strict", "--no-dangling", check=False)
-    if done.returncode:
-        text = (done.stderr + done.stdout).decode(errors="replace").strip().splitlines()
+    if not history.objects.is_laid_out():
         yield Finding(
-            "broken-history",
-            f"the history in {folder} is damaged: {text[0] if text else done.returncode}",
-            f"put it aside and begin a new one with what stands there now: mv {folder}"
-            f" {folder}.broken",
+            "history-files",
+            f"the history in {history.folder} lacks its HEAD or config, or they are broken",
+            "they are written again",
+            partial(_lay_out, opened),
         )
         return
-    refs = opened.history.refs
-    named = {oid for _, oid in refs.list("refs/changes")}
-    for name, oid in refs.list("refs/skills"):
-        version = opened.history.version(oid)
-        if oid not in named:
-            yield Finding(
-                "unnamed-change",
-                f"the last change to '{version.record.skill}' cannot be found by its id ({name})",
-                "undo works by version: tacit rollback " + version.record.skill,
-            )
-        elif version.record.state == "gone" and version.tree != EMPTY_TREE:
-            yield Finding("odd-version", f"{name} says 'gone' but holds files", "")
+    if damage := _damage(opened):
+        yield Finding(
+            "broken-history",
+            f"the history in {history.folder} is damaged: {damage}",
+            "it is put aside, and a new one is made of all versions that can be read",
+            partial(salvage, opened),
+        )
+
+
+def _damage(opened: OpenPlace) -> str:
+    """What is wrong with a history, or an empty string."""
+    history = opened.history
+    if broken := history.refs.broken():
+        return f"{broken[0]} does not hold a commit's id"
+    heads = dict(history.refs.list("refs/skills"))
+    named = dict(history.refs.list("refs/changes"))
+    if not heads:
+        return "no skill can be found in it"
+    parts = {name.rsplit("/", 1)[1] for name in heads}
+    if lost := {name.rsplit("/", 1)[1] for name in named} - parts:
+        return f"the last version of '{unquote_name(min(lost))}' cannot be found"
+    try:
+        text, dangling = _git_check(history) or _own_check(history)
+        if text:
+            return text
+        known = set(named.values())
+        for name, oid in heads.items():
+            record = history.version(oid).record
+            if oid not in known and history.files(history.version(oid)) is not None:
+                return f"the last change to '{record.skill}' cannot be found by its id ({name})"
+    except Damaged as damaged:
+        return damaged.message
+    if found := lost_skills(opened, dangling):
+        return f"the versions of '{found[0]}' cannot be found"
+    return ""
+
+
+def _git_check(history: History) -> tuple[str, list[str]] | None:
+    """What git says is wrong, and the commits that nothing points to; None where there is no git.
+
+    A change that failed, or was taken back, leaves such a commit: it is none of the damage.
+    """
+    try:
+        done = history.objects.git("fsck", "--strict")
+    except FileNotFoundError:
+        return None
+    lines = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+    dangling = [line.split()[-1] for line in lines if line.startswith("dangling commit")]
+    wrong = [line for line in lines if not line.startswith(("dangling", "Checking", "notice"))]
+    return (wrong[0] if wrong else str(done.returncode)) if done.returncode else "", dangling
+
+
+def _own_check(history: History) -> tuple[str, list[str]]:
+    """The same without git: every version is read, and the files of the last ones."""
+    try:
+        for skill in history.skills():
+            for number, version in enumerate(history.log(skill)):
+                if number == 0:
+                    history.files(version)
+    except Damaged as damaged:
+        return damaged.message, []
+    return "", []
+
+
+def _lay_out(opened: OpenPlace) -> None:
+    with opened.lock():
+        opened.history.objects.lay_out()
 
 
 def _hidden(opened: OpenPlace) -> Iterator[Finding]:
