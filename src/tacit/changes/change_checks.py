@@ -5,13 +5,14 @@ where that can be done without asking.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from tacit.base.doctor import Finding
-from tacit.base.errors import Damaged
+from tacit.base.doctor import Check, Finding, run_checks
+from tacit.base.errors import Damaged, Refused, Unwritable
 from tacit.changes import git_exclude
-from tacit.changes.containment import Escape, open_root
+from tacit.changes.change import SKILL_FILE, File, acting_as
+from tacit.changes.containment import Escape, Folder, open_root
 from tacit.changes.gate import Gate
 from tacit.changes.git_store import unquote_name
 from tacit.changes.history import History
@@ -20,21 +21,34 @@ from tacit.changes.journal import KEPT, OpenPlace
 from tacit.changes.salvage import lost_skills, salvage
 from tacit.changes.skill_state import read_archived, read_state
 from tacit.changes.stage import ARCHIVE, STAGE
+from tacit.skills.fact import FACT_FILE
+from tacit.skills.library import SCHEDULE_FILE
 
 
 def check_changes(gate: Gate) -> list[Finding]:
     """Every check over every place of `gate`."""
-    found: list[Finding] = []
-    for opened in gate.open_places.values():
-        found.extend(check_open_place(opened))
-    found.extend(check_inbox(gate.inbox, list(gate.open_places.values())))
-    return found
+    places = list(gate.open_places.values())
+    checks: list[Check] = [partial(check_open_place, opened) for opened in places]
+    checks += [partial(check_files, gate, opened) for opened in places]
+    return run_checks([*checks, partial(check_inbox, gate.inbox, places)])
 
 
 def check_open_place(opened: OpenPlace) -> list[Finding]:
     """The checks of one place, with its lock held, so that nothing is under way meanwhile."""
-    with opened.lock():
-        return [*_journal(opened), *_leftovers(opened), *_history(opened), *_hidden(opened)]
+    try:
+        with opened.lock():
+            return _look_at(opened)
+    except Unwritable:  # a home that is read-only: nobody changes anything there
+        return _look_at(opened)
+
+
+def _look_at(opened: OpenPlace) -> list[Finding]:
+    looks = (_journal, _leftovers, _history, _hidden)
+    return run_checks([partial(_all, look, opened) for look in looks])
+
+
+def _all(look: Callable[[OpenPlace], Iterator[Finding]], opened: OpenPlace) -> list[Finding]:
+    return list(look(opened))
 
 
 def _journal(opened: OpenPlace) -> Iterator[Finding]:
@@ -172,6 +186,75 @@ def _own_check(history: History) -> tuple[str, list[str]]:
 def _lay_out(opened: OpenPlace) -> None:
     with opened.lock():
         opened.history.objects.lay_out()
+
+
+_MAIN_FILES = (SKILL_FILE, FACT_FILE, SCHEDULE_FILE)
+
+
+def check_files(gate: Gate, opened: OpenPlace) -> list[Finding]:
+    """No skill, fact or schedule has lost the file that makes it one, or what stood in it."""
+    if not os.path.isdir(opened.real):
+        return []
+    with open_root(opened.place) as root:
+        names = [name for name in root.names() if not name.startswith(".")]
+        return [
+            _lost_file(gate, opened, name, file, why)
+            for name in names
+            for file in _MAIN_FILES
+            if (why := _lost_text(root, opened, name, file))
+        ]
+
+
+def _lost_text(root: Folder, opened: OpenPlace, name: str, file: str) -> str:
+    """What happened to a main file that there is or was; empty where it is as it should be."""
+    try:
+        with root.open(name) as folder:
+            if folder.status(file) is not None:
+                return "" if _says_something(folder.read(file)[0]) else "is empty"
+        head = opened.history.head(name)
+        known = opened.history.files(head) if head and head.record.state == "live" else {}
+    except (Escape, OSError, Damaged):
+        return ""  # not for this check to say
+    return "is gone" if file in known else ""
+
+
+def _says_something(data: bytes) -> bool:
+    return bool(data.strip(b"\0 \t\r\n"))
+
+
+def _lost_file(gate: Gate, opened: OpenPlace, name: str, file: str, why: str) -> Finding:
+    what = f"{file} of '{name}' in {opened.place.root} {why}"
+
+    def whole(files: dict[str, File]) -> bool:
+        return file in files and _says_something(files[file].data)
+
+    repair = bring_back(gate, opened, name, whole)
+    if repair is None:
+        fix = "write it again, or remove the folder: no version of it is known"
+        return Finding("empty-file", what, fix)
+    return Finding("empty-file", what, "bring back the last version that is known", repair)
+
+
+def bring_back(
+    gate: Gate, opened: OpenPlace, name: str, whole: Callable[[dict[str, File]], bool]
+) -> Callable[[], str] | None:
+    """What makes a skill again what it was in its last version that is `whole`, if there is one."""
+    try:
+        versions = (v for v in opened.history.log(name) if v.record.state == "live")
+        found = next((v for v in versions if whole(opened.history.files(v))), None)
+    except Damaged:
+        return None
+    if found is None:
+        return None
+
+    def repair() -> str:
+        with acting_as("user"):
+            verdict = gate.rollback(name, found.id, root=opened.place.root)
+        if not verdict.applied:
+            raise Refused(verdict.explain())
+        return f"'{name}' is again what it was in {found.id[:12]}, of {found.at:%Y-%m-%d %H:%M}"
+
+    return repair
 
 
 def _hidden(opened: OpenPlace) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.base.atomic_files import locked, sync_folder, write_atomic
-from tacit.base.errors import Damaged, TacitError, Unwritable
+from tacit.base.errors import Busy, Damaged, TacitError, Unwritable
 from tacit.changes import git_exclude
 from tacit.changes.change import Contents, Files
 from tacit.changes.containment import Escape, Folder, open_root, read_contents
@@ -426,6 +426,25 @@ def _parent(root: Folder, path: str) -> Folder:
 
 def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
+
+
+_MANY = 1_000
+"""Loose objects from which a history is packed: about two hundred changes."""
+
+
+def pack_histories(data: str) -> int:
+    """Pack each history that has many loose objects; how many were packed. Waits for no lock."""
+    packed = 0
+    folder = os.path.join(data, "history")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        history = History(Place(""), data, folder=os.path.join(folder, name))
+        if not name.endswith(".git") or history.objects.count_loose() < _MANY:
+            continue
+        lock = os.path.join(data, "locks", f"{name.removesuffix('.git')}.lock")
+        with suppress(Busy), locked(lock, seconds=1.0):
+            history.pack()
+            packed += 1
+    return packed
 
 
 KEPT = f"{STAGE}-kept"

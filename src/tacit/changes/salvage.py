@@ -98,7 +98,7 @@ class _Salvage:
         self.by_name = set(self.named.values())
         self.named_skills = {v.record.skill for v in self.commits.values() if v.id in self.by_name}
         self.lost: dict[str, int] = {}
-        self.files: dict[str, dict[str, File]] = {}
+        self.passed_over: set[str] = set()
         self.written: dict[str, Version] = {}
 
     def run(self) -> tuple[int, dict[str, int]]:
@@ -158,11 +158,13 @@ class _Salvage:
         waiting = [tip]
         while waiting:
             version = waiting[-1]
-            if version.id in self.written or version.id in self.files:
+            if version.id in self.written or version.id in self.passed_over:
                 waiting.pop()
                 continue
             before = self._before(version)
-            missing = [v for v in before if v.id not in self.written and v.id not in self.files]
+            missing = [
+                v for v in before if v.id not in self.written and v.id not in self.passed_over
+            ]
             if missing:
                 waiting.extend(missing)
                 continue
@@ -177,7 +179,7 @@ class _Salvage:
             files = self._standing(version.record.skill)
             if tree_id(files) != version.tree:
                 self._lose(version.record.skill)
-                self.files[version.id] = {}  # passed over: what came after it follows its parent
+                self.passed_over.add(version.id)  # what came after it follows its parent
                 return
         whole = [found for one in before if (found := self._whole(one)) is not None]
         parents = tuple(dict.fromkeys(one.id for one in whole))
