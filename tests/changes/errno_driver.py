@@ -131,6 +131,7 @@ def main() -> None:
     states = old, scene.state()
     seen = {"landed": 0, "failed": 0, "unsure": 0}
     for trial, at in enumerate(range(1, counted.count + 1, every)):
+        # Every error at every call takes long; with a step each call gets another error.
         chosen = NUMBERS if every == 1 else (NUMBERS[trial % len(NUMBERS)],)
         for number in chosen:
             shutil.rmtree(scene.folder)

@@ -65,11 +65,16 @@ def doctor_command(fix: bool, as_json: bool) -> int:
     """
     from tacit.agent import process_rights
     from tacit.learn.background import confinement
+    from tacit.learn.background.task import Confinement
 
     findings, said = _mend() if fix else (doctor.run_checks(CHECKS), {})
     mended = [finding for finding in findings if finding.what in said]
     left = [finding for finding in findings if finding not in mended]
-    held, abi = confinement.probe_confinement(), process_rights.landlock_version()
+    abi = process_rights.landlock_version()
+    try:
+        held = confinement.probe_confinement()
+    except OSError:  # no folder for temporary files: then no agent runs in the background either
+        held = Confinement()
     if as_json:
         rows = [
             {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.repair is not None,
