@@ -291,3 +291,17 @@ def test_fifty_processes_lose_nothing(tmp_path: Path) -> None:
     assert {version.record.reason for version in log[:-1]} == {f"writer {n}" for n in range(50)}
     assert len(history.skills()) == 51
     assert change_checks.check_changes(gate) == []
+
+
+def test_killed_at_random(fast_folder: Path) -> None:
+    """What was said to have landed is there, once, whenever the process is killed."""
+    seed = "7"
+    done = subprocess.run(
+        [sys.executable, str(HERE / "random_kill_driver.py"), str(fast_folder / "run"), "12", seed],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout)["points"] == 12

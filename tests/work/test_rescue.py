@@ -1,8 +1,11 @@
 """tacit.db is made again of what there is, and what is lost is said."""
 
+import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +147,14 @@ def test_not_under_a_running_worker(used: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(rescue, "worker_lock", lambda: worker_lock(wait=0.0))
     with worker_lock(), pytest.raises(Busy, match="worker"):
         finding.repair()
+
+
+def test_any_file_may_be_damaged(tmp_path: Path) -> None:
+    """A sample of what scripts/test-faults does with every kind of file in every way."""
+    program = Path(__file__).parent / "corruption_driver.py"
+    arguments = [str(tmp_path / "run"), "37", str(TRANSCRIPTS / "claude" / "home")]
+    done = subprocess.run(
+        [sys.executable, str(program), *arguments], capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout)["wrong"] == []
