@@ -190,6 +190,7 @@ def main() -> None:
         found = trial(home, file, way)
         if found:
             wrong.append(f"{file} {way}: {found}")
+            print(wrong[-1], file=sys.stderr)
     counted = Counter(text.split(": ")[1] for text in wrong)
     print(json.dumps({"trials": len(trials), "wrong": wrong, **counted}))
 
