@@ -8,6 +8,7 @@ import pytest
 
 from tacit.base import database, doctor, paths, trust
 from tacit.base.doctor import check_config, check_folders, check_leftovers, check_trust
+from tacit.base.errors import Damaged
 
 
 @pytest.fixture
@@ -105,20 +106,57 @@ def test_trust_that_now_leads_through_a_link_can_be_mended(home: Path) -> None:
     assert check_trust() == []
 
 
-def test_a_damaged_database_is_put_aside(home: Path) -> None:
-    """A broken tacit.db is found, --fix puts it aside with nothing deleted, and a new one works."""
-    connection = database.connect()
-    connection.execute("CREATE TABLE t (x TEXT)")
-    connection.executemany("INSERT INTO t VALUES (?)", [("a" * 500,)] * 200)
-    connection.close()
-    assert doctor.check_database() == []
+def test_a_list_of_trust_that_was_cut(home: Path) -> None:
+    """What is left of a path must not trust the folder above; it is found and taken out."""
+    for name in ("one", "two"):
+        (home / name / "sub").mkdir(parents=True)
+        trust.add(str(home / name / "sub"))
+    file = Path(trust.trust_file())
+    whole = file.read_bytes()
+    file.write_bytes(whole[: -len("/sub\n")])
+    assert trust.trusted() == [str(home / "one" / "sub")]
+    assert not trust.is_trusted(str(home / "two"))
+    (found,) = check_trust()
+    assert found.repair is not None
+    found.repair()
+    assert check_trust() == []
+    assert trust.trusted() == [str(home / "one" / "sub")]
+    for damage in (b"\0" * 40, b"\xff\xfe", b"no path\n"):
+        file.write_bytes(whole + damage)
+        assert len(trust.trusted()) == 2
+        (found,) = check_trust()
+        found.repair()
+        assert check_trust() == []
+
+
+def test_a_check_that_fails_is_a_finding() -> None:
+    """The others look all the same, and the advice is never to run what runs."""
+
+    def broken() -> list[doctor.Finding]:
+        raise ValueError("odd")
+
+    def damaged() -> list[doctor.Finding]:
+        raise Damaged("the thing is damaged", "run: tacit doctor --fix")
+
+    def refused() -> list[doctor.Finding]:
+        raise PermissionError(13, "Permission denied", "/x")
+
+    found = doctor.run_checks([broken, damaged, refused, lambda: [doctor.Finding("a", "b", "c")]])
+    assert [row.code for row in found] == ["check", "damaged", "unwritable", "a"]
+    assert not any("tacit doctor" in row.fix for row in found)
+
+
+def test_a_database_that_was_lost_is_noticed(home: Path) -> None:
+    """Emptied, deleted, or made anew by whoever came next."""
+    assert doctor.database_trouble() == ""
+    database.connect().close()
+    assert doctor.database_trouble() == ""
     path = Path(database.default_path())
-    data = bytearray(path.read_bytes())
-    data[4096:20000] = b"\xff" * (20000 - 4096)
-    path.write_bytes(data)
-    found = doctor.check_database()
-    assert [finding.code for finding in found] == ["database"]
-    assert found[0].repair is not None
-    found[0].repair()
-    assert doctor.check_database() == []
-    assert list(path.parent.glob("tacit.db.damaged-*"))
+    path.write_bytes(b"")
+    assert "began anew" in doctor.database_trouble()
+    path.unlink()
+    assert "is gone" in doctor.database_trouble()
+    database.connect().close()
+    assert "began anew" in doctor.database_trouble()
+    path.write_bytes(b"\xff" * 5000)
+    assert "damaged" in doctor.database_trouble()

@@ -1,8 +1,9 @@
 """Kills a process at every system call of a change, and looks at what is left each time.
 
-Run as a program by test_kill.py: `kill_driver.py SCENARIO FOLDER EVERY`. It forks once a kill
-point; the child wraps the calls that change a disk and kills itself before the n-th, the parent
-then recovers and checks. Prints one JSON object. The product knows nothing of this.
+Run as a program by test_journal.py: `kill_driver.py SCENARIO FOLDER EVERY [swept]`. It forks once
+a kill point; the child wraps the calls that change a disk and kills itself before the n-th, the
+parent then recovers and checks; with `swept` the stage is removed first, as by `git clean -fdx`.
+Prints one JSON object. The product knows nothing of this.
 """
 
 import json
@@ -34,6 +35,7 @@ from tacit.changes.change import (
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
+from tacit.changes.stage import STAGE
 
 CALLS = (
     "open", "fsync", "rename", "replace", "unlink", "rmdir", "mkdir", "link", "symlink", "fchmod",
@@ -69,28 +71,40 @@ class Scenario:
         self.folder = folder
         self.root = folder / "skills"
         self.of_facts = name.startswith("fact-")
+        self.skill = {"rename": "three"}.get(name, "one")
 
     def gate(self) -> Gate:
         place = Place(str(self.root), kind="facts" if self.of_facts else "skills")
+        if self.name == "learn":  # in a repository, where what is learned is hidden from git
+            place = Place(str(self.root), "project", str(self.folder))
         return Gate(
             [place], neighbours=NoNeighbours(), scanner=silent, data=str(self.folder / "data")
         )
 
     def prepare(self) -> Change:
         """Set the scene and return the change, with an id that stays the same."""
+        if self.name == "learn":
+            subprocess.run(["git", "init", "-q", str(self.folder)], check=True)
         gate = self.gate()
         for name in ("one", "two"):
-            files = {"SKILL.md": md(name, "first\n\nsecond\n\nthird\n"), "scripts/run.sh": b"ls\n"}
+            files = self.files(name, f"The old word on {name}.") | {"scripts/run.sh": b"ls\n"}
             if self.of_facts:
-                files = fact(name, f"The old word on {name}.")
-            if self.name not in ("create-first", "fact-create"):
+                del files["scripts/run.sh"]
+            if self.name not in ("create-first", "fact-create", "learn"):
                 assert gate.propose(make_change(name, Create(files), actor="user")).applied
         if self.name in ("edit", "edit-turns", "merge", "delete"):
             with (self.root / "one" / "SKILL.md").open("a") as file:
                 file.write("\nby hand\n")  # so that a baseline has to be recorded as well
         if self.name == "restore":
             assert gate.propose(make_change("one", Archive(), actor="user")).applied
-        return make_change(*OPERATIONS[self.name], actor="user")
+        by = "reviewer" if self.name == "learn" else "user"
+        return make_change(*OPERATIONS[self.name], actor=by)  # type: ignore[arg-type]
+
+    def files(self, name: str, says: str) -> dict[str, bytes]:
+        """The files of a skill or a fact, as it fits the place."""
+        if self.of_facts:
+            return fact(name, says)
+        return {"SKILL.md": md(name, f"first\n\nsecond\n\nthird\n\n{says}\n")}
 
     def act(self, change: Change) -> None:
         gate = self.gate()
@@ -114,6 +128,7 @@ class Scenario:
 
 OPERATIONS: dict[str, tuple[Any, ...]] = {
     "create-first": ("one", Create({"SKILL.md": md("one", "new\n"), "references/a.md": b"a\n"})),
+    "learn": ("one", Create({"SKILL.md": md("one", "new\n")})),
     "edit": ("one", Edit("second", "2nd"), WriteFile("references/b.md", b"b\n")),
     "edit-turns": ("one", Edit("second", "2nd"), WriteFile("references/b.md", b"b\n")),
     "rename": ("one", Rename("three")),
@@ -198,6 +213,8 @@ def main() -> None:
         if not died:  # one call less than the first time, e.g. a folder that was there already
             assert number > calls - 10, number
             break
+        if "swept" in sys.argv:
+            shutil.rmtree(scene.root / STAGE, ignore_errors=True)
         seen[look_at_it(scene, change, old, new, number)] += 1
     print(json.dumps({"calls": calls, "points": sum(seen.values()), **seen}))
 
@@ -216,7 +233,7 @@ def look_at_it(
     assert after in (old, new), f"call {number}: torn: {after}"
     found = change_checks.check_changes(gate)
     assert not found, f"call {number}: doctor finds {[f.what for f in found]}"
-    skill = {"rename": "three", "merge": "one"}.get(scene.name, "one")
+    skill = scene.skill
     landed = opened.history.knows(change.id, skill) if scene.name != "undo" else ""
     if scene.name == "undo":
         landed = next(opened.history.log("one")).record.undoes

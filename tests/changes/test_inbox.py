@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tacit.base.errors import NotFound
+from tacit.base.errors import NotFound, Refused, Unwritable
 from tacit.changes import change_checks
 from tacit.changes.change import Archive, Create, Delete, Edit, Pin, Rewrite
 from tacit.changes.gate import Gate
@@ -168,7 +168,8 @@ def test_answered_once(kit: Any, rule: Rule) -> None:
     (proposal,) = kit.gate.inbox.waiting()
     assert kit.gate.accept(proposal).applied
     assert rule(kit.gate.accept(kit.gate.inbox.get(proposal.id))) == "answered"
-    kit.gate.reject(kit.gate.inbox.get(proposal.id), "too late")
+    with pytest.raises(Refused, match="answered already"):
+        kit.gate.reject(kit.gate.inbox.get(proposal.id), "too late")
     assert kit.gate.inbox.get(proposal.id).state == "accepted"
 
 
@@ -186,6 +187,28 @@ def test_kill_between_applying_and_noting_it(kit: Any) -> None:
     assert gate.accept(gate.inbox.waiting()[0]).applied
     assert kit.kinds("notes") == ["create", "edit"]
     assert change_checks.check_changes(gate) == []
+
+
+def test_an_inbox_that_cannot_be_told(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What landed is reported as landed, with a note, when the answer cannot be written down; it is
+    not shown as waiting, cannot be turned down, and is closed by the next look."""
+    kit.create("notes")
+    kit.propose("notes", Edit("step by step", "at once"), actor="improver")
+    (proposal,) = kit.gate.inbox.waiting()
+
+    def full(*_: Any) -> bool:
+        raise Unwritable("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(kit.gate.inbox), "close", full)
+        verdict = kit.gate.accept(proposal)
+        assert verdict.applied
+        assert "the disk is full" in verdict.notes[-1]
+        assert kit.gate.waiting() == []
+    (still,) = kit.gate.inbox.waiting()
+    with pytest.raises(Refused, match="answered already"):
+        kit.gate.reject(still)
+    assert kit.gate.inbox.get(still.id).state == "accepted"
 
 
 def test_asked_agent_gets_an_answer_at_once(make_kit: Callable[..., Any], rule: Rule) -> None:

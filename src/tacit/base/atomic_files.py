@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tacit.base.errors import Busy, Unwritable
 from tacit.base.paths import make_private
@@ -35,7 +35,7 @@ def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o
         make_private(folder)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             if durable:
                 os.fsync(descriptor)
         finally:
@@ -63,17 +63,16 @@ def sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data`; the system may take it in parts."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def _unlink_quietly(path: str) -> None:
-    try:
+    with suppress(OSError):
         os.unlink(path)
-    except OSError:
-        pass
 
 
 @contextmanager
@@ -101,7 +100,10 @@ def locked(path: str, *, seconds: float = 30.0, what: str = "") -> Iterator[None
     try:
         yield
     finally:
-        lock.release()
+        with suppress(
+            OSError
+        ):  # what was done is done; the lock ends with the process at the latest
+            lock.release()
 
 
 def missing_folders(folder: str) -> tuple[str, ...]:

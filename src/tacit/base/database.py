@@ -2,20 +2,25 @@
 
 Owns how a connection behaves (WAL, foreign keys, a wait while another process writes) and the
 table `migrations`. Each layer owns its own tables and hands its numbered steps to `migrate`. A
-step that was released is never edited; a change is a further step.
+step that was released is never edited; a change is a further step. A file beside tacit.db holds the
+number that it was given when it was made, so that one that was emptied or deleted, and made anew by
+whoever came next, is noticed.
 """
 
 import os
+import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 
 from tacit.base import paths
+from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import Busy, Damaged, Newer, TacitError, Unwritable
 from tacit.base.paths import make_private
 
 DATABASE_FILE = "tacit.db"
+_NUMBER = ".number"
 WAIT_SECONDS = 10.0
 
 _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
@@ -61,12 +66,98 @@ def connect(
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if os.path.basename(path) == DATABASE_FILE:
+                _give_number(connection, path)
             for layer, steps in tables:
                 migrate(connection, layer, steps)
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def _give_number(connection: sqlite3.Connection, path: str) -> None:
+    """Give a database that is new a number, and write it beside it unless one is there already."""
+    if number_of(connection):
+        return
+    with transaction(connection):
+        if not number_of(connection):
+            connection.execute(f"PRAGMA user_version = {1 + secrets.randbelow(2**31 - 2)}")
+    if not os.path.exists(path + _NUMBER):
+        write_number(connection, path)
+
+
+def number_of(connection: sqlite3.Connection) -> int:
+    """The number that a database was given when it was made; 0 for none."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def write_number(connection: sqlite3.Connection, path: str) -> None:
+    """From now on the database that is there is the one that should be there."""
+    with suppress(TacitError):
+        write_atomic(path + _NUMBER, b"%d\n" % number_of(connection))
+
+
+def expected_number(path: str) -> int:
+    """The number of the database that should be there; 0 where that is not known."""
+    try:
+        with open(path + _NUMBER, "rb") as file:
+            return int(file.read(20))
+    except (OSError, ValueError):
+        return 0
+
+
+def rescue(
+    source: str, target: sqlite3.Connection, *, skip: Collection[str] = ()
+) -> dict[str, int]:
+    """Copy what can be read of the tables of the database at `source`, except `skip`, and make
+    those that `target` lacks; how many rows could not be read, by table.
+
+    A row that is there already stays as it is. What a full-text index keeps is left out.
+    """
+    lost: dict[str, int] = {}
+    known = {row[0] for row in target.execute("SELECT name FROM sqlite_master")}
+    with closing(sqlite3.connect(source, isolation_level=None)) as damaged:
+        schema = _schema(damaged)
+        virtual = tuple(f"{name}_" for name, _, sql in schema if sql.startswith("CREATE VIRTUAL"))
+        for name, kind, statement in schema:
+            own = name in skip or name.startswith(("sqlite_", *virtual))
+            if own or statement.startswith("CREATE VIRTUAL"):
+                continue
+            with suppress(sqlite3.Error):  # an index of a table that was left out
+                if name not in known:
+                    target.execute(statement)
+            if kind == "table" and (missing := _copy_rows(damaged, target, name)):
+                lost[name] = missing
+    return lost
+
+
+def _schema(damaged: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Name, kind and statement of each table and index, tables first; none where it is unread."""
+    try:
+        return damaged.execute(
+            "SELECT name, type, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type DESC"
+        ).fetchall()
+    except sqlite3.Error:
+        return []
+
+
+def _copy_rows(damaged: sqlite3.Connection, target: sqlite3.Connection, table: str) -> int:
+    """Copy from both ends up to the damage; how many rows are missing."""
+    found: set[tuple[object, ...]] = set()
+    width = len(target.execute(f'PRAGMA table_info("{table}")').fetchall())
+    marks = ", ".join("?" * width)
+    with transaction(target):
+        for order in ("", "ORDER BY rowid DESC", "ORDER BY 1 DESC"):
+            with suppress(sqlite3.Error):
+                for row in damaged.execute(f'SELECT * FROM "{table}" {order}'):  # noqa: S608
+                    found.add(tuple(row))
+                    target.execute(f'INSERT OR IGNORE INTO "{table}" VALUES ({marks})', row)  # noqa: S608
+                break
+    with suppress(sqlite3.Error):
+        counted = damaged.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]  # noqa: S608
+        return max(0, int(counted) - len(found))
+    return 0
 
 
 @contextmanager
@@ -78,7 +169,7 @@ def opened(
         try:
             yield connection
         except sqlite3.Error as error:
-            raise _explain(error, path or default_path()) from error
+            raise explain(error, path or default_path()) from error
 
 
 def migrate(connection: sqlite3.Connection, layer: str, steps: Sequence[str]) -> None:
@@ -129,10 +220,11 @@ def explain_errors(path: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise _explain(error, path) from error
+        raise explain(error, path) from error
 
 
-def _explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
+def explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
+    """The error that a person can use for what SQLite or the system raised."""
     if isinstance(error, OSError):
         return Unwritable(
             f"cannot open {path}: {error.strerror or error}", "check the permissions of its folder"
@@ -142,10 +234,7 @@ def _explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return Busy(f"another process has been writing {path} for too long", "try again")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return Damaged(
-                f"{path} is damaged: {error}",
-                f"run: tacit doctor; or move it away and import again: mv {path} {path}.broken",
-            )
+            return Damaged(f"{path} is damaged: {error}", "run: tacit doctor --fix")
         case (
             sqlite3.SQLITE_CANTOPEN
             | sqlite3.SQLITE_READONLY
@@ -156,7 +245,7 @@ def _explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
             return Unwritable(
                 f"cannot use {path}: {error}", "check the free space and the permissions there"
             )
-    return Damaged(f"{path} does not hold what it should: {error}", "run: tacit doctor")
+    return Damaged(f"{path} does not hold what it should: {error}", "run: tacit doctor --fix")
 
 
 def _create(path: str) -> None:

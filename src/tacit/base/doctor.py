@@ -10,14 +10,14 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import msgspec
 
 from tacit.base import database, paths, settings, trust
 from tacit.base.atomic_files import TEMPORARY_NAME
-from tacit.base.errors import BadConfig, Busy, Damaged, Unwritable
+from tacit.base.errors import BadConfig, Damaged, TacitError
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -28,10 +28,46 @@ class Finding(msgspec.Struct, frozen=True):
     fix: str
     """What the repair does, or what the user must do where it cannot be done for them."""
     repair: Callable[[], object] | None = None
-    """Repairs it. May be called again without harm."""
+    """Repairs it. May be called again without harm. A text that it returns says what was lost."""
 
 
 Check = Callable[[], list[Finding]]
+
+
+def run_checks(checks: Iterable[Check]) -> list[Finding]:
+    """What all checks find. One that cannot look says so, and keeps no other from looking."""
+    found: dict[str, Finding] = {}
+    for check in checks:
+        try:
+            rows = check()
+        except Exception as error:
+            rows = [_could_not_look(check, error)]
+        for row in rows:
+            found.setdefault(row.what, row)
+    return list(found.values())
+
+
+def _could_not_look(check: Check, error: Exception) -> Finding:
+    if isinstance(error, TacitError):
+        hint = "" if _ITSELF in error.hint else error.hint
+        return Finding(error.code, error.message, hint or "see what else is said here")
+    if isinstance(error, OSError):
+        return Finding("unwritable", could_not(error), "mend its permissions, or free some space")
+    name = getattr(check, "__name__", "this").removeprefix("check_")
+    what = f"the check of {name} failed: {could_not(error)}"
+    return Finding("check", what, "report this: it is a fault in tacit")
+
+
+def could_not(error: Exception) -> str:
+    """Why something could not be done, in a line; without the advice to run the doctor."""
+    if isinstance(error, TacitError):
+        return error.message if _ITSELF in error.hint else error.explain()
+    if isinstance(error, OSError):
+        return f"the system refused {error.filename or 'a file'}: {error.strerror or error}"
+    return f"{type(error).__name__}: {error}"
+
+
+_ITSELF = "tacit doctor"
 
 
 def check_config() -> list[Finding]:
@@ -98,11 +134,15 @@ def check_leftovers() -> list[Finding]:
 
 
 def check_trust() -> list[Finding]:
-    """The list of trusted folders can be read, and names folders that exist."""
+    """The list of trusted folders can be read, is whole, and names folders that exist."""
     findings = []
     file = trust.trust_file()
     if os.path.lexists(file) and not os.access(file, os.R_OK):
         findings.append(Finding("trust", f"{file} cannot be read", "mend its permissions"))
+    if broken := trust.broken_lines():
+        what = f"{file} was cut or damaged: {len(broken)} of its lines do not count"
+        fix = "take them out; what they meant has to be trusted again: tacit trust DIR"
+        findings.append(Finding("trust", what, fix, trust.drop_broken))
     for folder in trust.trusted():
         if not os.path.isdir(folder):
             what = f"{folder} is trusted but does not exist"
@@ -112,33 +152,27 @@ def check_trust() -> list[Finding]:
     return findings
 
 
-def check_database() -> list[Finding]:
-    """tacit.db is whole."""
+def database_trouble() -> str:
+    """What is wrong with tacit.db, or an empty text. Raises `Busy`, `Unwritable` or `Newer`."""
     import sqlite3
 
     path = database.default_path()
+    expected = database.expected_number(path)
     if not os.path.exists(path):
-        return []
+        return f"{path} is gone" if expected else ""
     try:
         with contextlib.closing(database.connect(path)) as connection:
             faults = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
-        if faults == ["ok"]:
-            return []
-        why = "; ".join(faults)
+            number = database.number_of(connection)
     except Damaged as error:
-        why = error.message
-    except (Busy, Unwritable) as error:
-        return [Finding("database", error.message, error.hint)]
+        return error.message
     except sqlite3.DatabaseError as error:
-        why = str(error)
-    aside = f"{path}.damaged-{int(time.time())}"
-    fix = (
-        f"put it aside as {os.path.basename(aside)} and begin a new one; sessions come back with"
-        " 'tacit import', what waited in the inbox does not"
-    )
-    return [
-        Finding("database", f"{path} is damaged: {why}", fix, partial(_begin_anew, path, aside))
-    ]
+        return f"{path} is damaged: {error}"
+    if faults != ["ok"]:
+        return f"{path} is damaged: {' '.join('; '.join(faults).split())}"
+    if expected and number != expected:
+        return f"{path} was emptied or deleted, and began anew"
+    return ""
 
 
 BASE_CHECKS: tuple[Check, ...] = (
@@ -146,7 +180,6 @@ BASE_CHECKS: tuple[Check, ...] = (
     check_folders,
     check_leftovers,
     check_trust,
-    check_database,
 )
 
 
@@ -163,8 +196,3 @@ def remove_path(path: str) -> None:
         shutil.rmtree(path)
     elif os.path.lexists(path):
         os.unlink(path)
-
-
-def _begin_anew(path: str, aside: str) -> None:
-    if check_database():  # else another repair has put right what was wrong in it
-        database.move_aside(path, aside)

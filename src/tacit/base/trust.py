@@ -23,12 +23,33 @@ def trust_file() -> str:
 
 def trusted() -> list[str]:
     """The trusted folders, in the order in which they were added."""
+    return [line for line in _lines()[:-1] if _is_path(line)]
+
+
+def broken_lines() -> list[str]:
+    """The lines that do not count: no path, or the last one without its end, as a file that was
+    cut has it. What is left of a path could be that of a folder above."""
+    *whole, last = _lines() or [""]
+    return [line for line in whole if line and not _is_path(line)] + ([last] if last else [])
+
+
+def drop_broken() -> None:
+    """Write the list without the lines that do not count."""
+    with _lock():
+        _write(trusted())
+
+
+def _lines() -> list[str]:
     try:
         with open(trust_file(), encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            lines = file.read().split("\n")
+            return file.read().split("\n")
     except OSError:  # not there, or not readable: nothing is trusted
         return []
-    return [line for line in lines if line.startswith(os.sep) or (len(line) > 2 and line[1] == ":")]
+
+
+def _is_path(line: str) -> bool:
+    absolute = line.startswith(os.sep) or (len(line) > 2 and line[1] == ":")
+    return absolute and "\0" not in line
 
 
 def is_trusted(folder: str) -> bool:

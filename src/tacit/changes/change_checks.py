@@ -5,34 +5,50 @@ where that can be done without asking.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from tacit.base.doctor import Finding
-from tacit.base.errors import Damaged
+from tacit.base.doctor import Check, Finding, run_checks
+from tacit.base.errors import Damaged, Refused, Unwritable
 from tacit.changes import git_exclude
-from tacit.changes.containment import Escape, open_root
+from tacit.changes.change import SKILL_FILE, File, acting_as
+from tacit.changes.containment import Escape, Folder, open_root
 from tacit.changes.gate import Gate
-from tacit.changes.git_store import EMPTY_TREE
+from tacit.changes.git_store import unquote_name
+from tacit.changes.history import History
 from tacit.changes.inbox import Inbox
-from tacit.changes.journal import OpenPlace
+from tacit.changes.journal import KEPT, OpenPlace
+from tacit.changes.salvage import lost_skills, salvage
 from tacit.changes.skill_state import read_archived, read_state
 from tacit.changes.stage import ARCHIVE, STAGE
+from tacit.skills.fact import FACT_FILE
+from tacit.skills.library import SCHEDULE_FILE
 
 
 def check_changes(gate: Gate) -> list[Finding]:
     """Every check over every place of `gate`."""
-    found: list[Finding] = []
-    for opened in gate.open_places.values():
-        found.extend(check_open_place(opened))
-    found.extend(check_inbox(gate.inbox, list(gate.open_places.values())))
-    return found
+    places = list(gate.open_places.values())
+    checks: list[Check] = [partial(check_open_place, opened) for opened in places]
+    checks += [partial(check_files, gate, opened) for opened in places]
+    return run_checks([*checks, partial(check_inbox, gate.inbox, places)])
 
 
 def check_open_place(opened: OpenPlace) -> list[Finding]:
     """The checks of one place, with its lock held, so that nothing is under way meanwhile."""
-    with opened.lock():
-        return [*_journal(opened), *_leftovers(opened), *_history(opened), *_hidden(opened)]
+    try:
+        with opened.lock():
+            return _look_at(opened)
+    except Unwritable:  # a home that is read-only: nobody changes anything there
+        return _look_at(opened)
+
+
+def _look_at(opened: OpenPlace) -> list[Finding]:
+    looks = (_journal, _leftovers, _history, _hidden)
+    return run_checks([partial(_all, look, opened) for look in looks])
+
+
+def _all(look: Callable[[OpenPlace], Iterator[Finding]], opened: OpenPlace) -> list[Finding]:
+    return list(look(opened))
 
 
 def _journal(opened: OpenPlace) -> Iterator[Finding]:
@@ -43,7 +59,7 @@ def _journal(opened: OpenPlace) -> Iterator[Finding]:
             "broken-journal",
             damaged.message,
             "it is put aside; the folders are left as they are",
-            partial(_put_entries_aside, opened),
+            opened.recover,
         )
         return
     for entry in entries:
@@ -57,6 +73,12 @@ def _journal(opened: OpenPlace) -> Iterator[Finding]:
 
 def _leftovers(opened: OpenPlace) -> Iterator[Finding]:
     """Only counts when no entry in the journal explains it."""
+    for name in _kept(opened):
+        yield Finding(
+            "kept-stage",
+            f"{os.path.join(opened.real, name)} holds what a change with a broken journal left",
+            "look whether something in it is missing elsewhere, then delete it",
+        )
     if _entries(opened):
         return
     stage = os.path.join(opened.real, STAGE)
@@ -78,32 +100,161 @@ def _leftovers(opened: OpenPlace) -> Iterator[Finding]:
             )
 
 
+def _kept(opened: OpenPlace) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(opened.real) if name.startswith(f"{KEPT}-"))
+    except OSError:
+        return []
+
+
 def _history(opened: OpenPlace) -> Iterator[Finding]:
-    folder = opened.history.folder
-    if not os.path.isfile(os.path.join(folder, "HEAD")):  # not begun: HEAD is written last
+    history = opened.history
+    if not history.is_begun():
         return
-    done = opened.history.objects.git("fsck", "--strict", "--no-dangling", check=False)
-    if done.returncode:
-        text = (done.stderr + done.stdout).decode(errors="replace").strip().splitlines()
+    if not history.objects.is_laid_out():
         yield Finding(
-            "broken-history",
-            f"the history in {folder} is damaged: {text[0] if text else done.returncode}",
-            f"put it aside and begin a new one with what stands there now: mv {folder}"
-            f" {folder}.broken",
+            "history-files",
+            f"the history in {history.folder} lacks its HEAD or config, or they are broken",
+            "they are written again",
+            partial(_lay_out, opened),
         )
         return
-    refs = opened.history.refs
-    named = {oid for _, oid in refs.list("refs/changes")}
-    for name, oid in refs.list("refs/skills"):
-        version = opened.history.version(oid)
-        if oid not in named:
-            yield Finding(
-                "unnamed-change",
-                f"the last change to '{version.record.skill}' cannot be found by its id ({name})",
-                "undo works by version: tacit rollback " + version.record.skill,
-            )
-        elif version.record.state == "gone" and version.tree != EMPTY_TREE:
-            yield Finding("odd-version", f"{name} says 'gone' but holds files", "")
+    if damage := _damage(opened):
+        yield Finding(
+            "broken-history",
+            f"the history in {history.folder} is damaged: {damage}",
+            "it is put aside, and a new one is made of all versions that can be read",
+            partial(salvage, opened),
+        )
+
+
+def _damage(opened: OpenPlace) -> str:
+    """What is wrong with a history, or an empty string."""
+    history = opened.history
+    if broken := history.refs.broken():
+        return f"{broken[0]} does not hold a commit's id"
+    heads = dict(history.refs.list("refs/skills"))
+    named = dict(history.refs.list("refs/changes"))
+    if not heads:
+        return "no skill can be found in it"
+    parts = {name.rsplit("/", 1)[1] for name in heads}
+    if lost := {name.rsplit("/", 1)[1] for name in named} - parts:
+        return f"the last version of '{unquote_name(min(lost))}' cannot be found"
+    try:
+        text, dangling = _git_check(history) or _own_check(history)
+        if text:
+            return text
+        known = set(named.values())
+        for name, oid in heads.items():
+            record = history.version(oid).record
+            if oid not in known and history.files(history.version(oid)) is not None:
+                return f"the last change to '{record.skill}' cannot be found by its id ({name})"
+    except Damaged as damaged:
+        return damaged.message
+    if found := lost_skills(opened, dangling):
+        return f"the versions of '{found[0]}' cannot be found"
+    return ""
+
+
+def _git_check(history: History) -> tuple[str, list[str]] | None:
+    """What git says is wrong, and the commits that nothing points to; None where there is no git.
+
+    A change that failed, or was taken back, leaves such a commit: it is none of the damage.
+    """
+    try:
+        done = history.objects.git("fsck", "--strict")
+    except FileNotFoundError:
+        return None
+    lines = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+    dangling = [line.split()[-1] for line in lines if line.startswith("dangling commit")]
+    wrong = [line for line in lines if not line.startswith(("dangling", "Checking", "notice"))]
+    return (wrong[0] if wrong else str(done.returncode)) if done.returncode else "", dangling
+
+
+def _own_check(history: History) -> tuple[str, list[str]]:
+    """The same without git: every version is read, and the files of the last ones."""
+    try:
+        for skill in history.skills():
+            for number, version in enumerate(history.log(skill)):
+                if number == 0:
+                    history.files(version)
+    except Damaged as damaged:
+        return damaged.message, []
+    return "", []
+
+
+def _lay_out(opened: OpenPlace) -> None:
+    with opened.lock():
+        opened.history.objects.lay_out()
+
+
+_MAIN_FILES = (SKILL_FILE, FACT_FILE, SCHEDULE_FILE)
+
+
+def check_files(gate: Gate, opened: OpenPlace) -> list[Finding]:
+    """No skill, fact or schedule has lost the file that makes it one, or what stood in it."""
+    if not os.path.isdir(opened.real):
+        return []
+    with open_root(opened.place) as root:
+        names = [name for name in root.names() if not name.startswith(".")]
+        return [
+            _lost_file(gate, opened, name, file, why)
+            for name in names
+            for file in _MAIN_FILES
+            if (why := _lost_text(root, opened, name, file))
+        ]
+
+
+def _lost_text(root: Folder, opened: OpenPlace, name: str, file: str) -> str:
+    """What happened to a main file that there is or was; empty where it is as it should be."""
+    try:
+        with root.open(name) as folder:
+            if folder.status(file) is not None:
+                return "" if _says_something(folder.read(file)[0]) else "is empty"
+        head = opened.history.head(name)
+        known = opened.history.files(head) if head and head.record.state == "live" else {}
+    except (Escape, OSError, Damaged):
+        return ""  # not for this check to say
+    return "is gone" if file in known else ""
+
+
+def _says_something(data: bytes) -> bool:
+    return bool(data.strip(b"\0 \t\r\n"))
+
+
+def _lost_file(gate: Gate, opened: OpenPlace, name: str, file: str, why: str) -> Finding:
+    what = f"{file} of '{name}' in {opened.place.root} {why}"
+
+    def whole(files: dict[str, File]) -> bool:
+        return file in files and _says_something(files[file].data)
+
+    repair = bring_back(gate, opened, name, whole)
+    if repair is None:
+        fix = "write it again, or remove the folder: no version of it is known"
+        return Finding("empty-file", what, fix)
+    return Finding("empty-file", what, "bring back the last version that is known", repair)
+
+
+def bring_back(
+    gate: Gate, opened: OpenPlace, name: str, whole: Callable[[dict[str, File]], bool]
+) -> Callable[[], str] | None:
+    """What makes a skill again what it was in its last version that is `whole`, if there is one."""
+    try:
+        versions = (v for v in opened.history.log(name) if v.record.state == "live")
+        found = next((v for v in versions if whole(opened.history.files(v))), None)
+    except Damaged:
+        return None
+    if found is None:
+        return None
+
+    def repair() -> str:
+        with acting_as("user"):
+            verdict = gate.rollback(name, found.id, root=opened.place.root)
+        if not verdict.applied:
+            raise Refused(verdict.explain())
+        return f"'{name}' is again what it was in {found.id[:12]}, of {found.at:%Y-%m-%d %H:%M}"
+
+    return repair
 
 
 def _hidden(opened: OpenPlace) -> Iterator[Finding]:
@@ -164,8 +315,3 @@ def _entries(opened: OpenPlace) -> bool:
         return bool(opened.journal.entries())
     except Damaged:
         return True
-
-
-def _put_entries_aside(opened: OpenPlace) -> None:
-    with opened.lock():
-        opened.journal.put_broken_aside()

@@ -14,10 +14,10 @@ import re
 import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
-from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER
+from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER, write_all
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
 from tacit.changes.place import Place
 
@@ -151,7 +151,8 @@ class Folder:
 
     def close(self) -> None:
         if self.fd >= 0:
-            os.close(self.fd)
+            with suppress(OSError):  # nothing is written through it
+                os.close(self.fd)
             self.fd = -1
 
     def status(self, name: str) -> os.stat_result | None:
@@ -231,13 +232,14 @@ class Folder:
     def write_new(self, name: str, data: bytes, mode: int, *, durable: bool = True) -> None:
         """Write a file that is not there yet. Raises FileExistsError."""
         descriptor = os.open(name, CREATE_FILE, mode, dir_fd=self.fd)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
+        try:
+            write_all(descriptor, data)
             if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # the mask took some of it
                 os.fchmod(descriptor, mode)
             if durable:
                 os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def sync(self) -> None:
         os.fsync(self.fd)

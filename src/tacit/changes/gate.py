@@ -8,6 +8,7 @@ is raised is trouble with the machine (`Unwritable`, `Busy`, `Damaged`), never a
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -17,7 +18,7 @@ import msgspec
 from tacit.base import paths
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.database import DATABASE_FILE
-from tacit.base.errors import NotFound
+from tacit.base.errors import Busy, Damaged, NotFound, Refused, TacitError, Unwritable
 from tacit.base.event_bus import bus
 from tacit.changes import git_exclude, undo
 from tacit.changes.change import (
@@ -36,7 +37,7 @@ from tacit.changes.change import (
     make_change,
     new_change_id,
 )
-from tacit.changes.containment import Folder
+from tacit.changes.containment import Escape, Folder
 from tacit.changes.effect import FREE_ARCHIVE, Effect, work_out
 from tacit.changes.file_edits import diff_files
 from tacit.changes.gate_steps import (
@@ -57,7 +58,7 @@ from tacit.changes.gate_steps import (
     rejected_before,
     unwritable_place,
 )
-from tacit.changes.git_store import tree_id
+from tacit.changes.git_store import change_ref, tree_id
 from tacit.changes.history import ref_updates
 from tacit.changes.inbox import Inbox, Proposal
 from tacit.changes.journal import JournalEntry, OpenPlace, Overtaken, carry_out
@@ -89,14 +90,19 @@ def land(
     ready = [_with_key(root, action) for action in actions]
     try:
         entry = prepare_entry(root, opened, change, ready, at, details)
-        hide_new_from_git(opened, change, ready)
-        carry_out(root, entry, opened.journal, opened.history)
+        hides = _hidden_from_git(opened, change, ready)
+        carry_out(opened, root, msgspec.structs.replace(entry, hides=hides))
     finally:
-        clean(root)
+        if not opened.journal.holds(change.id):  # else what is on the stage is still needed
+            with suppress(OSError, Escape):
+                clean(root)
+    # It has landed: what follows may fail, and is then found by doctor.
     for action in ready:
         if action.kind in ("delete", "renamed"):
-            _show_to_git(opened, action.now.skill)
-    return opened.history.knows(change.id, ready[-1].now.skill)
+            with suppress(OSError, TacitError):
+                _show_to_git(opened, action.now.skill)
+    name = change_ref(change.id, ready[-1].now.skill)
+    return next(ref.new for ref in entry.refs if ref.name == name)
 
 
 def record_by_hand(opened: OpenPlace, root: Folder, now: SkillState, at: datetime) -> SkillState:
@@ -107,21 +113,24 @@ def record_by_hand(opened: OpenPlace, root: Folder, now: SkillState, at: datetim
     head = now.head
     refs = ref_updates([version], head.id if head else "")
     entry = JournalEntry(version.record.change, opened.real, now.skill, (), refs)
-    carry_out(root, entry, opened.journal, opened.history)
+    carry_out(opened, root, entry)
     return read_state(root, opened.history, now.skill)
 
 
-def hide_new_from_git(opened: OpenPlace, change: Change, actions: Sequence[Action]) -> None:
+def _hidden_from_git(
+    opened: OpenPlace, change: Change, actions: Sequence[Action]
+) -> tuple[str, ...]:
     """What a machine learned in a project stays out of `git status` from the start, and so do
     facts, whoever recorded them: they may be about a person."""
     if opened.place.scope != "project":
-        return
-    for action in actions:
-        private_at_first = change.actor in BACKGROUND or opened.place.kind == "facts"
-        made = action.kind == "create" and private_at_first
-        moved = action.kind == "rename" and git_exclude.is_hidden(opened.place, action.partner)
-        if made or moved:
-            git_exclude.hide(opened.place, action.now.skill, opened.data)
+        return ()
+    private_at_first = change.actor in BACKGROUND or opened.place.kind == "facts"
+    return tuple(
+        action.now.skill
+        for action in actions
+        if (action.kind == "create" and private_at_first)
+        or (action.kind == "rename" and git_exclude.is_hidden(opened.place, action.partner))
+    )
 
 
 def _show_to_git(opened: OpenPlace, skill: str) -> None:
@@ -206,13 +215,40 @@ class Gate:
         applied_as = self.inbox.begin(proposal, new_change_id(self.clock.now()))
         change = msgspec.structs.replace(proposal.change, id=applied_as)
         verdict = self._run(self.open_place(change.root), change, Consent("yes"))
-        if verdict.applied:
+        if not verdict.applied:
+            return verdict
+        try:
             self.inbox.close(proposal, "accepted")
+        except TacitError as error:  # it has landed all the same, and `waiting` will see that
+            note = f"the inbox could not be told ({error.message}); it is when it is next opened"
+            return msgspec.structs.replace(verdict, notes=(*verdict.notes, note))
         return verdict
 
+    def waiting(self) -> list[Proposal]:
+        """What waits in the inbox. What was accepted and has landed, without its answer having been
+        written down, is closed now."""
+        found = []
+        for proposal in self.inbox.waiting():
+            if proposal.applied_as and self._has_landed(proposal):
+                with suppress(TacitError):
+                    self.inbox.close(proposal, "accepted")
+            else:
+                found.append(proposal)
+        return found
+
+    def _has_landed(self, proposal: Proposal) -> bool:
+        opened = self.open_places.get(os.path.realpath(proposal.change.root))
+        try:
+            return bool(opened and opened.history.knows(proposal.applied_as, proposal.change.skill))
+        except (TacitError, OSError):
+            return False
+
     def reject(self, proposal: Proposal, reason: str = "") -> None:
-        """Turn a proposal down; the same idea is not proposed again."""
-        self.inbox.close(proposal, "rejected", reason)
+        """Turn a proposal down; the same idea is not proposed again. Raises `Refused` where it was
+        answered already."""
+        landed = bool(proposal.applied_as) and self._has_landed(proposal)
+        if not self.inbox.close(proposal, "accepted" if landed else "rejected", reason) or landed:
+            raise Refused(f"{proposal.id} was answered already", "see: tacit inbox --all")
 
     def undo(
         self,
@@ -462,7 +498,8 @@ class Gate:
     ) -> None:
         noun = rules_of(opened.place).noun
         for action in actions if noun == "skill" else ():
-            self.neighbours.changed(opened.place.root, action.now.skill)
+            with suppress(OSError, TacitError):
+                self.neighbours.changed(opened.place.root, action.now.skill)
         bus.publish(Applied(change, actions[-1].kind, version, opened.real, noun))
 
     def _locate(self, change: Change) -> tuple[OpenPlace, Change]:
@@ -530,10 +567,15 @@ def undo_group(
     left = [(opened, change) for opened, change in listed if not _is_undone(opened, change)]
     order = left[::-1] if left else listed
     why = reason or f"undo {group}"
-    return [
-        gate.undo(change, actor=actor, root=opened.place.root, reason=why)
-        for opened, change in order
-    ]
+    return [_undo_one(gate, opened, change, actor, why) for opened, change in order]
+
+
+def _undo_one(gate: Gate, opened: OpenPlace, change: str, actor: Actor | None, why: str) -> Verdict:
+    try:
+        return gate.undo(change, actor=actor, root=opened.place.root, reason=why)
+    except (Busy, Damaged, Unwritable) as error:  # what the others came to has to be reported too
+        refusal = Refusal("apply", error.code, error.message, error.hint)
+        return Verdict(outcome="refused", change=change, skill="", refusal=refusal)
 
 
 def _is_undone(opened: OpenPlace, change: str) -> bool:

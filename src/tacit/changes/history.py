@@ -75,10 +75,15 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 class History:
     """The history of one place."""
 
-    def __init__(self, place: Place, data: str) -> None:
-        self.folder = os.path.join(data, "history", f"{place.id}.git")
+    def __init__(self, place: Place, data: str, *, folder: str = "") -> None:
+        self.folder = folder or os.path.join(data, "history", f"{place.id}.git")
         self.objects = Objects(self.folder)
         self.refs = Refs(self.objects)
+
+    def is_begun(self) -> bool:
+        """Whether anything was ever recorded here, be it readable or not."""
+        kept = os.path.join(self.folder, "objects")
+        return bool(self.refs.names("refs")) or any(names for _, _, names in os.walk(kept))
 
     def head(self, skill: str) -> Version | None:
         """The latest version of `skill`, or None where it has no history."""
@@ -188,10 +193,13 @@ class History:
         return Version(id=oid, record=record, at=at, tree=tree, parents=parents)
 
     def pack(self) -> None:
-        """Let git put loose objects and refs together. Hold the place's lock meanwhile."""
+        """Put loose objects and refs together, where there is git. Hold the place's lock meanwhile.
+
+        Packs grow by powers of two, so that an object is packed again only a few times ever.
+        """
         if self.objects.is_made():
-            self.objects.git("pack-refs", "--all", "--prune")
-            self.objects.git("repack", "-a", "-d", "-q", "--keep-unreachable")
+            self.objects.git("repack", "-d", "--geometric=2", "-q")
+            self.refs.pack()
 
 
 def ref_updates(versions: list[Version], old: str) -> tuple[RefUpdate, ...]:
@@ -233,6 +241,7 @@ def _message(record: Record) -> str:
 
 
 def _parse(oid: str, data: bytes) -> Version:
+    """A commit, read. One whose bytes make no sense was damaged: a checksum covers each object."""
     head, _, message = data.decode("utf-8", "surrogateescape").partition("\n\n")
     tree, parents, seconds = "", [], 0
     for line in head.split("\n"):

@@ -139,14 +139,15 @@ class Inbox:
             ).fetchone()
         return str(row[0])
 
-    def close(self, proposal: Proposal, state: ProposalState, answer: str = "") -> None:
-        """Record the answer; only a proposal that waits can be answered."""
+    def close(self, proposal: Proposal, state: ProposalState, answer: str = "") -> bool:
+        """Record the answer; False where it was answered already."""
         with self._open() as connection, database.transaction(connection):
-            connection.execute(
+            done = connection.execute(
                 "UPDATE proposals SET state = ?, decided = ?, answer = ?"
                 " WHERE id = ? AND state = 'waiting'",
                 (state, self._clock.now().isoformat(), answer, proposal.id),
             )
+            return done.rowcount > 0
 
     def broken(self) -> list[str]:
         """The ids of rows that cannot be read."""

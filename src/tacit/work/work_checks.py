@@ -6,13 +6,17 @@ Also says why schedules do not fire by themselves, which the commands for schedu
 import os
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tacit.base import database
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig, Damaged, TacitError
-from tacit.skills.library import scheduled_folder
+from tacit.skills.library import SCHEDULE_FILE, scheduled_folder
 from tacit.work import job_queue, jobs_db
 from tacit.work.presence import present
+
+if TYPE_CHECKING:
+    from tacit.changes.change import File
 
 
 def check_jobs() -> list[Finding]:
@@ -86,7 +90,7 @@ def check_schedules() -> list[Finding]:
     from tacit.work import schedule_store
 
     good, bad = schedule_store.listing()
-    findings = [Finding("schedule", broken.why, broken.hint or "mend it") for broken in bad]
+    findings = [_unreadable(broken.name, broken.why) for broken in bad]
     for schedule in good:
         if not os.path.isdir(schedule.binding.project):
             what = (
@@ -104,6 +108,26 @@ def check_schedules() -> list[Finding]:
             Finding("schedule", f"there are schedules, but {what}", fix.strip() or what)
         )
     return findings
+
+
+def _unreadable(name: str, why: str) -> Finding:
+    """A schedule that cannot be read, with the way back to its last version that could."""
+    from tacit.changes.change import SKILL_FILE
+    from tacit.changes.change_checks import bring_back
+    from tacit.work import schedule_store
+
+    def whole(files: "dict[str, File]") -> bool:
+        try:
+            schedule_store.decode_binding(files[SCHEDULE_FILE].data, name)
+        except (KeyError, TacitError):
+            return False
+        return SKILL_FILE in files
+
+    gate = schedule_store.open_gate()
+    repair = bring_back(gate, gate.open_place(), name, whole)
+    if repair is None:
+        return Finding("schedule", why, "make it again: no version of it that can be read is known")
+    return Finding("schedule", why, "bring back its last version that can be read", repair)
 
 
 def _missing_skills(name: str, skills: tuple[str, ...], project: str) -> list[Finding]:

@@ -25,6 +25,7 @@ from tacit.traces import hook_events, host_registry
 from tacit.traces.hook_events import QuietSession
 from tacit.traces.store import Store
 from tacit.work import host_links, reactions
+from tacit.work.housekeeping import keep_house
 from tacit.work.intake import NEWS, find_source, missing_session, store_session
 from tacit.work.job_kinds import Ticket
 from tacit.work.job_queue import JobQueue
@@ -183,6 +184,7 @@ def _until_idle(
             if ticker.turn() | queue.turn():
                 last = time.monotonic()
             elif not intake.has_more() and time.monotonic() - last >= idle:
+                keep_house(settings_or_defaults())
                 worth_staying = reactions.idle(queue.put) or queue.permanent
                 if worth_staying:
                     queue.rest()

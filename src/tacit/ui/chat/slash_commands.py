@@ -38,7 +38,7 @@ def _inbox(chat: Chat, rest: str) -> CommandAnswer:
         return _answer_proposal(chat, gate, verb, words.strip())
     if rest:
         return _one_proposal(gate, gate.inbox.get(rest))
-    waiting = gate.inbox.waiting()
+    waiting = gate.waiting()
     if not waiting:
         return CommandAnswer("The inbox is empty." + _open_question())
     rows = [

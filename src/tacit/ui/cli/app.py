@@ -14,7 +14,7 @@ import click
 
 from tacit import __version__
 from tacit.base.display import can_colour, plain
-from tacit.base.errors import NotFound, TacitError, Unwritable, Usage, did_you_mean
+from tacit.base.errors import Damaged, NotFound, TacitError, Unwritable, Usage, did_you_mean
 from tacit.ui.cli.command import SECTIONS, Declaration, declarations, registered
 
 _FIRST = {
@@ -42,7 +42,8 @@ _ORDER = (
     "improve", "why", "cost", "prompt-status", "new", "edit", "archive", "restore", "rm", "pin",
     "unpin", "curate", "share", "memory", "log", "history", "diff", "undo", "rollback", "inbox",
     "accept", "reject", "import", "sessions", "session", "forget", "watch", "worker", "daemon",
-    "jobs", "connect", "disconnect", "plugin", "trust", "config", "doctor", "completion",
+    "jobs", "connect", "disconnect", "plugin", "trust", "config", "doctor", "backup",
+    "restore-backup", "completion",
 )  # fmt: skip
 
 
@@ -196,6 +197,8 @@ def _run(arguments: list[str]) -> int:
             raise
         if isinstance(error, OSError):
             return report_system(error, arguments)
+        if damage := _as_damage(error):
+            return _report(damage.message, damage.hint, damage.exit_code, arguments, damage.code)
         what = f"{type(error).__name__}: {error}"
         hint = "this is a fault in tacit; run it again with TACIT_DEBUG=1 and report what it prints"
         return _report(what, hint, 70, arguments, "internal")
@@ -211,6 +214,24 @@ def _check_encoding(arguments: list[str]) -> None:
         except UnicodeEncodeError:
             shown = os.fsencode(argument).decode("utf-8", "backslashreplace")
             raise Usage(f"'{shown}' is not UTF-8", "write it again, in a UTF-8 terminal") from None
+
+
+def _as_damage(error: Exception) -> TacitError | None:
+    """What stored data that cannot be read, or a database that fails, means to a person."""
+    known = sys.modules
+    if "sqlite3" in known and isinstance(error, known["sqlite3"].Error):
+        from tacit.base import database
+
+        return database.explain(error, database.default_path())
+    unreadable: tuple[type[Exception], ...] = (UnicodeDecodeError,)
+    if "msgspec" in known:
+        unreadable += (known["msgspec"].DecodeError,)
+    if "zlib" in known:
+        unreadable += (known["zlib"].error,)
+    if isinstance(error, unreadable):
+        what = f"something that is stored cannot be read: {error}"
+        return Damaged(what, "run: tacit doctor --fix")
+    return None
 
 
 def report_system(error: OSError, arguments: list[str]) -> int:

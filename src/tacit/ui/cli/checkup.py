@@ -1,5 +1,7 @@
-"""`tacit doctor`: runs the checks of every layer over Tacit's own data, and mends damage."""
+"""`tacit doctor`, `backup` and `restore-backup`: Tacit's own data is checked, mended, kept safe."""
 
+import os
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -8,12 +10,13 @@ import msgspec
 from tacit.base import doctor
 from tacit.base.display import counted, plain
 from tacit.base.doctor import Check, Finding
-from tacit.base.errors import BadConfig
+from tacit.base.errors import BadConfig, Usage
 from tacit.learn import use_records
 from tacit.skills.library_checks import LIBRARY_CHECKS
 from tacit.traces.deafness import DEAFNESS_CHECKS
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
+from tacit.work.rescue import DATABASE_CHECKS
 from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
 
 if TYPE_CHECKING:
@@ -33,9 +36,10 @@ def check_changes() -> list[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    # Before the database as a whole, which is put aside only if this does not mend it.
+    # Before the database as a whole, which is made again only if this does not mend it.
     *use_records.CHECKS,
     *doctor.BASE_CHECKS,
+    *DATABASE_CHECKS,
     *LIBRARY_CHECKS,
     check_changes,
     *DEAFNESS_CHECKS,
@@ -56,21 +60,27 @@ CHECKS: tuple[Check, ...] = (
 def doctor_command(fix: bool, as_json: bool) -> int:
     """Find damage to Tacit's own data, and mend it.
 
-    Nothing is changed without --fix. Indexes are made again; a change that a kill interrupted is
-    finished or taken back. What you wrote yourself is never touched. Said as well is what keeps an
-    agent in the background in, on this machine.
+    Nothing is changed without --fix. Indexes are made again; a change that was interrupted is
+    finished or taken back; a database or a history that is damaged is put aside and made again of
+    what can be read, of the last daily backup and of the agents' own files, and what is lost is
+    said in numbers. Said as well is what keeps an agent in the background in, on this machine.
     """
     from tacit.agent import process_rights
     from tacit.learn.background import confinement
+    from tacit.learn.background.task import Confinement
 
-    findings = [finding for check in CHECKS for finding in check()]
-    mended = [finding for finding in findings if fix and _repair(finding)]
+    findings, said = _mend() if fix else (doctor.run_checks(CHECKS), {})
+    mended = [finding for finding in findings if finding.what in said]
     left = [finding for finding in findings if finding not in mended]
-    held, abi = confinement.probe_confinement(), process_rights.landlock_version()
+    abi = process_rights.landlock_version()
+    try:
+        held = confinement.probe_confinement()
+    except OSError:  # no folder for temporary files: then no agent runs in the background either
+        held = Confinement()
     if as_json:
         rows = [
             {"code": f.code, "what": f.what, "fix": f.fix, "can_mend": f.repair is not None,
-             "mended": f in mended}
+             "mended": f in mended, "said": said.get(f.what, "")}
             for f in findings
         ]  # fmt: skip
         room = {"landlock": abi, **msgspec.to_builtins(held)}
@@ -80,6 +90,8 @@ def doctor_command(fix: bool, as_json: bool) -> int:
         done = finding in mended
         mark = click.style("mended", fg="green") if done else click.style("wrong ", fg="red")
         click.echo(f"{mark}  {plain(finding.what)}")
+        if said.get(finding.what):
+            click.echo(f"        {plain(said[finding.what])}")
         if not done:
             would = "would be mended: " if finding.repair else "please "
             click.echo(f"        {would}{plain(finding.fix)}")
@@ -101,12 +113,98 @@ def _write_confinement(held: "Confinement", abi: int) -> None:
     )
 
 
-def _repair(finding: Finding) -> bool:
-    if finding.repair is None:
-        return False
+_ROUNDS = 4
+"""How often it is looked again: what was mended may have hidden something else."""
+
+
+def _mend() -> tuple[list[Finding], dict[str, str]]:
+    """Mend what can be mended: all that was found, and what was said of each that is mended now."""
+    found: dict[str, Finding] = {}
+    said: dict[str, str] = {}
+    tried: set[str] = set()
+    for _ in range(_ROUNDS):
+        seen = doctor.run_checks(CHECKS)
+        new = [finding for finding in seen if finding.what not in tried and finding.repair]
+        found |= {finding.what: finding for finding in seen}
+        tried |= {finding.what for finding in new}
+        for finding in new:
+            if (text := _repair(finding)) is not None:
+                said[finding.what] = text
+        if not new:
+            break
+    still = {finding.what for finding in seen}
+    return list(found.values()), {what: said.get(what, "") for what in found if what not in still}
+
+
+def _repair(finding: Finding) -> str | None:
+    """Repair it; what is to be said of that, or None where it could not be done."""
+    assert finding.repair is not None
     try:
-        finding.repair()
-    except OSError as error:
-        click.echo(f"tacit: could not mend: {plain(finding.what)}: {error.strerror}", err=True)
-        return False
-    return True
+        done = finding.repair()
+    except Exception as error:  # the others are mended all the same
+        why = doctor.could_not(error)
+        click.echo(f"tacit: could not mend: {plain(finding.what)}: {plain(why)}", err=True)
+        return None
+    return done if isinstance(done, str) else ""
+
+
+@command(
+    "backup",
+    "setup",
+    "Save skills, history, memory, settings and sessions in a file.",
+    "tacit backup ~/tacit.tar.gz",
+    note="A small backup, without sessions and history, is made every day by itself.",
+)
+@click.argument("file", type=click.Path(dir_okay=False))
+def backup_command(file: str, as_json: bool) -> int:
+    """Save all that Tacit keeps in one file.
+
+    Skills, their history, memory, settings, schedules and the databases with your sessions. It can
+    be made while everything runs, and is read again and checked before it counts. Of projects it
+    holds the one that you are in and those that you trust.
+    """
+    from tacit.work.backup import make_backup
+
+    contents = make_backup(os.path.expanduser(file))
+    size = os.path.getsize(os.path.expanduser(file))
+    if as_json:
+        return output.write_json({"file": file, "bytes": size, "files": len(contents.sums)})
+    click.echo(
+        f"Saved {counted(len(contents.sums), 'file')}, {size / 1e6:,.1f} MB, in {plain(file)}"
+    )
+    for saved in contents.places:
+        output.write_hint(plain(saved.root))
+    return 0
+
+
+@command(
+    "restore-backup",
+    "setup",
+    "Put back what a backup holds.",
+    "tacit restore-backup ~/tacit.tar.gz",
+    note="What stood there is put aside, not deleted.",
+)
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def restore_backup_command(file: str, yes: bool, as_json: bool) -> int:
+    """Put back what a backup holds, in the place of what is there now.
+
+    The file is checked first, every byte of it. What stands there now is put aside, beside it.
+    """
+    from tacit.work.backup import check_backup, restore_backup
+
+    path = os.path.expanduser(file)
+    contents = check_backup(path)
+    when = datetime.fromtimestamp(contents.made).astimezone()
+    output.confirm(
+        f"Put back what was saved on {when:%Y-%m-%d %H:%M}?",
+        yes,
+        Usage("what is there now would be replaced", "say that it may be: --yes"),
+    )
+    contents, aside = restore_backup(path)
+    if as_json:
+        return output.write_json({"files": len(contents.sums), "aside": aside})
+    click.echo(f"Put back {counted(len(contents.sums), 'file')}.")
+    for before in aside:
+        output.write_hint(f"what was there: {plain(before)}")
+    return 0

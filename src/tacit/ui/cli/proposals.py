@@ -6,7 +6,7 @@ from tacit.base.display import one_line, plain
 from tacit.base.errors import Usage
 from tacit.base.paths import with_tilde
 from tacit.base.settings import load_settings
-from tacit.changes.change import acting_as
+from tacit.changes.change import Verdict, acting_as
 from tacit.changes.gate import Gate
 from tacit.changes.inbox import Proposal
 from tacit.learn import notices
@@ -39,7 +39,7 @@ def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
     gate, _ = user_gate.open_gate(everywhere=True)
     if proposal:
         return _write_proposal(gate, gate.inbox.get(proposal), as_json)
-    found = gate.inbox.all() if everything else gate.inbox.waiting()
+    found = gate.inbox.all() if everything else gate.waiting()
     if as_json:
         return output.write_json({"proposals": found, "notices": notices.pending("inbox")})
     _write_proposals(found)
@@ -128,28 +128,31 @@ def accept_command(proposals: tuple[str, ...], everything: bool, as_json: bool) 
     if bool(proposals) == everything:
         raise Usage("say which to accept", "name proposals (see: tacit inbox), or --all")
     gate, _ = user_gate.open_gate(everywhere=True)
-    chosen = gate.inbox.waiting() if everything else [gate.inbox.get(start) for start in proposals]
+    chosen = gate.waiting() if everything else [gate.inbox.get(start) for start in proposals]
     if not chosen and not as_json:
         click.echo("The inbox is empty.")
-    worst = 0
-    verdicts = []
-    for proposal in chosen:
-        with acting_as("user"):
-            verdict = gate.accept(proposal)
-        verdicts.append(verdict)
-        if not as_json:
-            skill = proposal.change.skill
-            worst = max(worst, user_gate.write_verdict(verdict, f"Accepted: {skill}", as_json))
-            if verdict.offer:
-                user_gate.write_merged_offer(verdict)
-        elif verdict.refused:
-            worst = user_gate.REFUSED
-    notices.refresh()
-    if as_json:
-        output.write_json({"verdicts": verdicts})
-    elif asked := ask_to_go_unasked():
+    verdicts: list[Verdict] = []
+    try:
+        worst = max((_accept(gate, one, as_json, verdicts) for one in chosen), default=0)
+    finally:  # what landed is said, whatever came after it
+        if as_json:
+            output.write_json({"verdicts": verdicts})
+        notices.refresh()
+    if not as_json and (asked := ask_to_go_unasked()):
         click.echo("\n" + output.wrapped(asked))
     return worst
+
+
+def _accept(gate: Gate, proposal: Proposal, as_json: bool, verdicts: list[Verdict]) -> int:
+    with acting_as("user"):
+        verdict = gate.accept(proposal)
+    verdicts.append(verdict)
+    if as_json:
+        return user_gate.REFUSED if verdict.refused else 0
+    code = user_gate.write_verdict(verdict, f"Accepted: {proposal.change.skill}", as_json)
+    if verdict.offer:
+        user_gate.write_merged_offer(verdict)
+    return code
 
 
 @command(

@@ -1,0 +1,64 @@
+"""What the worker does once a day when it has nothing else to do: packs histories, drops sessions
+that are older than the settings keep, makes the small backup. Each step is tried by itself, and one
+that fails is logged and tried again the next day.
+"""
+
+import os
+import time
+from collections.abc import Callable
+
+from tacit.base import paths
+from tacit.base.atomic_files import write_atomic
+from tacit.base.errors import TacitError
+from tacit.base.settings import Settings
+from tacit.changes.journal import pack_histories
+from tacit.work import backup
+from tacit.work.presence import log
+
+_DAY = 20 * 3600.0
+"""Seconds between two rounds: less than a day, so that it stays at the same hour."""
+
+
+def keep_house(settings: Settings, now: float | None = None) -> bool:
+    """Do a day's round if it is due; whether it was."""
+    now = time.time() if now is None else now
+    stamp = os.path.join(paths.folders().data, "housekeeping")
+    if not _is_due(stamp, now):
+        return False
+    try:
+        write_atomic(stamp, f"{now}\n".encode(), durable=False)
+    except TacitError as error:
+        log(f"no housekeeping: {error.message}")
+        return False
+    data = paths.folders().data
+    _try("histories are not packed", lambda: pack_histories(data))
+    _try("old sessions are not dropped", lambda: _drop_sessions(settings))
+    _try("no daily backup", lambda: backup.make_daily(now))
+    return True
+
+
+def _is_due(stamp: str, now: float) -> bool:
+    """Whether a day has passed; a time that lies ahead is one of a clock that was set back."""
+    try:
+        with open(stamp, encoding="ascii") as file:
+            last = float(file.read(40))
+    except (OSError, ValueError):
+        return os.path.isdir(os.path.dirname(stamp))
+    return not 0 <= now - last < _DAY
+
+
+def _drop_sessions(settings: Settings) -> None:
+    from tacit.work.intake import keep_to_limits, open_store
+
+    if settings.traces.keep_days or settings.traces.keep_megabytes:
+        with open_store(settings.traces) as store:
+            dropped = keep_to_limits(store, settings.traces)
+        if dropped.sessions:
+            log(f"dropped {dropped.sessions} sessions that were older than the settings keep")
+
+
+def _try(failed: str, step: Callable[[], object]) -> None:
+    try:
+        step()
+    except Exception as error:  # a worker that cannot tidy up still stores sessions
+        log(f"{failed}: {error.explain() if isinstance(error, TacitError) else error!r}")
