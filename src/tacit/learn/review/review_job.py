@@ -24,6 +24,8 @@ from tacit.changes.change import Change, Preview, acting_as
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, fact_places
+from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.witness import Witness
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.broker import (
     Assignment,
@@ -39,7 +41,6 @@ from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
 from tacit.learn.ledger import REVIEW, Ledger
-from tacit.learn.provenance.witness import Witness, sources
 from tacit.learn.review.learned_skill import SkillOrigin
 from tacit.learn.review.review_broker import ReviewFacts, ReviewJudge, ReviewService, known_facts
 from tacit.skills.library import Library
@@ -232,14 +233,14 @@ class _Work:
         except TacitError as error:
             return ConversationResult(RunReport(reason="refused", error=error.explain()))
         origin = SkillOrigin(self.trace.id, name, date.today())
-        facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
+        facts = ReviewFacts(self.fact_gate, self.fact_places, origin, job)
         report, broker = run_agent(
             self._assignment(), self.settings, lambda staging: self._broker(staging, origin, facts)
         )
         # What was ready when the reviewer was last done is whole, however it ended after that.
         if not broker.finished_once:
             return ConversationResult(report)
-        refused = tuple(found.explain() for found in broker.refused)
+        refused = tuple(found.explain() for found in (*broker.refused, *facts.refused))
         return ConversationResult(report, broker.ready, facts.changes, refused)
 
     def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:

@@ -12,10 +12,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "traces"))
 from trace_samples import REAL, file_of
 
 from planted import load_set, trace_of
+from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.phrases import phrases
+from tacit.changes.provenance.witness import Witness
 from tacit.learn.drafts import draft
 from tacit.learn.findings import count_findings as counted
-from tacit.learn.provenance.phrases import phrases
-from tacit.learn.provenance.witness import Witness, sources
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
@@ -140,11 +141,11 @@ def test_what_stood_there_before_is_not_held_against_an_edit() -> None:
     assert witness.findings(skill(f"{ORDER}\n\nExport on Mondays, says the user.")) == []
 
 
-def test_a_loaded_skill_is_not_tool_output() -> None:
-    """The text of a skill that the agent activated is the user's, not a tool's."""
+def test_a_loaded_skill_is_printed_matter() -> None:
+    """The text of a skill that was loaded, maybe from somebody's clone, vouches for nothing."""
     loaded = called("Skill", {"skill": "ledger"}, ORDER)
     assert loaded.kind == "skill"
-    assert verdict(made(["Export.", loaded]), skill(ORDER)) == "pass"
+    assert verdict(made(["Export.", loaded]), skill(ORDER)) == "block"
 
 
 def test_support_files_are_looked_at_too() -> None:

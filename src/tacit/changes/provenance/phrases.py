@@ -6,16 +6,20 @@ folded the same way, so it does not matter that the folding is crude.
 
 import codecs
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources import files as resources
+from typing import Any
 
 import msgspec
 
 from tacit.changes.scan.disguise import fold, views
 from tacit.skills import frontmatter
-from tacit.skills.search_index import STEMMED_WORDS
+from tacit.skills.fact import FACT_FILE
+from tacit.skills.search_index import STEMMED_WORDS, as_utf8
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]{0,200}\x07")
 _MIXED = re.compile(r"(?=[a-z0-9@$]*[a-z])(?=[a-z0-9@$]*[013457@$])[a-z0-9@$]{2,24}")
@@ -54,18 +58,48 @@ def readings(text: str) -> Iterator[str]:
         yield codecs.encode(fold(text), "rot13")
 
 
-def stems(text: str) -> list[str]:
-    """The words of folded `text` that tell something, cut to their stems, in order."""
-    return [stem for stem in STEMMED_WORDS.analyze(_PARTS.sub(" ", text)) if stem not in _STOP]
-
-
+# Scripts that are written without spaces, folded: Hangul stands there letter by letter.
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf"
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
+)
 _PARTS = re.compile(r"[_\-/.:=@]+")
+_BEGINNING = 5
+"""Letters of a word of another alphabet that are compared: its endings vary."""
+
+
+def words(text: str) -> list[str]:
+    """All the words of folded `text` in order, cut to their stems; pairs of letters where a
+    script has no spaces."""
+    text = _PARTS.sub(" ", text)
+    if text.isascii():
+        return STEMMED_WORDS.analyze(text)
+    found: list[str] = []
+    for number, part in enumerate(_UNSPACED.split(text)):
+        if number % 2:
+            found += [part[at : at + 2] for at in range(max(1, len(part) - 1))]
+        else:
+            spaced = STEMMED_WORDS.analyze(as_utf8(part))
+            found += [word if word.isascii() else word[:_BEGINNING] for word in spaced]
+    return found
+
+
+def telling(found: Iterable[str]) -> list[str]:
+    """Those of `words` that tell something."""
+    return [word for word in found if word not in _STOP]
 
 
 def weight(phrase: Iterable[str]) -> float:
     """How much a set of stems tells: what stands in every other skill tells little."""
+    return sum(map(_weight, phrase))
+
+
+@lru_cache(maxsize=65536)
+def _weight(stem: str) -> float:
     often, some = _common()
-    return sum(0.25 if stem in often else 0.5 if stem in some else 1.0 for stem in phrase)
+    if len(stem) == 2 and _UNSPACED.match(stem):
+        return 0.3
+    return 0.25 if stem in often else 0.5 if stem in some else 1.0
 
 
 @cache
@@ -79,20 +113,30 @@ def _common() -> tuple[frozenset[str], frozenset[str]]:
 @lru_cache(maxsize=4096)
 def distinct_stems(text: str) -> tuple[str, ...]:
     """The distinct telling stems of a text that was not folded yet, in order."""
-    return tuple(dict.fromkeys(stems(folded_text(text))))
+    return tuple(dict.fromkeys(telling(words(folded_text(text)))))
 
 
 _FENCE = re.compile(r"^[ \t>]*(```|~~~)")
-_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`'\"(*_0-9-])")
+_END = re.compile(r"(?<=[.!?;])\s+(?=[^\Wa-z]|[`'\"(*_0-9-])|(?<=[。！？；।])\s*")
 _MARK = re.compile(r"^[\s>]*(?:[-*+]|\d{1,2}[.)])?\s*(?:\[[ x]\]\s*)?")
 _SPAN = re.compile(r"`([^`\n]{2,300})`")
 # A command begins with a program or a variable; `panic: …` and `Seq Scan` are things printed.
 _PROGRAM = re.compile(r"(?:[a-z0-9_$./~@+-][\w./~@+-]*|[A-Z_]+=\S*)\s")
-# What is told of an output is told, not ordered: "it stops with `KeyError`".
+# What no sentence has: an option, a pipe, a path to a program.
+_SHELL = re.compile(r"(?:^|\s)-{1,2}[A-Za-z]|[|&]{1,2}\s|\$[({A-Z]|^\S*/\S+\s|^[A-Z_]+=\S")
+# What is told of an output is told, not ordered: "it stops with `KeyError`", "`E0554` means that".
 _TOLD = re.compile(
     r"\b(?:fail\w*|stop\w*|error\w*|sa(?:y|id|ys|ying)|print\w*|report\w*|show\w*|complain\w*"
-    r"|warn\w*|end\w*|raise\w*|answer\w*|see|mean\w*|with|over|about|called|named|otherwise|when)"
+    r"|warn\w*|raise\w*|answer\w*|mean\w*|sign|message|output|exit\w*|throw\w*|see\w?s|end\w*)"
     r"\b[^`\"'.]{0,40}$",
+    re.IGNORECASE,
+)
+_TELLS = re.compile(
+    r"^[^`.]{0,12}?(?:\bmeans?\b|\bsays?\b|\bis (?:the|a) (?:sign|error|message)|\bcomes from|:\s)",
+    re.IGNORECASE,
+)
+_DIRECTS = re.compile(
+    r"\b(?:run|runs|execute|use|call|with|by|via|type|enter|start|try|do|then|first|see|when)\s*$",
     re.IGNORECASE,
 )
 _ORDERS = re.compile(
@@ -106,6 +150,13 @@ _ORDERS = re.compile(
 _CLAUSE = re.compile(r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*([A-Za-z]+)")
 
 
+_WHEN = re.compile(
+    r"(?:(?:use|useful|read|load)\s+(?:this\s+|it\s+|the skill\s+)?(?:when|whenever|if|once|before"
+    r"|after|during|on|in)\b[^,;:]*$|how\b|what\b|where\b|why\b)",
+    re.IGNORECASE,
+)
+
+
 class Phrase(msgspec.Struct, frozen=True):
     """One thing that a skill says."""
 
@@ -117,23 +168,41 @@ class Phrase(msgspec.Struct, frozen=True):
 
     @property
     def prose(self) -> str:
-        """Without what it only tells of an output."""
+        """Without what it only quotes from an output, and without addresses."""
         if self.code:
             return self.text
-        return _SPAN.sub(lambda m: "" if _TOLD.search(self.text[: m.start()]) else m[0], self.text)
-
-    def without(self, spans: Collection[str]) -> "Phrase":
-        """The same without these pieces of code."""
-        text = _SPAN.sub(lambda m: "" if m[1] in spans else m[0], self.text)
-        return msgspec.structs.replace(self, text=text)
+        return _SPAN.sub(lambda m: " " if self._is_quoted(m) else m[0], self.text)
 
     @property
     def commands(self) -> tuple[str, ...]:
         """The code in it that a reader would run."""
         if self.code:
             return (self.text,) if _PROGRAM.match(self.text) else ()
-        spans = (m for m in _SPAN.finditer(self.text) if not _TOLD.search(self.text[: m.start()]))
-        return tuple(m[1] for m in spans if _PROGRAM.match(m[1]))
+        spans = (m for m in _SPAN.finditer(self.text) if not self._is_quoted(m))
+        return tuple(m[1] for m in spans if self._is_command(m))
+
+    def _is_quoted(self, span: re.Match[str]) -> bool:
+        """Whether a piece of code is told of: an error message, what something prints."""
+        if _SHELL.search(span[1]):
+            return False
+        before, after = self.text[: span.start()], self.text[span.end() :]
+        return bool(_TOLD.search(before) or _TELLS.match(after))
+
+    def _is_command(self, span: re.Match[str]) -> bool:
+        if not _PROGRAM.match(span[1]):
+            return False
+        directed = _DIRECTS.search(self.text[: span.start()])
+        return bool(_SHELL.search(span[1]) or directed or not _is_sentence(span[1]))
+
+    @property
+    def without_code(self) -> str:
+        """The words around the code in it."""
+        return "" if self.code else _SPAN.sub(" ", self.text)
+
+    @property
+    def says_when(self) -> bool:
+        """Whether it only says when something is of use, or what it is about."""
+        return _WHEN.match(self.text) is not None
 
     @property
     def orders(self) -> bool:
@@ -141,6 +210,12 @@ class Phrase(msgspec.Struct, frozen=True):
         if self.code or _ORDERS.search(self.prose):
             return True
         return any(word.casefold() in _verbs() for word in _CLAUSE.findall(self.prose))
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether it reads as words rather than as a program and what it is given."""
+    found = STEMMED_WORDS.analyze(text)
+    return len(found) > 2 and sum(word in _STOP for word in found) > 0
 
 
 @cache
@@ -153,11 +228,12 @@ def phrases(files: Mapping[str, bytes]) -> Iterator[Phrase]:
     """What a skill with these files says, in order."""
     for path in sorted(files):
         text = files[path].decode("utf-8", "replace").replace("\r\n", "\n")
-        if path == "SKILL.md":
+        if path in ("SKILL.md", FACT_FILE):
             parts = frontmatter.split(text)
             if parts.head:
                 values, _ = frontmatter.parse(parts.head, parts.head_line)
-                yield from _prose(path, parts.head_line, str(values.get("description", "")))
+                for text in _field_texts(values):
+                    yield from _prose(path, _line_of(parts.head, text, parts.head_line), text)
             yield from _markdown(path, parts.body, parts.body_line)
         elif path.endswith((".md", ".txt", ".rst")):
             yield from _markdown(path, text, 1)
@@ -165,6 +241,24 @@ def phrases(files: Mapping[str, bytes]) -> Iterator[Phrase]:
             for number, line in enumerate(text.split("\n"), 1):
                 if line.strip():
                     yield Phrase(path, number, line.strip(), True)
+
+
+def _field_texts(value: Any) -> Iterator[str]:
+    """Every text of a head, however deep, but for names."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key != "name":
+                yield from _field_texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _field_texts(inner)
+
+
+def _line_of(head: str, text: str, first: int) -> int:
+    at = head.find(text.split("\n", maxsplit=1)[0][:40])
+    return first + (head.count("\n", 0, at) if at >= 0 else 0)
 
 
 def _markdown(path: str, text: str, first: int) -> Iterator[Phrase]:
@@ -201,3 +295,37 @@ def _prose(path: str, line: int, text: str) -> Iterator[Phrase]:
     for sentence in _END.split(text):
         if sentence.strip():
             yield Phrase(path, line, sentence.strip())
+
+
+_SCRIPTS = re.compile(
+    "(?P<cyrillic>[\u0400-\u04ff])|(?P<greek>[\u0370-\u03ff])|(?P<arabic>[\u0600-\u06ff])"
+    "|(?P<hebrew>[\u0590-\u05ff])|(?P<indic>[\u0900-\u0dff])|(?P<thai>[\u0e00-\u0eff])"
+    "|(?P<kana>[\u3040-\u30ff])|(?P<hangul>[\uac00-\ud7af])|(?P<han>[\u3400-\u9fff])"
+)
+_LEAST_LETTERS = 6
+_LATIN_WORD = re.compile(r"[a-z']+")
+
+
+@cache
+def _speech() -> dict[str, frozenset[str]]:
+    table = tomllib.loads(resources(__package__).joinpath("speech.toml").read_text("utf-8"))
+    return {language: frozenset(listed.split()) for language, listed in table.items()}
+
+
+def languages(text: str) -> set[str]:
+    """The languages that `text` may be in, by its scripts and its little words; several where
+    they are hard to tell apart, and none where it says too little."""
+    counts = Counter(str(match.lastgroup) for match in _SCRIPTS.finditer(text))
+    found = {name for name, n in counts.items() if n >= _LEAST_LETTERS}
+    if "kana" in found:
+        found.discard("han")
+    little = _LATIN_WORD.findall(fold(text)) if not found else []
+    votes = {name: sum(word in listed for word in little) for name, listed in _speech().items()}
+    best = max(votes.values())
+    if best >= _LEAST_VOTES:
+        found |= {name for name, n in votes.items() if n >= best - 1}
+        found |= {"en"} if votes["en"] * 2 >= best else set()
+    return found
+
+
+_LEAST_VOTES = 3
