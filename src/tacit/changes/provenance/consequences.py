@@ -19,6 +19,9 @@ from tacit.changes.provenance.deeds import Said
 from tacit.changes.provenance.phrases import Phrase, phrases
 from tacit.changes.scan.disguise import fold, without_invisible
 
+EFFECT_RULE = "effect"
+"""The rule's name for what nothing shows: `effect-install`, …"""
+
 
 class Consequence(NamedTuple):
     """One thing that a phrase would have its reader do."""

@@ -16,7 +16,13 @@ from itertools import pairwise
 import msgspec
 
 from tacit.base.display import shorten
-from tacit.changes.provenance.consequences import Consequence, of_phrase, shown_by, touches
+from tacit.changes.provenance.consequences import (
+    EFFECT_RULE,
+    Consequence,
+    of_phrase,
+    shown_by,
+    touches,
+)
 from tacit.changes.provenance.deeds import Said, Sources
 from tacit.changes.provenance.phrases import (
     Phrase,
@@ -245,8 +251,6 @@ def acting_tokens(text: str) -> set[str]:
 
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
-EFFECT_RULE = "effect"
-"""The rule's name for what nothing in the session shows: `effect-install`, …"""
 BLOCK, ASK = 0.8, 0.6
 """The part of a phrase that must stand in a tool's output to be refused, and to be asked about."""
 CLEARED = 0.5
