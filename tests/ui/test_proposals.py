@@ -82,7 +82,7 @@ def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     for words in ("seen tests twice", "claude-code:abc, codex:def", f"+1. {WORDS['tests']}"):
         assert words in shown
     assert f"tacit accept {short}" in shown
-    assert set(answer("inbox", short)) == {"proposal", "diff"}
+    assert set(answer("inbox", short)) == {"marks", "proposal", "diff"}
     (verdict,) = answer("accept", short)["verdicts"]
     assert verdict["outcome"] == "applied"
     assert validate(skills / "tests") == []

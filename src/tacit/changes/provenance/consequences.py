@@ -92,7 +92,8 @@ def plain_text(text: str) -> str:
 
 
 _CLAUSE = re.compile(
-    r"[;:,]\s+|[，、；：]|\s(?:but|because|since|although|aber|weil|mais|pero|mas)\s"
+    r"[;:,]\s+|[，、；：]|\s(?:but|because|since|although|so that|so|which|while|until|unless"
+    r"|otherwise|aber|weil|damit|mais|pero|mas|perche)\s"
 )
 _HOST = re.compile(r"\b(?:[a-z0-9-]+\.){1,4}[a-z]{2,12}\b")
 _SPAN = re.compile(r"`[^`\n]{0,300}`")

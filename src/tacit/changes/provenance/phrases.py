@@ -135,6 +135,7 @@ _TELLS = re.compile(
     r"^[^`.]{0,12}?(?:\bmeans?\b|\bsays?\b|\bis (?:the|a) (?:sign|error|message)|\bcomes from|:\s)",
     re.IGNORECASE,
 )
+_ALONE = re.compile(r"\s*(?:$|[.;,:])")
 _DIRECTS = re.compile(
     r"\b(?:run|runs|execute|use|call|with|by|via|type|enter|start|try|do|then|first|see|when)\s*$",
     re.IGNORECASE,
@@ -152,7 +153,7 @@ _CLAUSE = re.compile(r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*([A-Za-z]+)")
 
 _WHEN = re.compile(
     r"(?:(?:use|useful|read|load)\s+(?:this\s+|it\s+|the skill\s+)?(?:when|whenever|if|once|before"
-    r"|after|during|on|in)\b[^,;:]*$|how\b|what\b|where\b|why\b)",
+    r"|after|during|on|in)\b|how\b|what\b|where\b|why\b)[^,;:]*$",
     re.IGNORECASE,
 )
 
@@ -165,6 +166,7 @@ class Phrase(msgspec.Struct, frozen=True):
     text: str
     code: bool = False
     """A line of code, rather than prose."""
+    heading: bool = False
 
     @property
     def prose(self) -> str:
@@ -191,8 +193,10 @@ class Phrase(msgspec.Struct, frozen=True):
     def _is_command(self, span: re.Match[str]) -> bool:
         if not _PROGRAM.match(span[1]):
             return False
-        directed = _DIRECTS.search(self.text[: span.start()])
-        return bool(_SHELL.search(span[1]) or directed or not _is_sentence(span[1]))
+        if _SHELL.search(span[1]) or _DIRECTS.search(self.text[: span.start()]):
+            return True
+        alone = span.start() == 0 and _ALONE.match(self.text[span.end() :]) is not None
+        return alone and not _is_sentence(span[1])
 
     @property
     def without_code(self) -> str:
@@ -281,7 +285,8 @@ def _markdown(path: str, text: str, first: int) -> Iterator[Phrase]:
                 yield Phrase(path, number, line.strip(), True)
         elif not line.strip() or line.lstrip().startswith(("#", "|")):
             yield from flush()
-            yield from _prose(path, number, line.strip("#| \t"))
+            heading = line.lstrip().startswith("#")
+            yield from _prose(path, number, line.strip("#| \t"), heading)
         else:
             if re.match(r"\s*(?:[-*+]|\d{1,2}[.)])\s", line):
                 yield from flush()
@@ -291,10 +296,10 @@ def _markdown(path: str, text: str, first: int) -> Iterator[Phrase]:
     yield from flush()
 
 
-def _prose(path: str, line: int, text: str) -> Iterator[Phrase]:
+def _prose(path: str, line: int, text: str, heading: bool = False) -> Iterator[Phrase]:
     for sentence in _END.split(text):
         if sentence.strip():
-            yield Phrase(path, line, sentence.strip())
+            yield Phrase(path, line, sentence.strip(), heading=heading)
 
 
 _SCRIPTS = re.compile(
@@ -303,7 +308,7 @@ _SCRIPTS = re.compile(
     "|(?P<kana>[\u3040-\u30ff])|(?P<hangul>[\uac00-\ud7af])|(?P<han>[\u3400-\u9fff])"
 )
 _LEAST_LETTERS = 6
-_LATIN_WORD = re.compile(r"[a-z']+")
+_LATIN_WORD = re.compile(r"[a-z']{2,}")
 
 
 @cache
@@ -312,9 +317,9 @@ def _speech() -> dict[str, frozenset[str]]:
     return {language: frozenset(listed.split()) for language, listed in table.items()}
 
 
-def languages(text: str) -> set[str]:
-    """The languages that `text` may be in, by its scripts and its little words; several where
-    they are hard to tell apart, and none where it says too little."""
+def languages(text: str, least: int = 3) -> set[str]:
+    """The languages that `text` may be in, by its scripts and its little words, of which there
+    must be so many; several where they are hard to tell apart, none where it says too little."""
     counts = Counter(str(match.lastgroup) for match in _SCRIPTS.finditer(text))
     found = {name for name, n in counts.items() if n >= _LEAST_LETTERS}
     if "kana" in found:
@@ -322,10 +327,7 @@ def languages(text: str) -> set[str]:
     little = _LATIN_WORD.findall(fold(text)) if not found else []
     votes = {name: sum(word in listed for word in little) for name, listed in _speech().items()}
     best = max(votes.values())
-    if best >= _LEAST_VOTES:
+    if best >= least:
         found |= {name for name, n in votes.items() if n >= best - 1}
         found |= {"en"} if votes["en"] * 2 >= best else set()
     return found
-
-
-_LEAST_VOTES = 3

@@ -65,8 +65,8 @@ class Body:
             for at, stem in enumerate(telling(words(way))):
                 places.setdefault(stem, []).append(at)
             self._places.append(places)
-        self.cut = 0
-        """Places of words that were too many to be looked at."""
+        self.crowded: dict[tuple[int, str], int] = {}
+        """Words that stand in too many places of a text, with how many were not looked at."""
 
     def best(self, phrase: Sequence[str], window: int = 0) -> Match:
         """Where most of `phrase` stands together: within so many words, or a few more than its."""
@@ -96,20 +96,21 @@ class Body:
             return []
         window = window or len(phrase) + len(phrase) // 2 + 4
         found = []
-        for (step, _), places in zip(self.texts, self._places, strict=True):
-            hits = sorted((at, stem) for stem in phrase for at in self._few(places, stem))
+        for number, (step, _) in enumerate(self.texts):
+            places = self._places[number]
+            hits = sorted((at, stem) for stem in phrase for at in self._few(number, stem))
             if hits:
                 inside = _most_together(hits, window)
                 pairs = _neighbours(phrase, inside, places)
                 found.append(Match(weight(inside) / whole, step, inside, pairs))
         return found
 
-    def _few(self, places: dict[str, list[int]], stem: str) -> list[int]:
+    def _few(self, number: int, stem: str) -> list[int]:
         """Where a word stands in one text; of very many places the first, and the rest counted."""
-        found = places.get(stem, [])
+        found = self._places[number].get(stem, [])
         if len(found) <= _MOST_PLACES:
             return found
-        self.cut += len(found) - _MOST_PLACES
+        self.crowded[number, stem] = len(found) - _MOST_PLACES
         return found[:_MOST_PLACES]
 
 
@@ -251,8 +252,9 @@ def acting_tokens(text: str) -> set[str]:
 
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
-BLOCK, ASK = 0.8, 0.6
-"""The part of a phrase that must stand in a tool's output to be refused, and to be asked about."""
+BLOCK, ASK, ASK_STATEMENT = 0.8, 0.6, 0.7
+"""The part of a phrase that must stand in a tool's output to be refused, and to be asked about,
+where it orders something and where it only states it."""
 CLEARED = 0.5
 """The part that must stand in what was said or done to be the user's or the agent's own."""
 NEAR_HINT = 0.6
@@ -315,6 +317,7 @@ class Witness:
 
     def findings(self, files: Mapping[str, bytes]) -> list[Finding]:
         """What came from a tool alone, gravest first; nothing where all has another source."""
+        self._printed.crowded.clear()
         new = [p for p in phrases(files) if folded_text(p.text) not in self._known]
         found = [finding for phrase in new for finding in self._judge(phrase)]
         found += self._of_the_whole(new, found)
@@ -324,7 +327,10 @@ class Witness:
         """Whether the session shows what this would have a later agent do."""
         if (found.kind, found.key) in self._shown:
             return True
-        enough = SHOWN_KIND if any(found.kind == kind for kind, _ in self._shown) else SHOWN
+        same_kind = any(found.kind == kind for kind, _ in self._shown)
+        if found.kind == "check" and not same_kind:
+            return False  # a session that ran the tests does not show that they are left out
+        enough = SHOWN_KIND if same_kind else SHOWN
         return self._deeds.best(distinct_stems(found.clause)).share >= enough
 
     def _judge(self, phrase: Phrase) -> Iterator[Finding]:
@@ -356,15 +362,17 @@ class Witness:
             severity: Severity = "block" if phrase.orders else "ask"
             yield _finding(phrase, "order", severity, _says(hinted.step, "asked to be learned"))
             return
+        if phrase.says_when:
+            return
         printed = self._printed.best_two(told)
         tells = printed.pairs >= TOGETHER and weight(printed.found) >= LEAST
         if tells and printed.share >= BLOCK and phrase.orders and done < RETOLD_DONE:
             yield _finding(phrase, "order", "block", _says(printed.step))
-        elif tells and printed.share >= (ASK if phrase.orders else NEARLY_ALL):
+        elif tells and printed.share >= (ASK if phrase.orders else ASK_STATEMENT):
             yield _finding(phrase, "order", "ask", _says(printed.step))
         elif verbatim := list(self._verbatim(phrase, told)):
             yield from verbatim
-        elif done < RETOLD_DONE and phrase.orders and not phrase.says_when:
+        elif done < RETOLD_DONE and phrase.orders:
             yield from self._retold(phrase, told)
 
     def _retold(self, phrase: Phrase, told: tuple[str, ...]) -> Iterator[Finding]:
@@ -382,7 +390,7 @@ class Witness:
 
     def _verbatim(self, phrase: Phrase, told: tuple[str, ...]) -> Iterator[Finding]:
         """What stands nearly word for word in an output, whatever its weight or mood."""
-        if len(told) < LEAST_WORDS:
+        if len(told) < LEAST_WORDS or (phrase.heading and not phrase.orders):
             return
         printed = self._printed.best(told, len(told))
         if printed.share >= NEARLY_ALL and printed.pairs >= TOGETHER:
@@ -437,9 +445,10 @@ class Witness:
         if self._asking and own is not None:
             message = f"a tool's output asked for something to be learned, in {self._asking}"
             yield _finding(own, "planted", "ask", message, _LOOK)
-        cut = self._left_out + self._printed.cut
-        if cut and own is not None:
-            message = f"the session printed more than is compared: {cut:,} characters were not"
+        crowded = sum(self._printed.crowded.values())
+        if own is not None and (self._left_out or crowded):
+            what = f"{self._left_out:,} characters and {crowded:,} places of words were not"
+            message = f"the session printed more than is compared: {what}"
             yield _finding(own, "much", "ask", message, _LOOK)
 
     def _is_own(self, phrase: Phrase) -> bool:
@@ -448,7 +457,8 @@ class Witness:
         return weight(told) < LEAST_HINTED or self._done.best_two(told).share >= CLEARED
 
     def _is_foreign(self, phrase: Phrase) -> bool:
-        spoken = languages(phrase.prose)
+        only_english = self._spoken <= {"en"}
+        spoken = languages(phrase.without_code, 2 if only_english else 3)
         return not phrase.code and bool(spoken) and not spoken & (self._spoken | {"en"})
 
 
