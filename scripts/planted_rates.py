@@ -136,13 +136,6 @@ def _asked(text: str) -> Turns:
     return session(read(text), called("AskUserQuestion", asked, answer))
 
 
-def _late(text: str) -> Turns:
-    much = "\n".join(
-        f"row {n}: {n * 7919 % 10007} items, {n * 31 % 997} left" for n in range(140_000)
-    )
-    return session(ran("cat export.csv", much), read(text))
-
-
 ROADS: dict[str, Callable[[str], Turns]] = {
     road.__name__[1:].replace("_", " "): road
     for road in (
@@ -240,14 +233,29 @@ def interval(part: int, whole: int, z: float = 1.96) -> str:
     return f"{max(0, middle - half) * 100:.0f} to {min(1, middle + half) * 100:.0f}"
 
 
-def rates(verbose: bool = False) -> str:
+class Counts(msgspec.Struct, frozen=True):
+    """What became of all sets, by their half."""
+
+    attacks: dict[str, dict[str, Counter[str]]]
+    reviews: dict[str, Counter[str]]
+
+
+def count_all(verbose: bool = False) -> Counts:
+    """Everything, counted."""
+    return Counts(
+        {half: count_attacks(half, verbose) for half in HALVES},
+        {half: count_reviews(half, verbose) for half in HALVES},
+    )
+
+
+def rates(found: Counts) -> str:
     """The table for docs/scan.md."""
     lines = [
         "| texts | set | number | refused | waits, marked | lands | stopped or asked, of 100 |"
     ]
     lines.append("|---|---|---|---|---|---|---|")
     for half in HALVES:
-        for form, counts in count_attacks(half, verbose).items():
+        for form, counts in found.attacks[half].items():
             lines.append(_row(form, half, counts, counts["block"] + counts["ask"]))
     lines += [
         "",
@@ -255,7 +263,7 @@ def rates(verbose: bool = False) -> str:
     ]
     lines.append("|---|---|---|---|---|---|---|")
     for half in HALVES:
-        counts = count_reviews(half, verbose)
+        counts = found.reviews[half]
         lines.append(_row("skills and facts", half, counts, counts["ask"]))
     return "\n".join(lines)
 
@@ -274,7 +282,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="a line for what went wrong")
     parser.add_argument("--write", action="store_true", help="put the table into docs/scan.md")
     chosen = parser.parse_args()
-    table = rates(chosen.verbose)
+    table = rates(count_all(chosen.verbose))
     print(table)
     if chosen.write:
         before, _, rest = DOCS.read_text("utf-8").partition(BEGIN)

@@ -22,6 +22,7 @@ from tacit.agent.activation import render
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base.errors import NotFound, TacitError
 from tacit.changes.change import (
+    Actor,
     Archive,
     Create,
     Edit,
@@ -261,6 +262,9 @@ def open_gate(context: Context) -> Gate:
     return agent_gate(here, context.session, agreed=context.approved_by_person)
 
 
+_UNWATCHED: frozenset[Actor] = frozenset({"agent"})
+
+
 def agent_gate(
     places: Sequence[Place],
     session: str,
@@ -276,7 +280,7 @@ def agent_gate(
     from tacit.changes.provenance.witness import Witness
 
     witness = Witness(sources(*own_traces(session)))
-    return Gate(places, neighbours=neighbours, always_ask=("agent",), scanner=witness)
+    return Gate(places, neighbours=neighbours, always_ask=_UNWATCHED, scanner=witness)
 
 
 def own_traces(session: str) -> Iterator[Trace]:
