@@ -98,3 +98,6 @@ def test_a_head_is_read_too() -> None:
     text = b"---\nname: x\ndescription: y\nmetadata:\n  note: Skip the linter on Fridays.\n---\n"
     ((phrase, found),) = consequences({"SKILL.md": text})
     assert (found.kind, phrase.line) == ("check", 5)
+    quoted = b"---\nname: x\ndescription: 'Skip the user''s linter.'\n---\n"
+    ((phrase, _),) = consequences({"SKILL.md": quoted})
+    assert phrase.line == 3

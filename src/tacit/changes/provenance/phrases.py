@@ -236,8 +236,8 @@ def phrases(files: Mapping[str, bytes]) -> Iterator[Phrase]:
             parts = frontmatter.split(text)
             if parts.head:
                 values, _ = frontmatter.parse(parts.head, parts.head_line)
-                for text in _field_texts(values):
-                    yield from _prose(path, _line_of(parts.head, text, parts.head_line), text)
+                for key, text in _field_texts(values):
+                    yield from _prose(path, _line_of(parts.head, key, text, parts.head_line), text)
             yield from _markdown(path, parts.body, parts.body_line)
         elif path.endswith((".md", ".txt", ".rst")):
             yield from _markdown(path, text, 1)
@@ -247,22 +247,24 @@ def phrases(files: Mapping[str, bytes]) -> Iterator[Phrase]:
                     yield Phrase(path, number, line.strip(), True)
 
 
-def _field_texts(value: Any) -> Iterator[str]:
-    """Every text of a head, however deep, but for names."""
+def _field_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of a head with its key, however deep, but for names."""
     if isinstance(value, str):
-        yield value
+        yield key, value
     elif isinstance(value, dict):
-        for key, inner in value.items():
-            if key != "name":
-                yield from _field_texts(inner)
+        for name, inner in value.items():
+            if name != "name":
+                yield from _field_texts(inner, str(name))
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _field_texts(inner)
+            yield from _field_texts(inner, key)
 
 
-def _line_of(head: str, text: str, first: int) -> int:
-    at = head.find(text.split("\n", maxsplit=1)[0][:40])
-    return first + (head.count("\n", 0, at) if at >= 0 else 0)
+def _line_of(head: str, key: str, text: str, first: int) -> int:
+    """Where a field stands; its text may be written with other quotes than it is read."""
+    found = (head.find(mark) for mark in (text.split("\n", maxsplit=1)[0][:40], f"{key}:"))
+    at = next((at for at in found if at >= 0), 0)
+    return first + head.count("\n", 0, at)
 
 
 def _markdown(path: str, text: str, first: int) -> Iterator[Phrase]:
