@@ -15,7 +15,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tacit.learn.provenance.witness import Witness, sources
+from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.witness import Witness
 from tacit.testing.sample_sessions import made, ran
 
 

@@ -45,6 +45,8 @@ class Planted(msgspec.Struct, frozen=True):
     skill: str
     turns: tuple[PlantedTurn, ...]
     disguise: str = ""
+    fact: str = ""
+    """A fact that is kept beside the skill."""
 
 
 def load_set(path: str | os.PathLike[str]) -> list[Planted]:

@@ -41,12 +41,17 @@ def test_requests_and_messages_are_counted(open_session, project, heard) -> None
     assert (heard[0].skill_changes, heard[0].changed_at) == (0, None)
 
 
+async def once(request: object) -> str:
+    """A person who says yes to this call."""
+    return "once"
+
+
 def test_a_changed_skill_begins_anew_and_a_refused_one_does_not(open_session, heard) -> None:
     """What manage_skill did is a change when it landed; the requests are counted from there."""
     bad = ToolUse("manage_skill", SKILL | {"action": "edit", "old": "x", "new": "y"})
     script = [bad, "no", ToolUse("manage_skill", SKILL), ToolUse("list_files", {}), "made"]
     with ModelServer(script) as server:
-        say(open_session(server, yes=True), "one", "two")
+        say(open_session(server, approve=once), "one", "two")
     assert [(a.iterations, a.skill_changes) for a in heard] == [(2, 0), (2, 1)]
     assert heard[1].requests == 5
     assert heard[1].changed_at is not None
@@ -56,7 +61,7 @@ def test_the_counts_survive_a_resume(open_session, heard) -> None:
     """Read back from the file, they are what they were, to the second of the change."""
     script = [ToolUse("manage_skill", SKILL), "made", "two", "three"]
     with ModelServer(script) as server:
-        session = open_session(server, yes=True)
+        session = open_session(server, approve=once)
         say(session, "one", "two")
         session.close()
         session = open_session(server, resuming=session.conversation.session)

@@ -154,8 +154,8 @@ def test_without_a_yes_nothing_is_noted(open_session, project, approve: Any) -> 
     assert known_facts() == []
 
 
-def test_allowed_by_a_rule_the_users_own_facts_still_wait(open_session, project) -> None:
-    """`--yes` lets the agent note what is new; replacing what the user noted goes to the inbox."""
+def test_what_a_rule_allowed_waits(open_session, project) -> None:
+    """Under `--yes` nobody has seen what the agent notes: new, replaced or forgotten, it waits."""
     note("editor", "The user works in Emacs.")
     returned, _ = run(
         open_session,
@@ -164,22 +164,23 @@ def test_allowed_by_a_rule_the_users_own_facts_still_wait(open_session, project)
         ToolUse("remember", EDITOR | {"name": "shell", "fact": "The shell is fish."}),
         yes=True,
     )
-    assert [result.failed for result in returned] == [True, True, False]
+    assert [result.failed for result in returned] == [True, True, True]
     assert "waits for the user in the inbox" in returned[0].text
     assert "Emacs" in file_of("editor").read_text()
-    assert file_of("shell").exists()
+    assert not file_of("shell").exists()
+    waiting = Gate(fact_places()).inbox.waiting()
+    assert [(p.change.skill, p.change.actor) for p in waiting][-1] == ("shell", "agent")
 
 
-@pytest.mark.parametrize("how", [{"approve": yes}, {"yes": True}])
-def test_the_agents_own_fact_is_replaced_on_record(open_session, project, how: Any) -> None:
-    """A call that was allowed, by a person or by `--yes`, replaces what the agent noted itself."""
+def test_the_agents_own_fact_is_replaced_on_record(open_session, project) -> None:
+    """A call that a person allowed replaces what the agent noted itself."""
     returned, _ = run(
         open_session,
         ToolUse("remember", EDITOR),
         ToolUse(
             "remember", EDITOR | {"fact": "The user works in Kakoune.", "reason": "it changed"}
         ),
-        **how,
+        approve=yes,
     )
     assert not returned[1].failed, returned[1].text
     assert "Kakoune" in file_of("editor").read_text()
@@ -195,7 +196,7 @@ def test_an_agents_fact_that_the_user_changed_is_the_users(
     open_session, project, past_the_gate: bool
 ) -> None:
     """Under `--yes` a text that the user put in place of the agent's waits, however they did."""
-    run(open_session, ToolUse("remember", EDITOR), yes=True)
+    run(open_session, ToolUse("remember", EDITOR), approve=yes)
     if past_the_gate:
         file_of("editor").write_text(file_of("editor").read_text().replace("Helix", "Emacs"))
     else:

@@ -199,7 +199,8 @@ def test_many_failures_are_one_line() -> None:
 
 def test_facts_are_told_as_facts() -> None:
     """One is told with its way back, several in one line; they bring no question about skills."""
-    gate = background_gate("reviewer", [user_place("facts")], Settings())
+    auto = Settings(learn=LearnSettings(approval="auto"))
+    gate = background_gate("reviewer", [user_place("facts")], auto)
     says = {
         "package-manager": "The project uses pnpm; npm breaks the lock file.",
         "editor": "The user writes in vim and wants no trailing spaces.",
@@ -216,6 +217,17 @@ def test_facts_are_told_as_facts() -> None:
             assert told.startswith(f"noted the fact {name} (said so) · see: tacit diff {short}")
             assert told.endswith(f" · undo: tacit undo {short}")
     assert tell("inbox") == ("noted 2 facts: editor, package-manager · see: tacit memory",)
+
+
+def test_facts_wait_for_a_yes_as_skills_do() -> None:
+    """Where nothing is set, the first facts wait in the inbox, and that is told at once."""
+    gate = background_gate("reviewer", [user_place("facts")], Settings())
+    note = NewFact(name="editor", says="The user writes in vim.", kind="user")
+    why = Rationale(reason="said so")
+    verdict = remember(gate, user_place("facts").root, note, why, actor="reviewer")
+    assert verdict.outcome == "proposed"
+    (told,) = tell("chat")
+    assert f"tacit accept {verdict.change[-8:]}" in told
 
 
 def test_old_news_is_no_news() -> None:

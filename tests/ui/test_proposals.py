@@ -65,7 +65,7 @@ def by_hand(folder: Path, name: str, body: str) -> Path:
 
 def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     """It waits, is shown with its diff, and lands with its author, its evidence and my consent."""
-    assert answer("inbox") == {"proposals": [], "notices": []}
+    assert answer("inbox") == {"marks": {}, "proposals": [], "notices": []}
     assert tacit("inbox").stdout == "The inbox is empty.\n"
     waits = propose_new("tests", WORDS["tests"], str(skills))
     assert waits.outcome == "proposed"
@@ -82,7 +82,7 @@ def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     for words in ("seen tests twice", "claude-code:abc, codex:def", f"+1. {WORDS['tests']}"):
         assert words in shown
     assert f"tacit accept {short}" in shown
-    assert set(answer("inbox", short)) == {"proposal", "diff"}
+    assert set(answer("inbox", short)) == {"marks", "proposal", "diff"}
     (verdict,) = answer("accept", short)["verdicts"]
     assert verdict["outcome"] == "applied"
     assert validate(skills / "tests") == []
@@ -90,7 +90,7 @@ def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     assert version["actor"] == "distiller"
     assert version["approved_by"] == "user"
     assert version["evidence"] == ["claude-code:abc", "codex:def"]
-    assert answer("inbox") == {"proposals": [], "notices": []}
+    assert answer("inbox") == {"marks": {}, "proposals": [], "notices": []}
     assert [p["state"] for p in answer("inbox", "--all")["proposals"]] == ["accepted"]
     assert tacit("accept", short).returncode == 5
     assert error(2, "reject", short)["message"].endswith("was accepted already")
@@ -108,7 +108,7 @@ def test_a_rejected_idea_does_not_come_back(skills: Path) -> None:
         assert again.refusal is not None
         assert again.refusal.rule == "rejected-before"
         assert "we do this in CI" in again.refusal.reason
-    assert answer("inbox") == {"proposals": [], "notices": []}
+    assert answer("inbox") == {"marks": {}, "proposals": [], "notices": []}
     assert "we do this in CI" in tacit("inbox", waits.change).stdout
     assert answer("reject", waits.change, "--forget")["state"] == "forgotten"
     assert propose_new("release", WORDS["release"], str(skills)).outcome == "proposed"

@@ -1,10 +1,8 @@
 """Tools for facts: remembering one, forgetting one, and reading what is remembered.
 
-The agent acts as `agent`. Remembering asks by the usual rules of approval, and the gate then asks
-again for what is the user's own: where a person has just allowed the call, that was the question;
-else it waits in the inbox. Replacing what the agent itself wrote last needs no more than the call's
-approval, also where a pattern or `--yes` gave it: it could have written the new text in the first
-place.
+The agent acts as `agent`. Remembering asks by the usual rules of approval: where a person has just
+allowed the call, that was the question; where a pattern or `--yes` did, the fact is judged as
+learned and waits in the inbox.
 """
 
 import asyncio
@@ -14,12 +12,11 @@ from typing import Literal
 import msgspec
 
 from tacit.agent import instructions
-from tacit.agent.skill_tools import verdict_text
+from tacit.agent.skill_tools import agent_gate, verdict_text
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base import secrets
 from tacit.base.errors import TacitError
-from tacit.changes.change import Refusal, Rewrite, Verdict, acting_as
-from tacit.changes.effect import Effect
+from tacit.changes.change import Verdict, acting_as
 from tacit.changes.facts import (
     KnownFact,
     NewFact,
@@ -30,10 +27,8 @@ from tacit.changes.facts import (
     remember,
 )
 from tacit.changes.gate import Gate
-from tacit.changes.gate_steps import Answer
 from tacit.changes.neighbours import content_words
 from tacit.changes.place import Place, fact_places
-from tacit.changes.policy import ASKS_FIRST
 from tacit.skills.fact import KIND_MEANINGS, Fact, FactKind, facts_here
 
 Scope = Literal["", "project", "user"]
@@ -67,7 +62,12 @@ async def remember_fact(call: Remember, context: Context) -> Result:
     before = _find(call.name, place, context)
 
     def propose() -> Verdict:
-        return remember(_gate(places, context), place.root, new, _why(call.reason, context))
+        return remember(
+            _gate(places, context),
+            place.root,
+            new,
+            _why(call.reason, context),
+        )
 
     verdict, text = await _verdict(propose, call.name, place, context)
     if verdict.applied and before is not None:
@@ -85,7 +85,12 @@ async def forget_fact(call: Forget, context: Context) -> Result:
         raise Failed(f"There is no fact '{call.name}'. There are: {known or 'none'}.")
 
     def propose() -> Verdict:
-        return forget(_gate(places, context), place.root, call.name, _why(call.reason, context))
+        return forget(
+            _gate(places, context),
+            place.root,
+            call.name,
+            _why(call.reason, context),
+        )
 
     verdict, text = await _verdict(propose, call.name, place, context)
     return _result(verdict, text)
@@ -116,25 +121,6 @@ def _whole(known: KnownFact) -> str:
     return f"{head}\n{fact.detail}" if fact.detail else head
 
 
-def _gate(places: list[Place], context: Context) -> Gate:
-    agreed = context.approved_by_person
-
-    def answer(effect: Effect, asks: tuple[Refusal, ...]) -> Answer:
-        return "yes" if agreed or _replaces_its_own(effect, asks) else "later"
-
-    return Gate(places, approver=answer)
-
-
-def _replaces_its_own(effect: Effect, asks: tuple[Refusal, ...]) -> bool:
-    """Whether the text that it replaces is the agent's, by the history and not by the file."""
-    if not all(isinstance(operation, Rewrite) for operation in effect.change.operations):
-        return False
-    now = effect.actions[0].now
-    by_agent = now.head is not None and now.head.record.actor == "agent"
-    whose_it_is = all(ask.rule == ASKS_FIRST for ask in asks)  # nothing else is asked about
-    return by_agent and now.is_recorded and whose_it_is
-
-
 def _why(reason: str, context: Context) -> Rationale:
     return Rationale(reason=reason, session=context.session)
 
@@ -144,6 +130,10 @@ def _place(places: list[Place], scope: Scope) -> Place:
     if found is None:
         raise Failed(f"There is no {scope} scope here; leave `scope` out.")
     return found
+
+
+def _gate(places: list[Place], context: Context) -> Gate:
+    return agent_gate(places, context.session, agreed=context.approved_by_person)
 
 
 def _find(name: str, place: Place, context: Context) -> Fact | None:

@@ -2,7 +2,8 @@
 
 Changes pass the gate. The agent acts as `agent`: it may make skills and change learned ones; for
 the user's own it asks first. Where a person has just allowed the call, that was the question; else
-the change waits in the inbox. A refusal names the command that the user can run.
+(`--yes`, a pattern that allows it) the change is judged as learned and waits in the inbox. A
+refusal names the command that the user can run.
 
 An archived skill comes back when it is called by its name: what curation archived for anybody who
 calls it, what the user archived by hand for the user alone. One that was merged into another is not
@@ -12,7 +13,7 @@ where they said `/name`, and as the curator, undoing its own work, where a model
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -21,6 +22,7 @@ from tacit.agent.activation import render
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base.errors import NotFound, TacitError
 from tacit.changes.change import (
+    Actor,
     Archive,
     Create,
     Edit,
@@ -35,10 +37,11 @@ from tacit.changes.change import (
 from tacit.changes.change import make_change as make
 from tacit.changes.gate import Gate
 from tacit.changes.history import Record, Version
-from tacit.changes.neighbours import NoNeighbours
+from tacit.changes.neighbours import Neighbours, NoNeighbours
 from tacit.changes.place import Place, places_here, project_place, user_place
 from tacit.changes.skill_state import live_name
 from tacit.skills.library import Entry, Library, archived_named
+from tacit.traces.trace import OWN_HOST, Trace
 
 _MOST_HOPS = 8
 """A skill may have been taken in by one that was taken in itself."""
@@ -256,8 +259,39 @@ async def git_rollback(call: GitRollback, context: Context) -> Result:
 def open_gate(context: Context) -> Gate:
     """The gate over every skills folder that can be reached from here."""
     here = [user_place(), *places_here(context.library.cwd)]
-    agreed = context.approved_by_person
-    return Gate(here, approver=lambda effect, asks: "yes" if agreed else "later")
+    return agent_gate(here, context.session, agreed=context.approved_by_person)
+
+
+_UNWATCHED: frozenset[Actor] = frozenset({"agent"})
+
+
+def agent_gate(
+    places: Sequence[Place],
+    session: str,
+    *,
+    agreed: bool,
+    neighbours: Neighbours | None = None,
+) -> Gate:
+    """The gate of an agent. `agreed`: a person has said yes to this very call, and that was the
+    question. Without one, what it makes is judged as learned from its own session, and waits."""
+    if agreed:
+        return Gate(places, neighbours=neighbours, approver=lambda effect, asks: "yes")
+    from tacit.changes.provenance.deeds import sources
+    from tacit.changes.provenance.witness import Witness
+
+    witness = Witness(sources(*own_traces(session)))
+    return Gate(places, neighbours=neighbours, always_ask=_UNWATCHED, scanner=witness)
+
+
+def own_traces(session: str) -> Iterator[Trace]:
+    """A session of our own as it stands now; none where nothing was written of it."""
+    from tacit.traces.assembler import read_trace
+    from tacit.traces.host import Source
+    from tacit.traces.host_registry import get
+    from tacit.traces.hosts.tacit import session_ids, session_path
+
+    if session and session in session_ids():
+        yield read_trace(get(OWN_HOST), Source(OWN_HOST, session_path(session), ""))
 
 
 async def _verdict(work: Callable[[], Verdict], context: Context) -> Result:

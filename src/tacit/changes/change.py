@@ -273,6 +273,17 @@ class Refusal(msgspec.Struct, frozen=True):
     """Names of skills to edit instead."""
     overridable: bool = False
     """Whether the user may set this rule aside for their own skill."""
+    file: str = ""
+    line: int = 0
+    text: str = ""
+    """The line that is marked, and what stands there without secrets: for a person, not a model."""
+    also: tuple["Refusal", ...] = ()
+    """What else a person has to look at."""
+
+    @property
+    def marks(self) -> tuple["Refusal", ...]:
+        """This and the others that mark a line, in order."""
+        return tuple(one for one in (self, *self.also) if one.file)
 
 
 class Unfit(Exception):

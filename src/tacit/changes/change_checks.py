@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tacit.base.doctor import Check, Finding, run_checks
-from tacit.base.errors import Damaged, Refused, Unwritable
+from tacit.base.errors import Damaged, Refused, TacitError, Unwritable
 from tacit.changes import git_exclude
 from tacit.changes.change import SKILL_FILE, File, acting_as
 from tacit.changes.containment import Escape, Folder, open_root
@@ -163,7 +163,7 @@ def _git_check(history: History) -> tuple[str, list[str]] | None:
     """
     try:
         done = history.objects.git("fsck", "--strict")
-    except FileNotFoundError:
+    except TacitError:
         return None
     lines = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
     dangling = [line.split()[-1] for line in lines if line.startswith("dangling commit")]

@@ -51,6 +51,7 @@ from tacit.changes.gate_steps import (
     applied_verdict,
     check_author,
     made_to_wait,
+    marked_first,
     may_undo,
     overtaken,
     refused_by_user,
@@ -171,7 +172,7 @@ class Gate:
             self.open_places.setdefault(place.real, OpenPlace(place, self.data))
         self.neighbours = neighbours if neighbours is not None else LibraryNeighbours()
         self.inbox = Inbox(os.path.join(self.data, DATABASE_FILE), self.clock)
-        self._judge = Judge(self.neighbours, scanner)
+        self._judge = Judge(self.neighbours, scanner, always_ask)
         self._approver = approver
         self._always_ask = frozenset(always_ask)
 
@@ -439,7 +440,7 @@ class Gate:
         can_ask = change.actor == "agent" or change.actor in self._always_ask
         if can_ask and self._approver is not None and consent.answer != "later":
             return Question(effect, asks)
-        return self._put_in_inbox(opened, root, effect, asks[0])
+        return self._put_in_inbox(opened, root, effect, marked_first(asks))
 
     def _put_in_inbox(
         self, opened: OpenPlace, root: Folder, effect: Effect, why: Refusal

@@ -6,16 +6,20 @@ altogether. The words of the gate's own refusals are here too.
 The order of the steps, and what happens between them, is `gate`'s.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from tacit.base.display import shorten
 from tacit.base.errors import Unwritable
+from tacit.base.secrets import redact
 from tacit.changes import policy
 from tacit.changes.change import (
     BACKGROUND,
+    SKILL_FILE,
     Actor,
     Change,
     Files,
@@ -91,6 +95,8 @@ def refused_by_user() -> Refusal:
 
 def always_asks(actor: Actor) -> Refusal:
     reason = f"the {actor}'s changes wait for the user's consent, by the settings"
+    if actor == "agent":
+        reason = "a rule and not a person allowed the call, so the change waits for the user"
     return Refusal("approval", "always-asks", reason, "it waits in the inbox: tacit inbox")
 
 
@@ -189,8 +195,15 @@ def register_check(check: Check) -> Check:
 class Judge:
     """Puts the effect of a change through the judging steps, in order."""
 
-    def __init__(self, neighbours: Neighbours, scanner: Scanner | None = None) -> None:
+    def __init__(
+        self,
+        neighbours: Neighbours,
+        scanner: Scanner | None = None,
+        as_learned: Collection[Actor] = (),
+    ) -> None:
+        """`as_learned`: actors whose work is judged as learned, whatever it says of itself."""
         self._neighbours = neighbours
+        self._as_learned = frozenset(as_learned) | BACKGROUND
         self._scanned: dict[tuple[str, bool, int], Collection[Finding]] = {}
         self._scanner = scanner
 
@@ -208,6 +221,7 @@ class Judge:
             lambda: judge_containment(effect),
             lambda: judge_standard(effect),
             lambda: self._judge_scan(effect, asks, notes),
+            lambda: self._judge_consequences(effect, around, asks),
             lambda: judge_size(effect),
             lambda: [] if is_copy else judge_duplicate(effect, around),
             *(partial(check, effect) for check in _registered),
@@ -230,7 +244,7 @@ class Judge:
         files = effect.new if effect.after is not None else effect.actions[0].files
         learned = (
             skill.learned
-            or effect.change.actor in BACKGROUND
+            or effect.change.actor in self._as_learned
             or effect.rules.scans_as_learned(effect.change)
         )
         known = set()
@@ -238,16 +252,36 @@ class Judge:
             known = {_finding_key(found) for found in self._scan(effect.old, learned=learned)}
         refusals: list[Refusal] = []
         for found in self._scan(files, learned=learned):
-            where = f"{found.file}, line {found.line}: {found.message}"
+            refusal = _scan_refusal(effect, found)
             if effect.rules.always_refuses(found.rule):
-                refusals.append(Refusal("scan", found.rule, where, found.fix))
+                refusals.append(msgspec.structs.replace(refusal, overridable=False))
                 continue
             if _finding_key(found) in known or found.severity == "note":
-                notes.append(where)
+                notes.append(refusal.reason)
                 continue
-            refusal = Refusal("scan", found.rule, where, found.fix, overridable=found.overridable)
             (refusals if found.severity == "block" else asks).append(refusal)
         return refusals
+
+    def _judge_consequences(
+        self, effect: Effect, around: Neighbours, asks: list[Refusal]
+    ) -> list[Refusal]:
+        """What a text made without a session behind it would newly have a later agent do. Where
+        there is a session, the scanner knows it and has said so; drafts wait anyway."""
+        knows_session = getattr(self._scanner, "shows", None) is not None
+        if effect.after is None or knows_session or effect.change.actor in _SHOWN_ELSEWHERE:
+            return []
+        from tacit.changes.provenance.consequences import EFFECT_RULE, consequences
+
+        known = {
+            (found.kind, found.key)
+            for files in _earlier_files(effect, around)
+            for _, found in consequences(files)
+        }
+        for phrase, found in consequences(bytes_of(effect.new)):
+            if (found.kind, found.key) not in known:
+                rule, why = f"{EFFECT_RULE}-{found.kind}", f"it {found.what}, which is new"
+                asks.append(_marked(phrase.file, phrase.line, rule, why, phrase.text))
+        return []
 
     def _scan(self, files: Files, *, learned: bool) -> "Collection[Finding]":
         if self._scanner is None:
@@ -264,6 +298,43 @@ class Judge:
             found = self._scanner(bytes_of(files), learned=learned, executable=runs).findings
             self._scanned[key] = found
         return self._scanned[key]
+
+
+_SHOWN_ELSEWHERE: frozenset[Actor] = frozenset({"user", "agent", "distiller"})
+"""Actors whose changes a person has seen, or sees in any case."""
+
+
+def _earlier_files(effect: Effect, around: Neighbours) -> Iterator[Mapping[str, bytes]]:
+    """What stood in the skills that a change edits or takes in."""
+    for action in effect.actions:
+        yield bytes_of(action.now.contents.files)
+    for name in effect.absorbs:
+        if (found := around.find(name)) is not None:
+            try:
+                with open(os.path.join(found.root, found.folder, SKILL_FILE), "rb") as file:
+                    yield {SKILL_FILE: file.read(policy.MAX_SKILL_BYTES)}
+            except OSError:
+                continue
+
+
+def _scan_refusal(effect: Effect, found: "Finding") -> Refusal:
+    """A finding as a refusal, with the line that it is about."""
+    file = effect.new.get(found.file)
+    lines = file.data.decode("utf-8", "replace").split("\n") if file is not None else []
+    text = lines[found.line - 1].strip() if 0 < found.line <= len(lines) else ""
+    marked = _marked(found.file, found.line, found.rule, found.message, text)
+    return msgspec.structs.replace(marked, hint=found.fix, overridable=found.overridable)
+
+
+def _marked(file: str, line: int, rule: str, why: str, text: str) -> Refusal:
+    where, shown = f"{file}, line {line}: {why}", shorten(redact(text).text, 300)
+    return Refusal("scan", rule, where, file=file, line=line, text=shown)
+
+
+def marked_first(asks: Sequence[Refusal]) -> Refusal:
+    """Why a change waits: first what marks a line, with all the others behind it."""
+    ordered = sorted(asks, key=lambda ask: not ask.file)
+    return msgspec.structs.replace(ordered[0], also=tuple(ordered[1:]))
 
 
 def judge_policy(

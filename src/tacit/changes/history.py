@@ -7,13 +7,14 @@ together with the folders. Never looks at a skill's folder itself.
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
 from tacit.base.display import one_line
-from tacit.base.errors import NotFound
+from tacit.base.errors import NotFound, TacitError
 from tacit.changes.change import Actor, File, Files, is_change_id
 from tacit.changes.git_store import (
     Objects,
@@ -198,7 +199,8 @@ class History:
         Packs grow by powers of two, so that an object is packed again only a few times ever.
         """
         if self.objects.is_made():
-            self.objects.git("repack", "-d", "--geometric=2", "-q")
+            with suppress(TacitError):  # there may be no git
+                self.objects.git("repack", "-d", "--geometric=2", "-q")
             self.refs.pack()
 
 

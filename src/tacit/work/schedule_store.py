@@ -292,13 +292,14 @@ def empty_trash(now: datetime, days: int = ScheduleSettings().trash_days) -> lis
     return gone
 
 
-def open_gate(agreed: bool = True) -> Gate:
+def open_gate(by: Requester = USER) -> Gate:
     """The gate over the scheduled skills alone: the library has nothing to say of them."""
-    return Gate(
-        [scheduled_place()],
-        neighbours=NoNeighbours(),
-        approver=lambda effect, asks: "yes" if agreed else "later",
-    )
+    places, around = [scheduled_place()], NoNeighbours()
+    if by.agreed or by.actor != "agent":
+        return Gate(places, neighbours=around, approver=lambda effect, asks: "yes")
+    from tacit.agent.skill_tools import agent_gate
+
+    return agent_gate(places, by.session, agreed=False, neighbours=around)
 
 
 def _propose(skill: str, operation: Operation, by: Requester, base: str = "") -> Verdict:
@@ -307,7 +308,7 @@ def _propose(skill: str, operation: Operation, by: Requester, base: str = "") ->
         change = make_it(
             skill, operation, reason=by.reason, session=by.session, base=base, root=root
         )
-        verdict = open_gate(by.agreed).propose(change)
+        verdict = open_gate(by).propose(change)
     if verdict.applied:
         return verdict
     refusal = verdict.refusal

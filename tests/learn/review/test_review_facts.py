@@ -66,7 +66,9 @@ def test_a_fact_is_not_what_a_tool_printed(project: Path, serve: Any) -> None:
             "Nothing to save.",
         ])
     )  # fmt: skip
-    assert look(trace, facts=True).outcome == "refused"
+    done = look(trace, facts=True)
+    assert done.outcome == "refused"
+    assert "fact transfers" in done.reason  # a refused fact is named, as a refused skill is
     printed, secret, kind = (result.text for result in server.requests[-1].tool_results)
     assert "what a tool printed (0.1)" in printed
     assert "secret" in secret

@@ -18,10 +18,10 @@ from tacit.base.settings import LearnSettings
 from tacit.changes.change import Archive, make_change
 from tacit.changes.change_checks import check_changes
 from tacit.changes.gate import Gate
+from tacit.changes.provenance import witness
 from tacit.learn.background import child_process
 from tacit.learn.background.task import RunReport
 from tacit.learn.ledger import REVIEW, Ledger
-from tacit.learn.provenance import witness
 from tacit.learn.review import review_job
 from tacit.learn.review.review_job import review_outcome
 from tacit.learn.use_records import catch_up

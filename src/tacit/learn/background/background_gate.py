@@ -7,10 +7,10 @@
 - not set: as `ask` until the user has accepted three learned skills; then they are asked, once,
   whether to go on without asking. Until they answer, each change still waits.
 
-Facts are small and many, and archiving is easily undone: these wait only where `ask` or
-`propose-only` is set. Repairs of a user's own skill wait too, unless `improve.own` is set. Drafts
-that were made by counting always wait. What an actor may do at all is the gate's policy. No other
-module of `learn` makes a gate.
+Facts wait as skills do. Archiving is easily undone: it waits only where `ask` or `propose-only` is
+set. What the check of origins marks waits in any case. Repairs of a user's own skill wait too,
+unless `improve.own` is set. Drafts that were made by counting always wait. What an actor may do at
+all is the gate's policy. No other module of `learn` makes a gate.
 """
 
 import os
@@ -74,7 +74,7 @@ def background_gate(
     `agreed`: for a plan that was decided on as a whole, by the user (True, which goes on record) or
     by the settings (False). No single change is asked about then, and no settings are needed.
     """
-    asks = agreed if agreed is not None else _asks(actor, places, settings or Settings(), data)
+    asks = agreed if agreed is not None else _asks(actor, settings or Settings(), data)
     return Gate(
         places,
         neighbours=neighbours,
@@ -86,11 +86,10 @@ def background_gate(
     )
 
 
-def _asks(actor: Actor, places: Sequence[Place], settings: Settings, data: str) -> bool:
+def _asks(actor: Actor, settings: Settings, data: str) -> bool:
     if actor == "distiller":
         return True
-    are_facts = all(place.kind == "facts" for place in places)
-    if are_facts or actor == "curator":  # small or easily undone: they wait where the user said so
+    if actor == "curator":  # easily undone: it waits where the user said so
         return settings.learn.approval in ("ask", "propose-only")
     return current_approval(settings.learn, data=data).mode != "auto"
 

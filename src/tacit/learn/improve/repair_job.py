@@ -16,6 +16,8 @@ from tacit.base.settings import Settings, load_settings
 from tacit.changes.change import Change, Edit, Verdict, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.place import places_here
+from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.witness import Witness
 from tacit.learn.background.background_gate import apply_to_own_skill, background_gate
 from tacit.learn.background.broker import Assignment, limits_from, retry_after, run_agent
 from tacit.learn.background.staging import Staging, change_id, clear_staging, earlier_verdict
@@ -29,7 +31,6 @@ from tacit.learn.improve.repair_triggers import (
 )
 from tacit.learn.improve.repairs import Attempt, Repairs
 from tacit.learn.improve.verification import tools_in
-from tacit.learn.provenance.witness import Witness, sources
 from tacit.traces.store import Store
 
 _TOOLSET = "tacit.learn.background.toolset:repair_tools"

@@ -23,11 +23,11 @@ from tacit.changes.containment import open_root, open_skill, read_contents
 from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for, recallable_facts
 from tacit.changes.gate import Gate
 from tacit.changes.place import Place
+from tacit.changes.provenance.witness import Witness
 from tacit.changes.skill_state import skill_of
 from tacit.learn.background.broker import Judged, RefusedChange
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, landing_id
 from tacit.learn.digest import Pages
-from tacit.learn.provenance.witness import Witness
 from tacit.learn.review.learned_skill import Signed, SkillOrigin, signings, unfit_name
 from tacit.skills.fact import FactKind
 from tacit.skills.library import Entry, Library
@@ -40,15 +40,18 @@ _KNOWN = 40
 class ReviewFacts:
     """The facts of one review."""
 
-    def __init__(
-        self, gate: Gate, places: Sequence[Place], witness: Witness, origin: SkillOrigin, job: str
-    ) -> None:
+    def __init__(self, gate: Gate, places: Sequence[Place], origin: SkillOrigin, job: str) -> None:
         self._gate = gate
         self._places = list(places)
-        self._witness = witness
         self._origin = origin
         self._job = job
         self._changes: dict[str, Change] = {}
+        self._refused: dict[str, RefusedChange] = {}
+
+    @property
+    def refused(self) -> tuple[RefusedChange, ...]:
+        """What was refused, and was not kept in other words under the same name."""
+        return tuple(why for name, why in self._refused.items() if name not in self._changes)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -62,8 +65,6 @@ class ReviewFacts:
             raise Failed(
                 f"{MOST_FACTS} facts are enough for one session; keep the ones that matter"
             )
-        if why := self._witness.why_not_from_user(f"{says}\n{detail}"):
-            raise Failed(why)
         metadata = {"sessions": self._origin.session, "learned-by": self._origin.model}
         new = NewFact(name=name, says=says, kind=kind, detail=detail, metadata=metadata)  # type: ignore[arg-type]
         change = self._change(new)
@@ -71,6 +72,8 @@ class ReviewFacts:
         if preview.refusal is not None and preview.refusal.rule == "no-change":
             return f"{preview.refusal.reason}; {preview.refusal.hint}"
         if preview.refusal is not None:
+            if preview.refusal.step in ("policy", "scan"):  # not where it is known already
+                self._refused[name] = RefusedChange(f"fact {name}", preview.refusal)
             raise Failed(f"refused: {preview.refusal.reason}; {preview.refusal.hint}")
         self._changes[name] = change
         return "it will be kept when you are done"

@@ -25,6 +25,8 @@ from tacit.changes.change import Change, Preview, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, fact_places
+from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.witness import Witness
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.broker import (
     LIMITS,
@@ -41,7 +43,6 @@ from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
 from tacit.learn.ledger import REVIEW, Ledger
-from tacit.learn.provenance.witness import Witness, sources
 from tacit.learn.review.learned_skill import SkillOrigin, signings
 from tacit.learn.review.review_broker import (
     LandingTurn,
@@ -274,7 +275,7 @@ class _Work:
         except TacitError as error:
             return ConversationResult(RunReport(reason="refused", error=error.explain()))
         origin = SkillOrigin(self.trace.id, name, date.today())
-        facts = ReviewFacts(self.fact_gate, self.fact_places, self.witness, origin, job)
+        facts = ReviewFacts(self.fact_gate, self.fact_places, origin, job)
         report, broker = run_agent(
             self._assignment(),
             self.settings,
@@ -289,7 +290,7 @@ class _Work:
             report,
             broker.ready,
             facts.changes,
-            tuple(found.explain() for found in broker.refused),
+            tuple(found.explain() for found in (*broker.refused, *facts.refused)),
             unfinished=broker.unfinished,
             origin=origin,
         )

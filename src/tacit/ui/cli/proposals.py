@@ -41,7 +41,9 @@ def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
         return _write_proposal(gate, gate.inbox.get(proposal), as_json)
     found = gate.inbox.all() if everything else gate.waiting()
     if as_json:
-        return output.write_json({"proposals": found, "notices": notices.pending("inbox")})
+        marks = {p.id: _marks(p) for p in found if p.why.marks}
+        news = notices.pending("inbox")
+        return output.write_json({"marks": marks, "proposals": found, "notices": news})
     _write_proposals(found)
     _write_news()
     return 0
@@ -57,13 +59,29 @@ def _write_proposals(found: list[Proposal]) -> None:
             p.state,
             one_line(p.change.skill),
             p.change.actor,
-            one_line(p.change.reason or p.why.reason),
+            _why(p),
         )
         for p in found
     ]
     click.echo(output.table(("id", "state", "skill", "by", "why"), rows, ("state", "by")))
     if any(p.state == "waiting" for p in found):
         click.echo("\nSee one: tacit inbox ID · then: tacit accept ID, tacit reject ID")
+
+
+def _why(proposal: Proposal) -> str:
+    """Why a change waits, in one line: a marked line of it before its own reason."""
+    if not proposal.why.marks:
+        return one_line(proposal.change.reason or proposal.why.reason)
+    first = proposal.why.marks[0]
+    return one_line(f'marked: "{first.text}" · {first.reason}')
+
+
+def _marks(proposal: Proposal) -> list[dict[str, object]]:
+    """The marked lines, for JSON."""
+    return [
+        {"file": m.file, "line": m.line, "text": m.text, "rule": m.rule, "reason": m.reason}
+        for m in proposal.why.marks
+    ]
 
 
 def _write_news() -> None:
@@ -81,9 +99,13 @@ def _write_news() -> None:
 def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
     text = proposal_diff(gate, proposal)
     if as_json:
-        return output.write_json({"proposal": proposal, "diff": text})
+        marks = _marks(proposal)
+        return output.write_json({"marks": marks, "proposal": proposal, "diff": text})
     change = proposal.change
     click.echo(click.style(plain(change.skill), bold=True))
+    for mark in proposal.why.marks:
+        click.echo(click.style(f"! {mark.file}:{mark.line}  {one_line(mark.text)}", fg="yellow"))
+        click.echo(output.wrapped(f"  {one_line(mark.reason)}"))
     rows = {
         "id": proposal.id,
         "state": proposal.state,

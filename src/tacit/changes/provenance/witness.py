@@ -1,124 +1,44 @@
 """The check of provenance: each phrase of a skill against both sides of the sessions it came from.
 
-One side is what the user said and what the agent's calls were given; the other is what tools
-printed. What the agent said counts for neither. A phrase that orders something, and whose words
-stand together in an output but not in what was said or done, came from the tool; so did a command,
-an address or an option that only a tool mentioned. What is plain is refused, which a model can
-mend by leaving it out; what is likely waits for a person, and so does everything from a session in
-which an output asked for something to be learned.
+One side is what the user said and what was done; the other is what was printed (`deeds`). A phrase
+that stands in an output, and neither in what was said nor in what was done, came from there; so did
+a command, an address or an option that only an output has. What is plain is refused, which a model
+can mend by leaving it out; what is likely waits for a person. Against restatement, what a phrase
+would have a later agent do (`consequences`) must have been done or asked for in the session, and it
+must be in a language that the user speaks; else it waits too. The comparison has a bounded price:
+what it could not look at is counted, and the change waits.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
 from tacit.base.display import shorten
+from tacit.changes.provenance.consequences import (
+    EFFECT_RULE,
+    Consequence,
+    of_phrase,
+    shown_by,
+    touches,
+)
+from tacit.changes.provenance.deeds import Said, Sources
+from tacit.changes.provenance.phrases import (
+    Phrase,
+    distinct_stems,
+    folded_text,
+    languages,
+    phrases,
+    readings,
+    telling,
+    weight,
+    words,
+)
 from tacit.changes.scan import scan
 from tacit.changes.scan.disguise import fold
 from tacit.changes.scan.reach import is_widely_known
 from tacit.changes.scan.scan_report import Finding, Report, Severity, in_order
-from tacit.learn.provenance.phrases import (
-    Phrase,
-    distinct_stems,
-    folded_text,
-    phrases,
-    readings,
-    stems,
-    weight,
-)
-from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
-
-_MOST = 200_000
-"""Characters of one text that are looked at; the beginning and the end of a longer one."""
-_MOST_PRINTED = 4_000_000
-_RUN = 8
-_COPIED = 0.5
-"""Part of a written text that must stand in earlier output for it to count as copied."""
-
-
-class Said(msgspec.Struct, frozen=True):
-    """A text and the step of the session that it stands in."""
-
-    step: str
-    text: str
-
-
-class Sources(msgspec.Struct, frozen=True):
-    """What a skill's words are held against."""
-
-    done: tuple[Said, ...] = ()
-    """The user's words, and what the agent's calls were given."""
-    printed: tuple[Said, ...] = ()
-    """What tools gave back."""
-
-
-def sources(*traces: Trace) -> Sources:
-    """The two sides of some sessions."""
-    done: list[Said] = []
-    printed: list[Said] = []
-    left = _MOST_PRINTED
-    for trace in traces:
-        for turn in trace.turns:
-            if turn.prompt:
-                done.append(Said(f"{turn.number}", _bounded(turn.prompt)))
-            for number, step in enumerate(turn.steps, 1):
-                name = f"{turn.number}.{number}"
-                if isinstance(step, Told) and step.by not in ("agent", "plan") and left > 0:
-                    printed.append(Said(name, _bounded(step.text)))
-                    left -= len(printed[-1].text)
-                if not isinstance(step, ToolCall):
-                    continue
-                # One text a call: what it did is all that it was given, together.
-                done.append(Said(name, "\n".join(_given(step, printed))))
-                if step.reply:  # the user's words, and all that a refusal gave back
-                    done.append(Said(name, _bounded(step.reply)))
-                if step.error == REFUSED:
-                    continue
-                if step.kind == "ask":  # the answer is the user's
-                    done.append(Said(name, _bounded(step.result)))
-                elif step.kind != "skill" and step.result.strip() and left > 0:
-                    printed.append(Said(name, _bounded(step.result)))
-                    left -= len(printed[-1].text)
-    return Sources(tuple(done), tuple(printed))
-
-
-def _given(call: ToolCall, printed: list[Said]) -> Iterator[str]:
-    """The texts that a call was given; not those that were copied from what a tool printed."""
-    for text in _strings(call.arguments):
-        if call.kind in ("write", "edit") and len(text.split()) > _RUN and _is_copy(text, printed):
-            continue
-        yield _bounded(text)
-
-
-def _is_copy(text: str, printed: list[Said]) -> bool:
-    runs = _runs(text)
-    known = set().union(*(_runs(said.text) for said in printed[-50:])) if printed else set()
-    return bool(runs) and len(runs & known) / len(runs) >= _COPIED
-
-
-def _runs(text: str) -> set[str]:
-    words = text.casefold().split()[:20_000]
-    return {" ".join(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))}
-
-
-def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif depth < 6 and isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings(inner, depth + 1)
-    elif depth < 6 and isinstance(value, list | tuple):
-        for inner in value:
-            yield from _strings(inner, depth + 1)
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= _MOST:
-        return text
-    return text[: _MOST // 2] + "\n" + text[-_MOST // 2 :]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -142,13 +62,15 @@ class Body:
         self._places: list[dict[str, list[int]]] = []
         for _, way in self.texts:
             places: dict[str, list[int]] = {}
-            for at, stem in enumerate(stems(way)):
+            for at, stem in enumerate(telling(words(way))):
                 places.setdefault(stem, []).append(at)
             self._places.append(places)
+        self.crowded: dict[tuple[int, str], int] = {}
+        """Words that stand in too many places of a text, with how many were not looked at."""
 
-    def best(self, phrase: Sequence[str]) -> Match:
-        """Where most of `phrase` stands together."""
-        return max(self._each(phrase), key=lambda match: match.share, default=Match())
+    def best(self, phrase: Sequence[str], window: int = 0) -> Match:
+        """Where most of `phrase` stands together: within so many words, or a few more than its."""
+        return max(self._each(phrase, window), key=lambda match: match.share, default=Match())
 
     def best_two(self, phrase: Sequence[str]) -> Match:
         """As `best`, but a phrase may be put together from two steps."""
@@ -168,19 +90,31 @@ class Body:
         """The step in which folded `text` stands as it is; empty where it stands in none."""
         return next((step for step, way in self.texts if text in way), "")
 
-    def _each(self, phrase: Sequence[str]) -> list[Match]:
+    def _each(self, phrase: Sequence[str], window: int = 0) -> list[Match]:
         whole = weight(phrase)
         if not whole:
             return []
-        window = len(phrase) + len(phrase) // 2 + 4
+        window = window or len(phrase) + len(phrase) // 2 + 4
         found = []
-        for (step, _), places in zip(self.texts, self._places, strict=True):
-            hits = sorted((at, stem) for stem in phrase if stem in places for at in places[stem])
+        for number, (step, _) in enumerate(self.texts):
+            places = self._places[number]
+            hits = sorted((at, stem) for stem in phrase for at in self._few(number, stem))
             if hits:
                 inside = _most_together(hits, window)
                 pairs = _neighbours(phrase, inside, places)
                 found.append(Match(weight(inside) / whole, step, inside, pairs))
         return found
+
+    def _few(self, number: int, stem: str) -> list[int]:
+        """Where a word stands in one text; of very many places the first, and the rest counted."""
+        found = self._places[number].get(stem, [])
+        if len(found) <= _MOST_PLACES:
+            return found
+        self.crowded[number, stem] = len(found) - _MOST_PLACES
+        return found[:_MOST_PLACES]
+
+
+_MOST_PLACES = 2_000
 
 
 def _most_together(hits: list[tuple[int, str]], window: int) -> frozenset[str]:
@@ -216,7 +150,9 @@ def _neighbours(
     for one, other in pairs:
         if one in inside and other in inside:
             ats = set(places[other])
-            together += any(at + step in ats for at in places[one][:2000] for step in (1, 2, -1))
+            together += any(
+                at + step in ats for at in places[one][:_MOST_PLACES] for step in (1, 2, -1)
+            )
     return together / len(pairs)
 
 
@@ -316,8 +252,9 @@ def acting_tokens(text: str) -> set[str]:
 
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
-BLOCK, ASK = 0.8, 0.6
-"""The part of a phrase that must stand in a tool's output to be refused, and to be asked about."""
+BLOCK, ASK, ASK_STATEMENT = 0.8, 0.6, 0.7
+"""The part of a phrase that must stand in a tool's output to be refused, and to be asked about,
+where it orders something and where it only states it."""
 CLEARED = 0.5
 """The part that must stand in what was said or done to be the user's or the agent's own."""
 NEAR_HINT = 0.6
@@ -326,6 +263,11 @@ TOGETHER = 0.5
 """The part of a phrase's neighbours that must be neighbours in the output too."""
 LEAST, LEAST_HINTED = 2.0, 1.5
 """The weight below which a phrase says too little to come from anywhere, or from a hint."""
+NEARLY_ALL = 0.85
+"""The part that makes a phrase one that was printed, however little it tells."""
+LEAST_WORDS, FEW_WORDS = 3, 4
+RETOLD, RETOLD_DONE = 0.5, 0.3
+"""The parts of a phrase in an output, and at most in what was done, that make it one retold."""
 
 
 class Witness:
@@ -337,8 +279,12 @@ class Witness:
     def __init__(self, sources: Sources) -> None:
         self._done = Body(sources.done)
         self._printed = Body(sources.printed, disguised=True)
+        self._deeds = Body(said for said in sources.done if said.by != "note")
+        self._shown = shown_by(sources.done)
+        self._spoken = languages(" ".join(s.text for s in sources.done if s.by == "user"))
         self._asking = asks_to_learn(self._printed)
         self._hinted = Body(hinted_texts(self._printed))
+        self._left_out = sources.left_out
         self._known: set[str] = set()
 
     @property
@@ -354,73 +300,112 @@ class Witness:
         self, files: Mapping[str, bytes], *, learned: bool, executable: Collection[str] = ()
     ) -> Report:
         report = scan(files, learned=learned, executable=executable)
-        return Report(in_order([*report.findings, *self.findings(files)]))
+        shown = [self._noted(found, files) for found in report.findings]
+        return Report(in_order([*shown, *self.findings(files)]))
+
+    def _noted(self, found: Finding, files: Mapping[str, bytes]) -> Finding:
+        """A finding that a skill reaches for something, as a note where the session did so too."""
+        lines = files[found.file].decode("utf-8", "replace").split("\n")
+        text = lines[found.line - 1] if found.line <= len(lines) else ""
+        if not found.rule.startswith("reach:") or found.severity != "ask":
+            return found
+        named = [folded_text(token) for token in _NAMED.findall(text)]
+        all_named = bool(named) and all(self._deeds.holds(token) for token in named)
+        if not all_named and self._deeds.best(distinct_stems(text)).share < SHOWN:
+            return found
+        return msgspec.structs.replace(found, severity="note")
 
     def findings(self, files: Mapping[str, bytes]) -> list[Finding]:
         """What came from a tool alone, gravest first; nothing where all has another source."""
+        self._printed.crowded.clear()
         new = [p for p in phrases(files) if folded_text(p.text) not in self._known]
         found = [finding for phrase in new for finding in self._judge(phrase)]
-        if new and self._asking and not any(f.severity == "block" for f in found):
-            found.append(
-                _finding(
-                    new[0],
-                    "planted",
-                    "ask",
-                    f"a tool's output asked for something to be learned, in {self._asking}",
-                    "a person looks at what was learned from it",
-                )
-            )
+        found += self._of_the_whole(new, found)
         return list(in_order(found))
 
-    def why_not_from_user(self, text: str) -> str:
-        """Why a fact cannot be kept: it came from a tool, not from the user. Empty for none."""
-        for line in text.splitlines():
-            words = distinct_stems(line)
-            if weight(words) < LEAST_HINTED or self._done.best(words).share >= CLEARED:
-                continue
-            hinted = self._hinted.best(words)
-            printed = self._printed.best_two(words)
-            together = printed.share >= ASK and printed.pairs >= TOGETHER
-            if together or (hinted.share >= NEAR_HINT and weight(hinted.found) >= LEAST_HINTED):
-                step = printed.step or hinted.step
-                return f"this is what a tool printed ({step}), not what the user said; leave it out"
-        return ""
+    def shows(self, phrase: Phrase, found: Consequence) -> bool:
+        """Whether the session shows what this would have a later agent do."""
+        if (found.kind, found.key) in self._shown:
+            return True
+        same_kind = any(found.kind == kind for kind, _ in self._shown)
+        if found.kind == "check" and not same_kind:
+            return False  # a session that ran the tests does not show that they are left out
+        enough = SHOWN_KIND if same_kind else SHOWN
+        return self._deeds.best(distinct_stems(found.clause)).share >= enough
 
     def _judge(self, phrase: Phrase) -> Iterator[Finding]:
-        words = distinct_stems(phrase.prose)
-        if (
-            weight(words) >= LEAST_HINTED
-            and phrase.orders
-            and self._done.best(words).share < CLEARED
-        ):
-            yield from self._prose(phrase, words)
+        text = _without_addresses(phrase.prose)
+        told = distinct_stems(text)
+        done = self._done.best_two(told)
+        if self._tells_a_deed(phrase):
+            pass
+        elif done.share < CLEARED:
+            yield from self._prose(phrase, told, done.share)
+        else:  # half a sentence of honest words vouches for that half alone
+            rest = tuple(word for word in told if word not in done.found)
+            if len(rest) >= LEAST_WORDS and weight(rest) >= 1.0:
+                yield from self._verbatim(phrase, rest)
         for command in phrase.commands:
             yield from self._command(phrase, command)
         yield from self._acting(phrase)
+        yield from self._effects(phrase)
 
-    def _prose(self, phrase: Phrase, words: tuple[str, ...]) -> Iterator[Finding]:
-        hinted = self._hinted.best(words)
+    def _tells_a_deed(self, phrase: Phrase) -> bool:
+        """Whether it is a few words around commands that were run."""
+        ran = [self._done.best(distinct_stems(command)).share for command in phrase.commands]
+        few = len(distinct_stems(phrase.without_code)) <= FEW_WORDS
+        return bool(ran) and few and min(ran) >= NEARLY_ALL
+
+    def _prose(self, phrase: Phrase, told: tuple[str, ...], done: float) -> Iterator[Finding]:
+        hinted = self._hinted.best(told)
         if hinted.share >= NEAR_HINT and weight(hinted.found) >= LEAST_HINTED:
-            yield _finding(phrase, "order", "block", _says(hinted.step, "asked to be learned"))
+            severity: Severity = "block" if phrase.orders else "ask"
+            yield _finding(phrase, "order", severity, _says(hinted.step, "asked to be learned"))
             return
-        printed = self._printed.best_two(words)
-        if printed.pairs < TOGETHER or weight(printed.found) < LEAST:
+        if phrase.says_when:
             return
-        if printed.share >= BLOCK:
+        printed = self._printed.best_two(told)
+        tells = printed.pairs >= TOGETHER and weight(printed.found) >= LEAST
+        if tells and printed.share >= BLOCK and phrase.orders and done < RETOLD_DONE:
             yield _finding(phrase, "order", "block", _says(printed.step))
-        elif printed.share >= ASK:
+        elif tells and printed.share >= (ASK if phrase.orders else ASK_STATEMENT):
             yield _finding(phrase, "order", "ask", _says(printed.step))
+        elif verbatim := list(self._verbatim(phrase, told)):
+            yield from verbatim
+        elif done < RETOLD_DONE and phrase.orders:
+            yield from self._retold(phrase, told)
+
+    def _retold(self, phrase: Phrase, told: tuple[str, ...]) -> Iterator[Finding]:
+        """What is said in other words than an output's: half of them stand there, next to none in
+        what was said or done, and it is about something that can do harm."""
+        printed = self._printed.best(told)
+        if (
+            weight(told) >= 1.0
+            and printed.share >= RETOLD
+            and len(printed.found) >= LEAST_WORDS
+            and touches(phrase.prose)
+        ):
+            message = f"this is near to what a tool printed ({printed.step}), and to nothing else"
+            yield _finding(phrase, "retold", "ask", message)
+
+    def _verbatim(self, phrase: Phrase, told: tuple[str, ...]) -> Iterator[Finding]:
+        """What stands nearly word for word in an output, whatever its weight or mood."""
+        if len(told) < LEAST_WORDS or (phrase.heading and not phrase.orders):
+            return
+        printed = self._printed.best(told, len(told))
+        if printed.share >= NEARLY_ALL and printed.pairs >= TOGETHER:
+            yield _finding(phrase, "text", "ask", _says(printed.step))
 
     def _command(self, phrase: Phrase, command: str) -> Iterator[Finding]:
         """Code that the agent did not run and nobody asked for, but a tool printed."""
-        words = distinct_stems(command)
-        if len(words) < 2 or self._done.best(words).share >= 0.6:
+        told = distinct_stems(command)
+        if len(told) < 2 or self._done.best(told).share >= 0.6:
             return
-        printed = self._printed.best(words)
+        printed = self._printed.best(told)
         whole = bool(self._printed.holds(folded_text(command)))
-        if weight(words) < 1.0:  # `npm test` is everybody's
+        if weight(told) < 1.0:  # `npm test` is everybody's
             return
-        if whole or (printed.share >= 0.9 and printed.pairs >= TOGETHER and weight(words) >= LEAST):
+        if whole or (printed.share >= 0.9 and printed.pairs >= TOGETHER and weight(told) >= LEAST):
             yield _finding(
                 phrase,
                 "command",
@@ -441,6 +426,55 @@ class Witness:
                     f"'{shorten(token, 60)}' stands only in a tool's output ({step})",
                 )
 
+    def _effects(self, phrase: Phrase) -> Iterator[Finding]:
+        for found in of_phrase(phrase) if not phrase.says_when else ():
+            if not self.shows(phrase, found):
+                message = f"it {found.what}, which nobody asked for and the session did not do"
+                yield _finding(phrase, found.kind, "ask", message, rule=EFFECT_RULE)
+                return
+
+    def _of_the_whole(self, new: Sequence[Phrase], found: Sequence[Finding]) -> Iterator[Finding]:
+        """What speaks against a skill as a whole."""
+        if any(finding.severity == "block" for finding in found):
+            return
+        foreign = next((phrase for phrase in new if self._is_foreign(phrase)), None)
+        if foreign is not None:
+            message = "this is in a language in which the user said nothing"
+            yield _finding(foreign, "language", "ask", message, rule=EFFECT_RULE)
+        own = next((phrase for phrase in new if not self._is_own(phrase)), None)
+        if self._asking and own is not None:
+            message = f"a tool's output asked for something to be learned, in {self._asking}"
+            yield _finding(own, "planted", "ask", message, _LOOK)
+        crowded = sum(self._printed.crowded.values())
+        if own is not None and (self._left_out or crowded):
+            what = f"{self._left_out:,} characters and {crowded:,} places of words were not"
+            message = f"the session printed more than is compared: {what}"
+            yield _finding(own, "much", "ask", message, _LOOK)
+
+    def _is_own(self, phrase: Phrase) -> bool:
+        """Whether the user said it, or it was done, or it says next to nothing."""
+        told = distinct_stems(phrase.prose)
+        return weight(told) < LEAST_HINTED or self._done.best_two(told).share >= CLEARED
+
+    def _is_foreign(self, phrase: Phrase) -> bool:
+        only_english = self._spoken <= {"en"}
+        spoken = languages(phrase.without_code, 2 if only_english else 3)
+        return not phrase.code and bool(spoken) and not spoken & (self._spoken | {"en"})
+
+
+SHOWN, SHOWN_KIND = 0.6, 0.4
+"""The part of a clause that must stand in the user's words or in one deed to be shown by it; less
+where something of the same kind was done."""
+_LOOK = "a person looks at what was learned from it"
+
+
+_NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
+"""Files, hosts and options, as a line names them."""
+
+
+def _without_addresses(text: str) -> str:
+    return _ADDRESS.sub(" ", text)
+
 
 def _says(step: str, more: str = "") -> str:
     also = f" and {more}" if more else ""
@@ -449,11 +483,13 @@ def _says(step: str, more: str = "") -> str:
     )
 
 
-def _finding(phrase: Phrase, kind: str, severity: Severity, message: str, fix: str = "") -> Finding:
+def _finding(
+    phrase: Phrase, kind: str, severity: Severity, message: str, fix: str = "", *, rule: str = RULE
+) -> Finding:
     return Finding(
         file=phrase.file,
         line=phrase.line,
-        rule=f"{RULE}-{kind}",
+        rule=f"{rule}-{kind}",
         severity=severity,
         message=message,
         fix=fix or "leave it out; say only what the user asked for and what the agent did",

@@ -1,0 +1,209 @@
+"""What a learned text would have a later agent do: its consequences, by kind.
+
+Words can be varied without end, what an order needs to do harm cannot: it runs something from the
+network, installs, takes software from elsewhere, handles keys, gives rights, stays, leaves a check
+out, sends something, changes a remote or its history, deletes. Each is found by code, in commands
+and in the prose of many languages, from the tables in `consequences.toml`. Whether a session shows
+the same is for whoever knows the session (`witness`).
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files as resources
+from typing import NamedTuple
+
+from tacit.changes.provenance.deeds import Said
+from tacit.changes.provenance.phrases import Phrase, phrases
+from tacit.changes.scan.disguise import fold, without_invisible
+
+EFFECT_RULE = "effect"
+"""The rule's name for what nothing shows: `effect-install`, …"""
+
+
+class Consequence(NamedTuple):
+    """One thing that a phrase would have its reader do."""
+
+    kind: str
+    key: str
+    """Which one: a host, a package, an option, the check that is left out."""
+    clause: str
+    """The words that say it."""
+
+    @property
+    def what(self) -> str:
+        return _table().kinds[self.kind]
+
+
+class _Row(NamedTuple):
+    kind: str
+    notions: tuple[str, ...]
+    odd: bool
+    near: bool
+
+
+class _Table(NamedTuple):
+    kinds: dict[str, str]
+    commands: tuple[tuple[str, re.Pattern[str]], ...]
+    notions: dict[str, re.Pattern[str]]
+    rows: tuple[_Row, ...]
+
+
+@cache
+def _table() -> _Table:
+    raw = tomllib.loads(resources(__package__).joinpath("consequences.toml").read_text("utf-8"))
+    commands = tuple(
+        (kind, re.compile(pattern)) for kind, found in raw["command"].items() for pattern in found
+    )
+    notions = {name: _notion(words) for name, words in raw["notion"].items()}
+    rows = tuple(
+        _Row(row["kind"], tuple(row["all"]), row.get("odd", False), row.get("near", False))
+        for row in raw["prose"]
+    )
+    return _Table(raw["kind"], commands, notions, rows)
+
+
+def _notion(listed: str) -> re.Pattern[str]:
+    """A list of words as one pattern over folded text."""
+    parted, other = [], []
+    for word in listed.split():
+        plain = re.escape(plain_text(word.lstrip("=").replace("…", "\0")).replace("_", " "))
+        plain = plain.replace("\\ ", r"\s+").replace("\0", r"(?:\s+\S+){0,3}\s+")
+        if _PARTED.match(plain):
+            whole = word.startswith("=") or len(word) <= _WHOLE
+            parted.append(plain + (r"\b" if whole else r"\w*"))
+        else:
+            other.append(plain)
+    return re.compile("|".join([r"\b(?:" + "|".join(parted) + ")", *other]))
+
+
+_WHOLE = 4
+_PARTED = re.compile("[a-z0-9\u0370-\u058f]")
+"""Letters of alphabets whose words begin where they seem to: Latin, Greek, Cyrillic, Armenian."""
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+
+
+def plain_text(text: str) -> str:
+    """`text` small, visible and without accents, each letter in its own alphabet."""
+    visible = without_invisible(text)
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", visible)).casefold()
+
+
+_CLAUSE = re.compile(
+    r"[;:,]\s+|[，、；：]|\s(?:but|because|since|although|so that|so|which|while|until|unless"
+    r"|otherwise|aber|weil|damit|mais|pero|mas|perche)\s"
+)
+_HOST = re.compile(r"\b(?:[a-z0-9-]+\.){1,4}[a-z]{2,12}\b")
+_SPAN = re.compile(r"`[^`\n]{0,300}`")
+_OPTION = re.compile(r"(?<!\w)--?[a-z][\w-]*")
+_NEAR = 24
+_DENIALS = (("weak",), ("expose", "login"))
+"""Rows whose own words deny something."""
+
+
+def of_phrase(phrase: Phrase) -> Iterator[Consequence]:
+    """The consequences of one phrase."""
+    yield from of_command(phrase.text) if phrase.code else of_prose(phrase.prose)
+
+
+def of_command(command: str) -> Iterator[Consequence]:
+    """The consequences of running a line of code."""
+    folded = fold(command)
+    for kind, pattern in _table().commands:
+        for match in pattern.finditer(folded):
+            key = match.groupdict().get("key") or ""
+            if not key:
+                host = _HOST.search(folded, match.start())
+                key = host[0] if host else match[0].split()[0]
+            yield Consequence(kind, key.removeprefix("https://").removeprefix("http://"), command)
+
+
+def touches(text: str) -> bool:
+    """Whether a sentence is about anything that consequences are made of."""
+    plain = plain_text(_SPAN.sub(" ", text))
+    return any(_table().notions[name].search(plain) for name in _THINGS)
+
+
+_THINGS = (
+    "off", "guard", "web", "module", "source", "secret", "outside", "repo", "power", "later",
+    "force", "line", "destroy", "store", "land", "direct", "main_branch", "program", "send", "weak",
+    "bar", "tested", "optional",
+)  # fmt: skip
+
+
+def of_prose(text: str) -> Iterator[Consequence]:
+    """The consequences of doing what a sentence says, and of running the code in it."""
+    text = text.replace("\1", " ")
+    spans = _SPAN.findall(text)
+    for clause in _CLAUSE.split(_SPAN.sub("\1", text)):
+        inside = [spans.pop(0).strip("`") for _ in range(clause.count("\1"))]
+        plain = _OPTION.sub(" ", plain_text(clause.replace("\1", " ")))
+        for kind, key in _clause(plain):
+            yield Consequence(kind, key, " ".join([plain, *inside]))
+        if not _table().notions["negation"].search(plain):
+            yield from of_command(clause.replace("\1", " "))
+            for code in inside:
+                yield from of_command(code)
+
+
+def _clause(clause: str) -> Iterator[tuple[str, str]]:
+    table = _table()
+    found: dict[str, list[re.Match[str]]] = {}
+
+    def matches(name: str) -> list[re.Match[str]]:
+        if name not in found:
+            found[name] = list(table.notions[name].finditer(clause))
+        return found[name]
+
+    for row in table.rows:
+        if not all(matches(name) for name in row.notions):
+            continue
+        if row.near:
+            pairs = ((a, b) for a in matches(row.notions[0]) for b in matches(row.notions[1]))
+            hit = next((b for a, b in pairs if _is_near(a, b)), None)
+            if hit is None or matches("off") or len(matches("negation")) == 2:
+                continue
+            yield row.kind, hit[0][:4]
+            continue
+        negations = len(matches("negation"))
+        if row.odd and negations % 2:
+            continue
+        if not row.odd and negations and row.notions not in _DENIALS:
+            continue
+        last = matches(row.notions[-1])[0][0]
+        host = _HOST.search(clause)
+        yield row.kind, last[:4] if row.kind == "check" or not host else host[0]
+
+
+_MEANS_ANOTHER = re.compile(r"\s*(?:it|this|that|them|these|those|which)\b")
+
+
+def _is_near(denial: re.Match[str], thing: re.Match[str]) -> bool:
+    """Whether a denial is about the thing. In Latin letters it stands before it, but for a verb
+    ("is not run")."""
+    gap = thing.start() - denial.end()
+    if gap >= 0 and _MEANS_ANOTHER.match(denial.string[denial.end() : thing.start()]):
+        return False
+    if thing[0].isascii() and " " not in denial[0]:
+        return 0 <= gap <= _NEAR
+    return -_NEAR - len(thing[0]) - len(denial[0]) <= gap <= _NEAR
+
+
+def consequences(files: Mapping[str, bytes]) -> list[tuple[Phrase, Consequence]]:
+    """All that the files of a skill would have a later agent do, in order."""
+    return [(phrase, found) for phrase in phrases(files) for found in of_phrase(phrase)]
+
+
+def shown_by(done: Iterable[Said]) -> set[tuple[str, str]]:
+    """The kinds and keys of what was done or said by the user; notes show nothing."""
+    shown: set[tuple[str, str]] = set()
+    for said in done:
+        if said.by == "note":
+            continue
+        for line in said.text.split("\n"):
+            shown |= {(found.kind, found.key) for found in of_command(line)}
+            if said.by == "user":
+                shown |= {(found.kind, found.key) for found in of_prose(line)}
+    return shown

@@ -1,0 +1,367 @@
+"""What was said and done in a session, and what was printed there.
+
+Done are the user's words, the commands that were executed and the edits that were made. Whatever
+else the agent emitted (todos, plans, prompts of other agents, commit messages, search patterns,
+what it copied from an output into a file) is evidence for nothing: an agent that repeats what it
+read does not vouch for it. Printed is what tools gave back, the texts of skills that were loaded,
+and the files that stand in a prompt.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from tacit.traces.tool_calls import our_tool
+from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
+
+MOST_PRINTED = 4_000_000
+"""Characters of different lines that are compared; what is beyond is counted."""
+_GRAM = 4
+_COPIED = 0.5
+"""Part of a written sentence that must stand in earlier output for it to count as copied."""
+
+By = Literal["user", "command", "edit", "note", "printed"]
+"""`edit`: of code or settings. `note`: of a file of prose, which shows no deed."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A text, the step of the session that it stands in, and whose it is."""
+
+    step: str
+    text: str
+    by: By = "printed"
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """What a skill's words are held against."""
+
+    done: tuple[Said, ...] = ()
+    """The user's words, and what the agent did."""
+    printed: tuple[Said, ...] = ()
+    """What tools gave back."""
+    left_out: int = 0
+    """Characters that were printed beyond what is compared."""
+
+
+def sources(*traces: Trace) -> Sources:
+    """The two sides of some sessions."""
+    found = _Collector()
+    for trace in traces:
+        for turn in trace.turns:
+            found.prompt(str(turn.number), turn.prompt)
+            for number, step in enumerate(turn.steps, 1):
+                name = f"{turn.number}.{number}"
+                if isinstance(step, ToolCall):
+                    found.call(trace.host, name, step)
+                elif isinstance(step, Told) and step.by not in ("agent", "plan"):
+                    found.told(name, step.text)
+    return found.sources()
+
+
+class _Collector:
+    """Takes a session in, in order."""
+
+    def __init__(self) -> None:
+        self._done: list[tuple[int, bool, Said]] = []
+        """With how much was printed before, and whether it may have been copied from there."""
+        self._printed: list[Said] = []
+        self._lines: set[str] = set()
+        self._left = MOST_PRINTED
+        self._left_out = 0
+
+    def prompt(self, step: str, text: str) -> None:
+        own, blocks = split_prompt(text)
+        for block in blocks:
+            self._print(step, block)
+        self._do(step, own, "user")
+
+    def told(self, step: str, text: str) -> None:
+        """What a host put into the user's place: a file, a hook's text, output."""
+        self._print(step, text)
+
+    def call(self, host: str, step: str, call: ToolCall) -> None:
+        if call.reply:  # what the user typed, and all that a refusal gave back
+            self._do(step, call.reply, "user")
+        if call.error == REFUSED or call.result.startswith(REFUSED):
+            return
+        self._given(step, call)
+        if call.kind == "ask" and call.name in _ASKS.get(host, (call.name,)):
+            self._do(step, _answer(call), "user")
+        else:
+            self._print(step, call.result)
+
+    def sources(self) -> Sources:
+        return Sources(tuple(self._kept()), tuple(self._printed), self._left_out)
+
+    def _given(self, step: str, call: ToolCall) -> None:
+        if call.kind == "shell":
+            for part in _strings(call.arguments):
+                executed, written = split_command(part)
+                self._do(step, "\n".join(executed), "command")
+                for text in written:
+                    self._do(step, text, "note", copied=True)
+        elif call.kind in ("write", "edit"):
+            by: By = "note" if _is_prose(call.arguments) else "edit"
+            self._do(step, "\n".join(_new_lines(call.arguments)), by, copied=True)
+        elif our_tool(call.name) not in _SAYING:
+            names = [call.name] if our_tool(call.name) is None else []
+            self._do(step, " ".join([*names, *_plain_values(call)]), "command")
+
+    def _do(self, step: str, text: str, by: By, *, copied: bool = False) -> None:
+        if text.strip():
+            self._done.append((len(self._printed), copied, Said(step, text, by)))
+
+    def _print(self, step: str, text: str) -> None:
+        """Take in the lines that are new: an output that repeats itself says it once."""
+        fresh = [line for line in text.split("\n") if line not in self._lines]
+        kept: list[str] = []
+        for line in fresh:
+            if line in self._lines:
+                continue
+            if self._left <= 0:
+                self._left_out += len(line)
+                continue
+            self._lines.add(line)
+            kept.append(line[: self._left])
+            self._left_out += max(0, len(line) - self._left)
+            self._left -= len(line)
+        if any(line.strip() for line in kept):
+            self._printed.append(Said(step, "\n".join(kept)))
+
+    def _kept(self) -> Iterator[Said]:
+        """What was done, without the sentences that stood in an earlier output."""
+        wanted = {gram for _, copied, said in self._done if copied for gram in _grams(said.text)}
+        first = _first_printed(wanted, self._printed)
+        for before, copied, said in self._done:
+            if not copied:
+                yield said
+                continue
+            parts = [p for p in _SENTENCE.split(said.text) if not _is_copy(p, first, before)]
+            if parts:
+                yield msgspec.structs.replace(said, text="\n".join(parts))
+
+
+# The tool by which each host really asks its user; another that is called so may be anybody's.
+_ASKS: dict[str, tuple[str, ...]] = {
+    "claude-code": ("AskUserQuestion",),
+    "codex": ("request_user_input",),
+    "copilot": ("ask_user",),
+    "cursor": ("AskQuestion",),
+    "gemini": ("ask_user",),
+    "hermes": ("clarify",),
+    "opencode": ("question",),
+    "openhands": (),
+    "pi": (),
+    "qwen": ("ask_user_question",),
+    "tacit": ("ask_user",),
+}
+_SAYING = {"keep_todos", "run_agent", "remember", "ask_user", "manage_skill", "search_web"}
+"""Tools by which an agent says something: to itself, to another agent, to the user."""
+_QUESTIONS = {"question", "questions", "header", "prompt", "message", "text", "description"}
+_SENTENCE = re.compile(r"\n|(?<=[.!?;。！？])\s*(?=\S)")
+
+
+def _answer(call: ToolCall) -> str:
+    """What the user answered, without the question, which is the agent's."""
+    text = call.result
+    for asked in sorted(_asked(call.arguments), key=len, reverse=True):
+        text = text.replace(asked, " ")
+    return text
+
+
+def _asked(value: Any, inside: bool = False, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        if inside and len(value) > 3:
+            yield value
+    elif depth < 6 and isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ("options", "choices"):
+                yield from _asked(inner, inside or key in _QUESTIONS, depth + 1)
+    elif depth < 6 and isinstance(value, list | tuple):
+        for inner in value:
+            yield from _asked(inner, inside, depth + 1)
+
+
+# Files that a host puts into a prompt, and whatever else stands there between marks.
+_BLOCKS = (
+    re.compile(r"<([a-z][\w:-]{1,40})(?:\s[^<>\n]{0,300})?>(.{0,400000}?)</\1>", re.I | re.S),
+    re.compile(
+        r"^-{2,} ?(?:content from referenced files|contents? of|file:)[^\n]{0,300}\n.*?"
+        r"(?:^-{2,} ?end[^\n]{0,80}$|\Z)",
+        re.I | re.S | re.M,
+    ),
+    re.compile(
+        r"^[^\n]{0,80}called the \w+ tool with the following input:.*?(?=\n\n\S|\Z)",
+        re.I | re.S | re.M,
+    ),
+    re.compile(
+        r"^(?:(?:contents? of|content from|file:?) @?|@)\S+[ \t]*:?[ \t]*\n"
+        r"(?:```.*?^```|.*?(?=\n\n|\Z))",
+        re.I | re.S | re.M,
+    ),
+)  # fmt: skip
+
+
+def split_prompt(text: str) -> tuple[str, list[str]]:
+    """The user's own words, and the files and other matter that stand among them."""
+    blocks: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        blocks.append(match[0])
+        return "\n"
+
+    for pattern in _BLOCKS:
+        text = pattern.sub(take, text)
+    return text, blocks
+
+
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:^\s*\2[ \t]*$|\Z)", re.S | re.M)
+_RUNS_CODE = re.compile(
+    r"\b(?:python[\d.]*|node|deno|bun|ruby|perl|php|bash|sh|zsh|psql|mysql|sqlite3|ssh|kubectl"
+    r"|docker|osascript|pwsh|powershell|jq|awk|Rscript)\b"
+)
+_MESSAGES = {
+    "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "gh", "glab", "hub", "logger",
+    "say", "notify-send", "true", ":", "jj", "hg", "svn", "wall", "osascript",
+}  # fmt: skip
+_GIT_MESSAGES = {"commit", "tag", "notes", "merge", "stash", "log", "grep"}
+_BEFORE = {"sudo", "env", "time", "nohup", "command", "exec", "builtin", "then", "do", "else", "!"}
+_ENDS = {";", "|", "||", "&", "&&", "(", ")", "{", "}", ";;", "|&"}
+
+
+def split_command(command: str) -> tuple[list[str], list[str]]:
+    """A shell command as what was executed, and as what was only said or written by it."""
+    written: list[str] = []
+    code: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        before = command[: match.start()].rpartition("\n")[2]
+        (code if _RUNS_CODE.search(before) else written).append(match[4])
+        return f" {match[3]}\n"
+
+    bare = _HEREDOC.sub(take, command)
+    executed: list[str] = []
+    program, verb = "", ""
+    for token in _shell_tokens(bare):
+        if token in _ENDS:
+            program, verb = "", ""
+        elif not program:
+            if token not in _BEFORE and not re.match(r"\w+=", token):
+                program = token.rpartition("/")[2]
+        elif not verb and not token.startswith("-"):
+            verb = token
+        if _is_said(token) and _is_message(program, verb):
+            written.append(token.strip("'\""))
+        else:
+            executed.append(token)
+    return [" ".join(executed), *code], written
+
+
+def _is_message(program: str, verb: str) -> bool:
+    return program in _MESSAGES or (program == "git" and verb in _GIT_MESSAGES)
+
+
+def _is_said(token: str) -> bool:
+    """Whether a word of a command line is a text: several words, or another script."""
+    return token[:1] in "'\"" and (len(token.split()) > 1 or not token.isascii())
+
+
+def _shell_tokens(command: str) -> list[str]:
+    lexer = shlex.shlex(command.replace("\n", " ; "), posix=False, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    try:
+        return list(lexer)
+    except ValueError:  # a quote that is not closed
+        return re.findall(r"'[^']*'|\"[^\"]*\"|[;|&]+|[^\s;|&]+", command)
+
+
+_PROSE_FILE = re.compile(r"\.(?:md|mdx|markdown|txt|rst|adoc|org)$|(?:^|/)[A-Z]{4,}$", re.I)
+_OLD = ("old_string", "old_str", "old", "search", "oldText", "old_text", "find")
+
+
+def _is_prose(arguments: dict[str, Any]) -> bool:
+    return any(
+        isinstance(arguments.get(key), str) and _PROSE_FILE.search(arguments[key])
+        for key in ("file_path", "path", "filePath", "filename", "file")
+    )
+
+
+def _new_lines(arguments: dict[str, Any]) -> Iterator[str]:
+    """The lines that an edit brought in; those that stood there before are no deed."""
+    before = {line.strip() for text in _named(arguments, _OLD) for line in text.split("\n")}
+    for text in _strings({k: v for k, v in arguments.items() if k not in _OLD}):
+        lines = text.split("\n")
+        if _PATCH.search(text):
+            lines = [line[1:] for line in lines if line.startswith("+")]
+        yield from (line for line in lines if line.strip() not in before)
+
+
+_PATCH = re.compile(r"^(?:\*\*\* Begin Patch|@@ )", re.M)
+
+
+def _named(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in keys and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _named(inner, keys)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _named(inner, keys)
+
+
+_PLAIN = re.compile(r"[\w./:@=+,~%&?*\[\]-]{1,300}", re.ASCII)
+
+
+def _plain_values(call: ToolCall) -> Iterator[str]:
+    """Names, paths and numbers that a call was given; no sentence is among them."""
+    for value in _strings(call.arguments):
+        if _PLAIN.fullmatch(value) and not (call.kind == "search" and "/" not in value):
+            yield value
+
+
+def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth < 6 and isinstance(value, dict):
+        for inner in value.values():
+            yield from _strings(inner, depth + 1)
+    elif depth < 6 and isinstance(value, list | tuple):
+        if value and all(isinstance(part, str) for part in value):
+            yield " ".join(value)  # a command as its words
+            return
+        for inner in value:
+            yield from _strings(inner, depth + 1)
+
+
+# Words, and single letters of the scripts that have no spaces.
+_TOKEN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af]|[^\\W_]+")
+
+
+def _grams(text: str) -> list[tuple[str, ...]]:
+    found = _TOKEN.findall(text.casefold())
+    return [tuple(found[at : at + _GRAM]) for at in range(len(found) - _GRAM + 1)]
+
+
+def _first_printed(
+    wanted: set[tuple[str, ...]], printed: Iterable[Said]
+) -> dict[tuple[str, ...], int]:
+    """Which output, by its number, has each of these runs of words first."""
+    first: dict[tuple[str, ...], int] = {}
+    if wanted:
+        for number, said in enumerate(printed):
+            for gram in _grams(said.text):
+                if gram in wanted:
+                    first.setdefault(gram, number)
+    return first
+
+
+def _is_copy(text: str, first: dict[tuple[str, ...], int], before: int) -> bool:
+    grams = _grams(text)
+    known = sum(first.get(gram, before) < before for gram in grams)
+    return bool(grams) and known / len(grams) >= _COPIED

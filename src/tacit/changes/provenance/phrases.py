@@ -1,0 +1,335 @@
+"""A skill cut into phrases, and texts folded into words that can be compared.
+
+A phrase is what a skill says in one sentence, item or line of code. Both sides of a comparison are
+folded the same way, so it does not matter that the folding is crude.
+"""
+
+import codecs
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from importlib.resources import files as resources
+from typing import Any
+
+import msgspec
+
+from tacit.changes.scan.disguise import fold, views
+from tacit.skills import frontmatter
+from tacit.skills.fact import FACT_FILE
+from tacit.skills.search_index import STEMMED_WORDS, as_utf8
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]{0,200}\x07")
+_MIXED = re.compile(r"(?=[a-z0-9@$]*[a-z])(?=[a-z0-9@$]*[013457@$])[a-z0-9@$]{2,24}")
+_LEET = str.maketrans("013457@$", "oieastas")
+_CODED = 20_000
+"""Characters up to which a text is also read backwards and by rot13."""
+# Words that say nothing about what is asked for.
+_STOP = frozenset(
+    STEMMED_WORDS.analyze(
+        "a an and any are as at be been but by can could did do does each every for from had has "
+        "have here how i if in into is it its just may more most my no nor of on once one or our "
+        "out so some such than that the their them then there these they this those to too up use "
+        "used using was we were what when where which while who will with would you your all also "
+        "always never must should only after before first then please"
+    )
+)
+
+
+def folded_text(text: str) -> str:
+    """`text` folded: one alphabet, small, without colours, digits in words as letters."""
+    folded = fold(_ANSI.sub("", text))
+    return _MIXED.sub(lambda match: match[0].translate(_LEET), folded)
+
+
+def readings(text: str) -> Iterator[str]:
+    """Every way in which a text that a tool printed can be read."""
+    text = _ANSI.sub("", text)
+    seen: set[str] = set()
+    for view in views(text):
+        if view.text not in seen:
+            seen.add(view.text)
+            yield _MIXED.sub(lambda match: match[0].translate(_LEET), view.text)
+    if len(text) <= _CODED:
+        folded = folded_text(text)
+        yield "\n".join(line[::-1] for line in folded.split("\n"))
+        yield codecs.encode(fold(text), "rot13")
+
+
+# Scripts that are written without spaces, folded: Hangul stands there letter by letter.
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf"
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
+)
+_PARTS = re.compile(r"[_\-/.:=@]+")
+_BEGINNING = 5
+"""Letters of a word of another alphabet that are compared: its endings vary."""
+
+
+def words(text: str) -> list[str]:
+    """All the words of folded `text` in order, cut to their stems; pairs of letters where a
+    script has no spaces."""
+    text = _PARTS.sub(" ", text)
+    if text.isascii():
+        return STEMMED_WORDS.analyze(text)
+    found: list[str] = []
+    for number, part in enumerate(_UNSPACED.split(text)):
+        if number % 2:
+            found += [part[at : at + 2] for at in range(max(1, len(part) - 1))]
+        else:
+            spaced = STEMMED_WORDS.analyze(as_utf8(part))
+            found += [word if word.isascii() else word[:_BEGINNING] for word in spaced]
+    return found
+
+
+def telling(found: Iterable[str]) -> list[str]:
+    """Those of `words` that tell something."""
+    return [word for word in found if word not in _STOP]
+
+
+def weight(phrase: Iterable[str]) -> float:
+    """How much a set of stems tells: what stands in every other skill tells little."""
+    return sum(map(_weight, phrase))
+
+
+@lru_cache(maxsize=65536)
+def _weight(stem: str) -> float:
+    often, some = _common()
+    if len(stem) == 2 and _UNSPACED.match(stem):
+        return 0.3
+    return 0.25 if stem in often else 0.5 if stem in some else 1.0
+
+
+@cache
+def _common() -> tuple[frozenset[str], frozenset[str]]:
+    """The stems of `common.txt`: the very common, then the common."""
+    text = files(__package__).joinpath("common.txt").read_text("utf-8")
+    _, often, some = re.split(r"^#.*$", text, flags=re.M)
+    return frozenset(often.split()), frozenset(some.split())
+
+
+@lru_cache(maxsize=4096)
+def distinct_stems(text: str) -> tuple[str, ...]:
+    """The distinct telling stems of a text that was not folded yet, in order."""
+    return tuple(dict.fromkeys(telling(words(folded_text(text)))))
+
+
+_FENCE = re.compile(r"^[ \t>]*(```|~~~)")
+_END = re.compile(r"(?<=[.!?;])\s+(?=[^\Wa-z]|[`'\"(*_0-9-])|(?<=[。！？；।])\s*")
+_MARK = re.compile(r"^[\s>]*(?:[-*+]|\d{1,2}[.)])?\s*(?:\[[ x]\]\s*)?")
+_SPAN = re.compile(r"`([^`\n]{2,300})`")
+# A command begins with a program or a variable; `panic: …` and `Seq Scan` are things printed.
+_PROGRAM = re.compile(r"(?:[a-z0-9_$./~@+-][\w./~@+-]*|[A-Z_]+=\S*)\s")
+# What no sentence has: an option, a pipe, a path to a program.
+_SHELL = re.compile(r"(?:^|\s)-{1,2}[A-Za-z]|[|&]{1,2}\s|\$[({A-Z]|^\S*/\S+\s|^[A-Z_]+=\S")
+# What is told of an output is told, not ordered: "it stops with `KeyError`", "`E0554` means that".
+_TOLD = re.compile(
+    r"\b(?:fail\w*|stop\w*|error\w*|sa(?:y|id|ys|ying)|print\w*|report\w*|show\w*|complain\w*"
+    r"|warn\w*|raise\w*|answer\w*|mean\w*|sign|message|output|exit\w*|throw\w*|see\w?s|end\w*)"
+    r"\b[^`\"'.]{0,40}$",
+    re.IGNORECASE,
+)
+_TELLS = re.compile(
+    r"^[^`.]{0,12}?(?:\bmeans?\b|\bsays?\b|\bis (?:the|a) (?:sign|error|message)|\bcomes from|:\s)",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(r"\s*(?:$|[.;,:])")
+_DIRECTS = re.compile(
+    r"\b(?:run|runs|execute|use|call|with|by|via|type|enter|start|try|do|then|first|see|when)\s*$",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"\b(?:always|never|must|shall|should|ought|only|do not|don'?t|needs? to|has to|have to|be sure"
+    r"|make sure|required?|every|each|all|without|instead|exempt|safe to|allowed|may|can be|skip"
+    r"|ignore|disable[sd]?|turn(?:ed)? off|switch(?:ed)? off|not needed|no need|needless|whenever"
+    r"|before|after|first)\b",
+    re.IGNORECASE,
+)
+# The first word of each clause: "When it hangs, delete the lock".
+_CLAUSE = re.compile(r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*([A-Za-z]+)")
+
+
+_WHEN = re.compile(
+    r"(?:(?:use|useful|read|load)\s+(?:this\s+|it\s+|the skill\s+)?(?:when|whenever|if|once|before"
+    r"|after|during|on|in)\b|how\b|what\b|where\b|why\b)[^,;:]*$",
+    re.IGNORECASE,
+)
+
+
+class Phrase(msgspec.Struct, frozen=True):
+    """One thing that a skill says."""
+
+    file: str
+    line: int
+    text: str
+    code: bool = False
+    """A line of code, rather than prose."""
+    heading: bool = False
+
+    @property
+    def prose(self) -> str:
+        """Without what it only quotes from an output, and without addresses."""
+        if self.code:
+            return self.text
+        return _SPAN.sub(lambda m: " " if self._is_quoted(m) else m[0], self.text)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The code in it that a reader would run."""
+        if self.code:
+            return (self.text,) if _PROGRAM.match(self.text) else ()
+        spans = (m for m in _SPAN.finditer(self.text) if not self._is_quoted(m))
+        return tuple(m[1] for m in spans if self._is_command(m))
+
+    def _is_quoted(self, span: re.Match[str]) -> bool:
+        """Whether a piece of code is told of: an error message, what something prints."""
+        if _SHELL.search(span[1]):
+            return False
+        before, after = self.text[: span.start()], self.text[span.end() :]
+        return bool(_TOLD.search(before) or _TELLS.match(after))
+
+    def _is_command(self, span: re.Match[str]) -> bool:
+        if not _PROGRAM.match(span[1]):
+            return False
+        if _SHELL.search(span[1]) or _DIRECTS.search(self.text[: span.start()]):
+            return True
+        alone = span.start() == 0 and _ALONE.match(self.text[span.end() :]) is not None
+        return alone and not _is_sentence(span[1])
+
+    @property
+    def without_code(self) -> str:
+        """The words around the code in it."""
+        return "" if self.code else _SPAN.sub(" ", self.text)
+
+    @property
+    def says_when(self) -> bool:
+        """Whether it only says when something is of use, or what it is about."""
+        return _WHEN.match(self.text) is not None
+
+    @property
+    def orders(self) -> bool:
+        """Whether it tells its reader to do, leave or permit something."""
+        if self.code or _ORDERS.search(self.prose):
+            return True
+        return any(word.casefold() in _verbs() for word in _CLAUSE.findall(self.prose))
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether it reads as words rather than as a program and what it is given."""
+    found = STEMMED_WORDS.analyze(text)
+    return len(found) > 2 and sum(word in _STOP for word in found) > 0
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    """The words of `verbs.txt`: most of what begins with a bare verb is an order."""
+    return frozenset(resources(__package__).joinpath("verbs.txt").read_text("utf-8").split())
+
+
+def phrases(files: Mapping[str, bytes]) -> Iterator[Phrase]:
+    """What a skill with these files says, in order."""
+    for path in sorted(files):
+        text = files[path].decode("utf-8", "replace").replace("\r\n", "\n")
+        if path in ("SKILL.md", FACT_FILE):
+            parts = frontmatter.split(text)
+            if parts.head:
+                values, _ = frontmatter.parse(parts.head, parts.head_line)
+                for key, text in _field_texts(values):
+                    yield from _prose(path, _line_of(parts.head, key, text, parts.head_line), text)
+            yield from _markdown(path, parts.body, parts.body_line)
+        elif path.endswith((".md", ".txt", ".rst")):
+            yield from _markdown(path, text, 1)
+        else:
+            for number, line in enumerate(text.split("\n"), 1):
+                if line.strip():
+                    yield Phrase(path, number, line.strip(), True)
+
+
+def _field_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of a head with its key, however deep, but for names."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name != "name":
+                yield from _field_texts(inner, str(name))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _field_texts(inner, key)
+
+
+def _line_of(head: str, key: str, text: str, first: int) -> int:
+    """Where a field stands; its text may be written with other quotes than it is read."""
+    found = (head.find(mark) for mark in (text.split("\n", maxsplit=1)[0][:40], f"{key}:"))
+    at = next((at for at in found if at >= 0), 0)
+    return first + head.count("\n", 0, at)
+
+
+def _markdown(path: str, text: str, first: int) -> Iterator[Phrase]:
+    """Paragraphs and items by sentences, code line by line."""
+    fenced = False
+    pending: list[str] = []
+    begun = first
+
+    def flush() -> Iterator[Phrase]:
+        if pending:
+            yield from _prose(path, begun, " ".join(pending))
+            pending.clear()
+
+    for number, line in enumerate(text.split("\n"), first):
+        if _FENCE.match(line):
+            yield from flush()
+            fenced = not fenced
+        elif fenced or (line.startswith(("    ", "\t")) and not pending):
+            if line.strip():
+                yield Phrase(path, number, line.strip(), True)
+        elif not line.strip() or line.lstrip().startswith(("#", "|")):
+            yield from flush()
+            heading = line.lstrip().startswith("#")
+            yield from _prose(path, number, line.strip("#| \t"), heading)
+        else:
+            if re.match(r"\s*(?:[-*+]|\d{1,2}[.)])\s", line):
+                yield from flush()
+            if not pending:
+                begun = number
+            pending.append(_MARK.sub("", line).strip())
+    yield from flush()
+
+
+def _prose(path: str, line: int, text: str, heading: bool = False) -> Iterator[Phrase]:
+    for sentence in _END.split(text):
+        if sentence.strip():
+            yield Phrase(path, line, sentence.strip(), heading=heading)
+
+
+_SCRIPTS = re.compile(
+    "(?P<cyrillic>[\u0400-\u04ff])|(?P<greek>[\u0370-\u03ff])|(?P<arabic>[\u0600-\u06ff])"
+    "|(?P<hebrew>[\u0590-\u05ff])|(?P<indic>[\u0900-\u0dff])|(?P<thai>[\u0e00-\u0eff])"
+    "|(?P<kana>[\u3040-\u30ff])|(?P<hangul>[\uac00-\ud7af])|(?P<han>[\u3400-\u9fff])"
+)
+_LEAST_LETTERS = 6
+_LATIN_WORD = re.compile(r"[a-z']{2,}")
+
+
+@cache
+def _speech() -> dict[str, frozenset[str]]:
+    table = tomllib.loads(resources(__package__).joinpath("speech.toml").read_text("utf-8"))
+    return {language: frozenset(listed.split()) for language, listed in table.items()}
+
+
+def languages(text: str, least: int = 3) -> set[str]:
+    """The languages that `text` may be in, by its scripts and its little words, of which there
+    must be so many; several where they are hard to tell apart, none where it says too little."""
+    counts = Counter(str(match.lastgroup) for match in _SCRIPTS.finditer(text))
+    found = {name for name, n in counts.items() if n >= _LEAST_LETTERS}
+    if "kana" in found:
+        found.discard("han")
+    little = _LATIN_WORD.findall(fold(text)) if not found else []
+    votes = {name: sum(word in listed for word in little) for name, listed in _speech().items()}
+    best = max(votes.values())
+    if best >= least:
+        found |= {name for name, n in votes.items() if n >= best - 1}
+        found |= {"en"} if votes["en"] * 2 >= best else set()
+    return found
