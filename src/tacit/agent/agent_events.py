@@ -83,6 +83,8 @@ class Usage(Event, frozen=True):
     cached_tokens: int = 0
     cost: float | None = None
     model: str = ""
+    estimated: bool = False
+    """Whether the tokens were counted by characters, because nobody reported them."""
 
 
 class Error(Event, frozen=True):

@@ -124,6 +124,7 @@ STEPS = (
     ) STRICT;
     """,
     "ALTER TABLE reservations ADD COLUMN holder TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE spending ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;",
 )
 _WAIT = 5.0
 _SLACK = 60.0
@@ -135,7 +136,7 @@ _MOST = 1 << 40
 _SUMS = (
     "coalesce(sum(requests), 0), coalesce(sum(unpriced), 0), coalesce(sum(input_tokens), 0),"
     " coalesce(sum(output_tokens), 0), coalesce(sum(cached_tokens), 0), coalesce(sum(money), 0.0),"
-    " coalesce(sum(seconds), 0.0)"
+    " coalesce(sum(seconds), 0.0), coalesce(sum(estimated), 0)"
 )
 T = TypeVar("T")
 Grouping = Literal["kind", "model", "day", "key"]
@@ -158,6 +159,8 @@ class Spent(msgspec.Struct, frozen=True):
     """Of the input, what the provider had at hand and charged less for."""
     money: float = 0.0
     seconds: float = 0.0
+    estimated: int = 0
+    """Of the requests, those whose tokens were estimated, because nothing was reported."""
 
     @property
     def tokens(self) -> int:
@@ -165,9 +168,10 @@ class Spent(msgspec.Struct, frozen=True):
 
     def shown(self) -> str:
         """`$0.042`, with what has no price said as such."""
+        guessed = f" ({counted(self.estimated, 'request')} estimated)" if self.estimated else ""
         if not self.unpriced:
-            return dollars(self.money)
-        unknown = f"{counted(self.unpriced, 'request')} without a price"
+            return dollars(self.money) + guessed
+        unknown = f"{counted(self.unpriced, 'request')} without a price{guessed}"
         return unknown if self.unpriced == self.requests else f"{dollars(self.money)} and {unknown}"
 
 
@@ -210,13 +214,14 @@ def record_spending(
     money, unpriced = (0.0, requests) if cost is None else (cost, 0)
     counted = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
     tokens = [min(max(number, 0), _MOST) for number in counted]
+    counts, guessed = (requests, unpriced), requests if usage.estimated else 0
 
     def write(connection: sqlite3.Connection) -> None:
         connection.execute(
             "INSERT INTO spending (at, kind, key, model, requests, unpriced, input_tokens,"
-            " output_tokens, cached_tokens, money, seconds)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (_stamp(now), kind, key, usage.model, requests, unpriced, *tokens, money, seconds),
+            " output_tokens, cached_tokens, money, seconds, estimated)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (_stamp(now), kind, key, usage.model, *counts, *tokens, money, seconds, guessed),
         )
         if reserved is not None:
             connection.execute(
@@ -317,7 +322,7 @@ def spendings(moment: datetime, *, kind: str = "", key: str = "") -> list[Spendi
     with _open() as connection:
         rows = connection.execute(
             "SELECT at, kind, key, model, requests, unpriced, input_tokens, output_tokens,"
-            " cached_tokens, money, seconds FROM spending"
+            " cached_tokens, money, seconds, estimated FROM spending"
             " WHERE at >= ? AND ? IN ('', kind) AND ? IN ('', key) ORDER BY at DESC, id DESC",
             (moment.timestamp(), kind, key),
         ).fetchall()

@@ -425,13 +425,15 @@ class ModelClient:
         if most:
             settings = settings | {"max_tokens": most}
         time_left = meter.left()
-        silence = None if time_left is None else max(time_left / 2, _SILENCE)
+        # A program says nothing before it has all of its answer; its own end is watched.
+        watched = time_left is not None and model.system != "cli"
+        silence = max((time_left or 0.0) / 2, _SILENCE) if watched else None
         self._heard = time.monotonic()
         opening = model_request_stream(
             model,
             messages,
             model_settings=settings,
-            model_request_parameters=self._parameters(),
+            model_request_parameters=self._parameters(model),
         )
         async with AsyncExitStack() as stack:
             stream = await _in_time(stack.enter_async_context(opening), silence)
@@ -449,7 +451,7 @@ class ModelClient:
         _check_whole(response)
         yield response
 
-    def _parameters(self) -> Any:
+    def _parameters(self, model: "Model") -> Any:
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.tools import ToolDefinition
 
@@ -458,6 +460,7 @@ class ModelClient:
                 name=tool.name, description=tool.description, parameters_json_schema=tool.schema()
             )
             for tool in self._tools
+            if model.profile.get("supports_tools", True)
         ]
         return ModelRequestParameters(function_tools=tools)
 
@@ -499,9 +502,10 @@ def _check_whole(response: "ModelResponse") -> None:
 
 def usage_of(response: "ModelResponse") -> agent_events.Usage:
     """What a response took; the cost only where the price is known."""
-    usage = response.usage
+    usage, details = response.usage, response.provider_details or {}
     try:
-        cost: float | None = float(response.cost().total_price)
+        named = details.get("cost") if response.provider_name == "cli" else None
+        cost: float | None = float(response.cost().total_price if named is None else named)
     except Exception:  # no price is known for this model
         cost = None
     return agent_events.Usage(
@@ -510,6 +514,7 @@ def usage_of(response: "ModelResponse") -> agent_events.Usage:
         usage.cache_read_tokens or 0,
         cost,
         response.model_name or "",
+        bool(details.get("estimated")),
     )
 
 

@@ -20,6 +20,8 @@ from tacit.base.settings import AgentSettings
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
+    from tacit.agent.program_model import Ask
+
 
 class Provider(msgspec.Struct, frozen=True):
     """What is known of one provider."""
@@ -107,6 +109,7 @@ PROVIDERS = (
     Provider("ollama", wire="openai"),
     Provider("vllm", wire="openai"),
     Provider("litellm", wire="openai"),
+    Provider("cli"),  # the user's own agent programs: `host_program.py`
 )
 _BY_NAME = {name: row for row in PROVIDERS for name in (row.name, *row.aliases)}
 # OpenAI-compatible servers where they usually listen.
@@ -142,6 +145,11 @@ class ModelChoice(msgspec.Struct, frozen=True):
     @property
     def provider(self) -> Provider:
         return provider_of(self.name)
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is one of the user's own agent programs: those call no tools of ours."""
+        return self.prefix == "cli"
 
 
 def provider_of(name: str) -> Provider:
@@ -304,6 +312,8 @@ def _read(name: str, base_url: str, why: str = _SETTINGS) -> ModelChoice:
     on this machine that offers it, unless a provider is called so.
     """
     provider, colon, _ = name.partition(":")
+    if provider == "cli":
+        return ModelChoice(name, "", why)
     if not base_url and not (colon and provider not in _BY_NAME):
         base_url = own_address(provider_of(name if colon else f"{_owner(name)}:{name}"))
         name = name if colon or not base_url else f"{_owner(name)}:{name}"
@@ -340,15 +350,20 @@ def build(choice: ModelChoice) -> "Model":
     return build_each(choice)[0]
 
 
-def build_each(choice: ModelChoice) -> "list[Model]":
+def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
     """The model in each wire format that its server may speak, the likelier one first.
 
-    OpenAI has two, and many servers that speak one of them do not know the other.
+    OpenAI has two, and many servers that speak one of them do not know the other. `ask` runs a
+    program for a process that may not run it.
     """
     try:
         import pydantic_ai  # noqa: F401
     except ImportError:
         raise MissingExtra("agent", "talking to a model") from None
+    if choice.is_program:
+        from tacit.agent.program_model import ProgramModel
+
+        return [ProgramModel(choice.name, ask)]
     prefix, _, model = choice.name.partition(":")
     names = [choice.name]
     if prefix == "openai":

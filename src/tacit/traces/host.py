@@ -25,6 +25,7 @@ from tacit.traces.host_folders import HostFolders, UserPath
 if TYPE_CHECKING:
     from tacit.traces.assembler import Assembler
     from tacit.traces.connector import Connector
+    from tacit.traces.program import Program
 
 
 MAX_LINE = 16 * 1024 * 1024
@@ -245,6 +246,8 @@ class Host:
     """The folder of its settings, if that is another."""
     programs: tuple[str, ...] = ()
     """What it is called on the PATH."""
+    program: "Program | None" = None
+    """How its program is asked for an answer, as a model."""
     hooks: Hooks = Hooks()
     signs: Signs = Signs()
     skills: SkillFolders = SkillFolders()

@@ -22,7 +22,7 @@ import msgspec
 
 from tacit.agent import process_rights
 from tacit.base import paths
-from tacit.base.errors import TacitError
+from tacit.base.errors import Refused, TacitError
 from tacit.base.paths import is_inside
 from tacit.changes.change import acting_as
 from tacit.learn.background import task as wire
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tacit.agent.budget import Meter
     from tacit.agent.loop import Agent
     from tacit.agent.tool import Result, Tool
+    from tacit.traces.program import Said
 
 _LARGEST_FILE = 16 * MOST_BYTES
 MOST_MEMORY = 512 * MOST_BYTES
@@ -98,6 +99,18 @@ class Link:
     def addresses(self, host: str) -> tuple[str, ...]:
         """The addresses of `host`, by the parent: no name can be asked for from in here."""
         return msgspec.json.decode(self._ask(wire.Lookup(host)), type=wire.Addresses).found
+
+    async def ask_program(self, instructions: str, text: str) -> "Said":
+        """Have the parent run the program that is the model: nothing can be started in here."""
+        from tacit.agent.model_client import RequestFailed
+
+        line = await asyncio.to_thread(self._ask, wire.Question(instructions, text))
+        told = msgspec.json.decode(line, type=wire.Told)
+        if told.fault:
+            # Not in this run again: the parent says when.
+            later = float("inf") if told.may_pass else 0.0
+            raise RequestFailed(told.fault, told.hint, may_pass=told.may_pass, retry_after=later)
+        return told.said
 
     def _ask(self, question: wire.Up) -> bytes:
         with self._asking:
@@ -267,6 +280,12 @@ def _agent(start: wire.Start, link: Link, warnings: _Warnings) -> "Agent":
 
     task = start.task
     tools = _tools(TaskContext(task, start.settings, StagedSkills(task.staging), link.serve), task)
+    choice = models.ModelChoice(start.model, start.base_url)
+    if tools and choice.is_program:
+        raise Refused(
+            f"{choice.name} answers in words and calls no tools, and this work needs tools",
+            "set a model that calls tools for it: learn.model",
+        )
     project = task.project or task.staging
     name = "conversation"
     writer = SessionWriter(name, folder=os.path.join(task.staging, "log"), project=project)
@@ -279,7 +298,7 @@ def _agent(start: wire.Start, link: Link, warnings: _Warnings) -> "Agent":
         options=ToolOptions(read_only_project=True),
     )
     return Agent(
-        models.build_each(models.ModelChoice(start.model, start.base_url)),
+        models.build_each(choice, link.ask_program),
         Conversation(task.instructions, writer, name),
         tools,
         context,
@@ -297,8 +316,6 @@ def _tools(context: TaskContext, task: Task) -> "tuple[Tool, ...]":
 
 
 def _no_sandbox() -> Any:
-    from tacit.base.errors import Refused
-
     raise Refused("no command is run here", "leave it to the parent: context.serve")
 
 

@@ -10,7 +10,6 @@ are those of `task`.
 import contextlib
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -21,8 +20,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tacit.agent import budget, models
+from tacit.agent import budget, host_program, models
+from tacit.agent.agent_events import Usage
 from tacit.agent.budget import Limits, Reservation
+from tacit.agent.host_program import end_group, has_ended
+from tacit.agent.model_client import RequestFailed
 from tacit.agent.models import ModelChoice
 from tacit.agent.tool import Failed, Result
 from tacit.base import paths, secrets, trust
@@ -51,6 +53,8 @@ def model_ports(choice: ModelChoice, variables: Mapping[str, str]) -> tuple[int,
 
 def model_addresses(choice: ModelChoice, variables: Mapping[str, str]) -> list[str]:
     """The addresses of the model's server, as far as they are known, and of proxies."""
+    if choice.is_program:
+        return []
     if choice.base_url:
         addresses = [choice.base_url]
     else:
@@ -77,6 +81,7 @@ _HOSTS = {
     "huggingface": (".huggingface.co",),
     "grok": (".x.ai",),
     "xai": (".x.ai",),
+    "cli": (),
 }
 
 
@@ -223,7 +228,7 @@ class _Run:
         except wire.Garbled as garbled:
             return self._report("error", f"the agent's process said {garbled}")
         finally:
-            _end(process)
+            end_group(process)
             channel.close()
 
     def _start(self) -> "tuple[subprocess.Popen[bytes], wire.Channel]":
@@ -296,7 +301,7 @@ class _Run:
                     self._keep_call(message.call, len(line))
                 elif (report := self._handle(message, channel)) is not None:
                     return report
-            elif _is_over(process.pid):
+            elif has_ended(process.pid):
                 return self._child_ended(channel)
             elif cancelled():
                 return self._report("killed", "the job was cancelled")
@@ -320,6 +325,10 @@ class _Run:
                 channel.send(self._serve(message))
             case wire.Lookup():
                 channel.send(wire.Addresses(self._resolve(message.host)))
+            case wire.Question():
+                channel.send(self._ask_program(message))
+                if cancelled():
+                    return self._report("killed", "the job was cancelled")
             case wire.Finished():
                 self._text = message.text
                 if cancelled():  # what it made must not land any more
@@ -348,6 +357,26 @@ class _Run:
             return self._report("budget", f"what it takes cannot be noted: {trouble}")
         over = self._tally.over(task.limits)
         return self._report(over, f"the limit on {over} was passed") if over else None
+
+    def _ask_program(self, asked: wire.Question) -> wire.Told:
+        """Run the program that is the model: the child may not, and no other is run for it."""
+        if not self._choice.is_program:
+            return wire.Told(fault="the model is no program")
+        try:
+            said = host_program.ask(
+                self._choice.name, asked.instructions, asked.text, until=self._until, stop=cancelled
+            )
+        except host_program.OutOfTime as late:  # it took something, and did not come to report it
+            sent = (len(asked.instructions) + len(asked.text)) // 4
+            usage = Usage(sent, 0, model=self._choice.name, estimated=True)
+            key = self._task.session or self._task.job
+            budget.record_spending(self._task.kind, key, usage, reserved=self._held)
+            return wire.Told(fault=str(late), hint=late.hint, may_pass=True)
+        except RequestFailed as fault:
+            return wire.Told(fault=str(fault), hint=fault.hint, may_pass=fault.may_pass)
+        except TacitError as error:
+            return wire.Told(fault=error.message, hint=error.hint)
+        return wire.Told(said)
 
     def _resolve(self, host: str) -> tuple[str, ...]:
         self._lookups += 1
@@ -458,18 +487,3 @@ def readable_project(project: str) -> str:
 def _without_servers(settings: Settings) -> Settings:
     """The settings that the child needs: what MCP servers are started with is none of that."""
     return msgspec.structs.replace(settings, mcp=type(settings.mcp)())
-
-
-def _is_over(pid: int) -> bool:
-    """Whether the process has ended. It is not reaped, so its group's number stays its own."""
-    if not hasattr(os, "waitid"):  # macOS: there its closed pipe tells
-        return False
-    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    return os.waitid(os.P_PID, pid, options) is not None
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the child and all that it started; nothing is left when this returns."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
-    process.wait()

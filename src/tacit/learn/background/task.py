@@ -19,6 +19,7 @@ from tacit.agent.budget import Limits
 from tacit.agent.tool import Result
 from tacit.base.settings import Settings
 from tacit.changes.change import Actor
+from tacit.traces.program import Said
 
 if TYPE_CHECKING:
     from tacit.learn.background.toolset import StagedSkills
@@ -207,6 +208,22 @@ class Addresses(msgspec.Struct, frozen=True, tag="addresses"):
     found: tuple[str, ...]
 
 
+class Question(msgspec.Struct, frozen=True, tag="question"):
+    """From the child: the model is a program, and is to answer this; a `Told` is awaited."""
+
+    instructions: Words
+    text: Words
+
+
+class Told(msgspec.Struct, frozen=True, tag="told"):
+    """To the child after `Question`: what the program said, or why it said nothing."""
+
+    said: Said = Said()
+    fault: str = ""
+    hint: str = ""
+    may_pass: bool = False
+
+
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """From the child: the agent says that it is done; a `GoOn` is awaited."""
 
@@ -221,8 +238,8 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     error: Words = ""
 
 
-Up = Locked | Used | Called | Ask | Lookup | Finished | Ended
-Down = Start | Answer | Addresses | GoOn
+Up = Locked | Used | Called | Ask | Lookup | Question | Finished | Ended
+Down = Start | Answer | Addresses | Told | GoOn
 
 _up: "msgspec.json.Decoder[Up]" = msgspec.json.Decoder(Up)
 

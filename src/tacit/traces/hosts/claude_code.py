@@ -31,6 +31,18 @@ from tacit.traces.host import (
     plain_files,
 )
 from tacit.traces.host_folders import UserPath
+from tacit.traces.program import (
+    GO,
+    Program,
+    Question,
+    Said,
+    Start,
+    money,
+    named_model,
+    one_object,
+    reported,
+    total,
+)
 from tacit.traces.trace import REFUSED
 
 # Bookkeeping that says nothing about what was done.
@@ -104,6 +116,43 @@ class _Line(msgspec.Struct, gc=False):
     attachment: Any = None
 
 
+class ClaudeProgram(Program):
+    """`--safe-mode` keeps the login and leaves hooks, skills, memory and plugins out.
+
+    `--bare` sends less, but knows no login other than a key.
+    """
+
+    word = "claude"
+    login = "claude, and in it /login"
+    status = ("auth", "status")
+    paid = "the limits of the Claude plan that it is logged in with, or its key"
+
+    def start(self, question: Question) -> Start:
+        words = (
+            *("-p", "--output-format", "json", "--safe-mode", "--tools", "", "--strict-mcp-config"),
+            *("--no-session-persistence", "--system-prompt", question.instructions or GO),
+            *named_model("--model", question),
+        )
+        return Start(words, question.text)
+
+    def said(self, output: str, question: Question) -> Said:
+        found = one_object(output)
+        if found.get("type") != "result":
+            raise ValueError("it is no result")
+        text, usage = values.string(found.get("result")), values.mapping(found.get("usage"))
+        failed = found.get("is_error") is True or found.get("subtype") != "success"
+        models = list(values.mapping(found.get("modelUsage")))
+        return Said(
+            "" if failed else text,
+            error=(text or values.string(found.get("subtype")) or "it failed") if failed else "",
+            input_tokens=total(*(usage.get(name) for name in (_TOKENS[0], *_TOKENS[2:]))),
+            output_tokens=reported(usage.get("output_tokens")),
+            cached_tokens=reported(usage.get("cache_read_input_tokens")) or 0,
+            cost=money(found.get("total_cost_usd")),
+            model=models[0] if len(models) == 1 else "",
+        )
+
+
 class ClaudeCode(JsonlHost):
     name = "claude-code"
     title = "Claude Code"
@@ -111,6 +160,7 @@ class ClaudeCode(JsonlHost):
     precedence = 1
     home = UserPath(".claude", "CLAUDE_CONFIG_DIR")
     programs = ("claude",)
+    program = ClaudeProgram()
     hooks = Hooks(("Stop",), ("SessionEnd",), shared=True)
     signs = Signs(
         variable="CLAUDE_CODE_SESSION_ID",

@@ -20,6 +20,19 @@ from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source, first_object
 from tacit.traces.host_folders import UserPath
+from tacit.traces.program import (
+    GO,
+    INSTRUCTIONS,
+    Program,
+    Question,
+    Said,
+    Start,
+    each_of,
+    last,
+    named_model,
+    objects,
+    reported,
+)
 from tacit.traces.trace import REFUSED
 
 _QUIET = (
@@ -42,12 +55,71 @@ class _Line(msgspec.Struct, gc=False):
     payload: Any = None
 
 
+class CodexProgram(Program):
+    """The user's settings are left out, because the MCP servers in them cannot be otherwise.
+
+    So are a model and a provider that stand there. A tool for asking the user and, by model, one
+    for patches stay, which cannot act here; so does the AGENTS.md of the user's own folder.
+    """
+
+    word = "codex"
+    login = "codex login"
+    status = ("login", "status")
+    paid = "the limits of the ChatGPT plan that it is logged in with, or its key"
+
+    def start(self, question: Question) -> Start:
+        off = (word for feature in _FEATURES for word in ("--disable", feature))
+        file = os.path.join(question.folder, INSTRUCTIONS)
+        settings = (
+            'web_search="disabled"', "project_doc_max_bytes=0", "skills.include_instructions=false",
+            "include_environment_context=false", "include_permissions_instructions=false",
+            f"model_instructions_file={msgspec.json.encode(file).decode()}",
+        )  # fmt: skip
+        words = (
+            *("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--ignore-user-config"),
+            *("--ignore-rules", "-s", "read-only", *off),
+            *(word for setting in settings for word in ("-c", setting)),
+            *named_model("-m", question),
+            "-",
+        )
+        return Start(words, question.text, files={INSTRUCTIONS: question.instructions or GO})
+
+    def said(self, output: str, question: Question) -> Said:
+        events = objects(output)
+        texts = [
+            values.string(item.get("text"))
+            for item in each_of(events, "item.completed", "item")
+            if item.get("type") == "agent_message"
+        ]
+        ended, failed = last(events, "turn.completed"), last(events, "turn.failed")
+        if not ended and not failed:
+            failed = last(events, "error")
+        if not ended and not failed:
+            raise ValueError("its turn has no end")
+        usage = values.mapping(ended.get("usage"))
+        why = values.mapping(failed.get("error")).get("message") or failed.get("message")
+        return Said(
+            texts[-1] if texts and ended else "",
+            error="" if ended else values.string(why) or "its turn failed",
+            input_tokens=reported(usage.get("input_tokens")),
+            output_tokens=reported(usage.get("output_tokens")),
+            cached_tokens=reported(usage.get("cached_input_tokens")) or 0,
+        )
+
+
+_FEATURES = (
+    "hooks", "shell_tool", "unified_exec", "view_image", "goals", "tool_suggest", "apps", "plugins",
+    "multi_agent", "image_generation", "skill_search",
+)  # fmt: skip
+
+
 class Codex(JsonlHost):
     name = "codex"
     title = "Codex"
     precedence = 2
     home = UserPath(".codex", "CODEX_HOME")
     programs = ("codex",)
+    program = CodexProgram()
     hooks = Hooks(("Stop",), ("SessionEnd",))
     signs = Signs(
         variable="CODEX_MANAGED_BY_NPM",

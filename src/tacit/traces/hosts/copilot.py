@@ -7,6 +7,7 @@ Connected by a file of ours in `~/.copilot/hooks/`, with its own names for event
 """
 
 import json
+import os
 import re
 from typing import Any
 
@@ -17,6 +18,19 @@ from tacit.traces.assembler import Assembler
 from tacit.traces.connector import HOOK_SECONDS, Connector, Hook, OwnFile, is_ours
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
 from tacit.traces.host_folders import UserPath
+from tacit.traces.program import (
+    Program,
+    Question,
+    Said,
+    Start,
+    each_of,
+    money,
+    named_model,
+    objects,
+    report_file,
+    reported,
+    total,
+)
 from tacit.traces.settings_json import BadJson, parse_jsonc
 from tacit.traces.tool_calls import kind_of
 from tacit.traces.trace import REFUSED, Usage
@@ -40,6 +54,74 @@ class _Line(msgspec.Struct, gc=False):
     agentId: Any = None  # noqa: N815
 
 
+class CopilotProgram(Program):
+    """It has no place for instructions but the question, and no option against hooks.
+
+    A setting of the folder that it runs in turns them off; the same in the user's own does not.
+    """
+
+    word = "copilot"
+    login = "copilot login"
+    paid = "the plan's AI credits (one is $0.01), or one premium request on older plans"
+    leaves = True
+
+    def start(self, question: Question) -> Start:
+        words = (
+            *("--output-format", "json", "-s", "--available-tools", "none"),
+            *("--no-custom-instructions", "--disable-builtin-mcps", "--no-ask-user"),
+            *("--no-auto-update", "--trust-folder"),
+            *("--usage-output-file", os.path.join(question.folder, _USAGE)),
+            *named_model("--model", question),
+            *(word for name in _servers() for word in ("--disable-mcp-server", name)),
+        )
+        files = {".github/copilot/settings.json": '{"disableAllHooks":true}'}
+        return Start(words, question.whole, files=files)
+
+    def said(self, output: str, question: Question) -> Said:
+        events = objects(output)
+        texts = [
+            values.string(data.get("content"))
+            for data in each_of(events, "assistant.message", "data")
+        ]
+        failed = list(each_of(events, "session.error", "data"))
+        if not texts and not failed:
+            raise ValueError("it holds no answer")
+        used = report_file(question.folder, _USAGE)
+        models = values.mapping(used.get("modelMetrics"))
+        counts = [values.mapping(values.mapping(one).get("usage")) for one in models.values()]
+        sent = [one.get("inputTokens") for one in counts]
+        came = [one.get("outputTokens") for one in counts]
+        why = values.string(failed[-1].get("message")) if failed else ""
+        return Said(
+            texts[-1] if texts else "",
+            error="" if texts else why or "it failed",
+            input_tokens=total(*sent) if sent else None,
+            output_tokens=total(*came) if came else None,
+            cached_tokens=sum(reported(one.get("cacheReadTokens")) or 0 for one in counts),
+            cost=_dollars(used),
+            model=next(iter(models)) if len(models) == 1 else "",
+        )
+
+
+_USAGE = "usage.json"
+_A_CREDIT, _A_PREMIUM_REQUEST = 0.01, 0.04
+"""Dollars, by GitHub's list of prices."""
+
+
+def _servers() -> list[str]:
+    """The names of the user's MCP servers: nothing turns off all of them at once."""
+    known = report_file(Copilot.home.resolve(), "mcp-config.json")
+    return [name for name in values.mapping(known.get("mcpServers")) if not name.startswith("-")]
+
+
+def _dollars(used: dict[str, Any]) -> float | None:
+    """What the report of a run comes to: credits, or premium requests where it counts those."""
+    if nano := money(used.get("totalNanoAiu")):
+        return nano / 1e9 * _A_CREDIT
+    requests = money(used.get("totalPremiumRequestCost"))
+    return None if requests is None else requests * _A_PREMIUM_REQUEST
+
+
 class Copilot(JsonlHost):
     name = "copilot"
     title = "Copilot CLI"
@@ -47,6 +129,7 @@ class Copilot(JsonlHost):
     precedence = 5
     home = UserPath(".copilot", "COPILOT_HOME")
     programs = ("copilot",)
+    program = CopilotProgram()
     hooks = Hooks(("agentStop",), ("sessionEnd",))
     signs = Signs(
         variable="COPILOT_CLI",

@@ -33,6 +33,17 @@ from tacit.traces.host import (
     read_document,
 )
 from tacit.traces.host_folders import UserPath
+from tacit.traces.program import (
+    GO,
+    INSTRUCTIONS,
+    Program,
+    Question,
+    Said,
+    Start,
+    one_object,
+    reported,
+    total,
+)
 
 # "Output: … \nExit Code: 1\n…": the labels that may follow the output itself.
 _OUTPUT = re.compile(
@@ -123,6 +134,63 @@ class _Line(msgspec.Struct, gc=False):
     rewind: Any = msgspec.field(name="$rewindTo", default=None)
 
 
+class GeminiProgram(Program):
+    """What keeps it quiet are settings of the folder that it runs in, which it must trust."""
+
+    word = "gemini"
+    login = "gemini, and choose how to sign in"
+    paid = "the Google account or key that it is logged in with"
+    by_hand = (
+        "Google's terms forbid third-party tools on its login and have not said whether this is one"
+    )
+    leaves = True
+
+    def start(self, question: Question) -> Start:
+        words = (
+            *("-p", GO, "-o", "json", "-e", "none", "--allowed-mcp-server-names", "none"),
+            *("-m", question.model or _MODEL),
+        )
+        variables = {
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            "GEMINI_SYSTEM_MD": os.path.join(question.folder, INSTRUCTIONS),
+        }
+        files = {
+            ".gemini/settings.json": msgspec.json.encode(_ALONE).decode(),
+            INSTRUCTIONS: question.instructions or GO,
+        }
+        return Start(words, question.text, variables, files)
+
+    def said(self, output: str, question: Question) -> Said:
+        found = one_object(output)
+        if "response" not in found and "error" not in found:
+            raise ValueError("it has no response")
+        error = found.get("error")
+        models = values.mapping(values.mapping(found.get("stats")).get("models"))
+        tokens = [values.mapping(values.mapping(one).get("tokens")) for one in models.values()]
+        sent = [total(one.get("prompt")) for one in tokens]
+        came = [total(one.get("candidates"), one.get("thoughts")) for one in tokens]
+        return Said(
+            "" if error else values.string(found.get("response")),
+            error=values.string(values.mapping(error).get("message")) or "it failed"
+            if error
+            else "",
+            input_tokens=total(*sent) if sent else None,
+            output_tokens=total(*came) if came else None,
+            cached_tokens=sum(reported(one.get("cached")) or 0 for one in tokens),
+            model=next(iter(models)) if len(models) == 1 else "",
+        )
+
+
+_MODEL = "flash"
+"""Without a name it asks a model first which model to ask."""
+_ALONE = {
+    "hooksConfig": {"enabled": False},
+    "tools": {"core": ["none"]},
+    "skills": {"enabled": False},
+    "context": {"fileName": ["no-such-file.md"]},
+}
+
+
 class Gemini(JsonlHost):
     name = "gemini"
     title = "Gemini CLI"
@@ -130,6 +198,7 @@ class Gemini(JsonlHost):
     precedence = 3
     home = UserPath(".gemini")
     programs = ("gemini",)
+    program = GeminiProgram()
     hooks = Hooks(("AfterAgent",), ("SessionEnd",))
     signs = Signs(
         variable="GEMINI_SESSION_ID",

@@ -3,9 +3,12 @@
 Connected by a plugin of ours in `~/.config/opencode/plugins/`.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
+
+import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
@@ -13,6 +16,20 @@ from tacit.traces.connector import Connector, OwnFile
 from tacit.traces.host import Hooks, SkillFolders, Source
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
+from tacit.traces.program import (
+    GO,
+    Program,
+    Question,
+    Said,
+    Start,
+    each_of,
+    last,
+    money,
+    named_model,
+    objects,
+    reported,
+    total,
+)
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost
 from tacit.traces.tool_calls import kind_of
 from tacit.traces.trace import REFUSED
@@ -36,6 +53,60 @@ _ROWS = f"""
 _HELPERS = "SELECT id, time_updated / 1000.0 FROM session WHERE parent_id = ? ORDER BY id"
 
 
+class OpencodeProgram(Program):
+    """The user's settings are left out, with the MCP servers and instructions; the login is not."""
+
+    word = "opencode"
+    login = "opencode auth login"
+    paid = "the login or key that opencode has for its provider"
+    leaves = True
+
+    def start(self, question: Question) -> Start:
+        answering = {
+            "mode": "primary",
+            "prompt": question.instructions or GO,
+            "tools": {"*": False},
+            "permission": {"*": "deny"},
+        }
+        settings = {"agent": {_AGENT: answering}, "share": "disabled", "autoupdate": False}
+        words = (
+            *("run", "--format", "json", "--pure", "--agent", _AGENT, "--title", _AGENT),
+            *named_model("-m", question),
+        )
+        variables = {
+            "OPENCODE_CONFIG_CONTENT": msgspec.json.encode(settings).decode(),
+            "XDG_CONFIG_HOME": os.path.join(question.folder, "config"),
+            "OPENCODE_DISABLE_CLAUDE_CODE": "1",
+            "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+        }
+        return Start(words, question.text, variables)
+
+    def said(self, output: str, question: Question) -> Said:
+        events = objects(output)
+        failed = last(events, "error")
+        texts = [values.string(part.get("text")) for part in each_of(events, "text", "part")]
+        steps = list(each_of(events, "step_finish", "part"))
+        if not failed and not steps:
+            raise ValueError("its answer has no end")
+        tokens = values.mapping(steps[-1].get("tokens")) if steps else {}
+        cache = values.mapping(tokens.get("cache"))
+        error = values.mapping(failed.get("error"))
+        why = values.mapping(error.get("data")).get("message") or error.get("message")
+        return Said(
+            "" if failed else "".join(texts),
+            error=(values.string(why) or values.string(error.get("name")) or "it failed")
+            if failed
+            else "",
+            input_tokens=total(tokens.get("input"), cache.get("read"), cache.get("write")),
+            output_tokens=total(tokens.get("output"), tokens.get("reasoning")),
+            cached_tokens=reported(cache.get("read")) or 0,
+            cost=money(steps[-1].get("cost")) if steps else None,
+        )
+
+
+_AGENT = "tacit"
+
+
 class Opencode(SqliteHost):
     name = "opencode"
     title = "opencode"
@@ -43,6 +114,7 @@ class Opencode(SqliteHost):
     home = UserPath(".local/share/opencode", "XDG_DATA_HOME/opencode")
     settings_home = UserPath(".config/opencode", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME/opencode")
     programs = ("opencode",)
+    program = OpencodeProgram()
     hooks = Hooks(("session.idle",), ())
     # OPENCODE_CONFIG_DIR adds a folder of settings and does not move the user's skills.
     skills = SkillFolders(

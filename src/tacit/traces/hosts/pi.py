@@ -16,6 +16,19 @@ from tacit.traces.connector import Connector, OwnFile
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shim, shim_calls
+from tacit.traces.program import (
+    GO,
+    Program,
+    Question,
+    Said,
+    Start,
+    each_of,
+    money,
+    named_model,
+    objects,
+    reported,
+    total,
+)
 
 _QUIET = (
     "thinking_level_change", "custom", "custom_message", "label", "leaf", "active_tools_change",
@@ -39,12 +52,48 @@ class _Line(msgspec.Struct, gc=False):
     name: Any = None
 
 
+class PiProgram(Program):
+    word = "pi"
+    login = "pi, and in it /login"
+    paid = "the login or key that pi has for its provider"
+
+    def start(self, question: Question) -> Start:
+        words = (
+            *("-p", "--mode", "json", "--no-tools", "--no-extensions", "--no-skills"),
+            *("--no-context-files", "--no-prompt-templates", "--no-session"),
+            *("--system-prompt", question.instructions or GO),
+            *named_model("--model", question),
+        )
+        return Start(words, question.text)
+
+    def said(self, output: str, question: Question) -> Said:
+        ended = list(each_of(objects(output), "message_end", "message"))
+        message = next((m for m in reversed(ended) if m.get("role") == "assistant"), None)
+        if message is None:
+            raise ValueError("it holds no answer")
+        usage = values.mapping(message.get("usage"))
+        blocks = values.objects(message.get("content"))
+        text = "".join(values.string(b.get("text")) for b in blocks if b.get("type") == "text")
+        failed = message.get("stopReason") in ("error", "aborted")
+        why = values.string(message.get("errorMessage"))
+        return Said(
+            "" if failed else text,
+            error=why or "it failed" if failed else "",
+            input_tokens=total(*(usage.get(name) for name in ("input", "cacheRead", "cacheWrite"))),
+            output_tokens=reported(usage.get("output")),
+            cached_tokens=reported(usage.get("cacheRead")) or 0,
+            cost=money(values.mapping(usage.get("cost")).get("total")),
+            model=values.string(message.get("model")),
+        )
+
+
 class Pi(JsonlHost):
     name = "pi"
     title = "pi"
     precedence = 7
     home = UserPath(".pi/agent", "PI_CODING_AGENT_DIR")
     programs = ("pi",)
+    program = PiProgram()
     hooks = Hooks(("agent_end",), ("session_shutdown",))
     signs = Signs(transcript=r"/sessions/--[^/]*--/[^/]+\.jsonl")
     skills = SkillFolders((".pi/skills",), ("skills",))

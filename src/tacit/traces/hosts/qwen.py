@@ -20,6 +20,16 @@ from tacit.traces.connector import Connector, JsonHooks
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source, plain_files
 from tacit.traces.host_folders import UserPath
 from tacit.traces.hosts import gemini
+from tacit.traces.program import (
+    GO,
+    Program,
+    Question,
+    Said,
+    Start,
+    last,
+    named_model,
+    reported,
+)
 
 _TOKENS = (
     "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "", "thoughtsTokenCount",
@@ -44,6 +54,45 @@ class _Line(msgspec.Struct, gc=False):
     isSidechain: Any = None  # noqa: N815
 
 
+class QwenProgram(Program):
+    """`--safe-mode` alone keeps its tools: they are left out by name.
+
+    One stays, which only reads: it would send an empty list of tools, which providers refuse.
+    """
+
+    word = "qwen"
+    login = "qwen, and in it /auth"
+    paid = "the login or key that Qwen Code has"
+
+    def start(self, question: Question) -> Start:
+        words = (
+            *("-p", GO, "-o", "json", "--bare", "--safe-mode", "--chat-recording=false"),
+            *("--exclude-tools", *_TOOLS, "--system-prompt", question.instructions or GO),
+            *named_model("-m", question),
+        )
+        return Start(words, question.text)
+
+    def said(self, output: str, question: Question) -> Said:
+        found = values.decoded_json(output[max(output.find("["), 0) :])
+        result = last(values.objects(found), "result")
+        if not result:
+            raise ValueError("it has no result")
+        usage = values.mapping(result.get("usage"))
+        failed = result.get("is_error") is True
+        error = values.mapping(result.get("error")).get("message") or result.get("error")
+        why = values.string(error) or values.string(result.get("result"))
+        return Said(
+            "" if failed else values.string(result.get("result")),
+            error=why or "it failed" if failed else "",
+            input_tokens=reported(usage.get("input_tokens")),
+            output_tokens=reported(usage.get("output_tokens")),
+            cached_tokens=reported(usage.get("cache_read_input_tokens")) or 0,
+        )
+
+
+_TOOLS = ("read_file", "notebook_edit", "run_shell_command", "update_goal", "edit")
+
+
 class Qwen(JsonlHost):
     name = "qwen"
     title = "Qwen Code"
@@ -51,6 +100,7 @@ class Qwen(JsonlHost):
     precedence = 4
     home = UserPath(".qwen")
     programs = ("qwen",)
+    program = QwenProgram()
     hooks = Hooks(("Stop",), ("SessionEnd",))
     signs = Signs(
         variable="QWEN_CODE_SESSION_ID",
