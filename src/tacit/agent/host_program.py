@@ -39,6 +39,8 @@ _LATER = 600.0
 """Seconds after which a program that said something else is worth another try."""
 _STATUS_SECONDS = 15.0
 _CHUNK = 65_536
+_MOST_WORDS = 20_000
+"""Characters of what it printed that are looked through for what is wrong."""
 _CAN_SEE_END = hasattr(os, "waitid")
 """Not on older macOS: there its closed pipes tell."""
 # `TACIT_WORKER`: our hook does nothing then.
@@ -263,27 +265,27 @@ def _understand(found: HostProgram, printed: _Printed, question: Question) -> Sa
 def _fault(found: HostProgram, words: str, code: int, otherwise: str) -> RequestFailed:
     """What is wrong with a run that gave no answer, by the program's own words."""
     program, word = found.program, found.program.word
-    told = shorten(" ".join(_plain(words).split()), 200)
-    quoted = f": {told}" if told else ""
-    if program.changed.search(words):
+    words = words[-_MOST_WORDS:]
+    if at := program.changed.search(words):
         hint = f"this version of {word} does not know what Tacit asks of it; see: {word} --help"
-        return RequestFailed(f"{word} does not take its options{quoted}", hint)
-    if program.limited.search(words):
-        why = f"{word} is at its limit{quoted}"
+        return RequestFailed(f"{word} does not take its options{_quoted(words, at.start())}", hint)
+    if at := program.limited.search(words):
+        why = f"{word} is at its limit{_quoted(words, at.start())}"
         return RequestFailed(why, "it is tried again later", may_pass=True, retry_after=_LATER)
-    if program.logged_out.search(words):
-        return RequestFailed(f"{word} is not logged in{quoted}", f"log in: {program.login}")
-    if code:
-        why = f"{word} failed with code {code}{quoted}"
-    else:
-        why = f"{word} answered with something else ({otherwise}){quoted}"
-    hint = f"try it by hand: {word}"
-    return RequestFailed(why, hint, may_pass=True, retry_after=_LATER)
+    if at := program.logged_out.search(words):
+        why = f"{word} is not logged in{_quoted(words, at.start())}"
+        return RequestFailed(why, f"log in: {program.login}")
+    what = f"failed with code {code}" if code else f"answered with something else ({otherwise})"
+    why = f"{word} {what}{_quoted(words.rstrip(), -1)}"
+    return RequestFailed(why, f"try it by hand: {word}", may_pass=True, retry_after=_LATER)
 
 
-def _plain(words: str) -> str:
-    """The words that can be shown: no control characters."""
-    return "".join(sign if sign.isprintable() else " " for sign in words[-2_000:])
+def _quoted(words: str, at: int) -> str:
+    """The line of `words` at that place, as it can be shown, behind a colon."""
+    at = at if at >= 0 else len(words)
+    line = words[words.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+    shown = "".join(sign if sign.isprintable() else " " for sign in line)
+    return f": {shorten(' '.join(shown.split()), 200)}" if shown.strip() else ""
 
 
 @contextlib.contextmanager

@@ -94,7 +94,7 @@ class Program:
     changed: ClassVar[re.Pattern[str]] = re.compile(
         r"(?i)(?:unknown|unexpected|unrecogni[sz]ed|invalid|unsupported|bad) "
         r"(?:option|argument|flag|feature|command|value|choice|configuration)|no such option"
-        r"|error: unknown|did you mean|not a known|invalid values:"
+        r"|error: unknown|did you mean|not a known|invalid values:|\bshow help\b"
     )
 
     def start(self, question: Question) -> Start:

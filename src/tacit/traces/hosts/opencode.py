@@ -100,7 +100,7 @@ class OpencodeProgram(Program):
             input_tokens=total(tokens.get("input"), cache.get("read"), cache.get("write")),
             output_tokens=total(tokens.get("output"), tokens.get("reasoning")),
             cached_tokens=reported(cache.get("read")) or 0,
-            cost=money(steps[-1].get("cost")) if steps else None,
+            cost=(money(steps[-1].get("cost")) or None) if steps else None,  # 0: not known
         )
 
 

@@ -82,7 +82,7 @@ class PiProgram(Program):
             input_tokens=total(*(usage.get(name) for name in ("input", "cacheRead", "cacheWrite"))),
             output_tokens=reported(usage.get("output")),
             cached_tokens=reported(usage.get("cacheRead")) or 0,
-            cost=money(values.mapping(usage.get("cost")).get("total")),
+            cost=money(values.mapping(usage.get("cost")).get("total")) or None,  # 0: not known
             model=values.string(message.get("model")),
         )
 
