@@ -159,6 +159,8 @@ def test_at_home_there_is_no_project(home: Path, monkeypatch: pytest.MonkeyPatch
 def test_an_untrusted_project_is_listed_and_said_to_be(project: Path) -> None:
     """Its facts are in the table with their state, and the way to trust it."""
     add("package-manager", PNPM)
+    file = project / ".agents/memory/package-manager/FACT.md"
+    file.write_text(file.read_text() + "\nAnd what a pull brought.\n")
     trust.remove(str(project))
     shown = tacit("memory").stdout
     assert "untrusted" in shown

@@ -19,14 +19,14 @@ import msgspec
 from tacit.agent import tool_aliases
 from tacit.agent.conversation import Conversation
 from tacit.agent.tool import Tool
-from tacit.base import paths, secrets, trust
+from tacit.base import secrets, trust
 from tacit.base.display import shorten
 from tacit.base.prompts import prompt
 from tacit.base.settings import MemorySettings
 from tacit.changes.facts import recallable_facts
 from tacit.changes.pins import pinned_skills
 from tacit.skills.catalogue import Catalogue
-from tacit.skills.fact import MEMORY_FOLDER, Fact, fact_index, fact_line
+from tacit.skills.fact import MEMORY_FOLDER, Fact, fact_index, fact_line, facts_here
 from tacit.skills.library import Library
 from tacit.traces.skill_uses import recently_used
 
@@ -198,7 +198,7 @@ def untrusted_files(project: str) -> list[str]:
     if trust.is_trusted(project):
         return []
     files = [name for name in _FILES if os.path.isfile(os.path.join(project, name))]
-    has_facts = os.path.isdir(os.path.join(project, MEMORY_FOLDER)) and not paths.is_home(project)
+    has_facts = any(fact.state == "untrusted" for fact in facts_here(project))
     return [*files, MEMORY_FOLDER] if has_facts else files
 
 

@@ -99,6 +99,68 @@ def project_root(start: str) -> str:
         here = parent
 
 
+def checkouts(folder: str) -> list[str]:
+    """The real path of `folder`, then the other checkouts of its project's repository, the main
+    one first.
+
+    A checkout counts only if it and the repository name each other: a folder that merely says that
+    it belongs to a repository, as an unpacked archive may, does not.
+    """
+    real = os.path.realpath(folder)
+    project = project_root(real)
+    git = os.path.join(project, ".git")
+    if entry := _git_link(project):  # REPOSITORY/worktrees/NAME
+        repository, kind = os.path.split(os.path.dirname(entry))
+        if kind != "worktrees" or _worktree(entry) != project:
+            return [real]
+    elif os.path.islink(git):  # it would borrow another's checkouts
+        return [real]
+    else:
+        repository = git
+    main, name = os.path.split(repository)
+    listed = os.path.join(repository, "worktrees")
+    others = [_worktree(os.path.join(listed, name)) for name in _names(listed)]
+    every = [main, *others] if name == ".git" else others
+    return [real, *(path for path in every if path not in ("", project))]
+
+
+def main_checkout(project: str) -> str:
+    """The main checkout of the repository that `project` is a checkout of; else `project`.
+
+    What is private to a project is kept there: the others come and go.
+    """
+    others = checkouts(project)[1:] if os.path.isfile(os.path.join(project, ".git")) else []
+    return next((path for path in others if os.path.isdir(os.path.join(path, ".git"))), project)
+
+
+def _worktree(entry: str) -> str:
+    """The checkout of an entry in a repository, if that names the entry too; else empty."""
+    found = _first_line(os.path.join(entry, "gitdir"))
+    path = os.path.realpath(os.path.dirname(os.path.join(entry, found))) if found else ""
+    return path if path and _git_link(path) == os.path.realpath(entry) else ""
+
+
+def _git_link(project: str) -> str:
+    """Where the `.git` file of `project` leads; empty where it is a folder, or not there."""
+    found = _first_line(os.path.join(project, ".git")).partition("gitdir: ")[2]
+    return os.path.realpath(os.path.join(project, found)) if found else ""
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(4096).rstrip("\n")
+    except OSError:
+        return ""
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
 def upwards(start: str, root: str) -> list[str]:
     """The folders from `start` up to and with `root`, nearest first."""
     found = []

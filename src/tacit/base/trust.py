@@ -1,8 +1,13 @@
-"""Which project folders the user trusts, as editors ask it.
+"""Which project folders the user trusts, as editors ask it, and what in the others is their own.
 
 A folder that came with a clone can carry skills and settings; they are shown, but they do not
-count until the user says so. Trust holds for the folder and what lies below it, by real path.
-The list is a text file, a path a line, so that a person can read and edit it.
+count until the user says so. Trust holds for the folder and what lies below it, by real path, and
+for every other checkout of the same repository. The list is a text file, a path a line, so that a
+person can read and edit it.
+
+A skill or a fact that was made through the gate is the user's own also where the folder is not
+trusted. The gate notes its path and a digest of all its files; what was changed since by anybody
+else, as by a pull, has another digest and is not covered. Nothing inside a project can say so.
 """
 
 import os
@@ -12,6 +17,7 @@ from tacit.base.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
 
@@ -31,8 +37,12 @@ def trusted() -> list[str]:
 
 def is_trusted(folder: str) -> bool:
     """Whether `folder`, or one above it, is trusted."""
-    real = os.path.realpath(folder)
-    return any(paths.is_inside(real, path) for path in trusted())
+    known = trusted()
+    return any(
+        paths.is_inside(real, path)
+        for real in (paths.checkouts(folder) if known else ())
+        for path in known
+    )
 
 
 def add(folder: str) -> bool:
@@ -42,7 +52,7 @@ def add(folder: str) -> bool:
         raise Refused(
             "a folder whose name holds a line end cannot be trusted", "rename the folder first"
         )
-    with _lock():
+    with _lock(trust_file(), "the list of trusted folders"):
         known = trusted()
         if real in known:
             return False
@@ -54,7 +64,7 @@ def remove(folder: str) -> bool:
     """Take trust in exactly `folder` back; False when it was not there."""
     # As it stands in the list, too: what lay above it may have become a link since.
     names = (os.path.realpath(folder), folder)
-    with _lock():
+    with _lock(trust_file(), "the list of trusted folders"):
         known = trusted()
         left = [path for path in known if path not in names]
         if left == known:
@@ -63,15 +73,132 @@ def remove(folder: str) -> bool:
     return True
 
 
-def _lock() -> "AbstractContextManager[None]":
-    from tacit.base.atomic_files import locked
-
-    return locked(trust_file() + ".lock", what="the list of trusted folders")
-
-
 def _write(known: list[str]) -> None:
     from tacit.base.atomic_files import write_atomic
 
     write_atomic(
         trust_file(), "".join(f"{path}\n" for path in known).encode("utf-8", "surrogateescape")
     )
+
+
+OWN, WAS = "own", "was"
+_MOST_FILES = 10_000
+_MOST_BYTES = 256 << 20
+_MOST_PAST = 50
+"""Earlier versions of one folder that are remembered, so that an undo can bring one back."""
+
+OwnLine = tuple[str, str, str]
+"""A mark (`OWN`, or `WAS` of an earlier version), the digest of the files, the real path."""
+
+
+def own_lines(data: str = "") -> list[OwnLine]:
+    """What the gate has noted as the user's own, in the order in which it was."""
+    try:
+        with open(
+            _own_file(data), encoding="utf-8", errors="surrogateescape", newline="\n"
+        ) as file:
+            lines = [line.split(" ", 2) for line in file.read().split("\n")]
+    except OSError:
+        return []
+    return [(line[0], line[1], line[2]) for line in lines if len(line) == 3]
+
+
+def own_below(root: str, data: str = "") -> dict[str, set[str]]:
+    """By path below the real folder `root`, the digests that make what lies there the user's."""
+    start = root.rstrip(os.sep) + os.sep
+    found: dict[str, set[str]] = {}
+    for mark, digest, path in own_lines(data):
+        if mark == OWN and path.startswith(start):
+            found.setdefault(path, set()).add(digest)
+    return found
+
+
+def is_own(path: str, known: dict[str, set[str]]) -> bool:
+    """Whether the files in the real folder `path` are, to the byte, those in `known`."""
+    return path in known and folder_digest(path) in known[path]
+
+
+def claim(data: str, path: str, digest: str) -> None:
+    """Note that these files are the user's own at `path`, before they are put there.
+
+    What lies there now stays the user's until `settle` says that the new files are there.
+    """
+    if "\n" not in path:
+        _change_own(data, path, lambda lines: {**lines, digest: OWN})
+
+
+def settle(data: str, path: str, digest: str = "") -> None:
+    """Of the versions of `path`, only `digest` counts from now on; the others are remembered."""
+    if any(line[2] == path for line in own_lines(data)):
+        _change_own(data, path, lambda lines: {key: OWN if key == digest else WAS for key in lines})
+
+
+def files_digest(files: "Iterable[tuple[str, str, bytes]]") -> str:
+    """A digest of files, each with its path, its kind (`file`, `program`, `link`) and its bytes."""
+    import hashlib
+
+    whole = hashlib.sha256()
+    for path, kind, content in sorted(files):
+        whole.update(f"{kind} {len(content)} ".encode() + os.fsencode(path) + b"\0" + content)
+    return whole.hexdigest()
+
+
+def folder_digest(folder: str) -> str:
+    """The same of all that lies in `folder`; empty where there is what the gate would not write."""
+    try:
+        return files_digest(_files_in(folder))
+    except OSError:
+        return ""
+
+
+def _files_in(top: str) -> "Iterator[tuple[str, str, bytes]]":
+    """Every file below `top`. Raises OSError for a special file, or too much of it."""
+    from tacit.base.atomic_files import OPEN_FILE
+
+    files, left = 0, _MOST_BYTES
+    for folder, folders, names in os.walk(top, onerror=_raise):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in (*names, *links):
+            full = os.path.join(folder, name)
+            path = os.path.relpath(full, top).replace(os.sep, "/")
+            files += 1
+            if name == ".DS_Store":
+                continue
+            if os.path.islink(full):
+                yield path, "link", os.fsencode(os.readlink(full))
+                continue
+            with open(os.open(full, OPEN_FILE), "rb") as file:
+                mode = os.fstat(file.fileno()).st_mode
+                content = file.read(left + 1) if mode & 0o170000 == 0o100000 else None
+            left -= len(content or b"")
+            if content is None or left < 0 or files > _MOST_FILES:
+                raise OSError(f"{full} is not a plain file, or there is too much")
+            yield path, "program" if mode & 0o100 else "file", content
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _own_file(data: str) -> str:
+    return os.path.join(data or paths.folders().data, "own")
+
+
+def _change_own(data: str, path: str, change: "Callable[[dict[str, str]], dict[str, str]]") -> None:
+    from tacit.base.atomic_files import write_atomic
+
+    file = _own_file(data)
+    with _lock(file, "the list of your own skills"):
+        every = own_lines(data)
+        before = {digest: mark for mark, digest, where in every if where == path}
+        after = list(change(before).items())[-_MOST_PAST:]
+        kept = [line for line in every if line[2] != path]
+        lines = [*kept, *((mark, digest, path) for digest, mark in after)]
+        text = "".join(" ".join(line) + "\n" for line in lines)
+        write_atomic(file, text.encode("utf-8", "surrogateescape"))
+
+
+def _lock(file: str, what: str) -> "AbstractContextManager[None]":
+    from tacit.base.atomic_files import locked
+
+    return locked(file + ".lock", what=what)

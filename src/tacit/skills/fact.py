@@ -81,15 +81,21 @@ class MemoryRoot(msgspec.Struct, frozen=True):
     scope: Literal["project", "user"]
     project: str = ""
     trusted: bool = True
+    borrowed: bool = False
+    """Whether it lies in another checkout of the repository: only what is the user's own counts."""
 
 
 def memory_roots(cwd: str | None = None) -> list[MemoryRoot]:
-    """The project's folder of facts, then the user's, whether they exist or not."""
+    """The project's folder of facts, in each checkout of it, then the user's; not all exist."""
     project = paths.project_root(cwd or os.getcwd())
     found = [MemoryRoot(os.path.join(paths.user_home(), MEMORY_FOLDER), "user")]
     if not paths.is_home(project):
         path = os.path.join(project, MEMORY_FOLDER)
         found.insert(0, MemoryRoot(path, "project", project, trust.is_trusted(project)))
+        found[1:1] = [
+            MemoryRoot(os.path.join(here, MEMORY_FOLDER), "project", here, False, borrowed=True)
+            for here in paths.checkouts(project)[1:]
+        ]
     return found
 
 
@@ -112,8 +118,9 @@ def read_facts(root: MemoryRoot) -> list[Fact]:
         return []
     try:
         names = sorted(name for name in os.listdir(top) if not name.startswith("."))
-        read = (_read(top, name, root) for name in names[:MAX_FACTS])
-        return [fact for fact in read if fact is not None]
+        own = {} if root.trusted else trust.own_below(real)
+        read = (_read(top, name, root, own) for name in names[:MAX_FACTS])
+        return [fact for fact in read if fact and (fact.state != "untrusted" or not root.borrowed)]
     finally:
         os.close(top)
 
@@ -154,7 +161,7 @@ def stated_kind(read: Skill) -> FactKind | None:
     return None
 
 
-def _read(top: int, name: str, root: MemoryRoot) -> Fact | None:
+def _read(top: int, name: str, root: MemoryRoot, own: dict[str, set[str]]) -> Fact | None:
     """The fact in the folder `name`; None where there is no FACT.md to speak of."""
     try:
         folder = os.open(name, OPEN_FOLDER, dir_fd=top)
@@ -168,6 +175,8 @@ def _read(top: int, name: str, root: MemoryRoot) -> Fact | None:
         os.close(folder)
     fact = parse_fact(data, name) if data is not None else Fact(name=name, says="")
     state, why = _recalled(fact, root, is_large=data is None)
+    if state == "untrusted" and trust.is_own(os.path.join(os.path.realpath(root.path), name), own):
+        state, why = "active", ""
     return msgspec.structs.replace(fact, scope=root.scope, root=root.path, state=state, why=why)
 
 
