@@ -65,6 +65,20 @@ def recall_facts(cwd: str, settings: MemorySettings) -> RecalledFacts:
     return RecalledFacts(prompt("agent", "memory", facts=secrets.redact(found.text).text), keys)
 
 
+def facts_for_agents(cwd: str, settings: MemorySettings) -> str:
+    """What an agent of the user's is told of the facts, within its budget; may be empty."""
+    known = recallable_facts(cwd) if settings.use else []
+    about = {fact_key(k.fact): k.provenance for k in known}
+    frame = prompt("agent", "briefing", facts="")
+    found = fact_index(
+        [k.fact for k in known],
+        kilobytes=max(settings.agent_characters - len(frame), 0) / 1024,
+        about=lambda fact: about[fact_key(fact)],
+        more="tacit memory",
+    )
+    return prompt("agent", "briefing", facts=secrets.redact(found.text).text) if found.text else ""
+
+
 def fact_news(
     cwd: str, settings: MemorySettings, known: Collection[str], own: Collection[str] = ()
 ) -> FactNews:

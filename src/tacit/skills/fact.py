@@ -232,23 +232,25 @@ def fact_index(
     facts: Sequence[Fact],
     *,
     lines: int = MAX_INDEX_LINES,
-    kilobytes: int = MAX_INDEX_BYTES // 1024,
+    kilobytes: float = MAX_INDEX_BYTES // 1024,
     about: Remark = lambda fact: "",
+    more: str = "recall",
 ) -> FactIndex:
     """The index of the active ones among `facts`, by kind and name.
 
-    Where not all fit, the newest stay, and a last line says how many are missing. The same facts
-    give the same text.
+    Where not all fit, the newest stay, and a last line says how many are missing. `more` is what
+    finds those, and the details. The same facts give the same text.
     """
     active = [fact for fact in facts if fact.state == "active"]
-    rows = {id(fact): fact_line(fact, about(fact)) for fact in active}
-    text = _text(active, rows, 0)
+    rows = {id(fact): fact_line(fact, about(fact), more) for fact in active}
+    text = _text(active, rows, "")
     if _fits(text, lines, kilobytes * 1024):
         return FactIndex(text, tuple(active))
     newest = sorted(active, key=lambda fact: (fact.noted, fact.name), reverse=True)
 
     def text_of(count: int) -> str:
-        return _text(newest[:count], rows, len(active) - count) if count else ""
+        missing = f"({len(active) - count:,} older facts are not shown; {more} finds them)"
+        return _text(newest[:count], rows, missing) if count else ""
 
     counts = range(1, len(active))
     most = bisect_left(
@@ -257,15 +259,15 @@ def fact_index(
     return FactIndex(text_of(most), tuple(newest[:most]), len(active) - most)
 
 
-def fact_line(fact: Fact, about: str = "") -> str:
+def fact_line(fact: Fact, about: str = "", recall: str = "recall") -> str:
     """One fact, as the index has it."""
     said = shorten(one_line(fact.says).translate(_MARK_UP), _LINE)
     tail = f" [{one_line(about).translate(_MARK_UP)}]" if about else ""
-    more = " (more: recall)" if fact.detail else ""
+    more = f" (more: {recall})" if fact.detail else ""
     return f"- {fact.name}: {said}{more}{tail}"
 
 
-def _text(kept: Sequence[Fact], rows: dict[int, str], missing: int) -> str:
+def _text(kept: Sequence[Fact], rows: dict[int, str], missing: str) -> str:
     parts: list[str] = []
     for kind in FACT_KINDS:
         of_kind = sorted((f for f in kept if f.kind == kind), key=lambda fact: fact.name)
@@ -273,13 +275,9 @@ def _text(kept: Sequence[Fact], rows: dict[int, str], missing: int) -> str:
             parts.append(f"{_HEADS[kind]}:")
             parts += [rows[id(fact)] for fact in of_kind]
     if missing:
-        parts.append(_missing(missing))
+        parts.append(missing)
     return "\n".join(parts)
 
 
-def _missing(number: int) -> str:
-    return f"({number:,} older facts are not shown; recall finds them)"
-
-
-def _fits(text: str, lines: int, size: int) -> bool:
+def _fits(text: str, lines: int, size: float) -> bool:
     return text.count("\n") + 1 <= lines and len(text.encode()) <= size

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tacit.base.marshal_cache import Stamp
 
-_HEAD = f"tacit-hosts 1 {TAG}\n".encode()
+_HEAD = f"tacit-hosts 2 {TAG}\n".encode()
 
 
 class UserPath:
@@ -57,7 +57,7 @@ class UserPath:
 class HostFolders:
     """The skill folders and the files of keys of one host."""
 
-    __slots__ = ("host", "linked", "project", "secrets", "title", "user")
+    __slots__ = ("apart", "host", "linked", "project", "secrets", "title", "user")
 
     def __init__(
         self,
@@ -68,6 +68,7 @@ class HostFolders:
         *,
         secrets: tuple[UserPath, ...] = (),
         linked: bool = False,
+        apart: bool = False,
     ) -> None:
         self.host = host
         self.title = title
@@ -77,6 +78,9 @@ class HostFolders:
         self.linked = linked
         """Whether it does not read the shared folder, so that learned skills are linked into its
         own."""
+        self.apart = apart
+        """Whether it passes over a project's folders, so that skills there are linked into a folder
+        of ours that it is told of."""
 
     def user_folders(self, home: str) -> list[str]:
         """The user's skill folders as absolute paths."""
@@ -90,14 +94,14 @@ class HostFolders:
     def row(self) -> "tuple[Any, ...]":
         """All of it in plain values, for the cache."""
         user, secrets = ([(p.path, *p.moves) for p in found] for found in (self.user, self.secrets))
-        return self.host, self.title, self.project, user, secrets, self.linked
+        return self.host, self.title, self.project, user, secrets, self.linked, self.apart
 
     @classmethod
     def of(cls, row: "tuple[Any, ...]") -> "HostFolders":
         """What `row` was made of."""
-        host, title, project, *places, linked = row
+        host, title, project, *places, linked, apart = row
         user, secrets = (tuple(UserPath(*place) for place in found) for found in places)
-        return cls(host, title, project, user, secrets=secrets, linked=linked)
+        return cls(host, title, project, user, secrets=secrets, linked=linked, apart=apart)
 
 
 SHARED_FOLDERS = HostFolders(

@@ -120,9 +120,20 @@ def _decide(store: "Store", stored: SessionStored) -> None:
     unchanged = stored.status == "unchanged"
     decision = decide_after_session(store, stored.id, settings, unchanged=unchanged)
     log(f"{stored.id}: {'to be reviewed' if decision.due else 'not reviewed'}; {decision.reason}")
+    _show_to_agents(store.find(stored.id).head.project)
     due = due_repairs(store, stored.id, settings)
     repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
     Ledger(store.connection).add_jobs(repairs)
+
+
+def _show_to_agents(project: str) -> None:
+    """Have connected agents find, in this project, what counts there by now."""
+    from tacit.work.host_links import keep_up
+
+    try:
+        keep_up(project if os.path.isdir(project) else paths.user_home())
+    except TacitError as error:
+        log(f"links and briefings are not up to date: {error.message}")
 
 
 def _answered(answered: Answered) -> None:

@@ -221,6 +221,7 @@ def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool
         if os.path.realpath(target) == os.path.realpath(os.sep):
             raise Usage("the whole disk cannot be trusted", "name the folder of your projects")
         changed = trust.add(target)
+    _show_to_agents(target)
     if as_json:
         return output.write_json(
             {"folder": target, "trusted": trust.is_trusted(target), "changed": changed}
@@ -236,6 +237,14 @@ def trust_command(folder: str | None, listing: bool, remove: bool, as_json: bool
     else:
         click.echo(f"Already trusted: {shown}")
     return 0
+
+
+def _show_to_agents(folder: str) -> None:
+    """Have connected agents find what counts in a project by now."""
+    from tacit.work.host_links import keep_up
+
+    if os.path.isdir(folder):
+        keep_up(folder)
 
 
 def _list_trusted(as_json: bool) -> int:
