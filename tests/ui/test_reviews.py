@@ -174,7 +174,7 @@ def test_without_a_model_drafts_are_marked_as_such(store: Store) -> None:
     done = tacit("learn")
     assert "4 sessions looked at, without a model." in done.stdout
     assert "a draft; it waits for you: tacit inbox" in done.stdout
-    assert "no model for work in the background" in done.stdout
+    assert "no model was chosen for learning" in done.stdout
     assert answer("learn", "--again", "--no-model")["model"] == ""
     quiet = tacit("learn", "--no-model", "--again").stdout
     assert "no model for work" not in quiet

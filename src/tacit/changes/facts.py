@@ -319,8 +319,6 @@ def _known(fact: Fact, history: History | None) -> KnownFact:
     except Damaged:  # tacit doctor says so
         version = None
     if version is not None:
-        if fact.state == "untrusted":  # trust is for what came with a clone, and this did not
-            fact = msgspec.structs.replace(fact, state="active", why="")
         return KnownFact(fact, version.record.actor)
     if fact.scope == "user":
         return KnownFact(fact, "user")

@@ -306,7 +306,7 @@ def test_no_model_gives_a_draft(session: Trace, home: Path) -> None:
     done = look(session)
     assert done.outcome == "proposed"
     assert "drafts in the inbox, made by counting: run-build-py" in done.reason
-    assert "no model for work in the background" in done.reason
+    assert "no model was chosen for learning" in done.reason
     assert [p.change.skill for p in Gate().inbox.waiting()] == ["run-build-py"]
 
 

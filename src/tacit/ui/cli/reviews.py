@@ -316,7 +316,7 @@ def learn_command(**options_given: Any) -> int:
     options = LearnOptions(**options_given)
     if options.model and options.no_model:
         raise Usage("--model and --no-model exclude each other", "leave one of them out")
-    flags = {"agent.background": options.model} if options.model else {}
+    flags = {"learn.model": options.model} if options.model else {}
     settings = load_settings(flags=flags).settings
     host_links.listen()
     # Where nobody may be watching, what lands is told later as well.
@@ -333,12 +333,12 @@ def _reviewer_model(settings: Settings) -> tuple[str, str]:
     """The model for reviews, or why there is none."""
     from importlib.util import find_spec
 
-    from tacit.agent.models import require
+    from tacit.agent.models import for_learning
 
     if find_spec("pydantic_ai") is None:
         return "", "no model can be asked: pip install 'tacit[agent]'"
     try:
-        return require(settings.agent, background=True).name, ""
+        return for_learning(settings).name, ""
     except TacitError as error:
         return "", error.explain()
 
