@@ -369,7 +369,10 @@ class Assembler:
         return trimmed
 
 
-_FACTS = ("host", "session", "version", "model", "project", "branch", "title", "parent", "source")
+_FACTS = (
+    "host", "session", "version", "model", "project", "branch", "title", "parent", "source",
+    "verdict",
+)  # fmt: skip
 
 
 def _delegation(call: _OpenCall) -> Subagent:

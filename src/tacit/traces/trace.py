@@ -86,6 +86,8 @@ class ToolCall(msgspec.Struct, frozen=True, tag="call"):
     at: datetime | None = None
     duration: float | None = None
     """Seconds, where known."""
+    reply: str = ""
+    """What the user typed in refusing this call, or in answer to it: the user's own words."""
 
 
 class Activation(msgspec.Struct, frozen=True, tag="skill"):
@@ -165,6 +167,8 @@ class Head(msgspec.Struct, frozen=True):
     """The session that started this one, for a subagent's own session."""
     source: str = ""
     """The file, folder or database that it was read from."""
+    verdict: str = ""
+    """What a verifier made of it, as its file says: `reward: 1`, `resolved: false`."""
     started: datetime | None = None
     ended: datetime | None = None
     usage: Usage = Usage()
