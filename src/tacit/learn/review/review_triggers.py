@@ -21,9 +21,9 @@ from tacit.agent.agent_events import Answered
 from tacit.base import paths
 from tacit.base.display import counted
 from tacit.base.settings import Settings
-from tacit.learn.findings import session_weight
 from tacit.learn.ledger import REVIEW, DecidedJob, Decision, Ledger, Moment, open_ledger
-from tacit.traces.observations import skills_written
+from tacit.learn.signals import session_weight
+from tacit.traces.observations import corrections, recoveries, skills_written
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST, Head
 
@@ -49,6 +49,8 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Likewise for facts."""
     weight: int = 0
     """How much speaks for it, by cheap signals."""
+    put_right: int = 0
+    """Corrections of the user's, and failures that were mended."""
 
 
 class ChatFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +78,15 @@ def enough_calls(facts: SessionFacts, settings: Settings) -> Due:
     return _after(facts.calls, settings.learn.after_calls, calls, "few calls", "learn.after_calls")
 
 
+def something_put_right(facts: SessionFacts, settings: Settings) -> Due:
+    """The user corrected something, or a failure was mended: worth a look, however short."""
+    if not settings.learn.after_calls:
+        return Due(False, "off", "looking at finished sessions is off (learn.after_calls)")
+    if not facts.put_right:
+        return Due(False, "few calls", "nothing was put right")
+    return Due(True, "due", f"{counted(facts.put_right, 'thing')} put right or mended")
+
+
 def enough_messages(facts: SessionFacts, settings: Settings) -> Due:
     """The user said enough in the session."""
     least, count = settings.learn.after_messages, f"{counted(facts.messages, 'message')} of yours"
@@ -93,7 +104,10 @@ def enough_chat_messages(facts: ChatFacts, settings: Settings) -> Due:
     return _in_chat(facts.messages, settings.memory.chat_turns, "message", "memory.chat_turns")
 
 
-SKILL_TRIGGERS: tuple[Callable[[SessionFacts, Settings], Due], ...] = (enough_calls,)
+SKILL_TRIGGERS: tuple[Callable[[SessionFacts, Settings], Due], ...] = (
+    enough_calls,
+    something_put_right,
+)
 FACT_TRIGGERS: tuple[Callable[[SessionFacts, Settings], Due], ...] = (enough_messages,)
 CHAT_SKILL_TRIGGERS: tuple[Callable[[ChatFacts, Settings], Due], ...] = (enough_requests,)
 CHAT_FACT_TRIGGERS: tuple[Callable[[ChatFacts, Settings], Due], ...] = (enough_chat_messages,)
@@ -247,7 +261,7 @@ def gather(
 ) -> SessionFacts:
     """What is known of a session; with a ledger, also when it was decided on before.
 
-    `shallow` reads nothing of it: what counting alone says, which no reading makes due.
+    `shallow` reads nothing of it: what its row in the store says.
     """
     facts = SessionFacts(
         calls=stored.calls, messages=stored.prompts, background=is_background_work(stored.head)
@@ -256,8 +270,10 @@ def gather(
         return facts
     skills_at, facts_at = ledger.looked_at(stored.id) if ledger is not None else ("", "")
     trace = store.trace(stored.id)
+    put_right = len(corrections(trace)) + len(recoveries(trace))
     return msgspec.structs.replace(
         facts,
+        put_right=put_right,
         changed=tuple(skills_written(trace)),
         skills_before=_minute(skills_at),
         facts_before=_minute(facts_at),
@@ -317,7 +333,7 @@ def choose_sessions(
         if len(found) == most:
             left += decision.due
             continue
-        if decision.due:  # only then is it worth reading
+        if decision.due or _may_hold_a_correction(stored):  # only then is it worth reading
             decision = decide(gather(store, stored), settings)
         if decision.due:
             found.append(_by_hand(stored, decision))
@@ -325,6 +341,11 @@ def choose_sessions(
             passed[decision.word] += 1
     found.sort(key=lambda one: -one.decision.weight)  # stable: the newest first among equals
     return ChosenSessions(tuple(found), dict(passed), left)
+
+
+def _may_hold_a_correction(stored: Stored) -> bool:
+    """Whether something can have been put right: a second message, or a failure."""
+    return stored.prompts > 1 or stored.failures > 0
 
 
 def named_sessions(store: Store, sessions: Iterable[Stored], settings: Settings) -> ChosenSessions:
