@@ -66,6 +66,9 @@ agent      delete   a     a
 reviewer   create   -     y
 reviewer   edit     p     y
 reviewer   delete   -     -
+distiller  create   -     y
+distiller  edit     p     y
+distiller  delete   -     -
 """
 LETTERS = {"y": "allow", "a": "ask", "p": "propose", "-": "refuse"}
 

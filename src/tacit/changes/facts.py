@@ -83,6 +83,8 @@ _TABLE: dict[tuple[Actor, Act], str] = {
     ("agent", "delete"): "     ask     ask",
     ("reviewer", "create"): "  refuse  allow",
     ("reviewer", "edit"): "    propose allow",
+    ("distiller", "create"): " refuse  allow",
+    ("distiller", "edit"): "   propose allow",
 }
 _VERBS: dict[Act, str] = {"create": "note", "edit": "replace", "delete": "forget"}
 _WHOSE: dict[Origin, str] = {

@@ -430,7 +430,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
     others = [s for s in store.sessions(limit=200) if s.head.project == stored.head.project]
     chosen = {s.id: s for s in [stored, *others[:_RELATED]]}
     found = count_findings(store.whole(name) for name in chosen)
-    return tuple(f for f in found if stored.id in f.sessions and (f.steps or len(f.sessions) > 1))
+    return tuple(f for f in found if stored.id in f.sessions and len(f.sessions) > 1)
 
 
 def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
