@@ -161,7 +161,7 @@ class ClaudeCode(JsonlHost):
     home = UserPath(".claude", "CLAUDE_CONFIG_DIR")
     programs = ("claude",)
     program = ClaudeProgram()
-    hooks = Hooks(("Stop",), ("SessionEnd",), shared=True)
+    hooks = Hooks(("Stop",), ("SessionEnd",), shared=True, opening="SessionStart", form="hook")
     signs = Signs(
         variable="CLAUDE_CODE_SESSION_ID",
         session="CLAUDE_CODE_SESSION_ID",

@@ -101,7 +101,7 @@ class Qwen(JsonlHost):
     home = UserPath(".qwen")
     programs = ("qwen",)
     program = QwenProgram()
-    hooks = Hooks(("Stop",), ("SessionEnd",))
+    hooks = Hooks(("Stop",), ("SessionEnd",), opening="SessionStart", form="hook each")
     signs = Signs(
         variable="QWEN_CODE_SESSION_ID",
         session="QWEN_CODE_SESSION_ID",
