@@ -329,7 +329,8 @@ def test_tokens_that_nobody_reports_are_an_estimate_and_say_so(
     choice = models.ModelChoice("cli:gemini")
     response, _ = asyncio.run(_request(choice, ModelRequest.user_text_prompt("x" * 400)))
     usage = usage_of(response)
-    assert (usage.input_tokens, usage.estimated, usage.cost) == (100, True, None)
+    assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (100, 3, True)
+    assert usage.cost == pytest.approx(100 * 3e-6 + 3 * 15e-6)  # so that a budget holds
     assert budget.record_spending("review", "s", usage) == ""
     assert budget.today().estimated == 1
     assert "(1 request estimated)" in budget.today().shown()

@@ -139,3 +139,8 @@ def crasher(context: TaskContext) -> tuple[Tool, ...]:
     """Fails as a program does."""
     print("noise on the standard output")
     raise RuntimeError("no such toolset, sorry")
+
+
+def no_tools(context: TaskContext) -> tuple[Tool, ...]:
+    """For a model that answers in words alone."""
+    return ()

@@ -84,7 +84,7 @@ class Usage(Event, frozen=True):
     cost: float | None = None
     model: str = ""
     estimated: bool = False
-    """Whether the tokens were counted by characters, because nobody reported them."""
+    """Whether tokens or cost are an estimate, because nobody reported them."""
 
 
 class Error(Event, frozen=True):

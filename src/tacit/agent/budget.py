@@ -160,7 +160,7 @@ class Spent(msgspec.Struct, frozen=True):
     money: float = 0.0
     seconds: float = 0.0
     estimated: int = 0
-    """Of the requests, those whose tokens were estimated, because nothing was reported."""
+    """Of the requests, those whose tokens or cost were estimated: nobody reported them."""
 
     @property
     def tokens(self) -> int:

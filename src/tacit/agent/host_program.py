@@ -32,6 +32,9 @@ PREFIX = "cli"
 """What stands before the colon in the name of such a model."""
 LONGEST = 1800.0
 """Seconds that an answer may take where nothing else limits it."""
+_ASSUMED = (3e-6, 15e-6)
+"""Dollars a token, sent and answered, where a program names none: what large models cost by list.
+A plan has no such price; but a budget in dollars has to hold for it too."""
 _MOST_OUTPUT = 16 * 1024 * 1024
 _TICK = 0.2
 """Seconds between looks whether it has ended, or is to."""
@@ -244,6 +247,11 @@ class _Run:
             selector.unregister(key.fileobj)
             with contextlib.suppress(BrokenPipeError):
                 key.fileobj.close()  # type: ignore[union-attr]
+
+
+def assumed_cost(sent: int, came: int) -> float:
+    """Dollars that so many tokens count as, where the program does not say."""
+    return sent * _ASSUMED[0] + came * _ASSUMED[1]
 
 
 class OutOfTime(RequestFailed):

@@ -25,7 +25,7 @@ from tacit.traces.program import Said
 Ask = Callable[[str, str], Awaitable[Said]]
 """Has a program answer: its instructions, and the question. Raises `RequestFailed`."""
 COST, ESTIMATED = "cost", "estimated"
-"""In the details of a response: dollars that the program named, and whether tokens are a guess."""
+"""In the details of a response: its dollars, and whether the program did not name all of it."""
 
 
 class ProgramModel(Model[None]):
@@ -74,13 +74,13 @@ class ProgramModel(Model[None]):
         stream = _OneAnswer(
             model_request_parameters=model_request_parameters, _said=said, _name=self._name
         )
-        stream.provider_details = {"finish_reason": "stop"}
-        if said.cost is not None:
-            stream.provider_details[COST] = said.cost
-        sent, came = said.input_tokens, said.output_tokens
+        sent, came, cost = said.input_tokens, said.output_tokens, said.cost
+        guessed = sent is None or came is None or cost is None
         if sent is None or came is None:
-            stream.provider_details[ESTIMATED] = True
             sent, came = estimate(instructions + text), estimate(said.text)
+        if cost is None:
+            cost = host_program.assumed_cost(sent, came)
+        stream.provider_details = {"finish_reason": "stop", COST: cost, ESTIMATED: guessed}
         cached = min(said.cached_tokens, sent)
         stream._usage = RequestUsage(
             input_tokens=sent, output_tokens=came, cache_read_tokens=cached

@@ -368,7 +368,8 @@ class _Run:
             )
         except host_program.OutOfTime as late:  # it took something, and did not come to report it
             sent = (len(asked.instructions) + len(asked.text)) // 4
-            usage = Usage(sent, 0, model=self._choice.name, estimated=True)
+            cost = host_program.assumed_cost(sent, 0)
+            usage = Usage(sent, 0, 0, cost, self._choice.name, estimated=True)
             key = self._task.session or self._task.job
             budget.record_spending(self._task.kind, key, usage, reserved=self._held)
             return wire.Told(fault=str(late), hint=late.hint, may_pass=True)

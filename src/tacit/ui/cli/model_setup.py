@@ -6,12 +6,15 @@ Which providers and servers there are is `agent/`'s table.
 import asyncio
 import sys
 import time
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from tacit.agent import models
+from tacit.agent.host_program import find, installed
 from tacit.agent.models import ModelChoice
 from tacit.base import settings
 from tacit.base.config_file import set_values
@@ -119,6 +122,7 @@ _MOST_SERVED = 5
     "tacit setup --check                               tests what is set, writes nothing",
     "tacit setup --model anthropic:claude-sonnet-4-5",
     "tacit setup --base-url http://127.0.0.1:11434/v1 --model qwen3",
+    "tacit setup --model cli:claude                    learns with your own Claude Code",
     note="Keys are never written: they stay in the environment.",
 )
 @click.option("--model", default="", help="provider:model; asks for nothing.")
@@ -129,6 +133,9 @@ def setup_command(model: str, base_url: str, check: bool, as_json: bool) -> int:
 
     Looks for keys in the environment and for servers on this machine, sends one tiny request, and
     writes the choice to your config.toml. Everything else in that file stays as it is.
+
+    Agent programs that you have, such as claude or codex, can learn from your sessions with their
+    own login (cli:claude): no key is needed. They answer one request a review, and call no tools.
     """
     if check or model or base_url:
         return _set_directly(model, base_url, write=not check, as_json=as_json)
@@ -139,7 +146,10 @@ def setup_command(model: str, base_url: str, check: bool, as_json: bool) -> int:
 
 
 def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> int:
-    set_now = settings.load_settings().settings.agent
+    loaded = settings.load_settings().settings
+    set_now = loaded.agent
+    if not (model or base_url or set_now.model or set_now.base_url):
+        model = "" if loaded.learn.model == models.NO_MODEL else loaded.learn.model
     # A model that is named leaves the address behind that was set for another.
     url = base_url or (set_now.base_url if not model else "")
     choice = models.resolve(
@@ -147,6 +157,8 @@ def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> i
     )
     if choice is None:
         raise _no_model(url)
+    if not as_json:
+        _write_caution(choice)
     outcome = check_model(choice)
     written = keep_model(choice) if write and outcome.works else ""
     if as_json:
@@ -161,7 +173,8 @@ def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> i
 
 def _ask_for_model() -> ModelChoice:
     """Let the user choose among what was found, or name something else."""
-    found = list(models.candidates())
+    found = [*models.candidates(), *_program_choices()]
+    _write_by_hand()
     if found:
         click.echo("Found:")
         for number, choice in enumerate(found, start=1):
@@ -230,14 +243,57 @@ def learning_lines(loaded: Settings) -> tuple[str, str]:
 def offered_model(loaded: Settings) -> ModelChoice | None:
     """What a key or a server here offers for learning, where nobody has chosen yet."""
     chosen = loaded.learn.model or loaded.agent.model or loaded.agent.base_url
-    return None if chosen else next(models.candidates(), None)
+    return None if chosen else next(chain(models.candidates(), _program_choices()), None)
+
+
+def _program_choices() -> Iterator[ModelChoice]:
+    """The agent programs that are installed, and not known to be logged out."""
+    for found in installed():
+        if not found.program.by_hand and (logged_in := found.is_logged_in()) is not False:
+            state = "logged in" if logged_in else "installed"
+            why = f"{found.host.title} is {state}; learns with it, no key needed"
+            yield ModelChoice(found.name, "", why)
+
+
+def _write_by_hand() -> None:
+    """Name the programs that are there and are not offered, and say why."""
+    for found in installed():
+        if found.program.by_hand:
+            why = f"{found.name} is not offered: {found.program.by_hand}."
+            click.echo(output.wrapped(f"{why} By hand: tacit setup --model {found.name}"))
+
+
+def _write_caution(choice: ModelChoice) -> None:
+    """Say what speaks against a program that was chosen by hand, if something does."""
+    if choice.is_program and (why := find(choice.name)[0].program.by_hand):
+        click.echo(output.wrapped(f"note: {why}; see docs/programs.md"), err=True)
+
+
+def program_hint(loaded: Settings) -> str:
+    """For somebody without a model: the program here that could learn, in a line; else empty."""
+    if loaded.learn.model or loaded.agent.model or loaded.agent.base_url:
+        return ""
+    for found in installed():
+        if not found.program.by_hand:
+            title, name = found.host.title, found.name
+            return f"{title} can learn with its own login: tacit setup --model {name}"
+    return ""
 
 
 def keep_model(choice: ModelChoice) -> str:
     """Write the choice to the settings; the path of their file."""
     # An address that stands in the environment stays there.
     url = "" if choice.base_url == models.own_address(choice.provider) else choice.base_url
+    if choice.is_program:  # it calls no tools, so it is none for the chat
+        return set_values({"learn.model": choice.name})
     return set_values({"agent.model": choice.name, "agent.base_url": url or None})
+
+
+def _review_price(choice: ModelChoice, learn: LearnSettings) -> str:
+    """What a review takes from the program's login."""
+    paid = find(choice.name)[0].program.paid
+    most = f" of at most {learn.tokens:,} tokens (learn.tokens)" if learn.tokens else ""
+    return f"A review is one request, two where its answer is refused,{most} from {paid}."
 
 
 def daily_limit(learn: LearnSettings) -> str:
@@ -250,15 +306,20 @@ def daily_limit(learn: LearnSettings) -> str:
 
 
 def _write_where_written(path: str, choice: ModelChoice) -> None:
-    click.echo(f"Written to {with_tilde(path)}. Start: tacit chat")
+    next_command = "tacit learn" if choice.is_program else "tacit chat"
+    click.echo(f"Written to {with_tilde(path)}. Start: {next_command}")
     try:
         loaded = settings.load_settings()
     except TacitError:
         return
-    for key, wanted in (("agent.model", choice.name), ("agent.base_url", choice.base_url)):
+    wanted = {"agent.model": choice.name, "agent.base_url": choice.base_url}
+    for key, value in ({"learn.model": choice.name} if choice.is_program else wanted).items():
         source = loaded.sources.get(key, "")
-        if source not in ("", path) and getattr(loaded.settings.agent, key[6:]) != wanted:
+        section, name = key.split(".")
+        if source not in ("", path) and getattr(getattr(loaded.settings, section), name) != value:
             click.echo(f"note: {key} is overruled here by {with_tilde(source)}", err=True)
+    if choice.is_program:
+        click.echo(output.wrapped(_review_price(choice, loaded.settings.learn)))
     for line in learning_lines(loaded.settings):
         click.echo(output.wrapped(line))
 

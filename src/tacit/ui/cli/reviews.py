@@ -363,13 +363,15 @@ def _reviewer_model(settings: Settings) -> tuple[str, str]:
     from importlib.util import find_spec
 
     from tacit.agent.models import for_learning
+    from tacit.ui.cli.model_setup import program_hint
 
     if find_spec("pydantic_ai") is None:
         return "", "no model can be asked: pip install 'tacit[agent]'"
     try:
         return for_learning(settings).name, ""
     except TacitError as error:
-        return "", error.explain()
+        hint = program_hint(settings)
+        return "", f"{error.message}; {hint}" if hint else error.explain()
 
 
 def _sessions_to_review(store: Store, options: LearnOptions) -> list[Stored]:
