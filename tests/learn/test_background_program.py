@@ -1,4 +1,4 @@
-"""A background agent whose model is the user's own program: run by the parent, inside the limits."""
+"""A background agent whose model is the user's own program: the parent runs it, limits hold."""
 
 import os
 import sys

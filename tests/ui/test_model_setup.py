@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -18,8 +19,9 @@ pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
 
 @pytest.fixture(autouse=True)
 def nothing_local(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server of the machine's own is found."""
+    """No server and no agent program of the machine's own is found."""
     monkeypatch.setattr(models, "LOCAL", ())
+    monkeypatch.setenv("PATH", f"/usr/bin{os.pathsep}/bin")
 
 
 @pytest.fixture
@@ -175,3 +177,91 @@ def test_a_web_page_is_said_to_be_one(
     assert "<" not in told
     assert ("web page" in told) == (code == 200)
     assert not config.exists()
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Puts an agent program on the PATH that answers as the real one did, or prints a text."""
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    printed = Path(__file__).parents[1] / "fixtures" / "programs"
+
+    def put(word: str, *, logged_in: bool = True, says: str = "") -> None:
+        file = tmp_path / word
+        answer = f"echo '{says}' >&2; exit 1" if says else f"exec cat {printed / word}.out"
+        status = f"case $2 in status) exit {int(not logged_in)};; esac"
+        file.write_text(f"#!/bin/sh\n{status}\ncat >/dev/null\n{answer}\n")
+        file.chmod(0o755)
+
+    return put
+
+
+def test_a_program_is_kept_for_learning(
+    program: Callable[..., None], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is tried, written as the model that learns, and it is said what a review takes; the chat,
+    which needs tools, is left as it is. `--check` finds it again."""
+    program("claude")
+    assert run(["setup", "--model", "cli:claude"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "cli:claude answered in" in told
+    assert "A review is one request" in told
+    assert "from the limits of the Claude plan" in told
+    assert "Sessions are learned from with cli:claude, for at most $2.00 a day" in told
+    kept = settings.load_settings().settings
+    assert (kept.learn.model, kept.agent.model) == ("cli:claude", "")
+    before = config.read_text()
+    assert run(["setup", "--check"]) == 0
+    assert "cli:claude answered in" in capsys.readouterr().out
+    assert config.read_text() == before
+
+
+def test_a_program_that_is_logged_out_is_not_kept(
+    program: Callable[..., None], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong is said in its words, with what to type."""
+    program("codex", says="Not logged in")
+    assert run(["setup", "--model", "cli:codex"]) == model_setup.MODEL_FAILED
+    told = capsys.readouterr().err
+    assert "codex is not logged in: Not logged in" in told
+    assert "log in: codex login" in told
+    assert not config.exists()
+
+
+def test_programs_are_offered_but_for_the_doubtful(
+    program: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of those installed, the one that is logged in; not the one that is not; and of Gemini's it is
+    said why it has to be named by hand, which is said again when it is."""
+    program("claude")
+    program("codex", logged_in=False)
+    program("gemini")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(click, "prompt", lambda *_, **__: 1)
+    assert run(["setup"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "1 cli:claude (Claude Code is logged in" in told
+    assert "cli:codex" not in told
+    assert "cli:gemini is not offered: Google's terms" in told
+    assert settings.load_settings().settings.learn.model == "cli:claude"
+    assert run(["setup", "--model", "cli:gemini"]) == 0
+    assert "Google's terms" in capsys.readouterr().err
+    assert settings.load_settings().settings.learn.model == "cli:gemini"
+
+
+def test_learn_says_which_program_could(
+    program: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a model the line names it, and it is not asked: nothing is spent unasked."""
+    program("claude", says="it was asked")
+    loaded = settings.load_settings().settings
+    hint = model_setup.program_hint(loaded)
+    assert hint == "Claude Code can learn with its own login: tacit setup --model cli:claude"
+    none = settings.load_settings(flags={"learn.model": "none"}).settings
+    assert model_setup.program_hint(none) == ""
+    from tacit.ui.cli import reviews
+
+    model, why = reviews._reviewer_model(loaded)
+    assert model == ""
+    assert why == f"no model was chosen for learning; {hint}"

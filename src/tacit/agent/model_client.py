@@ -340,10 +340,10 @@ class ModelClient:
 
     async def ask(self, meter: Meter) -> AsyncIterator[agent_events.AnyEvent]:
         """Put the conversation to the model, and keep its response. Raises `Faults`."""
-        if self._tools and not self._models[0].profile.get("supports_tools", True):
-            if len(self._conversation.messages) == 1:
-                name = self._models[0].model_id
-                yield agent_events.Notice(f"{name} calls no tools: it can answer, and do nothing")
+        first, begins = self._models[0], len(self._conversation.messages) == 1
+        if self._tools and begins and not first.profile.get("supports_tools", True):
+            words = f"{first.model_id} calls no tools: it can answer, and do nothing else"
+            yield agent_events.Notice(words)
         async for item in self.request(self._conversation.messages, meter):
             if isinstance(item, agent_events.Event):
                 yield item
