@@ -167,8 +167,9 @@ class Spent(msgspec.Struct, frozen=True):
         return self.input_tokens + self.output_tokens
 
     def shown(self) -> str:
-        """`$0.042`, with what has no price said as such."""
-        guessed = f" ({counted(self.estimated, 'request')} estimated)" if self.estimated else ""
+        """`$0.042`, with what has no price or is an estimate said as such."""
+        some = "" if self.estimated == self.requests else f"{self.estimated} of {self.requests} "
+        guessed = f" ({some}estimated)" if self.estimated else ""
         if not self.unpriced:
             return dollars(self.money) + guessed
         unknown = f"{counted(self.unpriced, 'request')} without a price{guessed}"

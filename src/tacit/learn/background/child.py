@@ -284,7 +284,7 @@ def _agent(start: wire.Start, link: Link, warnings: _Warnings) -> "Agent":
     if tools and choice.is_program:
         raise Refused(
             f"{choice.name} answers in words and calls no tools, and this work needs tools",
-            "set a model that calls tools for it: learn.model",
+            "set one that does as agent.model: it is turned to then",
         )
     project = task.project or task.staging
     name = "conversation"
@@ -298,7 +298,7 @@ def _agent(start: wire.Start, link: Link, warnings: _Warnings) -> "Agent":
         options=ToolOptions(read_only_project=True),
     )
     return Agent(
-        models.build_each(choice, link.ask_program),
+        models.build_each(choice, link.ask_program if choice.is_program else None),
         Conversation(task.instructions, writer, name),
         tools,
         context,
