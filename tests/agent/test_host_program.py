@@ -116,6 +116,24 @@ def test_a_program_is_asked_for_words_alone(stand_in: StandIn, word: str) -> Non
 
 
 @pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("begins", ["/login", "  /init it", "!rm -rf ~", "#remember", "@~/.ssh/id"])
+def test_a_question_is_no_command(stand_in: StandIn, word: str, begins: str) -> None:
+    """What is quoted at its beginning cannot be taken for a command to the program itself."""
+    folder = stand_in(word)
+    host_program.ask(f"cli:{word}", "", begins)
+    told = kept(folder, "asked")["stdin"]
+    assert begins in told
+    assert told.lstrip()[0].isalnum()
+
+
+def test_claude_reads_no_file_that_a_question_names(stand_in: StandIn) -> None:
+    """It would put what @path names into the request; the variable by which it does not is set."""
+    folder = stand_in("claude")
+    host_program.ask("cli:claude", "", "see @~/.ssh/id_rsa")
+    assert kept(folder, "asked")["variables"]["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
+
+
+@pytest.mark.parametrize("word", WORDS)
 def test_what_it_leaves_is_never_learned_from(stand_in: StandIn, word: str) -> None:
     """A session in the folder that it runs in counts as Tacit's own work."""
     folder = stand_in(word)

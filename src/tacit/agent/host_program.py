@@ -42,6 +42,8 @@ _LATER = 600.0
 """Seconds after which a program that said something else is worth another try."""
 _STATUS_SECONDS = 15.0
 _CHUNK = 65_536
+_COMMANDS = ("/", "!", "#", "@", "?")
+"""How a text begins that programs take for a command to themselves."""
 _MOST_WORDS = 20_000
 """Characters of what it printed that are looked through for what is wrong."""
 _CAN_SEE_END = hasattr(os, "waitid")
@@ -126,6 +128,8 @@ def ask(
     if not path:
         hint = f"install {found.host.title}, or choose another model: tacit setup"
         raise RequestFailed(f"{found.program.word} is not on the PATH", hint)
+    if text.lstrip().startswith(_COMMANDS):
+        text = f"Question:\n{text}"
     until = min(until or time.monotonic() + LONGEST, time.monotonic() + LONGEST)
     with _alone(found, until, stop) as folder:
         question = Question(text, instructions, model, folder)

@@ -133,7 +133,8 @@ class ClaudeProgram(Program):
             *("--no-session-persistence", "--system-prompt", question.instructions or GO),
             *named_model("--model", question),
         )
-        return Start(words, question.text)
+        # Else it reads every file that the question names as @path, wherever it lies.
+        return Start(words, question.text, {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"})
 
     def said(self, output: str, question: Question) -> Said:
         found = one_object(output)
