@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from talking import say, write_skill
 
+from tacit.agent import agent_events
 from tacit.agent.conversation import Conversation, resume
 from tacit.agent.session_tools import Kit
 from tacit.base.errors import Busy, NotFound
@@ -19,7 +20,7 @@ from tacit.testing import ModelServer, ToolUse, Turns, reply
 from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
 from tacit.traces.host_registry import get
-from tacit.traces.hosts.tacit import latest_session, session_path
+from tacit.traces.hosts.tacit import latest_session, redact_session_files, session_path
 
 SCRIPT = [
     reply(
@@ -117,6 +118,82 @@ def test_what_is_resumed_is_sent_as_it_was(open_session, recorded: Path) -> None
         say(session, "four")
     texts = server.requests[0].user_texts
     assert texts == ("to staging", "two", "three", "four")
+
+
+_SECRET = "Vw9-kelp!Rq2"
+_USED = agent_events.Usage(1, 1)
+_CALL = ToolUse("write_file", {"path": "c", "content": f'db: password="{_SECRET}"'}, "w9")
+
+
+def test_a_secret_is_worked_with_and_not_kept(open_session, home: Path) -> None:
+    """The running chat has what the user gave; no line of its file does, and it resumes."""
+    with ModelServer([reply(_CALL), f"I used {_SECRET}."]) as server:
+        session = open_session(server, yes=True)
+        say(session, f"the password is {_SECRET}, write it into c")
+        session.close()
+        assert _SECRET in server.requests[-1].user_texts[0]
+    file = Path(session_path(session.conversation.session))
+    assert "kelp" not in file.read_text()
+    asked = []
+    for _ in range(2):
+        with ModelServer(["fine"]) as server:
+            session = open_session(server, resuming=file.stem)
+            _check_valid(session.conversation)
+            say(session, "go on")
+            session.close()
+            asked.append(server.requests[0].user_texts)
+    assert asked[0] == ("the password is [redacted: password], write it into c", "go on")
+    assert asked[1][:2] == asked[0], "from the first resume on the prefix is the same"
+    assert "kelp" not in file.read_text()
+
+
+def test_with_redaction_off_the_file_has_all(open_session, home: Path) -> None:
+    """`traces.redact = false` holds for our own files too."""
+    conversation = Conversation.new("i", project="/p", model="m", redact=False)
+    conversation.add_user(f"the password is {_SECRET}")
+    conversation.close()
+    assert _SECRET in Path(session_path(conversation.session)).read_text()
+
+
+def test_arguments_stay_json_and_signed_thoughts_stay_whole_or_go(home: Path) -> None:
+    """What a provider checks is either as it was or not there."""
+    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
+
+    arguments = json.dumps({"command": f'mysql -p"{_SECRET}" x', "other": "é"})
+    clean = '{"command":  "ls"}'
+    told, kept = ThinkingPart("plain", signature="s1"), ToolCallPart("a", clean, "c2")
+    parts = [
+        ThinkingPart(f"the password is {_SECRET}", signature="s2", provider_name="anthropic"),
+        told, TextPart("now"), ToolCallPart("a", arguments, "c1"), kept,
+    ]  # fmt: skip
+    conversation = Conversation.new("i", project="/p", model="m")
+    conversation.add_response(ModelResponse(parts=parts), _USED)
+    conversation.add_response(ModelResponse(parts=parts[:1]), _USED)
+    conversation.close()
+    again = resume(conversation.session)
+    again.close()
+    first, *_, last = [m.parts for m in again.messages if m.kind == "response"]
+    assert first[0] == told
+    assert json.loads(first[2].args)["command"] == 'mysql -p"[redacted: password]" x'
+    assert first[3] == kept
+    assert [part.content for part in last] == ["[redacted: thinking]"]
+
+
+def test_files_of_before_are_redacted_again(home: Path) -> None:
+    """A file that was written under fewer rules loses its secrets; one that is open waits."""
+    conversation = Conversation.new("i", project="/p", model="m", redact=False)
+    conversation.add_user(f"see {_SECRET}")
+    conversation.add_user(f"the password is {_SECRET}")
+    file = Path(session_path(conversation.session))
+    redact_session_files()
+    assert _SECRET in file.read_text()
+    conversation.close()
+    redact_session_files()
+    assert "kelp" not in file.read_text()
+    before = file.stat().st_mtime_ns
+    redact_session_files()
+    assert file.stat().st_mtime_ns == before
+    assert len(resume(file.stem).messages) == 2
 
 
 def test_a_session_is_open_once(open_session, recorded: Path) -> None:

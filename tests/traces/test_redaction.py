@@ -1,10 +1,14 @@
 """Secrets are taken out of every text of a struct, and nothing else is changed."""
 
+import re
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.traces.redaction import MAX_KNOWN, Known, redacted, rules
+from tacit.base import passwords, secret_formats
+from tacit.traces.redaction import MAX_KNOWN, VERSION, Known, redacted, rules
 from tacit.traces.trace import Head, Text, ToolCall, Turn
 
 ANY = st.recursive(
@@ -98,3 +102,14 @@ def test_only_so_many_values_are_looked_for() -> None:
     known.redacted_turn(Turn(0, "\n".join(f"password={value}" for value in values)))
     _, counts = known.redacted_turn(Turn(1, "\n".join(values)))
     assert counts == {"password": MAX_KNOWN}
+
+
+def test_the_version_grows_with_the_rules() -> None:
+    """Rules that changed have another version, or what is stored would keep what they find.
+
+    When this fails: raise `redaction.VERSION`, and write both here.
+    """
+    tables = (vars(secret_formats), vars(passwords))
+    patterns = [v.pattern for table in tables for v in table.values() if isinstance(v, re.Pattern)]
+    rules = (secret_formats.FORMATS, passwords.COMMANDS, passwords.COMMAND_OPTIONS, patterns)
+    assert (VERSION, zlib.crc32(repr(rules).encode())) == (2, 3207722373)

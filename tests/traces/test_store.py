@@ -1,5 +1,6 @@
 """The store: each session once, redacted, searchable, and forgotten for good."""
 
+import json
 import re
 import shutil
 import sqlite3
@@ -256,6 +257,54 @@ def test_a_session_is_found_by_enough_of_its_name(store: Store) -> None:
 
 def everything(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+
+
+def as_it_is(text: str) -> tuple[str, dict[str, int]]:
+    return text, {}
+
+
+def test_what_was_stored_under_fewer_rules_is_redacted_again(tmp_path: Path) -> None:
+    """Once the rules have grown, a stored session loses its secrets: text, full text and files."""
+    path = str(tmp_path / "tacit.db")
+    with Store.open(path, as_it_is) as store:
+        told = "DB_PASS=Vw9-kelp!Rq2 und das Passwort ist bekannt"
+        store.write(session("old", "see Vw9-kelp!Rq2", told))
+        store.write(session("plain", "nothing to hide"))
+        assert store.search("kelp")
+    with Store.open(path) as store:
+        assert not store.redact_again(most=1)  # as if the process had ended here
+    with Store.open(path) as store:
+        assert store.redact_again()
+        prompts = [turn.prompt for turn in store.turns("test:old")]
+        after = "DB_PASS=[redacted: password] und das Passwort ist bekannt"
+        assert prompts == ["see [redacted: password]", after]
+        assert store.find("test:old").redacted == {"password": 2}
+        assert store.search("kelp") == []
+        assert len(store.search("redacted password")) == 2
+        assert len(store.search("nothing to hide")) == 1
+        assert b"kelp" not in everything(tmp_path)
+        before = store.connection.total_changes
+        assert store.redact_again()
+        assert store.connection.total_changes == before, "once is enough for one version"
+
+
+def test_a_session_that_grows_is_redacted_again_all_the_same(tmp_path: Path) -> None:
+    """New turns of a session do not hide that its first ones were stored under fewer rules."""
+    path, file = str(tmp_path / "tacit.db"), tmp_path / "s.jsonl"
+    host, source = host_registry.get("tacit"), Source("tacit", str(file))
+    prompts = ["use password Vw9-kelp!Rq2", "go on", "and on", "and on"]
+    lines = [{"type": "session", "format": 1, "session": "s"}]
+    lines += [{"type": "prompt", "text": text} for text in prompts]
+    texts = [json.dumps(line) + "\n" for line in lines]
+    file.write_text("".join(texts[:-1]))
+    with Store.open(path, as_it_is) as store:
+        store.take_in(host, source)
+    file.write_text("".join(texts))
+    with Store.open(path) as store:
+        assert store.take_in(host, source).status == "grown"
+        assert "kelp" in repr(store.trace("tacit:s"))
+        assert store.redact_again()
+        assert "kelp" not in repr(store.trace("tacit:s"))
 
 
 def test_what_is_forgotten_is_gone_from_the_disk(tmp_path: Path, store: Store) -> None:

@@ -13,7 +13,7 @@ from tacit.changes.change import Create, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
 from tacit.traces.store import Store
-from tacit.traces.trace import Head, Trace
+from tacit.traces.trace import Head, Trace, Turn
 from tacit.work import backup, worker
 from tacit.work.housekeeping import keep_house
 from tacit.work.presence import log_file
@@ -92,3 +92,16 @@ def test_the_worker_does_it(used: Path) -> None:
     """A worker that has nothing to do keeps house before it goes."""
     worker.work(quiet=0.0, idle=0.0)
     assert os.listdir(backup.backups_folder())
+
+
+def test_sessions_stored_under_fewer_rules_are_redacted_again(used: Path) -> None:
+    """A day's round takes out of stored sessions what the rules of today know; not if it is off."""
+    turn = Turn(0, "the password is Vw9-kelp!Rq2")
+    with Store.open(redact=lambda text: (text, {})) as store:
+        store.write(Trace(Head("test", "s"), (turn,)))
+    keep_house(Settings(traces=TraceSettings(redact=False)), now=1_800_000_000)
+    with Store.open() as store:
+        assert "kelp" in repr(store.trace("test:s"))
+    keep_house(Settings(), now=1_800_100_000)
+    with Store.open() as store:
+        assert store.trace("test:s").turns[0].prompt == "the password is [redacted: password]"

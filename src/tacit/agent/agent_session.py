@@ -71,7 +71,10 @@ class Session:
         self.tools = kit.tools
         self.choice = models.require(chosen, model)
         self._configured = (models.configured(chosen) if model else None) or self.choice
-        self.conversation = resume(resuming) if resuming else self._start(kit.purpose)
+        redact = settings.traces.redact
+        self.conversation = (
+            resume(resuming, redact=redact) if resuming else self._start(kit.purpose)
+        )
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
         self.context = Context(
             self.project,
@@ -252,7 +255,12 @@ class Session:
         )
         known = (*offered_skills(self.library), *facts.keys)
         return Conversation.new(
-            text, project=self.project, model=self.choice.name, purpose=purpose, known=known
+            text,
+            project=self.project,
+            model=self.choice.name,
+            purpose=purpose,
+            known=known,
+            redact=self.settings.traces.redact,
         )
 
     def _on_review(self, begun: ReviewBegun) -> None:

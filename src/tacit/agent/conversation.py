@@ -1,9 +1,11 @@
 """A conversation: what was said and done so far, on disk as soon as it happened.
 
-Beside the events of the trace stand the messages exactly as they went to the provider: resuming
-sends the same bytes again, and the provider's cache holds. Messages are only ever added; the one
-exception is a compaction, which starts over from a summary. The file and its lines are
-`traces/hosts/tacit.py`'s.
+Beside the events of the trace stand the messages exactly as they went to the provider, but for
+secrets: resuming sends the same bytes again, and the provider's cache holds. In memory a secret
+that the user gave stays, for it is worked with; the file has its mark instead, and so has, from the
+first resume on, what is sent: the cache misses once from there, then holds. Messages are only ever
+added; the one exception is a compaction, which starts over from a summary. The file and its lines
+are `traces/hosts/tacit.py`'s.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -58,11 +60,14 @@ class Conversation:
         branch: str = "",
         purpose: str = "",
         known: "Iterable[str]" = (),
+        redact: bool = True,
     ) -> "Conversation":
         """A conversation with a file of its own."""
         session = new_session_id()
         about = {"purpose": purpose} if purpose else {}
-        writer = SessionWriter(session, project=project, model=model, branch=branch, **about)
+        writer = SessionWriter(
+            session, redact=redact, project=project, model=model, branch=branch, **about
+        )
         made = cls(instructions, writer, session)
         made.known = set(known)
         with writer.together():
@@ -258,13 +263,13 @@ class Conversation:
             self.messages[:] = [_load(message) for message in line["messages"]]
 
 
-def resume(session: str) -> Conversation:
+def resume(session: str, *, redact: bool = True) -> Conversation:
     """The conversation of an earlier session, as it was when it was last written.
 
     `session` is the beginning of its id. Raises `NotFound`, and `Busy` while it is open elsewhere.
     """
     session = find_session(session)
-    writer = SessionWriter(session)
+    writer = SessionWriter(session, redact=redact)
     drop_cut_off(writer.path)
     lines, _ = read_whole(writer.path)
     instructions = next((line["text"] for line in lines if line["type"] == "instructions"), None)

@@ -1,7 +1,7 @@
-"""The formats of secrets: one row for each format of a provider, and the names and commands that
-precede a password.
+"""The formats of secrets: one row for each format of a provider, and private key blocks.
 
-Owns the tables only; searching a text, and telling a placeholder from a secret, is `secrets.py`'s.
+Owns the tables only; searching a text is `secrets.py`'s. What has no format of its own, and is
+known by the words beside it, is `passwords.py`'s.
 Every row keeps two rules, so that the search stays linear and redaction stable: a pattern begins
 with its literal anchor (nothing is tried elsewhere), and every quantifier has a bound.
 """
@@ -9,40 +9,42 @@ with its literal anchor (nothing is tried elsewhere), and every quantifier has a
 import re
 from typing import NamedTuple
 
-# A token neither begins nor ends inside a longer word.
-_LEFT, _RIGHT = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9])"
+# A token neither begins nor ends inside a longer word; a line end written out is no word.
+_LEFT, _RIGHT = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))", r"(?![A-Za-z0-9])"
 
 _WORD = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
 _HEX = "[0-9a-f]"
+_UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 
 
 class Format(NamedTuple):
-    """One format: its name, where to look (anchors), the pattern, and words that must be about."""
+    """One format: its name, where to look (anchors), its expression, words that must be about."""
 
     rule: str
     anchors: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
     about: tuple[str, ...] = ()
     """Words of which the text must hold one, in any case, for a shape that is not telling alone."""
-    anchor_inside: bool = False
-    """Whether the token begins before its anchor."""
+    stands_alone: bool = True
+    """Whether the token begins with its anchor, at the border of a word."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when it is first needed, for few are; `re` remembers it."""
+        return re.compile(self.expression)
 
 
 def _token(rule: str, anchors: str, pattern: str, about: str = "") -> Format:
     """A format whose pattern stands alone, between word borders."""
-    return Format(
-        rule,
-        tuple(anchors.split()),
-        re.compile(f"{_LEFT}(?:{pattern}){_RIGHT}"),
-        tuple(about.split()),
-    )
+    whole = f"{_LEFT}(?:{pattern}){_RIGHT}"
+    return Format(rule, tuple(anchors.split()), whole, tuple(about.split()))
 
 
-def _inside(rule: str, anchors: str, pattern: str) -> Format:
+def _inside(rule: str, anchors: str, pattern: str, about: str = "") -> Format:
     """A format that continues something else: the pattern brings its own left border."""
-    whole = re.compile(f"(?:{pattern}){_RIGHT}")
-    return Format(rule, tuple(anchors.split()), whole, (), "s" not in whole.groupindex)
+    whole = f"(?:{pattern}){_RIGHT}"
+    return Format(rule, tuple(anchors.split()), whole, tuple(about.split()), stands_alone=False)
 
 
 _CLOUDS = (
@@ -69,8 +71,29 @@ _CLOUDS = (
     _token("vault-token", "s.", rf"s\.{_ALNUM}{{24}}", "vault"),
     _inside("terraform-token", ".atlasv1.", rf"(?<={_ALNUM}{{14}})\.atlasv1\.{_WORD}{{60,70}}"),
     _token("pulumi-token", "pul-", rf"pul-{_HEX}{{40}}"),
-    _token("doppler-token", "dp.", rf"dp\.(?:pt|st|ct|sa|scim|audit)\.{_WORD}{{40,44}}"),
+    _token(
+        "doppler-token",
+        "dp.",
+        rf"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{{2,35}}\.)?{_WORD}{{40,44}}",
+    ),
     _token("tailscale-key", "tskey-", rf"tskey-[a-z]{{3,12}}-{_WORD}{{20,80}}"),
+    _inside("azure-devops-token", "AZDO", rf"(?<={_ALNUM}{{76}})AZDO{_ALNUM}{{4}}"),
+    _token("tencent-key", "AKID", rf"AKID{_ALNUM}{{32}}"),
+    _token("fly-token", "fo1_ fm1r_ fm1a_", rf"fo1_{_WORD}{{43}}|fm1[ra]_{_WORD}{{40,300}}"),
+    _token("neon-key", "napi_", r"napi_[a-z0-9]{64}"),
+    _token("aiven-password", "AVNS_", rf"AVNS_{_WORD}{{19}}"),
+    _token("render-key", "rnd_", rf"rnd_{_ALNUM}{{32}}"),
+    _token("vercel-token", "vcp_ vci_ vca_ vcr_ vck_", rf"vc[piark]_{_ALNUM}{{24,80}}"),
+    _token("vercel-token", "vercel_blob_rw_", rf"vercel_blob_rw_{_ALNUM}{{16}}_{_ALNUM}{{30}}"),
+    _token("cloudflare-token", "cfk_ cfat_ cfut_", rf"cf(?:k|at|ut)_{_ALNUM}{{40,60}}"),
+    _token("openshift-token", "sha256~", rf"sha256~{_WORD}{{43}}"),
+    _token("atlas-secret", "mdb_sa_sk_", rf"mdb_sa_sk_{_WORD}{{40}}"),
+    _token("yandex-key", "AQVN", rf"AQVN{_WORD}{{35,38}}"),
+    _token("yandex-token", "y0_", rf"y0_{_WORD}{{39,64}}"),
+    _token("baidu-key", "bce-v3/", rf"bce-v3/ALTAK-{_ALNUM}{{21}}/{_HEX}{{40}}"),
+    _token("xata-key", "xau_", rf"xau_{_ALNUM}{{36,44}}"),
+    _token("prefect-key", "pnu_ pnb_", r"pn[ub]_[A-Za-z0-9]{36}"),
+    _token("infracost-key", "ico-", rf"ico-{_ALNUM}{{32}}"),
 )
 
 _MODELS = (
@@ -91,6 +114,22 @@ _MODELS = (
     _token("perplexity-key", "pplx-", rf"pplx-{_ALNUM}{{48,56}}"),
     _token("langsmith-key", "lsv2_", rf"lsv2_(?:pt|sk)_{_HEX}{{32}}_{_HEX}{{10}}"),
     _token("tavily-key", "tvly-", rf"tvly-(?:dev-|prod-)?{_ALNUM}{{32}}"),
+    _token("nvidia-key", "nvapi-", rf"nvapi-{_WORD}{{60,70}}"),
+    _token("cerebras-key", "csk-", r"csk-[a-z0-9]{48}"),
+    _token("together-key", "tgp_v1_", rf"tgp_v1_{_WORD}{{43}}"),
+    _token("fireworks-key", "fw_", rf"fw_{_ALNUM}{{22,24}}"),
+    _token("pinecone-key", "pcsk_", rf"pcsk_{_ALNUM}{{5,6}}_{_ALNUM}{{60,64}}"),
+    _token("voyage-key", "pa-", rf"pa-{_WORD}{{43}}"),
+    _token("jina-key", "jina_", rf"jina_{_HEX}{{32}}{_WORD}{{28}}"),
+    _token("firecrawl-key", "fc-", rf"fc-{_HEX}{{32}}"),
+    _token("e2b-key", "e2b_", rf"e2b_{_HEX}{{40}}"),
+    _token("apify-token", "apify_api_", rf"apify_api_{_ALNUM}{{36}}"),
+    _token("anyscale-key", "esecret_", r"esecret_[a-z0-9]{20,60}"),
+    _token("logfire-token", "pylf_v", rf"pylf_v[12]_(?:[a-z]{{2}}_)?{_ALNUM}{{43}}"),
+    _token("posthog-key", "phx_ phs_", rf"ph[xs]_{_ALNUM}{{40,60}}"),
+    _token("brave-key", "BSA", rf"BSA{_WORD}{{27,28}}", "brave"),
+    _token("modal-token", "as- ak-", rf"a[sk]-{_ALNUM}{{22}}", "modal"),
+    _token("wandb-key", "wandb_v1_", rf"wandb_v1_{_WORD}{{40,100}}"),
 )
 
 _FORGES = (
@@ -122,10 +161,29 @@ _FORGES = (
     _token("newrelic-key", "NRAK-", r"NRAK-[A-Z0-9]{27}"),
     _token("postman-key", "PMAK-", rf"PMAK-{_HEX}{{24}}-{_HEX}{{34}}"),
     _token("dynatrace-token", "dt0c01.", r"dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    _token("gitlab-token", "GR1348941", rf"GR1348941{_WORD}{{20}}"),
+    _token("atlassian-token", "ATCTT3", r"ATCTT3[A-Za-z0-9_=-]{100,300}"),
+    _token("trello-token", "ATTA", rf"ATTA{_HEX}{{64,72}}"),
+    _token("buildkite-token", "bkaj_ bkpt_ bkct_", rf"bk(?:aj|pt|ct)_{_HEX}{{40}}"),
+    _token("newrelic-key", "NRII- NRRA-", rf"NR(?:II|RA)-{_WORD}{{32,42}}"),
+    _inside("newrelic-key", "NRAL", rf"(?<={_HEX}{{36}})NRAL"),
+    _token("sonar-token", "squ_ sqp_ sqa_", rf"sq[upa]_{_HEX}{{40}}"),
+    _token("sourcegraph-token", "sgp_", rf"sgp_(?:[A-Za-z0-9]{{5,16}}_)?{_HEX}{{40}}"),
+    _token("artifactory-key", "AKCp", rf"AKCp{_ALNUM}{{69}}"),
+    _token("artifactory-token", "cmVmd", rf"cmVmd{_ALNUM}{{59}}"),
+    _token("clojars-token", "CLOJARS_", r"CLOJARS_[a-z0-9]{60}"),
+    _token("honeycomb-key", "hcaik_ hcxik_ hcamk_", r"hc(?:ai|xi|am)k_[a-z0-9]{50,64}"),
+    _token("launchdarkly-key", "sdk- api- mob-", rf"(?:sdk|api|mob)-{_UUID}", "darkly ld_"),
+    _token("octopus-key", "API-", r"API-[A-Z0-9]{25,32}"),
+    _token("grafana-token", "eyJrIjoi", r"eyJrIjoi[A-Za-z0-9+/]{60,400}={0,3}"),
+    _token("axiom-token", "xaat- xapt-", rf"xa[ap]t-{_UUID}"),
+    _token("deno-token", "ddp_ ddw_", rf"dd[pw]_{_ALNUM}{{36}}"),
+    _token("snyk-token", "snyk_uat.", rf"snyk_uat\.{_WORD}{{6,20}}\.[A-Za-z0-9_.-]{{20,120}}"),
+    _token("azure-devops-token", "", r"[a-z2-7]{52}", "azure devops visualstudio.com vsts azdo"),
 )  # fmt: skip
 
 _SERVICES = (
-    _token("slack-token", "xox", r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{20,300}"),
+    _token("slack-token", "xox", r"xox[a-eoprs](?:\.xox[bp])?-[A-Za-z0-9%-]{20,300}"),
     _token("slack-token", "xapp-", rf"xapp-[0-9]-[A-Z0-9]{{8,16}}-[0-9]{{8,16}}-{_HEX}{{32,128}}"),
     _inside(
         "slack-webhook",
@@ -167,6 +225,45 @@ _SERVICES = (
         "eyJ",
         rf"eyJ{_WORD}{{10,2000}}\.eyJ{_WORD}{{10,6000}}\.{_WORD}{{20,1500}}",
     ),
+    _inside(
+        "teams-webhook",
+        ".webhook.office.com/",
+        rf"\.webhook\.office\.com/webhookb2/(?P<s>{_UUID}@{_UUID}/IncomingWebhook/[A-Za-z0-9/-]{{32,120}})",
+    ),
+    _inside("mailgun-key", "-", rf"(?<={_HEX}{{32}})-{_HEX}{{8}}-{_HEX}{{8}}", "mailgun"),
+    _token("brevo-key", "xkeysib- xsmtpsib-", rf"x(?:key|smtp)sib-{_HEX}{{64}}-{_ALNUM}{{16}}"),
+    _token("resend-key", "re_", rf"re_{_ALNUM}{{8}}_{_ALNUM}{{24}}"),
+    _token("facebook-token", "EAA", rf"EAA[D-FH-Z]{_ALNUM}{{80,300}}"),
+    _token("hubspot-token", "pat-", rf"pat-[a-z]{{2,4}}[0-9]-{_UUID}"),
+    _token(
+        "asana-token",
+        "1/ 2/ 0/",
+        rf"[012]/[0-9]{{10,20}}(?:/[0-9]{{10,20}})?:{_ALNUM}{{32}}",
+        "asana",
+    ),
+    _token("clickup-token", "pk_", r"pk_[0-9]{5,10}_[A-Z0-9]{32}"),
+    _token("typeform-token", "tfp_", r"tfp_[A-Za-z0-9_.=-]{40,64}"),
+    _token("contentful-token", "CFPAT-", rf"CFPAT-{_WORD}{{43}}"),
+    _token("dropbox-token", "sl.", r"sl\.(?:u\.)?[A-Za-z0-9_=-]{120,2000}"),
+    _token("plaid-token", "access-", rf"access-(?:sandbox|development|production)-{_UUID}"),
+    _token("razorpay-key", "rzp_live_ rzp_test_", rf"rzp_(?:live|test)_{_ALNUM}{{14,24}}"),
+    _token(
+        "braintree-token",
+        "access_token$",
+        rf"access_token\$(?:production|sandbox)\$[0-9a-z]{{16}}\${_HEX}{{32}}",
+    ),
+    _token("easypost-key", "EZAK EZTK", rf"EZ[AT]K{_ALNUM}{{54}}"),
+    _token("shippo-token", "shippo_", rf"shippo_(?:live|test)_{_HEX}{{40}}"),
+    _token("mapbox-token", "sk.eyJ", rf"sk\.eyJ{_WORD}{{40,300}}\.{_WORD}{{20,40}}"),
+    _token("okta-token", "00", rf"00{_WORD}{{40}}", "okta ssws"),
+    _token("adobe-secret", "p8e-", rf"p8e-{_WORD}{{32}}"),
+    _token("duffel-token", "duffel_", rf"duffel_(?:test|live)_{_WORD}{{43}}"),
+    _token("flutterwave-key", "FLWSECK", rf"FLWSECK(?:_TEST)?-{_ALNUM}{{12,40}}(?:-X)?"),
+    _token("readme-key", "rdme_", r"rdme_[a-z0-9]{70}"),
+    _token("onesignal-key", "os_v2_", r"os_v2_(?:app|org)_[a-z2-7]{60,120}"),
+    _token("salesforce-session", "00D", rf"00D{_ALNUM}{{12,15}}![A-Za-z0-9._]{{80,120}}"),
+    _token("zoho-token", "1000.", rf"1000\.{_HEX}{{32}}\.{_HEX}{{32}}"),
+    _inside("maxmind-key", "_mmk", rf"(?<={_ALNUM}{{6}}_{_ALNUM}{{29}})_mmk"),
 )
 
 FORMATS: tuple[Format, ...] = (*_CLOUDS, *_MODELS, *_FORGES, *_SERVICES)
@@ -174,63 +271,11 @@ FORMATS: tuple[Format, ...] = (*_CLOUDS, *_MODELS, *_FORGES, *_SERVICES)
 MIN_FORMAT = 20
 """No format is shorter than this, and none holds a space: shorter words need no look."""
 
-# What the name of something secret holds, in lower case; `key` only after one of KEY_KINDS.
-TELLING_NAMES = ("passphrase", "password", "passwd", "pwd", "credential", "secret", "token", "key")
-KEY_KINDS = (
-    "api", "access", "account", "auth", "client", "encryption", "license", "master", "private",
-    "secret", "service", "session", "shared", "signing",
-)  # fmt: skip
-
-# `telling word, rest of the name, closing quote, sign, opening quote, value`, as in a config file,
-# code, JSON, YAML, a shell line or a table. The value ends at a quote, a space or a bracket, and
-# something that ends values must follow, so that a part of a longer thing is never taken for it.
-_NAME_REST = r"(?P<rest>[A-Za-z0-9_.-]{0,40})"
-_SIGN = r"[\"'`\])}*]{0,4}[ \t]{0,20}(?::=|=>|={1,3}|:|[|])[ \t]{0,20}"
-_OPEN = r"(?P<open>[bruf@]{0,2}[\"'`]{1,3}|)"
-_VALUE = r"(?P<s>[^\s\"'`<>()\[\]{},;|\x00]{8,512})"
-_TELLING_NAME = f"(?P<word>(?i:{'|'.join(TELLING_NAMES)}))"
-_END = r"(?=[\s\"'`,;)\]}|<]|\Z)(?P<after>.?)"
-ASSIGNED_VALUE = re.compile(_TELLING_NAME + _NAME_REST + _SIGN + _OPEN + _VALUE + _END)
-
-# The same without a sign: `--password VALUE` on a command line; a message in which somebody says
-# that the password is VALUE.
-_SAYS = r"(?P<rest>)[ \t]{1,4}(?i:is|was)[ \t]{1,4}"
-OPTION_VALUE = re.compile(_TELLING_NAME + _NAME_REST + r"[ \t]{1,4}" + _OPEN + _VALUE + _END)
-SAID_VALUE = re.compile(_TELLING_NAME + _SAYS + _OPEN + _VALUE + _END)
-
-# `Authorization: Bearer …` and its kin, wherever they stand.
-HEADER = re.compile(
-    r"(?i:bearer|basic|token|apikey|digest)[ \t]{1,4}"
-    r"(?P<s>[A-Za-z0-9_.~+/=-]{16,4096})(?=[\s\"'`,;)\]}|<\\]|\Z)"
-)
-HEADER_WORDS = ("bearer ", "basic ")
-
-# The password in scheme://user:password@host.
-IN_URL = re.compile(
-    r"://(?P<user>[^\s:/@\"'`<>\x00]{0,128}):(?P<s>[^\s/@\"'`<>\x00]{4,256})@(?P<host>[A-Za-z0-9.\[-]{1,100})"
-)
-
-# `curl -u user:password`, in one word or two.
-CURL_USER = re.compile(
-    r"(?:-u|--user)[ =]?[\"']?(?P<user>[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,63}):"
-    r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
-)
-
-# `mysql -pVALUE` in one word, as these programs want it, and `sshpass -p VALUE` in one or two. With
-# other programs -p is a port, or parents, or anything else.
-_QUOTED = r"[\"']?(?P<s>[^\s\"'`<>|;&\x00]{6,128})(?=[\s\"'`|;&)]|\Z)"
-COMMAND_PASSWORDS = {
-    "mysql": re.compile(
-        r"mysql(?:dump|admin|import|check|show|pump)?(?=[ \t])[^\n|;&\x00]{0,200}?[ \t]-p" + _QUOTED
-    ),
-    "mariadb": re.compile(
-        r"mariadb(?:-[a-z]{1,10})?(?=[ \t])[^\n|;&\x00]{0,200}?[ \t]-p" + _QUOTED
-    ),
-    "sshpass": re.compile(r"sshpass(?:[ \t]{1,4}-v){0,3}[ \t]{1,4}-p[ \t]{0,4}" + _QUOTED),
-}
-
-BLOCK_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_KIND = r"(?:(?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
+BLOCK_BEGIN = re.compile(f"-----BEGIN {_KIND}-----")
+BLOCK_END = re.compile(f"-----END {_KIND}-----")
+ENCODED_BLOCK = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,20000}={0,2}")
+"""A block in base64, as Kubernetes keeps it; only decoding tells a key from a certificate."""
 
 # A secret access key of AWS has no mark of its own: it counts beside an access key id.
 AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")

@@ -20,6 +20,9 @@ Rules = Callable[[dict[str, str]], Redact]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+VERSION = 2
+"""Of the rules that come with Tacit. Raise it when they grow: sessions that were stored under fewer
+are then redacted again."""
 MAX_KNOWN = 64
 """So many values are looked for in the rest of a session; more are no person's passwords."""
 
@@ -93,7 +96,9 @@ class Known:
 
 def _is_odd(value: str) -> bool:
     """Whether a value would hardly stand anywhere by chance: no word, no number, no path."""
-    if not 8 <= len(value) <= 512 or value.startswith(("/", "./", "../", "~")) or "://" in value:
+    from tacit.base.placeholders import is_path
+
+    if not 8 <= len(value) <= 512 or value.startswith("~") or "://" in value or is_path(value):
         return False
     small = any(c.islower() for c in value)
     large = any(c.isupper() for c in value)
@@ -117,13 +122,24 @@ def redacted(
 ) -> tuple[S, dict[str, int]]:
     """`value` with all its texts redacted but those of the fields in `keep`."""
     counts: dict[str, int] = {}
+    plain = msgspec.to_builtins(value)
+    made = {
+        name: part if name in keep else redacted_data(part, redact, counts)
+        for name, part in plain.items()
+    }
+    return msgspec.convert(made, type(value)), counts
+
+
+def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = None) -> Any:
+    """Plain data with all its texts redacted, at any depth; `counts` is added to."""
 
     def clean(text: str) -> str:
         if len(text) < 6:  # no secret is that short
             return text
         made, found = redact(text)
-        for rule, times in found.items():
-            counts[rule] = counts.get(rule, 0) + times
+        if counts is not None:
+            for rule, times in found.items():
+                counts[rule] = counts.get(rule, 0) + times
         return made
 
     def entry(key: str, part: Any) -> Any:
@@ -139,11 +155,12 @@ def redacted(
         if isinstance(part, str):
             return clean(part)
         if isinstance(part, dict):
-            return {clean(str(key)): entry(str(key), inner) for key, inner in part.items()}
+            return {named(str(key)): entry(str(key), inner) for key, inner in part.items()}
         if isinstance(part, list | tuple):
             return [walk(inner) for inner in part]
         return part
 
-    plain = msgspec.to_builtins(value)
-    made = {name: part if name in keep else walk(part) for name, part in plain.items()}
-    return msgspec.convert(made, type(value)), counts
+    def named(key: str) -> str:
+        return key if len(key) < 20 and key.isidentifier() else clean(key)  # no secret is a name
+
+    return walk(data)

@@ -98,6 +98,9 @@ MIGRATIONS = (
     ALTER TABLE turns ADD COLUMN outcome TEXT NOT NULL DEFAULT '{}';
     ALTER TABLE sessions ADD COLUMN outcome TEXT NOT NULL DEFAULT '{}';
     """,
+    # The version of the rules for secrets by which a session was redacted; below zero while the
+    # full text may still hold words that were taken out.
+    "ALTER TABLE sessions ADD COLUMN rules INTEGER NOT NULL DEFAULT 0;",
 )
 
 
@@ -208,9 +211,10 @@ class Written(msgspec.Struct, frozen=True):
 class SessionRows:
     """The rows behind a store, on its connection."""
 
-    def __init__(self, connection: sqlite3.Connection, rules: Rules) -> None:
+    def __init__(self, connection: sqlite3.Connection, rules: Rules, version: int) -> None:
         self._connection = connection
         self._rules = rules
+        self._version = version
 
     def known(self) -> Known:
         """What takes the secrets out of one session; it lasts as long as the writing does."""
@@ -289,33 +293,92 @@ class SessionRows:
             (session, first, last),
         )
 
-    def _sweep(self, session: int, known: Known) -> None:
+    def _strike_earlier(self, session: int, known: Known) -> bool:
         """Take out of the turns stored before what only a later turn told to be a secret."""
         rows = self._connection.execute(
             "SELECT number, redacted, body FROM turns WHERE session_id = ? AND number < ?",
             (session, known.last_found_in),
         ).fetchall()
-        struck = [(row, *known.struck(turn_of(row["body"]))) for row in rows]
-        struck = [(row, turn, counts) for row, turn, counts in struck if counts]
+        return self._replace(session, [(row, *known.struck(turn_of(row["body"]))) for row in rows])
+
+    def _replace(self, session: int, turns: list[tuple[sqlite3.Row, Turn, dict[str, int]]]) -> bool:
+        """Put turns in the place of their rows where something was taken out; whether any was.
+
+        The full text keeps the old words until `merge_text`.
+        """
+        struck = [(row, turn, counts) for row, turn, counts in turns if counts]
         if not struck:
-            return
-        # Overwritten, not only let go of; and the full text keeps old words until it is merged.
+            return False
+        # Overwritten, not only let go of.
         (before,) = self._connection.execute("PRAGMA secure_delete").fetchone()
         self._connection.execute("PRAGMA secure_delete = ON")
         for row, turn, counts in struck:
             self.drop_turns(session, row["number"], row["number"])
             self._insert(session, turn, sum_counts(msgspec.json.decode(row["redacted"]), counts))
+        self._connection.execute(f"PRAGMA secure_delete = {int(before)}")
+        return True
+
+    def merge_text(self) -> None:
+        """Leave in the full text no word that was taken out of it."""
+        (before,) = self._connection.execute("PRAGMA secure_delete").fetchone()
+        self._connection.execute("PRAGMA secure_delete = ON")
         self._connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
         self._connection.execute(f"PRAGMA secure_delete = {int(before)}")
+        self._connection.execute("UPDATE sessions SET rules = -rules WHERE rules < 0")
 
-    def summed(self, session: int, head: Head, new: bool, known: Known) -> Written:
-        """Bring the session's row up to date with its turns."""
-        self._sweep(session, known)
+    def outdated(self) -> int | None:
+        """A session that was redacted by fewer rules than there are now."""
+        row = self._connection.execute(
+            "SELECT id FROM sessions WHERE abs(rules) < ? ORDER BY id LIMIT 1", (self._version,)
+        ).fetchone()
+        return None if row is None else int(row["id"])
+
+    def is_merged(self) -> bool:
+        """Whether `merge_text` has nothing to do."""
+        found = self._connection.execute("SELECT 1 FROM sessions WHERE rules < 0 LIMIT 1")
+        return found.fetchone() is None
+
+    def redact_again(self, session: int) -> None:
+        """Take out of a stored session what the rules of today know for a secret."""
+        known = self.known()
+        rows = self._connection.execute(
+            "SELECT number, redacted, body FROM turns WHERE session_id = ? ORDER BY number",
+            (session,),
+        ).fetchall()
+        turns = [(row, *known.redacted_turn(turn_of(row["body"]))) for row in rows]
+        changed = self._replace(session, turns)
+        changed |= self._strike_earlier(session, known)
+        (stored,) = self._connection.execute("SELECT head FROM sessions WHERE id = ?", (session,))
+        head, _ = redacted(msgspec.json.decode(stored["head"], type=Head), known, _NOT_REDACTED)
+        version = -self._version if changed else self._version
+        outcome = _json_text(session_outcome(self.tasks(session), head.verdict))
+        self._connection.execute(
+            "UPDATE sessions SET head = ?, outcome = ?, rules = ? WHERE id = ?",
+            (msgspec.json.encode(head), outcome, version, session),
+        )
+        for row in self._connection.execute(
+            "SELECT host, path, key FROM sources WHERE session_id = ?", (session,)
+        ).fetchall():
+            mark = self.bookmark(Source(row["host"], row["path"], row["key"]))
+            if mark is not None:
+                head, _ = redacted(mark.head, known, _NOT_REDACTED)
+                self._connection.execute(
+                    "UPDATE sources SET bookmark = ? WHERE host = ? AND path = ? AND key = ?",
+                    (msgspec.json.encode(msgspec.structs.replace(mark, head=head)), *row),
+                )
+
+    def summed(
+        self, session: int, head: Head, new: bool, known: Known, *, whole: bool = True
+    ) -> Written:
+        """Bring the session's row up to date with its turns, which were `whole` written now."""
+        if self._strike_earlier(session, known):
+            self.merge_text()
         head, counts = redacted(head, known, _NOT_REDACTED)
         self._connection.execute(
             """
             UPDATE sessions SET project = :project, source = :source, parent = :parent,
               started = :started, ended = :ended, head = :head, stored = :now, outcome = :outcome,
+              rules = CASE WHEN :whole THEN :rules ELSE min(rules, :rules) END,
               turns = (SELECT count(*) FROM turns WHERE session_id = :id),
               prompts = (SELECT coalesce(sum(has_prompt), 0) FROM turns WHERE session_id = :id),
               calls = (SELECT count(*) FROM calls JOIN turns ON turn_id = turns.id
@@ -334,6 +397,8 @@ class SessionRows:
                 "head": msgspec.json.encode(head),
                 "now": time.time(),
                 "outcome": _json_text(session_outcome(self.tasks(session), head.verdict)),
+                "whole": whole,
+                "rules": self._version,
             },
         )
         turns = self._connection.execute(

@@ -68,7 +68,8 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
         self._ends: Counter[str] | None = None
-        self._rows = SessionRows(connection, redaction.rules(redact))
+        version = redaction.VERSION if redact is None else 0  # by other rules, or by none
+        self._rows = SessionRows(connection, redaction.rules(redact), version)
         database.migrate(connection, "traces", session_rows.MIGRATIONS)
 
     @classmethod
@@ -154,13 +155,32 @@ class Store:
         self._rows.add_turn(session, first, known)
         for turn in turns:
             self._rows.add_turn(session, turn, known)
-        written = self._rows.summed(session, reading.head, new, known)
+        whole = not reading.first
+        written = self._rows.summed(session, reading.head, new, known, whole=whole)
         elsewhere = before["source"] != reading.source.path and os.path.exists(before["source"])
         if elsewhere and written.turns < before["turns"]:
             self._connection.execute("ROLLBACK TO before")
             written = Written("poorer", written.id)
         self._connection.execute("RELEASE before")
         return self._rows.marked(reading, session, written, known)
+
+    def redact_again(self, most: int | None = None) -> bool:
+        """Redact the sessions that were stored under fewer rules, `most` of them; whether all are.
+
+        One short transaction a session, and one for the full text: a kill leaves the rest for the
+        next time. Each is done once for each version of the rules.
+        """
+        done = 0
+        while done != most and self._rows.outdated() is not None:
+            with self._writing():  # another process may have been quicker
+                if (outdated := self._rows.outdated()) is not None:
+                    self._rows.redact_again(outdated)
+            done += 1
+        if not self._rows.is_merged():
+            with self._writing():
+                self._rows.merge_text()
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self._rows.outdated() is None
 
     # Asking.
 

@@ -1,5 +1,6 @@
 """What the worker does once a day when it has nothing else to do: packs histories, drops sessions
-that are older than the settings keep, makes the small backup. Each step is tried by itself, and one
+that are older than the settings keep, redacts those that were stored under fewer rules for secrets,
+makes the small backup. Each step is tried by itself, and one
 that fails is logged and tried again the next day.
 """
 
@@ -7,7 +8,7 @@ import os
 import time
 from collections.abc import Callable
 
-from tacit.base import paths
+from tacit.base import database, paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import TacitError
 from tacit.base.settings import Settings
@@ -33,6 +34,7 @@ def keep_house(settings: Settings, now: float | None = None) -> bool:
     data = paths.folders().data
     _try("histories are not packed", lambda: pack_histories(data))
     _try("old sessions are not dropped", lambda: _drop_sessions(settings))
+    _try("stored sessions are not redacted again", lambda: _redact_again(settings))
     _try("no daily backup", lambda: backup.make_daily(now))
     return True
 
@@ -55,6 +57,14 @@ def _drop_sessions(settings: Settings) -> None:
             dropped = keep_to_limits(store, settings.traces)
         if dropped.sessions:
             log(f"dropped {dropped.sessions} sessions that were older than the settings keep")
+
+
+def _redact_again(settings: Settings) -> None:
+    from tacit.work.intake import open_store, redact_again
+
+    if os.path.exists(database.default_path()):
+        with open_store(settings.traces) as store:
+            redact_again(store, settings.traces)
 
 
 def _try(failed: str, step: Callable[[], object]) -> None:

@@ -19,6 +19,7 @@ from tacit.base.settings import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 from tacit.traces.host import Host, Source
+from tacit.traces.hosts.tacit import redact_session_files
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
 from tacit.traces.trace import Trace
@@ -61,6 +62,17 @@ def keep_to_limits(store: Store, settings: TraceSettings) -> Forgotten:
     older = timedelta(days=settings.keep_days) if settings.keep_days else None
     most = settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else None
     return prune_sessions(store, older=older, most=most)
+
+
+def redact_again(store: Store, settings: TraceSettings, most: int | None = None) -> bool:
+    """Redact what was stored, `most` sessions of it, and our own chat's files, by today's rules.
+
+    Whether all is done. Once for each version of the rules; costs next to nothing afterwards.
+    """
+    if not settings.redact:
+        return True
+    redact_session_files()
+    return store.redact_again(most)
 
 
 def sources(what: str = "", since: datetime | None = None) -> list[Source]:

@@ -4,6 +4,10 @@ Owns the format, which docs/traces.md describes, on both sides: reading, and `Se
 the agent writes with. Events are for readers; beside them stand lines for resuming. What belongs
 together is written at once with such a line last, so whatever follows the last of them was cut off
 by a kill. Turning lines into the provider's messages is the agent's.
+
+Secrets are taken out of every line on its way to the file, of those for resuming too: what goes on
+after a resume holds the mark in the place of the secret. What must come back byte for byte (ids,
+names, signatures) is not touched.
 """
 
 import fcntl
@@ -19,11 +23,13 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import Busy, NotFound, Unwritable
 from tacit.base.paths import folders, make_private
-from tacit.traces import values
+from tacit.traces import redaction, values
 from tacit.traces.assembler import Assembler
 from tacit.traces.host import JsonlHost
+from tacit.traces.redaction import Known, redacted_data
 from tacit.traces.trace import OWN_HOST, Usage
 
 FORMAT = 1
@@ -197,6 +203,83 @@ def drop_cut_off(path: str) -> None:
         os.truncate(path, end)
 
 
+# The texts in a line, by its type; the rest names things and stays.
+_TEXTS = {
+    "prompt": ("text",), "text": ("text",), "compaction": ("text",), "subagent": ("text",),
+    "call": ("arguments",), "result": ("result", "error"), "instructions": ("text",),
+    "message": ("message",), "return": ("part",), "compacted": ("messages",),
+}  # fmt: skip
+
+
+def _redacted_line(line: dict[str, Any], known: Known) -> dict[str, Any]:
+    """`line` without secrets."""
+    kind = line.get("type", "")
+    clean = _redacted_message if kind in ("message", "return", "compacted") else redacted_data
+    texts = {name: clean(line[name], known) for name in _TEXTS.get(kind, ()) if name in line}
+    return line | texts
+
+
+def _redacted_message(data: Any, known: Known) -> Any:
+    """A provider's message, or parts of one: what was said in it, without secrets."""
+    if isinstance(data, list):
+        return [made for part in data if (made := _redacted_message(part, known)) is not None]
+    if not isinstance(data, dict):
+        return data
+    if data.get("part_kind") == "thinking" and data.get("signature"):
+        said = redacted_data(data.get("content"), known)
+        if said != data.get("content") and data.get("provider_name") != "openai":
+            return None  # signed with its words; without it the message is still valid
+        return data | {"content": said}
+    made = {}
+    for name, part in data.items():
+        if name == "args" and isinstance(part, str):
+            made[name] = _redacted_json(part, known)
+        elif name in ("content", "args", "instructions"):
+            made[name] = part if _is_media(part) else redacted_data(part, known)
+        else:
+            made[name] = _redacted_message(part, known) if name == "parts" else part
+    if data.get("parts") and not made["parts"]:
+        made["parts"] = [{"part_kind": "text", "content": "[redacted: thinking]"}]
+    return made
+
+
+def _redacted_json(text: str, known: Known) -> str:
+    """The arguments of a call: they stay JSON, and stay as they are where nothing is in them."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return known(text)[0]
+    made = redacted_data(data, known)
+    return text if made == data else json.dumps(made, ensure_ascii=False)
+
+
+def _is_media(content: Any) -> bool:
+    """Whether a user's message brings pictures or files, whose bytes are no text."""
+    return isinstance(content, list) and any(isinstance(part, dict) for part in content)
+
+
+def redact_session_files() -> None:
+    """Take out of files that were written under fewer rules what those of today know.
+
+    Files that a process has open wait for the next time.
+    """
+    for session in session_ids():
+        path = session_path(session)
+        first = next(read_lines(path), ({}, 0))[0]
+        if not first or first.get("rules", 0) >= redaction.VERSION:
+            continue
+        try:
+            writer = SessionWriter(session)
+        except (Busy, ValueError):
+            continue
+        known = Known(redaction.rules())
+        lines = [_redacted_line(line, known) for line in read_whole(path)[0]]
+        lines = [_redacted_line(line, known) for line in lines]  # what only a later line told
+        lines[0] |= {"rules": redaction.VERSION}
+        write_atomic(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        writer.close()
+
+
 class SessionWriter:
     """Appends the events of one session to its file. One write a line: a kill cuts at most one.
 
@@ -204,7 +287,9 @@ class SessionWriter:
     time.
     """
 
-    def __init__(self, session: str, *, folder: str = "", **about: str) -> None:
+    def __init__(
+        self, session: str, *, folder: str = "", redact: bool = True, **about: str
+    ) -> None:
         if not _SAFE.fullmatch(session):
             raise ValueError(f"{session!r} cannot name a file")
         folder = folder or sessions_folder()
@@ -217,8 +302,10 @@ class SessionWriter:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}", "check it") from error
         self._hold(session)
         self._waiting: bytearray | None = None
+        self._known = Known(redaction.rules()) if redact else None
         if os.fstat(self._file).st_size == 0:
-            self._write({"type": "session", "format": FORMAT, "session": session, **about})
+            first = {"type": "session", "format": FORMAT, "session": session, **about}
+            self._write(first | ({"rules": redaction.VERSION} if redact else {}))
         elif not self._ends_whole():
             os.write(self._file, b"\n")  # a line that a kill cut off ends here
 
@@ -281,11 +368,15 @@ class SessionWriter:
     def _hold(self, session: str) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(self._file), os.stat(self.path)):
+                raise BlockingIOError  # it was redacted again in this moment
         except OSError:
             os.close(self._file)
             raise Busy(f"the session {session} is open elsewhere", "end it there first") from None
 
     def _write(self, event: dict[str, Any]) -> None:
+        if self._known is not None:
+            event = _redacted_line(event, self._known)
         line = msgspec.json.encode(event | {"at": datetime.now(UTC)}) + b"\n"
         if self._waiting is not None:
             self._waiting += line

@@ -318,13 +318,16 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     Secrets are taken out before anything is stored. Reading again costs little: only what is new is
     read. The agents' own files are never changed.
     """
-    from tacit.work.intake import keep_to_limits, open_store, sources
+    from tacit.work.intake import keep_to_limits, open_store, redact_again, sources
 
     chosen = sources(what, parse_since(since) if since else None)
     chosen_settings = settings.load_settings().settings.traces
     store = click.get_current_context().with_resource(open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
     keep_to_limits(store, chosen_settings)
+    if not redact_again(store, chosen_settings, most=100):
+        click.echo("looking for secrets again in what was stored before", err=True)
+        redact_again(store, chosen_settings)
     deaf = find_deafness(store.connection)
     if as_json:
         return output.write_json({"hosts": taken, "not_understood": deaf})

@@ -1,0 +1,564 @@
+"""Passwords, and other secrets without a format of their own: the names, options, commands,
+headers and sentences beside which they stand.
+
+Owns the patterns; whether a value is a secret is judged in `placeholders.py`, and `secrets.py`
+joins what is found here with the formats. A pattern is tried only where its literal anchor stands,
+and every quantifier has a bound.
+"""
+
+import base64
+import re
+from collections.abc import Iterable, Iterator
+
+from tacit.base.placeholders import (
+    ADDRESS,
+    BRACKETS,
+    LETTER,
+    REFERENCE,
+    SIGN_BETWEEN,
+    UUID,
+    WORDS,
+    classes,
+    entropy,
+    is_code,
+    is_password,
+    is_path,
+    is_random,
+    is_sample,
+    is_strong,
+    is_weak,
+)
+
+Span = tuple[int, int, str]
+
+# Words for a password, whatever follows them in a name; those with other letters than a to z are
+# looked for only in texts that have such letters.
+_PASSWORDS = (
+    "passphrase", "password", "passwort", "passord", "passwd", "passcode", "kennwort", "contrasena",
+    "clave", "senha", "wachtwoord", "haslo", "heslo", "parola", "salasana", "adgangskode", "jelszo",
+    "mdp", "pwd", "mot de passe", "mot_de_passe", "kata sandi",
+)  # fmt: skip
+_FOREIGN = (
+    "contraseña", "hasło", "lösenord", "şifre", "parolă", "jelszó", "пароль", "κωδικός", "סיסמה",
+    "كلمة المرور", "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
+    "암호",
+)  # fmt: skip
+# In lower case, what a name holds; `key` only after one of KEY_KINDS.
+_ANCHORS = (
+    "pass", "pw", "credential", "secret", "token", "key", "kennwort", "contrasena", "clave",
+    "senha", "wachtwoord", "haslo", "heslo", "parola", "salasana", "adgangskode", "jelszo", "mdp",
+    "kata sandi",
+)  # fmt: skip
+KEY_KINDS = (
+    "api", "access", "account", "app", "auth", "client", "encryption", "license", "master",
+    "preshared", "private", "secret", "service", "session", "shared", "signing",
+)  # fmt: skip
+
+# `telling word, rest of the name, closing quote, sign, opening quote, value`, as in a config file,
+# code, JSON, YAML, XML, a shell line or a table. The value ends at a quote, a space or a bracket,
+# and something that ends values must follow, so that a part of a longer thing is not taken for it.
+_WORD = (
+    f"(?P<word>(?i:{'|'.join((*_PASSWORDS, *_FOREIGN))}|pass(?![a-z])|pw(?![a-z])"
+    "|credential|secret|token|key))"
+)
+_REST = r"(?P<rest>[A-Za-z0-9_.-]{0,40})"
+_SIGN = (
+    r"(?:[\\\"'`\])}*]{0,6}[ \t]{0,20}(?::=|=>|->|={1,3}|:|：|[|]|→)[ \t]{0,20}"
+    r"|[\"']?>|[\"'][ \t]{0,4},[ \t]{0,4}(?=[\"'])|\((?=[\"'])|:[ \t]?[|>]-?\n[ \t]{1,40}"
+    r"|:[ \t]{0,4}&?[A-Za-z]{1,12}[ \t]{0,4}=[ \t]{0,4}|</\w{1,20}>\s{0,20}<\w{1,20}>"
+    r"|[\"']?,?\s{1,40}[\"']?[Vv]alue[\"']?\s{0,4}[:=]\s{0,4})"
+)
+_OPEN = r"(?P<open>[brufN@]{0,2}\\{0,3}[\"'`]{1,3}|[「『“„]|)"
+_VALUE = r"(?P<s>(?:base64:)?[^\s\"'`<>()\[\]{},;|\x00]{6,512}+)"
+_QUOTED = r"(?:(?<=[\"'`])(?P<q>[^\s\"'`\x00]{6,512}+)(?=[\"'`])"
+_END = r"(?=[\s\"'`,;)\]}|<]|\Z)(?P<after>.?)"
+ASSIGNED_VALUE = re.compile(f"{_WORD}{_REST}{_SIGN}{_OPEN}{_QUOTED}|{_VALUE}{_END})")
+
+# The same without a sign: `--password VALUE` on a command line, `login NAME password VALUE`.
+OPTION_VALUE = re.compile(
+    rf"{_WORD}{_REST}\s{{1,8}}(?:[057][ \t]{{1,4}})?{_OPEN}{_QUOTED}|{_VALUE}{_END})"
+)
+# A message in which somebody says that the password is VALUE, in one language or another.
+_PRINTABLE = r"(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{6,128}+)"
+_FOR = (
+    r"(?:[ \t](?:for|of|on|to|in|at|from|f[üu]r|der|des|de|del|do|da|du|pour|para|per|van|voor|от"
+    r"|для)(?:[ \t][^\s:=→—]{1,30}){1,5}?)?"
+)
+_IS = (
+    r"(?:[ \t]{1,4}(?i:is|was|ist|war|lautet|es|est|é|è|este|je|är|er|to|là|है|olan)[ \t]{1,4}"
+    r"|[ \t]{0,4}(?:[:=：→]|[—–-][ \t]|是|为|為|は|는|은|,[ \t])[ \t]{0,4})"
+)
+SAID_VALUE = re.compile(
+    rf"{_WORD}(?P<rest>(?:s|et|en|ul|i)?){_FOR}{_IS}(?P<open>[\"'`「『“„‘]{{0,2}}){_PRINTABLE}"
+    r"(?=[\s\"'`,;)\]}|<]|[^\x00-\x7f]|\Z)(?P<after>)"
+)
+# `credentials: NAME / VALUE`, `log in with NAME / VALUE`.
+PAIR = re.compile(
+    r"(?i:cred(?:ential)?s?|log ?in)(?:[ \t](?:are|is|with|as))?:?[ \t]{1,4}[\"'`]?[\w.@-]{2,40}"
+    rf"[\"'`]?(?::|[ \t]{{0,2}}/[ \t]{{1,2}})[\"'`]?{_PRINTABLE}(?=[\s\"'`,;)]|\Z)"
+)
+
+_BEFORE_OPTION = re.compile(
+    r"(?:^|[\s\"'(])(?:--?|/)[a-z0-9-]{0,40}$"  # --password X, -storepass X
+    r"|(?:^|\s)(?:config|configure) set \S{0,60}$|(?:^|\s)setx [a-z0-9_]{0,40}$"
+)
+# `use password …`, `login NAME password …`, `set the password to …`: somebody hands it over.
+_BEFORE_PASSWORD = re.compile(
+    r"(?:^|[^a-z])(?:use|using|with)(?: (?:the|this|my|our))?(?: [a-z]{1,20})? $"
+    r"|(?:^|[\s(])(?:login|user|username|account|uid|ssid)(?: is|:|=)?\s{1,4}\S{1,60}[\s,;/]{1,10}"
+    r"(?:and |with )?$"
+    r"|(?:wifi connect|role|with login|encrypted|enable) [^\n]{0,40}$|(?:^|\s)enable $"
+)
+_CHANGES = re.compile(r"(?:set|chang|reset|updat)[a-z]{0,4} (?:the |my |our )?(?:[a-z]{1,20} )?$")
+_PREFIXES = (
+    "db", "user", "my", "pg", "smtp", "ftp", "root", "admin", "mail", "store", "key", "login",
+    "redis", "mongo", "sql", "http", "bind", "proxy", "vpn", "ssh", "app", "wifi", "sudo", "become",
+)  # fmt: skip
+
+
+def find_passwords(text: str, lower: str) -> Iterator[Span]:
+    """Where values without a format stand; `lower` is `text` in small letters, in ASCII."""
+    for find in (_named, _headers, _commands, _records):
+        for start, end, rule in find(text, lower):
+            # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
+            yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
+
+
+def places(text: str, word: str) -> Iterable[int]:
+    """Where `word` stands in `text`, overlaps left out."""
+    return _places(text, word) if word in text else ()  # most words stand in few texts
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+def _names(text: str, lower: str) -> set[int]:
+    """Where names that may tell stand."""
+    found = {at for word in _ANCHORS for at in places(lower, word)}
+    if "mot de passe" in lower or "mot_de_passe" in lower:
+        found |= {at - 7 for at in places(lower, "passe") if at >= 7}
+    if not text.isascii():
+        small = text.lower() if len(text.lower()) == len(text) else text
+        found |= {at for word in _FOREIGN for at in places(small, word)}
+    return found
+
+
+def _named(text: str, lower: str) -> Iterator[Span]:
+    """A value next to a name that tells."""
+    names = _names(text, lower)
+    yield from _near(text, lower, names)
+    seen = -1
+    for at in sorted(names):
+        if at < seen:  # `secret_token = …`: the first word has spoken for the whole name
+            continue
+        before = lower[max(0, at - 80) : at]
+        match = _beside(text, lower, at, before)
+        if match is None:
+            continue
+        start, end = match.span("q" if match.groupdict().get("q") else "s")
+        seen = start
+        if match.re is SAID_VALUE:
+            end = start + len(text[start:end].rstrip(".,;:"))
+        value = _LINE_END.sub("", text[start:end])
+        end = start + len(value)
+        if "@" in value and "://" in before.rpartition(" ")[2]:
+            continue  # the user of a URL, and the password behind it: see `_headers`
+        for_password = _is_password_word(match["word"])
+        if _is_telling_value(match, value, for_password, before):
+            yield start, end, "password" if for_password else "assigned-secret"
+
+
+_LINE_END = re.compile(r"(?:\\{1,3}[nrt]?){1,4}\Z")
+"""Written out, or the backslash of a quote in a quoted text; neither is of the value."""
+
+
+def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None:
+    """The name at `at` with the value that stands beside it."""
+    if lower.startswith("key", at) and not before.rstrip("_- ").endswith((*KEY_KINDS, "?", "&")):
+        return None
+    if lower.startswith(("pass", "pw"), at) and not _begins_name(text, at, before):
+        return None
+    match = ASSIGNED_VALUE.match(text, at) or SAID_VALUE.match(text, at)
+    if match is None:
+        match = OPTION_VALUE.match(text, at)
+        if match is None:
+            return None
+        quoted = bool(match["open"]) and match["word"].lower() in _PASSWORDS
+        handed = _is_password_word(match["word"]) or "enable" in before
+        if not (
+            quoted or _BEFORE_OPTION.search(before) or (handed and _BEFORE_PASSWORD.search(before))
+        ):
+            return None
+        if "\n" in text[match.start() : match.start("open")] and "login" not in before:
+            return None
+    elif match.re is SAID_VALUE:
+        said = text[match.end("word") : match.start("s")].strip().lower()
+        if said == "to" and not (
+            _CHANGES.search(before) or match["word"].lower().startswith("has")
+        ):
+            return None
+    return match
+
+
+def _near(text: str, lower: str, names: set[int]) -> Iterator[Span]:
+    """What only a password looks like, a few words after or before the word for one."""
+    pairs = {at for word in ("admin", "root") for at in places(lower, word)}
+    for at in (*names, *pairs):
+        match = SPOKEN.match(text, at)
+        if match is None:
+            continue
+        spoken = match["pair"] is None
+        yield from _strong_words(text, match.end(), min(len(text), match.end() + 60), spoken)
+        if spoken and _AS_THE.search(lower[max(0, at - 16) : at]):
+            yield from _strong_words(text, max(0, at - 60), at, spoken)
+
+
+def _strong_words(text: str, start: int, end: int, spoken: bool) -> Iterator[Span]:
+    for match in STRONG.finditer(text, start, end):
+        last = match.end()
+        if last == end and last < len(text) and not text[last].isspace():
+            continue  # cut in the middle
+        value = match["s"].rstrip(".,:;*_")
+        between = text[start : match.start("s")]
+        if "\n" in between or (not spoken and between.strip("\"'`")):
+            return
+        if is_strong(value) and not _SETTING.match(value):  # that one is found by its name
+            yield match.start("s"), match.start("s") + len(value), "password"
+
+
+_SPOKEN = (
+    "password", "passwort", "passphrase", "passcode", "passwd", "kennwort", "contrasena", "senha",
+    "wachtwoord", "mdp", "mot de passe",
+)  # fmt: skip
+SPOKEN = re.compile(
+    f"(?i:{'|'.join((*_SPOKEN, *_FOREIGN))})"
+    r"|(?i:admin|root)(?P<pair>[ \t]{0,2}/{1,2}[ \t]{0,2}|:)"
+)
+STRONG = re.compile(
+    r"(?<![^\s\"'`(（：:>「])(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{8,64})(?=[\s\"'`,;)」]|\Z)"
+)
+_AS_THE = re.compile(r"[^a-z](?:(?:as|is|that's|it's) (?:the|my|our|a)|as) (?:[a-z]{1,10} )?$")
+_SETTING = re.compile(r"[\w.-]{1,40}=")
+
+
+def _begins_name(text: str, at: int, before: str) -> bool:
+    """`pass` and `pw` are parts of many words; whole, or after a word that goes with them."""
+    if not before or not before[-1].isalpha():
+        return True
+    if text[at].isupper() and not text[at - 1].isupper():
+        return True
+    long = text[at : at + 5].lower() not in ("pass", "pw") and re.match(
+        "(?i:passw|passp|passc|passo|pwd)", text[at : at + 5]
+    )
+    return bool(long) or before.endswith(_PREFIXES)
+
+
+def _is_password_word(word: str) -> bool:
+    return word.lower() not in ("credential", "secret", "token", "key")
+
+
+_NO_SECRET_NAME = re.compile(
+    r"(?:id|ids|name|names|path|file|files|dir|url|uri|type|types|hash|count|counts|length|len"
+    r"|limit|limits|field|fields|expiry|expires|expiration|ttl|age|env|arn|version|regex|pattern"
+    r"|policy|manager|store|ref|role|rule|rules|size|usage|budget|s_used|izer|ized|ization|price"
+    r"|cost|ratio|per_second|address|format|header|prefix|scope|scopes|class|created|updated|at"
+    r"|reset|ed)$"
+)
+
+
+def _is_telling_value(match: re.Match[str], value: str, for_password: bool, before: str) -> bool:
+    """Whether the value after a telling name is a secret, not a word, a call or a variable."""
+    rest = match["rest"].lower()
+    if match["after"] in ("(", "[") or _NO_SECRET_NAME.search(rest.rstrip("_.-")):
+        return False
+    if is_sample(value) or ADDRESS.fullmatch(value) or is_path(value):
+        return False
+    if BRACKETS.search(value) and not (len(value) >= 16 and is_strong(value)):
+        return False
+    joined = match.string[match.end("word") : match.start("s")] == ":"
+    if not is_strong(value) and (
+        match["word"].lower() == "clave" or (joined and match["word"] == "pw")
+    ):
+        return False
+    if REFERENCE.match(value) and not (value[0] == "/" and len(value) >= 32 and not for_password):
+        return False
+    quoted = match.string[match.end("word") : match.end("word") + 1] in ('"', "'")
+    bare = match["word"].lower() in ("pass", "pw", "mdp", "clave") and not (
+        quoted or before.endswith(("_", "-", ".", "@", "/"))
+    )
+    if for_password:
+        # `PASS: TestParse2/case_1` is a test, not a password.
+        return is_password(value) and not (bare and _is_small_or_a_test(match["word"], value))
+    value = value.removeprefix("base64:")
+    digits = sum(c.isdigit() for c in value)
+    if digits == len(value):
+        return False
+    if UUID.fullmatch(value):
+        return True
+    if is_code(value):
+        return False
+    if len(value) >= 8 and digits and SIGN_BETWEEN.search(value) and classes(value) >= 3:
+        return True
+    if WORDS.fullmatch(value) and not is_random(value):
+        return False
+    return len(value) >= 16 and entropy(value) >= 3.2 and (digits >= 2 or is_random(value))
+
+
+def _is_small_or_a_test(word: str, value: str) -> bool:
+    """What follows the bare word `pass` is often a number, an argument or the name of a test."""
+    if not (_SMALL.search(value) and _CAPITAL.search(value)):
+        return True
+    return word.isupper() and bool(WORDS.fullmatch(value))
+
+
+_SMALL, _CAPITAL = re.compile("[a-z]"), re.compile("[A-Z]")
+
+
+# `Authorization: Bearer …` and its kin, wherever they stand.
+HEADER = re.compile(
+    r"(?i:bearer|basic|token|apikey|digest)[ \t]{1,4}"
+    r"(?P<s>[A-Za-z0-9_.~+/=-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
+)
+HEADER_WORDS = ("bearer ", "basic ")
+AUTHORIZATION = re.compile(
+    r"(?i:authorization)[\"'\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?"
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9-]{2,20})[ \t]{1,4})?"
+    r"(?P<s>[A-Za-z0-9_.~+/=:-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
+)
+# `auth=("name", "password")`, `SetBasicAuth("name", "password")`.
+GIVEN_PAIR = re.compile(
+    r"(?i:auth)\w{0,10}[ =]{0,3}\([ \t]{0,4}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,4},[ \t]{0,4}"
+    r"[\"'](?P<s>[^\s\"']{6,128})[\"']"
+)
+# What docker and npm keep: name and password in base64.
+ENCODED_PAIR = re.compile(
+    r"_?auth\"?[ \t]{0,4}[:=][ \t]{0,4}\"?(?P<s>[A-Za-z0-9+/]{12,2000}+={0,2})(?=[\s\",}]|\Z)"
+)
+COOKIES = re.compile(
+    r"(?i:cookie)[\"'\]]{0,2}(?:[ \t]{0,4}[:=]|(?=[ \t]{1,4}[\"']))[ \t]{0,4}[\"'`]?"
+    r"(?P<jar>[^\n\"'`\x00]{8,4096})"
+)
+COOKIE = re.compile(r"(?P<name>[A-Za-z0-9_.\[\]-]{1,64})=(?P<s>[^\s;,\"'`\x00]{12,4096})")
+_LOGGED_IN = re.compile(r"sess|sid|auth|token|jwt|login|remember|csrf|xsrf|identity|aspnet", re.I)
+
+# The password in scheme://user:password@host.
+IN_URL = re.compile(
+    r"://(?P<user>[^\s:/@\"'`<>\x00]{0,128}):(?P<s>[^\s/\"'`<>\x00]{4,256})@(?P<host>[A-Za-z0-9.\[-]{1,100})"
+)
+
+
+def _headers(text: str, lower: str) -> Iterator[Span]:
+    """Authorization headers, cookies, and passwords in URLs."""
+    for word in HEADER_WORDS:
+        for at in places(lower, word):
+            match = HEADER.match(text, at)
+            if match and _is_header_value(word, match["s"]):
+                yield *match.span("s"), "authorization-header"
+    for at in places(lower, "auth"):
+        match = AUTHORIZATION.match(text, at)
+        if match and _is_header_value((match["scheme"] or "").lower(), match["s"]):
+            yield *match.span("s"), "authorization-header"
+        match = GIVEN_PAIR.match(text, at)
+        if match and is_password(match["s"]):
+            yield *match.span("s"), "password"
+        match = ENCODED_PAIR.match(text, at)
+        if match and text[at - 1 : at] in ("_", '"') and _is_header_value("basic", match["s"]):
+            yield *match.span("s"), "password"
+    done = 0
+    for at in places(lower, "cookie"):
+        if at >= done and (match := COOKIES.match(text, at)):
+            done = match.end()
+            yield from _cookies(match)
+    for at in places(text, "://"):
+        match = IN_URL.match(text, at)
+        if match and _is_url_password(match):
+            yield *match.span("s"), "password-in-url"
+
+
+def _cookies(jar: re.Match[str]) -> Iterator[Span]:
+    for match in COOKIE.finditer(jar["jar"]):
+        value = match["s"]
+        if is_sample(value) or REFERENCE.match(value) or is_path(value) or value.startswith("GA"):
+            continue
+        long = 12 if _LOGGED_IN.search(match["name"]) else 24
+        random = is_random(value) or (not WORDS.fullmatch(value) and entropy(value) >= 3.0)
+        if len(value) >= long and any(c.isdigit() for c in value) and random:
+            start = jar.start("jar")
+            yield start + match.start("s"), start + match.end("s"), "cookie"
+
+
+def _is_header_value(scheme: str, value: str) -> bool:
+    if is_sample(value) or (WORDS.fullmatch(value) and not is_random(value)):
+        return False
+    if scheme.startswith("basic"):
+        try:
+            plain = base64.b64decode(value, validate=True).decode("utf-8")
+        except ValueError:
+            return False
+        _, colon, password = plain.partition(":")
+        return bool(colon) and plain.isprintable() and not is_weak(password)
+    return any(c.isdigit() for c in value) and entropy(value) >= 3.2 and not is_path(value)
+
+
+def _is_url_password(match: re.Match[str]) -> bool:
+    if match["user"].startswith(("$", "{", "%")) or "example" in match["host"].lower():
+        return False
+    return not is_weak(match["s"])
+
+
+# An argument of a command: in quotes or up to the next space.
+_ARGUMENT = r"[\"']?(?P<s>[^\s\"'`<>|;&\x00]{6,128}+)(?=[\s\"'`|;&)]|\Z)"
+_LINE = r"(?=[ \t])[^\n|;&\x00]{0,200}"
+# By option: the programs with which it brings a password. With others -p is a port, or parents.
+# These expressions are compiled when they are first needed; `re` remembers them.
+COMMAND_OPTIONS = (
+    (
+        " -p",
+        (
+            r"(?:mysql(?:dump|admin|import|check|show|pump)?|mariadb(?:-[a-z]{1,10})?"
+            rf"|7z[ar]?|unrar|rar|mongo[a-z]{{0,10}})(?:{_LINE})?\Z"
+            r"|sshpass(?:[ \t]{1,4}-v){0,3}\Z"
+        ),
+        rf" -p{_ARGUMENT}",
+    ),
+    (
+        " -p",
+        (
+            r"(?:(?:docker|podman|nerdctl|buildah|oras|crane|skopeo|registry|az|acr|oc|cf)"
+            rf"[ \t]{{1,4}}login|mongo[a-z]{{0,10}}|cqlsh|twine|rabbitmqadmin|psexec"
+            rf"|crackmapexec|netexec|nxc|evil-winrm){_LINE}\Z"
+            r"|sshpass(?:[ \t]{1,4}-v){0,3}\Z|(?:login|mongo[a-z]{0,10})\Z"
+        ),
+        rf" -p(?:[ \t]{{1,4}}|=){_ARGUMENT}",
+    ),
+    (
+        " -P",
+        rf"(?:sqlcmd|bcp|tsql|zip|unzip|ipmitool|ssh-keygen|mosquitto_[a-z]{{3,4}}){_LINE}\Z|zip\Z",
+        rf" -P[ \t]{{0,4}}{_ARGUMENT}",
+    ),
+    (" -N", rf"ssh-keygen(?:{_LINE})?\Z", rf" -N[ \t]{{1,4}}{_ARGUMENT}"),
+    (" -a", rf"redis-cli(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_ARGUMENT}"),
+    (
+        " -a",
+        rf"(?:https?|xhs?)(?:{_LINE})?\Z",
+        rf" -a[ \t]{{1,4}}[\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
+    ),
+    (" -w", rf"ldap[a-z]{{3,10}}{_LINE}\Z", rf" -w[ \t]{{1,4}}{_ARGUMENT}"),
+    (" -k", rf"openssl[ \t]{{1,4}}enc{_LINE}\Z", rf" -k[ \t]{{1,4}}{_ARGUMENT}"),
+    (
+        " -U",
+        rf"(?:smbclient|rpcclient|smbget){_LINE}\Z",
+        rf" -U[ \t]{{0,4}}[\"']?[^\s%\"']{{1,64}}%{_ARGUMENT}",
+    ),
+    (" -u", rf"lftp(?:{_LINE})?\Z", rf" -u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,64}},{_ARGUMENT}"),
+    (" /p:", rf"xfreerdp{_LINE}\Z", rf" /p:{_ARGUMENT}"),
+    (
+        " -b",
+        rf"curl(?:{_LINE})?\Z",
+        r" -b[ \t]{0,4}[\"']?[A-Za-z0-9_.-]{1,64}=(?P<s>[A-Za-z0-9%_.-]{16,512})",
+    ),
+    (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
+)
+# `curl -u user:password`, in one word or two.
+CURL_USER = re.compile(
+    r"(?:-u|--user)[ =]?[\"']?(?P<user>[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,63}):"
+    r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
+)
+_NAME = r"[\"']?[\w.@-]{1,64}[\"']?"
+# Commands and statements that bring a password at a place of its own.
+COMMANDS = {
+    "htpasswd": (
+        r"htpasswd[ \t]-[a-zA-Z]{0,5}b[a-zA-Z]{0,5}[ \t]\S{1,200}[ \t]"
+        rf"{_NAME}[ \t]{_ARGUMENT}"
+    ),
+    "rabbitmqctl": rf"rabbitmqctl[ \t](?:add_user|change_password)[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "net user": rf"(?i:net user)[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "sqlplus": r"sqlplus[ \t](?:-[a-zA-Z][ \t]){0,3}[\"']?\w{1,64}/(?P<s>[^\s@\"'/]{6,64})@",
+    "wpa_passphrase": rf"wpa_passphrase[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "creds": rf"creds[ =][\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
+    "http-basic.": rf"http-basic\.[\w-]{{1,40}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "vault login": rf"vault login[ \t]{_ARGUMENT}",
+    "securestring": r"(?i:securestring)[ \t](?:-String[ \t])?[\"'](?P<s>[^\"'\n]{6,128})[\"']",
+    "encrypt_string": rf"encrypt_string[ \t]{{1,4}}{_ARGUMENT}",
+    "/user:": rf"/user:{_NAME}[ \t]{_ARGUMENT}",
+    "identified ": (
+        r"(?i:identified (?:with \S{1,40} )?by)(?:[ \t](?i:password|values))?[ \t]{1,4}"
+        r"[\"'`](?P<s>[^\s\"'`]{6,128})[\"'`]"
+    ),
+    "requirepass": rf"requirepass[ \t]{{1,4}}{_ARGUMENT}",
+    "masterauth": rf"masterauth[ \t]{{1,4}}{_ARGUMENT}",
+    "rediscli_auth": rf"REDISCLI_AUTH={_ARGUMENT}",
+    "psk": rf"psk\"?[ \t]{{0,4}}[=:][ \t]{{0,4}}(?=\S{{0,128}}[A-Z]){_ARGUMENT}",
+}
+# What is piped into a program that asks for a password.
+PIPED = re.compile(
+    r"(?:echo|printf|yes)[ \t](?:-[ne]{1,2}[ \t]|[\"']%s(?:\\n)?[\"'][ \t]){0,2}"
+    r"[\"']?(?:[\w.-]{1,64}:)?"
+    r"(?P<s>[^\s\"'`<>|;&\x00]{6,128})[\"']?[ \t]{0,4}\|[^\n|;&]{0,80}?"
+    r"(?:sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S|chpasswd|password-stdin|passwd --stdin)"
+)
+FED = re.compile(
+    r"sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S[^\n|;&<]{0,80}<<<[ \t]{0,4}"
+    rf"{_ARGUMENT}"
+)
+# ~/.pgpass: host, port, database, user, password.
+PGPASS = re.compile(
+    r"^[\w.*-]{1,100}:(?:[0-9]{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:"
+    r"(?P<s>[^\s:\"'`]{6,128})[ \t]{0,20}$",
+    re.M,
+)
+
+
+def _commands(text: str, lower: str) -> Iterator[Span]:
+    """Passwords on the command lines of programs that take them there."""
+    for option, programs, pattern in COMMAND_OPTIONS if " -" in text or " /p:" in text else ():
+        for at in places(text, option):
+            match = re.compile(pattern).match(text, at)
+            if match and _is_given(match["s"]) and re.search(programs, _line_before(text, at)):
+                yield *match.span("s"), "password"
+    for word in ("-u", "--user") if "curl" in lower else ():
+        for at in places(text, word):
+            match = CURL_USER.match(text, at)
+            if match and "curl" in lower[max(0, at - 300) : at] and not is_weak(match["s"]):
+                yield *match.span("s"), "password"
+    for word, pattern in COMMANDS.items():
+        for at in places(lower, word):
+            match = re.compile(pattern).match(text, at)
+            if match and _is_given(match["s"]):
+                yield *match.span("s"), "password"
+
+
+def _line_before(text: str, at: int) -> str:
+    return text[max(0, at - 260) : at].rpartition("\n")[2]
+
+
+def _is_given(value: str) -> bool:
+    """Whether an argument is a password; without a letter it is a port, or two."""
+    return bool(LETTER.search(value)) and not is_weak(value) and not is_path(value)
+
+
+def _records(text: str, lower: str) -> Iterator[Span]:
+    """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
+    if "sudo" in lower or "passw" in lower:
+        for word in ("echo ", "printf ", "yes "):
+            for at in places(text, word):
+                match = PIPED.match(text, at)
+                if match and _is_given(match["s"]):
+                    yield *match.span("s"), "password"
+        for at in places(text, "sudo "):
+            match = FED.match(text, at)
+            if match and _is_given(match["s"]):
+                yield *match.span("s"), "password"
+    for word in ("cred", "log in", "login"):
+        for at in places(lower, word):
+            match = PAIR.match(text, at)
+            if match and is_password(match["s"]) and not WORDS.fullmatch(match["s"]):
+                yield *match.span("s"), "password"
+    if ":5432:" in text or ":*:" in text:
+        for match in PGPASS.finditer(text):
+            if _is_given(match["s"]):
+                yield *match.span("s"), "password"

@@ -1,0 +1,150 @@
+"""What a value is: a secret, or a placeholder, a word, a path, a variable, a piece of a program.
+
+Judges the value alone, never the words beside it; where to look for values is `passwords.py`'s.
+"""
+
+import math
+import re
+
+REFERENCE = re.compile(
+    r"(?:process\.env|os\.(?:environ|getenv)|import\.meta|env[.:]|secrets[.:/]|config[.:]"
+    r"|settings\.|self\.|this\.|\?|vault[:/]|op://|file:|arn:|https?:|sha\d+[:-]|/|\./|~/|\$"
+    r"|[%@#&!][A-Za-z_][\w.:/-]{0,200}%?\Z|%\{|\\[$nrt])",
+    re.I,
+)
+_VARIABLE = re.compile(r"\$(?:[A-Z_][A-Z0-9_]{1,60}(?![a-z])|[a-z_]{3,60}(?![A-Za-z0-9])|[{(])|[{]")
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a coin contract, which people call its token
+UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+WORDS = re.compile(r"[A-Za-z]*[0-9]{0,4}(?:[_.:/\\-][A-Za-z]*[0-9]{0,4})*[!.?]{0,2}")
+_SIGN_INSIDE = re.compile(r"[A-Za-z][!#$%^&*+~?][A-Za-z]")
+SIGN_BETWEEN = re.compile(r"[A-Za-z0-9][!#$%^*~?][A-Za-z0-9]")
+BRACKETS = re.compile(r"[<>()\[\]{}]")
+_MEMBER = re.compile(r"[A-Za-z_]\w*[#$][\w.-]+|.*\w[\[(].*[\])]|.*\?\.")
+LETTER = re.compile("[A-Za-z]")
+
+
+def is_strong(value: str) -> bool:
+    """Whether nothing but a password looks like `value`: letters, digits and signs mixed."""
+    if len(value) < 8 or _MEMBER.fullmatch(value) or not is_password(value) or is_path(value):
+        return False
+    if classes(value) == 4 and SIGN_BETWEEN.search(value):
+        return True
+    mixed = value.isalnum() and not value.islower() and not value.isupper()
+    return mixed and is_random(value, 12) and not WORDS.fullmatch(value)
+
+
+def is_password(value: str) -> bool:
+    """People make passwords of words: capitals, digits and signs tell, entropy does not."""
+    kinds, digits = classes(value), sum(c.isdigit() for c in value)
+    if digits == len(value) or is_weak(value) or is_code(value):
+        return False
+    if not digits:
+        return kinds >= 3 and bool(_SIGN_INSIDE.search(value))
+    return kinds >= 3 or (
+        len(value) >= 8 and bool(LETTER.search(value)) and not WORDS.fullmatch(value)
+    )
+
+
+_PLACE = re.compile(
+    r"(?:feature|feat|fix|bugfix|hotfix|release|chore|docs?|tests?|refactor|claude|codex|cursor"
+    r"|copilot|dependabot|renovate|origin|refs|heads|users?|src|libs?|packages|apps?|home|usr|etc"
+    r"|var|opt|tmp|node_modules|[A-Za-z]:[\\/]|\.{1,2}[\\/])[\\/]?[\w@.-]{0,80}(?:[\\/]|$)",
+    re.I,
+)
+_RUN = re.compile("[A-Za-z0-9]+")
+_CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+
+
+def is_path(value: str) -> bool:
+    """Whether `value` is a branch or the path of a file: words between slashes."""
+    if "/" not in value and "\\" not in value:
+        return False
+    if _PLACE.match(value):
+        return True
+    parts = [part for part in re.split(r"[/\\_.:@+=-]", value) if part]
+    return all(len(part) <= 8 or len(part) >= 2.5 * len(_CAMEL.findall(part)) for part in parts)
+
+
+def is_random(value: str, least: int = 16) -> bool:
+    """Whether capitals, small letters and digits alternate as they do not in names."""
+    if len(value) < least or classes(value) < 2:
+        return False
+    changes = len(_CAMEL.findall(value)) - len(_RUN.findall(value))
+    return changes >= len(value) / 5
+
+
+_FORMATTED = re.compile(r"%[sd](?![A-Za-z0-9])")
+
+
+def is_code(value: str) -> bool:
+    """`a.b_c`, `x=y&z`, `a->b`: bits of programs, not values."""
+    inside = value.rstrip("=")
+    return bool(_FORMATTED.search(value)) or any(
+        sign in inside for sign in ("->", "::", "&&", "==", "://", "\\u", "._", "().")
+    )
+
+
+# Passwords that stand in every guide: no one is protected by hiding them.
+_COMMON = {
+    "password", "passwd", "pass", "secret", "admin", "root", "postgres", "mysql", "mongo", "redis",
+    "guest", "user", "test", "demo", "changeit", "letmein", "mypassword", "mysecret", "minioadmin",
+    "rabbitmq", "hunter2", "qwerty", "s3cret", "s3cr3t", "passw0rd", "p@ssw0rd", "token",
+}  # fmt: skip
+
+
+def is_weak(password: str) -> bool:
+    """Whether a password is a placeholder, a variable or one that every guide prints."""
+    plain = password.lower().rstrip("0123456789!.")
+    if len(password) < 6 or plain in _COMMON or plain.endswith(("password", "_pass", "-pass")):
+        return True
+    if is_sample(password) or REFERENCE.match(password) or _VARIABLE.search(password):
+        return True
+    return bool(WORDS.fullmatch(password)) and classes(password) < 3
+
+
+_SAMPLE_WORDS = (
+    "example", "xxxx", "your", "placeholder", "changeme", "change-me", "change_me", "replace",
+    "dummy", "sample", "redacted", "insert", "todo", "fake", "mock", "here", "...", "***", "•••",
+    "…", "____", "----", "${", "{{", "}}", "$(", "<", "abc123", "12345", "deadbeef", "foobar",
+    "a1b2c3", "1a2b3c", "0a1b2c", "test-key", "test_key", "testkey", "my-secret", "my_secret",
+    "mysecret", "not-a-real", "notareal", "notasecret", "not-needed",
+    # The samples that the providers' own guides print.
+    "4ec39hqlyjwdarjttizdp7dc", "4ec39hqlyjwdarjtt1zdp7dc", "sflkxwrjsmekkf2qt4",
+    "eyjzdwiioiixmjm0nty3odkw",
+)  # fmt: skip
+_ROWS = "0123456789012345 987654321098765 abcdefghijklmnopqrstuvwxyz qwertyuiopasdfghjklzxcvbnm"
+_REPEATED = re.compile(r"(.)\1{5,}")
+
+
+def is_sample(value: str) -> bool:
+    """Whether `value` was written to be replaced: a guide's sample, a row of keys, all one letter.
+
+    Judged by the value alone, so that no word beside a real secret can excuse it.
+    """
+    # In a long value chance alone writes short words: a sample says so at one of its ends.
+    lower = (value if len(value) <= 80 else f"{value[:40]} {value[-24:]}").lower()
+    if any(word in lower for word in _SAMPLE_WORDS):
+        return True
+    if len(set(lower)) < min(6, max(3, len(lower) // 3)):
+        return True
+    repeated = _REPEATED.search(value)
+    if repeated and len(repeated[0]) >= max(6, len(value) // 4):
+        return True
+    # Six in a row of the alphabet or the keyboard; chance makes one in millions of values.
+    return any(lower[i : i + 7] in _ROWS for i in range(len(lower) - 6))
+
+
+def entropy(value: str) -> float:
+    """Bits a character, by the frequency of each character in `value` itself."""
+    size = len(value)
+    return -sum(n / size * math.log2(n / size) for n in map(value.count, set(value)))
+
+
+def classes(value: str) -> int:
+    """How many of small letters, capitals, digits and signs there are in `value`."""
+    return (
+        any(c.islower() for c in value)
+        + any(c.isupper() for c in value)
+        + any(c.isdigit() for c in value)
+        + any(not c.isalnum() for c in value)
+    )
