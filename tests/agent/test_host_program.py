@@ -138,8 +138,9 @@ def test_what_it_leaves_is_never_learned_from(stand_in: StandIn, word: str) -> N
     """A session in the folder that it runs in counts as Tacit's own work."""
     folder = stand_in(word)
     host_program.ask(f"cli:{word}", "", "hello")
-    head = Head(session="s", host="x", project=kept(folder, "asked")["cwd"])
-    assert is_background_work(head)
+    asked = kept(folder, "asked")
+    assert is_background_work(Head(session="s", host="x", project=asked["cwd"]))
+    assert asked["variables"]["PWD"] == asked["cwd"]  # opencode keeps this one
     (host,) = [h for h in host_registry.each() if h.program and h.program.word == word]
     assert host.program is not None
     assert host.program.leaves == (word in LEAVING)

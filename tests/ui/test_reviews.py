@@ -14,6 +14,7 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 
 from tacit.agent import budget
 from tacit.agent.agent_events import Usage
+from tacit.base import paths
 from tacit.learn.ledger import REVIEW, Ledger
 from tacit.testing import ModelServer, Stall, ToolUse, reply
 from tacit.testing.sample_sessions import made, ran
@@ -188,6 +189,13 @@ def test_interrupted_it_notes_nothing_of_what_was_not_done(store: Store) -> None
     assert "Stopped; what was done is kept." in out
     assert "2 sessions more: tacit learn" in out
     assert Ledger(store.connection).of("claude-code:rich-0001") == []
+
+
+def test_what_an_agent_program_left_is_not_counted_over(store: Store) -> None:
+    """A session in a folder of Tacit's own is its own work, and teaches nothing."""
+    own = os.path.join(paths.folders().data, "programs", "gemini")
+    store.write(made(["go"], ["No, always use VERSION=2."], project=own))
+    assert "3 sessions looked at, without a model." in tacit("learn").stdout
 
 
 def test_without_a_model_drafts_are_marked_as_such(store: Store) -> None:

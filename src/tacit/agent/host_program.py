@@ -163,7 +163,7 @@ class _Run:
             process = subprocess.Popen(
                 self._command,
                 cwd=self._folder,
-                env=_environment() | self._start.variables,
+                env=_environment() | self._start.variables | {"PWD": self._folder},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -343,7 +343,7 @@ def _write_files(folder: str, files: dict[str, str]) -> None:
 
 def _environment() -> dict[str, str]:
     """The user's own, without what says that we were started by an agent."""
-    signs = {host.signs.variable for host in host_registry.each()}
+    signs = {host.signs.variable for host in host_registry.each()} | {"PWD", "OLDPWD"}
     return {name: value for name, value in os.environ.items() if name not in signs} | _GUARD
 
 

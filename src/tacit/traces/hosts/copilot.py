@@ -120,7 +120,7 @@ def _dollars(used: dict[str, Any]) -> float | None:
     if nano := money(used.get("totalNanoAiu")):
         return nano / 1e9 * _A_CREDIT
     requests = money(used.get("totalPremiumRequestCost"))
-    return None if requests is None else requests * _A_PREMIUM_REQUEST
+    return requests * _A_PREMIUM_REQUEST if requests else None  # 0: it is not counted here
 
 
 class Copilot(JsonlHost):

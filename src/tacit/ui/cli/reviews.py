@@ -382,7 +382,8 @@ def _sessions_to_review(store: Store, options: LearnOptions) -> list[Stored]:
         return [store.find(options.what)]
     _take_in_new(store, options.host, options.as_json)
     moment = parse_since(options.since) if options.since else None
-    return store.sessions(host=options.host, since=moment, limit=10_000)
+    found = store.sessions(host=options.host, since=moment, limit=10_000)
+    return [stored for stored in found if not is_background_work(stored.head)]
 
 
 def _sessions_in_path(store: Store, options: LearnOptions) -> list[Stored]:
