@@ -26,7 +26,7 @@ from tacit.learn.background.broker import (
     StagedBroker,
     refusal_text,
 )
-from tacit.learn.background.staging import StagedWork, Staging
+from tacit.learn.background.staging import Staging
 from tacit.learn.background.toolset import EditFile, StagedSkills, WriteFile
 from tacit.learn.digest import Digest
 from tacit.learn.review.review_broker import MOST_FACTS, ReviewFacts, skill_files, whose
@@ -43,8 +43,8 @@ _MOST_EDITS = 40
 _STARTS = 50
 """Opening braces at which a JSON object is looked for among other text."""
 _AGAIN = (
-    "Answer once more, with the whole JSON object: what was in order as it was, and what was refused "
-    "mended or left out. What is still refused then is dropped."
+    "Answer once more, with the whole JSON object: what was in order as it was, and what was "
+    "refused mended or left out. What is still refused then is dropped."
 )
 
 
@@ -229,7 +229,8 @@ def _meant(library: Library, trace: Trace) -> list[Entry]:
     words = " ".join([trace.head.title, *trace.prompts])[:2000]
     hits = [hit.entry for hit in library.search(words, _FOUND)] if words.strip() else []
     found = {entry.name: entry for entry in (*loaded, *hits) if entry is not None}
-    return [entry for entry in found.values() if entry.state == "active"]
+    ours = (entry for entry in found.values() if entry.scope != "bundled")
+    return [entry for entry in ours if entry.state == "active"]
 
 
 def _shown_files(entry: Entry) -> dict[str, str]:
@@ -243,6 +244,6 @@ def _shown_files(entry: Entry) -> dict[str, str]:
     return {path: clean(texts[path].decode("utf-8", "replace")) for path in order}
 
 
-def answer_schema() -> str:
-    """The JSON schema of an answer, for those who ask for structured output."""
-    return json.dumps(msgspec.json.schema(ReviewAnswer), indent=1)
+def answer_schema() -> dict[str, Any]:
+    """The JSON schema of an answer."""
+    return msgspec.json.schema(ReviewAnswer)

@@ -539,7 +539,7 @@ def run_review(job: Job) -> JobResult:
         done = review(trace, wanted, settings, related_findings(store, stored))
         if done.report.reason == "refused" and not done.landed and wanted.skills:
             return _without_model(store, stored, done)
-        return _record(store, stored, done, job)
+        return record_review(store, stored, done, job)
 
 
 def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
@@ -550,7 +550,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
     return tuple(f for f in found if stored.id in f.sessions and (f.steps or len(f.sessions) > 1))
 
 
-def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
+def record_review(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
     """Write the outcome into the ledger, and hand it back."""
     result = done.outcome
     Ledger(store.connection).record(stored, REVIEW, result.word, result.reason, result.changes)

@@ -25,8 +25,8 @@ SECTIONS = {
     "setup": "Set up and look after",
 }
 NOUNS = (
-    "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews", "upkeep",
-    "job_reports", "user_shell", "skill_changes", "memory", "versions", "proposals", "sessions",
+    "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews", "handoffs",
+    "upkeep", "job_reports", "user_shell", "skill_changes", "memory", "versions", "proposals", "sessions",
     "workers", "agents", "config", "checkup",
 )  # fmt: skip
 _DECLARATION = re.compile(  # begins with a line break, which is found faster than `^`
