@@ -47,6 +47,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """Patterns of the files in which it keeps its sessions."""
     shell: ToolShape
     read: ToolShape
+    helper: ToolShape | None = None
+    """The tool by which it has a helper work; None where that was not tried."""
 
     @property
     def host(self) -> Host:
@@ -92,6 +94,7 @@ CLAUDE_CODE = Agent(
     transcripts=(".claude/projects/*/*.jsonl",),
     shell=ToolShape("Bash", "command", {"description": "Run a command"}),
     read=ToolShape("Read", "file_path"),
+    helper=ToolShape("Agent", "prompt", {"description": "Count it"}),
 )
 
 CODEX = Agent(
@@ -199,6 +202,9 @@ QWEN_CODE = Agent(
         "run_shell_command", "command", {"description": "Run a command", "is_background": False}
     ),
     read=ToolShape("read_file", "file_path"),
+    helper=ToolShape(
+        "agent", "prompt", {"description": "Count it", "subagent_type": "general-purpose"}
+    ),
 )
 
 COPILOT_CLI = Agent(
@@ -224,6 +230,16 @@ COPILOT_CLI = Agent(
     transcripts=(".copilot/session-state/*/events.jsonl",),
     shell=ToolShape("bash", "command", {"description": "Run a command"}),
     read=ToolShape("view", "path"),
+    helper=ToolShape(
+        "task",
+        "prompt",
+        {
+            "description": "Count it",
+            "name": "count",
+            "agent_type": "general-purpose",
+            "mode": "sync",
+        },
+    ),
 )
 
 OPENCODE = Agent(
@@ -260,6 +276,7 @@ OPENCODE = Agent(
     transcripts=(".local/share/opencode/opencode.db",),
     shell=ToolShape("bash", "command", {"description": "Run a command"}),
     read=ToolShape("read", "filePath"),
+    helper=ToolShape("task", "prompt", {"description": "Count it", "subagent_type": "general"}),
 )
 
 PI = Agent(
@@ -267,13 +284,12 @@ PI = Agent(
     registry="npm",
     package="@earendil-works/pi-coding-agent",
     version="0.87.1",
-    # Without --approve it passes over a project's skills and extensions.
     command=(
-        *("--approve", "-p", "--mode", "json", "--provider", "mock", "--model", "mock-model"),
+        *("-p", "--mode", "json", "--provider", "mock", "--model", "mock-model"),
         "${prompt}",
     ),
     resume=(
-        *("--continue", "--approve", "-p", "--mode", "json", "--provider", "mock"),
+        *("--continue", "-p", "--mode", "json", "--provider", "mock"),
         *("--model", "mock-model", "${prompt}"),
     ),
     environment={"PI_OFFLINE": "1", "PI_TELEMETRY": "0"},

@@ -75,7 +75,7 @@ def learn(agent: Agent, installed: Installed, base: Path, timeout: float) -> Lea
     # None twice: some agents end a session that goes round in circles.
     many = [agent.shell.use(f"sh tally.sh {when}") for when in WHENS]
     failing = [agent.shell.use("sh tally.sh"), *many]
-    with _serve(many, failing) as server:
+    with serve(many, failing) as server:
         place = Place(home=home, project=home / "herd", url=server.url, path=(*installed.path, BIN))
         furnish(agent, place)
         _configure(place, server.url)
@@ -85,37 +85,37 @@ def learn(agent: Agent, installed: Installed, base: Path, timeout: float) -> Lea
             return converse(agent, installed, place, server, (prompt,), timeout)
 
         first = talk(PROMPT)
-        waited = _wait(lambda: _skill(place).exists())
+        waited = wait_until(lambda: _skill(place).exists())
         told = tacit(agent, place, "prompt-status")
         after = talk(NEXT_PROMPT)
         undone = _undo(agent, place, told)
         with _daemon_without_model(agent, place):
             talk(DRAFT_PROMPT)
-            _wait(lambda: bool(_inbox(agent, place)))
-            draft = "".join(tacit(agent, place, "inbox", one) for one in _inbox(agent, place))
+            wait_until(lambda: bool(inbox(agent, place)))
+            draft = "".join(tacit(agent, place, "inbox", one) for one in inbox(agent, place))
         return Learned(
             calls=_calls(agent, place),
             reviewed=waited,
             told=told.strip(),
             seen=_shows(after.turns(NEXT_MARKER)[:1]),
-            early=_shows([r for r in first.requests if not _reviews(r)]),
+            early=_shows([r for r in first.requests if not is_review(r)]),
             undone=undone,
             draft=draft,
-            log=_log(place),
+            log=worker_log(place),
         )
 
 
 def chat(base: Path) -> Learned:
     """The same by `tacit chat`, which is looked at while it goes on."""
     home = base / "tacit"
-    with _serve([ToolUse("read_file", {"path": "README.md"})] * CALLS, []) as server:
+    with serve([ToolUse("read_file", {"path": "README.md"})] * CALLS, []) as server:
         agent = msgspec.structs.replace(AGENTS[0], name="tacit", environment={}, files={})
         place = Place(home=home, project=home / "herd", url=server.url, path=(BIN,))
         furnish(agent, place)
         _configure(place, server.url)
         tacit(agent, place, "chat", "--plain", "--yes", given=f"{PROMPT}\n")
         first = list(server.requests)
-        waited = _wait(lambda: _skill(place).exists())
+        waited = wait_until(lambda: _skill(place).exists())
         told = tacit(agent, place, "prompt-status")
         known = len(server.requests)
         tacit(agent, place, "chat", "--plain", "--yes", given=f"{NEXT_PROMPT}\n")
@@ -125,27 +125,36 @@ def chat(base: Path) -> Learned:
             reviewed=waited,
             told=told.strip(),
             seen=_shows(after[:1]),
-            early=_shows([r for r in first if not _reviews(r)]),
+            early=_shows([r for r in first if not is_review(r)]),
             undone=_undo(agent, place, told),
             draft=None,
-            log=_log(place),
+            log=worker_log(place),
         )
 
 
-def _serve(many: list[ToolUse], failing: list[ToolUse]) -> ModelServer:
-    """A model for the agent, and, by the tools that only a reviewer has, for the review."""
+def serve(
+    many: list[ToolUse],
+    failing: list[ToolUse],
+    *first: tuple[Callable[[Request], bool], Turns],
+    strict: bool = False,
+) -> ModelServer:
+    """A model for the agent, and, by the tools that only a reviewer has, for the review.
+
+    `first`: what goes before, as what it answers to, and its answers.
+    """
     kept = ToolUse("write_file", {"path": f"{NAME}/SKILL.md", "content": SKILL})
     rules = Rules(
         (toolless, "Move the herd"),
-        (_reviews, Turns([kept, "Kept herd-moving."])),
+        *first,
+        (is_review, Turns([kept, "Kept herd-moving."])),
         (marked(MARKER), Turns([*many, "Moved."])),
         (marked(DRAFT_MARKER), Turns([*failing, "Shorn."])),
         default="Nothing to add.",
     )
-    return ModelServer(rules, strict=False)
+    return ModelServer(rules, strict=strict)
 
 
-def _reviews(request: Request) -> bool:
+def is_review(request: Request) -> bool:
     return {"read_trace", "search_skills"} <= request.tool_names
 
 
@@ -166,14 +175,14 @@ def _daemon_without_model(agent: Agent, place: Place) -> Iterator[None]:
     text = file.read_text(encoding="utf-8")
     head, _, tail = text.partition("[agent]")
     file.write_text(head + tail[tail.index("[learn]") :], encoding="utf-8")
-    _wait(lambda: "No worker" in tacit(agent, place, "daemon", "status"))
+    wait_until(lambda: "No worker" in tacit(agent, place, "daemon", "status"))
     known = environment(agent, place)
     bare = {name: known[name] for name in ("HOME", "PATH", "TMPDIR", "LANG")}
     daemon = subprocess.Popen(
         [BIN / "tacit", "daemon"], env=bare, cwd=place.home, stdout=subprocess.DEVNULL
     )
     try:
-        _wait(lambda: "The daemon" in tacit(agent, place, "daemon", "status"))
+        wait_until(lambda: "The daemon" in tacit(agent, place, "daemon", "status"))
         yield
     finally:
         daemon.send_signal(signal.SIGTERM)
@@ -189,10 +198,10 @@ def _undo(agent: Agent, place: Place, told: str) -> bool:
     return not _skill(place).exists()
 
 
-def _wait(done: Callable[[], bool]) -> float | None:
+def wait_until(done: Callable[[], bool], limit: float = LIMIT) -> float | None:
     """Look on; seconds until it was so, or None."""
     started = time.monotonic()
-    while (passed := time.monotonic() - started) < LIMIT:
+    while (passed := time.monotonic() - started) < limit:
         if done():
             return passed
         time.sleep(0.2)
@@ -207,7 +216,7 @@ def _skill(place: Place) -> Path:
     return place.home / ".agents/skills" / NAME / "SKILL.md"
 
 
-def _inbox(agent: Agent, place: Place) -> list[str]:
+def inbox(agent: Agent, place: Place) -> list[str]:
     """The ids of what waits there."""
     found = msgspec.json.decode(tacit(agent, place, "inbox", "--json"))["proposals"]
     return [proposal["id"] for proposal in found if proposal["state"] == "waiting"]
@@ -218,7 +227,7 @@ def _calls(agent: Agent, place: Place) -> int:
     return max((row["calls"] for row in rows), default=0)
 
 
-def _log(place: Place) -> str:
+def worker_log(place: Place) -> str:
     file = data_of(place) / "worker.log"
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 

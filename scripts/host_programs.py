@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from string import Template
 
@@ -208,6 +210,7 @@ def environment(agent: Agent, place: Place) -> dict[str, str]:
         "NO_PROXY": "127.0.0.1,localhost",
         "no_proxy": "127.0.0.1,localhost",
         "HOME": str(place.home),
+        "PWD": str(place.project),
         "TMPDIR": str(place.home / "tmp"),
         "PATH": os.pathsep.join([*folders, os.environ.get("PATH", os.defpath)]),
         **{name: _fill(value, place) for name, value in agent.environment.items()},
@@ -224,10 +227,27 @@ def run(
     timeout: float = 120.0,
 ) -> Run:
     """One prompt, to its end. When the time is up, the agent and all it started are killed."""
+    started = time.monotonic()
+    with running(agent, program, place, prompt, resume=resume) as process:
+        try:
+            code: int | None = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            code = None
+        seconds = time.monotonic() - started
+    return Run(code, seconds, *(_text(place.home / "tmp" / name) for name in _OUTPUT))
+
+
+_OUTPUT = ("stdout", "stderr")
+
+
+@contextmanager
+def running(
+    agent: Agent, program: Path, place: Place, prompt: str, *, resume: bool = False
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """The agent at work on one prompt; at the end of the block it is killed with all it started."""
     words = agent.resume if resume else agent.command
     argv = [str(program), *(_fill(word, place, prompt) for word in words)]
-    output, errors = place.home / "tmp" / "stdout", place.home / "tmp" / "stderr"
-    started = time.monotonic()
+    output, errors = (place.home / "tmp" / name for name in _OUTPUT)
     # Into files: an agent's background children may hold a pipe open long after its end.
     with output.open("wb") as out, errors.open("wb") as err:
         process = subprocess.Popen(
@@ -240,14 +260,10 @@ def run(
             start_new_session=True,
         )
         try:
-            code: int | None = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            code = None
+            yield process
         finally:
-            seconds = time.monotonic() - started
-            if code is None:
+            if process.poll() is None:
                 _kill_group(process)
-    return Run(code, seconds, _text(output), _text(errors))
 
 
 def transcripts(agent: Agent, home: Path) -> list[Path]:

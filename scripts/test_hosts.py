@@ -1,7 +1,8 @@
 """The program behind scripts/test-hosts: sessions of real agents, and a table of checks on each.
 
 It fetches the agents and closes the network; the sessions are in `host_sessions.py`, the checks
-in `host_checks.py`, and what is learned from a long session in `host_learning.py`.
+in `host_checks.py`, what is learned from a long session in `host_learning.py`, and the roads of a
+user from connecting to a later session in `host_roads.py`.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from host_agents import AGENTS, Agent
 from host_checks import CHECKS, Verdict
 from host_learning import LEARNING, Learned, chat, homes_end, learn
 from host_programs import Installed, InstallFailed, default_cache, forget, install, is_there
+from host_roads import ROADS, walk
 from host_sessions import hold
 from tacit import __version__
 from tacit.base.errors import TacitError
@@ -80,6 +82,16 @@ def learn_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> in
     )
 
 
+def walk_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:
+    """Walk each agent's roads, and print the table of that."""
+
+    def checked(agent: Agent, installed: Installed) -> list[tuple[str, Verdict]]:
+        road = walk(agent, installed, base, chosen.timeout)
+        return [(name, check(road)) for name, check in ROADS]
+
+    return _each(agents, chosen, [name for name, _ in ROADS], checked)
+
+
 def _each(
     agents: list[Agent],
     chosen: argparse.Namespace,
@@ -110,6 +122,7 @@ def _each(
             reasons.append(f"{title}: {error}")
             continue
         rows.append([title, version, *(verdict.shown for _, verdict in verdicts)])
+        print("  " + " · ".join(f"{name}: {v.shown}" for name, v in verdicts), file=sys.stderr)
         reasons += [f"{title}, {name}: {v.why}" for name, v in verdicts if v.why]
         failed += any(verdict.good is False for _, verdict in verdicts)
     print(_table(["agent", "version", *names], rows))
@@ -131,6 +144,9 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     )
 
 
+TABLES = {"sessions": check_all, "learning": learn_all, "roads": walk_all}
+
+
 def main() -> int:
     names = [agent.name for agent in AGENTS]
     parser = argparse.ArgumentParser(
@@ -140,7 +156,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="list the agents and their versions")
     parser.add_argument("--keep", action="store_true", help="keep the homes, and say where")
     parser.add_argument("--latest", action="store_true", help="the newest versions, not the known")
-    parser.add_argument("--only", choices=("sessions", "learning"), help="one of the two tables")
+    parser.add_argument("--only", choices=tuple(TABLES), help="one of the tables")
     parser.add_argument("--fetched", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one session")
     parser.add_argument("--cache", type=Path, default=default_cache())
@@ -158,8 +174,8 @@ def main() -> int:
     base = Path(tempfile.mkdtemp(prefix="herds-")).resolve()
     started = time.monotonic()
     try:
-        failed = 0 if chosen.only == "learning" else check_all(agents, base, chosen)
-        failed += 0 if chosen.only == "sessions" else learn_all(agents, base, chosen)
+        wanted = [table for name, table in TABLES.items() if chosen.only in (None, name)]
+        failed = sum(table(agents, base, chosen) for table in wanted)
     finally:
         homes_end(base)
         if chosen.keep:

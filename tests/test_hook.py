@@ -1,6 +1,7 @@
 """The hook program, as agents start it: whatever it is fed, it records, says nothing, and goes."""
 
 import fcntl
+import json
 import os
 import stat
 import subprocess
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import hook
+from tacit.base import briefing, prompt_line
 from waiting import LONG, until
 
 HOOK = str(Path(sys.executable).parent / "tacit-hook")
@@ -310,3 +312,57 @@ def test_the_worker_is_the_one_of_this_installation(data: Path) -> None:
     command = [sys.executable, "-P", "-m", "tacit", "worker"]
     assert (data / "out").read_text() == f"{command} {data}\n"
     assert len(events(data)) == 2
+
+
+def opened(data: Path, *words: str, payload: bytes = b'{"source": "startup"}') -> object:
+    """What the hook prints as a session begins, read as JSON; None where that is nothing."""
+    done = run(payload, "some-agent", "SessionStart", *words)
+    assert (done.returncode, done.stderr, events(data)) == (0, b"", [])
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def prepared(data: Path) -> None:
+    briefing.put(str(data), os.getcwd(), 'It is "so" \\ here.\tAnd\nthere.')
+    prompt_line.put(str(data), ["tacit: learned a thing", "1"], prompt_line.AGENT_FILE)
+
+
+def test_as_a_session_begins_the_agent_is_told(data: Path) -> None:
+    """In its own form: facts where the user let it, the news to the user, and that once."""
+    prepared(data)
+    said = 'It is "so" \\ here. And\nthere.'
+    specific = {"hookEventName": "SessionStart", "additionalContext": said}
+    assert opened(data, "hook", "facts") == {
+        "hookSpecificOutput": specific,
+        "systemMessage": "tacit: learned a thing",
+    }
+    assert opened(data, "hook", "facts") == {"hookSpecificOutput": specific}
+    assert opened(data, "hook") is None
+    assert opened(data, "pair", "each", "facts") == {"context": said, "news": ""}
+    prepared(data)
+    assert opened(data, "context") == {
+        "context": "Tell the user this once, as it stands: tacit: learned a thing"
+    }
+
+
+def test_a_resumed_session_was_told_before(data: Path) -> None:
+    """Where the agent keeps what it was told, nothing is told again."""
+    prepared(data)
+    resumed = b'{"session_id": "x", "source": "resume"}'
+    assert opened(data, "hook", "facts", payload=resumed) is None
+    assert opened(data, "hook", "each", "facts", payload=resumed) is not None
+
+
+def test_nothing_prepared_is_nothing_said(data: Path, home: Path) -> None:
+    """Not for a project whose file bears another's name, nor from a folder that is gone."""
+    assert opened(data, "hook", "facts") is None
+    briefing.put(str(data), os.getcwd(), "Here.")
+    (file,) = (data / "briefing").iterdir()
+    file.write_text("/another/project\nNot for here.\n")
+    assert opened(data, "hook", "facts") is None
+    briefing.put(str(data), briefing.EVERYWHERE, "Everywhere.")
+    assert opened(data, "context", "facts") == {"context": "Everywhere."}
+    gone = home / "gone"
+    gone.mkdir()
+    words = f"cd {gone} && rmdir {gone} && echo '{{}}' | {HOOK} a b context facts"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -4,6 +4,9 @@ It writes what it was given into the spool as one file, starts the worker if non
 gone. Reading the spool is `traces/hook_events.py`; what the worker does is not known here. An agent
 waits for this program, so: nothing but os, sys and time at the top, no output, no errors, a limit
 on how long it reads, and only small modules of Tacit.
+
+With more words, `tacit-hook HOST EVENT FORM [each] [facts]`, a session begins, and the agent wants
+an answer: what was prepared for it is printed in that form, and nothing is recorded.
 """
 
 import os
@@ -18,6 +21,8 @@ SIGNS = 1 << 15
 """Characters for the names of variables."""
 STARTING = 30.0
 """Seconds for which a mark says that somebody else is starting the worker."""
+FORMS = ("hook", "pair", "context", "additionalContext")
+"""The forms of an answer; see `base/briefing.py`."""
 NICE = 10
 """How far the worker stands back for the agent, which the user is waiting for."""
 
@@ -27,6 +32,9 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     if os.environ.get("TACIT_WORKER"):
         return  # an agent that the worker itself runs must not give it more work
+    if len(arguments) > 2 and arguments[2] in FORMS:
+        open_session(arguments)
+        return
     silence()
     from tacit.base.paths import folders
 
@@ -34,6 +42,31 @@ def main(arguments: list[str] | None = None) -> None:
     payload, size = read_payload()
     if record(data, head(arguments, size), payload):
         start_worker(data, [sys.executable, "-P", "-m", "tacit", "worker"])
+
+
+def open_session(arguments: list[str]) -> None:
+    """Print what the user and the model are to hear, once a session: not when one is resumed, where
+    the agent keeps it in its transcript. Any trouble is silence."""
+    out = os.dup(1)
+    silence()
+    from tacit.base import briefing, prompt_line
+    from tacit.base.paths import folders
+
+    _, event, form, *more = arguments
+    payload, _ = read_payload()
+    if b'"source":"resume"' in payload.replace(b" ", b"") and "each" not in more:
+        return
+    data = folders().data
+    try:
+        cwd = os.getcwd()
+    except OSError:
+        cwd = ""
+    facts = briefing.read(data, cwd) if "facts" in more else ""
+    news = prompt_line.take(data, prompt_line.AGENT_FILE)
+    try:
+        os.write(out, briefing.answer(form, event, facts, news).encode("utf-8", "replace"))
+    except OSError:  # the agent does not listen
+        return
 
 
 def silence() -> None:

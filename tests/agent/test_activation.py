@@ -152,6 +152,8 @@ def test_an_untrusted_projects_skill_is_not_loaded(open_session, project, skills
         slash = say(session, "/planted go")
         told = say(session, "hello")
     assert isinstance(slash[0], agent_events.Error)
+    assert "which you do not trust" in slash[0].why
+    assert "tacit trust" in slash[0].hint
     assert of(agent_events.Return, told)[0].failed
     assert "planted" not in server.requests[0].system
 

@@ -92,14 +92,16 @@ def test_without_facts_or_with_memory_off_the_prompt_says_nothing(open_session, 
 def test_an_untrusted_projects_facts_do_not_speak(open_session, project) -> None:
     """What a clone brings is not in the prompt before the user trusts it; the user's own is."""
     note("editor", "The user works in Helix.")
-    theirs = Path(project_place(kind="facts").root) / "database/FACT.md"
-    theirs.parent.mkdir(parents=True)
-    theirs.write_text("---\nname: database\ndescription: It is PostgreSQL 16.\n---\n")
+    note("cache", "It is Valkey.", root=project_place(kind="facts").root)
+    clone = project / ".agents" / "memory" / "database"
+    clone.mkdir(parents=True)
+    (clone / "FACT.md").write_text("---\nname: database\ndescription: It is PostgreSQL.\n---\n")
     trust.remove(str(project))
     with ModelServer(["hi", ToolUse("recall", {"query": "database"}), "done"]) as server:
         session = open_session(server)
         told = say(session, "hi", "look")
     assert "Helix" in server.requests[0].system
+    assert "Valkey" in server.requests[0].system
     assert (
         ".agents/memory of this project is not read: tacit trust"
         in of(agent_events.Notice, told)[0].text

@@ -163,3 +163,55 @@ def test_folders_of_our_own_are_made_in_one_way() -> None:
         "changes/containment.py", "work/host_links.py",  # folders of skills
         "learn/curate/curation_scope.py", "learn/improve/verification.py",  # copies elsewhere
     }  # fmt: skip
+
+
+def _repository(folder: Path) -> None:
+    folder.mkdir()
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=folder, check=True, env=_git_environment())
+
+
+def _git_environment() -> dict[str, str]:
+    names = {
+        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    return {**os.environ, **names}
+
+
+def _git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, env=_git_environment())
+
+
+@pytest.mark.parametrize("relative", ["false", "true"])
+def test_the_checkouts_of_a_repository_know_each_other(home: Path, relative: str) -> None:
+    """From each one all others are found, the main one first, also below its root."""
+    _repository(home / "main")
+    _git(home / "main", "config", "worktree.useRelativePaths", relative)
+    for name in ("b", "c"):
+        _git(home / "main", "worktree", "add", "-q", f"../{name}")
+    (home / "b" / "sub").mkdir()
+    main, b, c = (str(home / name) for name in ("main", "b", "c"))
+    assert paths.checkouts(main) == [main, b, c]
+    assert paths.checkouts(c) == [c, main, b]
+    assert paths.checkouts(f"{b}/sub") == [f"{b}/sub", main, c]
+
+
+def test_a_folder_that_claims_to_be_a_checkout_is_none(home: Path) -> None:
+    """Neither a forged file, nor a forged repository, nor a link to one joins a repository."""
+    _repository(home / "main")
+    _git(home / "main", "worktree", "add", "-q", "../b")
+    forged = home / "forged"
+    forged.mkdir()
+    (forged / ".git").write_text(f"gitdir: {home}/main/.git/worktrees/b\n")
+    assert paths.checkouts(str(forged)) == [str(forged)]
+    shipped = home / "shipped"
+    for name, leads in (("b", "b"), ("m", "main")):
+        entry = shipped / ".git" / "worktrees" / name
+        entry.mkdir(parents=True)
+        (entry / "gitdir").write_text(f"{home}/{leads}/.git\n")
+    assert paths.checkouts(str(shipped)) == [str(shipped)]
+    linked = home / "linked"
+    linked.mkdir()
+    (linked / ".git").symlink_to("../main/.git")
+    assert paths.checkouts(str(linked)) == [str(linked)]
+    assert paths.checkouts(str(home / "main")) == [str(home / "main"), str(home / "b")]

@@ -66,6 +66,9 @@ agent      delete   a     a
 reviewer   create   -     y
 reviewer   edit     p     y
 reviewer   delete   -     -
+distiller  create   -     y
+distiller  edit     p     y
+distiller  delete   -     -
 """
 LETTERS = {"y": "allow", "a": "ask", "p": "propose", "-": "refuse"}
 
@@ -640,21 +643,18 @@ def test_what_a_clone_brings_is_scanned_and_never_shadows(gate: Gate) -> None:
     assert [k.fact.scope for k in recallable_facts() if k.fact.name == "style"] == ["project"]
 
 
-def test_an_untrusted_projects_facts_are_not_recalled(gate: Gate, home: Path) -> None:
-    """What came with it is listed, with the reason, and no model is told of it; what was noted
-    there is the user's own, until somebody else writes something else in its place."""
-    root = project_place(kind="facts").root
-    assert note(gate, "database", "The database is SQLite.", root=root).applied
-    theirs = Path(root) / "editor/FACT.md"
-    theirs.parent.mkdir()
-    theirs.write_text("---\nname: editor\ndescription: The editor is Helix.\n---\n")
-    assert len(recallable_facts()) == 2
+def test_of_an_untrusted_projects_facts_the_users_own_are_recalled(gate: Gate, home: Path) -> None:
+    """What was noted here speaks; what came with the clone, or was changed since, does not."""
+    root = Path(project_place(kind="facts").root)
+    assert note(gate, "database", "The database is SQLite.", root=str(root)).applied
+    (root / "style").mkdir()
+    (root / "style" / "FACT.md").write_text("---\nname: style\ndescription: Tabs.\n---\n")
     trust.remove(str(home / "work"))
     assert [known.fact.name for known in recallable_facts()] == ["database"]
-    assert {k.fact.name: k.fact.state for k in known_facts()}["editor"] == "untrusted"
-    mine = Path(root) / "database/FACT.md"
-    mine.write_text(mine.read_text().replace("SQLite", "Oracle"))
+    with (root / "database" / "FACT.md").open("a") as file:
+        file.write("And so on.\n")
     assert recallable_facts() == []
+    assert [known.fact.state for known in known_facts()] == ["untrusted", "untrusted"]
 
 
 def test_huge_and_odd_files_are_passed_over(gate: Gate) -> None:

@@ -36,7 +36,7 @@ def test_learn_accept_use_undo(home: Path) -> None:
             shutil.copytree(host / "home", home, dirs_exist_ok=True)
     dry = answer("learn", "--dry-run")
     assert set(dry) == {"sessions", "drafts", "model"}
-    assert (dry["sessions"], len(dry["drafts"])) == (8, 1)
+    assert (dry["sessions"], len(dry["drafts"])) == (8, 2)
     assert set(dry["drafts"][0]) == {"draft", "verdict"}
     assert dry["drafts"][0]["verdict"] is None
     assert answer("inbox") == {"marks": {}, "proposals": [], "notices": []}
@@ -44,22 +44,24 @@ def test_learn_accept_use_undo(home: Path) -> None:
     learned = tacit("learn")
     assert learned.returncode == 0, learned.stderr
     assert "8 sessions looked at, without a model." in learned.stdout
-    (proposal,) = answer("inbox")["proposals"]
+    fact, proposal = sorted(answer("inbox")["proposals"], key=lambda p: p["change"]["root"])
+    assert fact["change"]["root"] == str(home / ".agents/memory")
+    name = proposal["change"]["skill"]
     assert f"tacit inbox {proposal['id'][-8:]}" in learned.stdout
     assert len(proposal["change"]["evidence"]) == 8
     skills = home / ".agents/skills"
-    assert not (skills / "run-build-py").exists()
+    assert not (skills / name).exists()
     assert tacit("learn").stdout.startswith("Nothing new to learn from.")
     again = answer("learn", "--again")
-    assert [d["verdict"]["change"] for d in again["drafts"]] == [proposal["id"]]
+    assert {d["verdict"]["change"] for d in again["drafts"]} == {fact["id"], proposal["id"]}
     (verdict,) = answer("accept", proposal["id"][-8:])["verdicts"]
     assert verdict["outcome"] == "applied"
-    assert validate(skills / "run-build-py") == []
-    assert tacit("lint", "--strict", "run-build-py").returncode == 0
-    assert "run-build-py" in tacit("list").stdout
-    assert answer("search", "run build.py")["results"][0]["skill"]["name"] == "run-build-py"
-    (repeated,) = answer("learn", "--again")["drafts"]
-    assert repeated["verdict"]["outcome"] == "refused"
+    assert validate(skills / name) == []
+    assert tacit("lint", "--strict", name).returncode == 0
+    assert name in tacit("list").stdout
+    assert answer("search", "check build.py")["results"][0]["skill"]["name"] == name
+    repeated = {d["draft"]["name"]: d["verdict"] for d in answer("learn", "--again")["drafts"]}
+    assert repeated[name]["outcome"] == "refused"  # it stands there as it is
     assert answer("undo", verdict["change"])["outcome"] == "applied"
-    assert not (skills / "run-build-py").exists()
+    assert not (skills / name).exists()
     assert tacit("doctor").returncode == 0

@@ -2,39 +2,49 @@
 
 import pytest
 
-from tacit.agent.models import ModelChoice, require
+from tacit.agent.models import ModelChoice, for_learning
 from tacit.base.errors import BadConfig
-from tacit.base.settings import AgentSettings
+from tacit.base.settings import AgentSettings, LearnSettings, Settings
 from tacit.learn.background import child_process
 
 
 @pytest.mark.parametrize(
-    ("settings", "wanted"),
+    ("learn", "agent", "wanted"),
     [
-        (AgentSettings(background="openai:tiny", model="anthropic:big"), "openai:tiny"),
-        (AgentSettings(background="tiny"), "openai:tiny"),
-        (AgentSettings(model="anthropic:claude-opus-4-5"), "anthropic:claude-haiku-4-5"),
-        (AgentSettings(model="google-gla:gemini-3"), "google:gemini-2.5-flash"),
-        (AgentSettings(model="cohere:command"), "cohere:command"),
-        (AgentSettings(model="openai:mine", base_url="http://127.0.0.1:1/v1"), "openai:mine"),
+        ("openai:tiny", AgentSettings("anthropic:big"), "openai:tiny"),
+        ("tiny", AgentSettings(), "openai:tiny"),
+        ("", AgentSettings("anthropic:claude-opus-4-5"), "anthropic:claude-haiku-4-5"),
+        ("", AgentSettings("google-gla:gemini-3"), "google:gemini-2.5-flash"),
+        ("", AgentSettings("cohere:command"), "cohere:command"),
+        ("", AgentSettings("openai:mine", base_url="http://127.0.0.1:1/v1"), "openai:mine"),
     ],
 )
-def test_the_set_one_then_the_small_sister(settings: AgentSettings, wanted: str) -> None:
+def test_the_set_one_then_the_small_sister(learn: str, agent: AgentSettings, wanted: str) -> None:
     """What is set wins; a provider's model gives its small one; a server of one's own its own."""
-    choice = require(settings, background=True)
-    assert (choice.name, choice.base_url) == (wanted, settings.base_url)
+    choice = for_learning(Settings(agent=agent, learn=LearnSettings(model=learn)))
+    assert (choice.name, choice.base_url) == (wanted, agent.base_url)
 
 
-def test_a_key_offers_the_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nothing set, the key that is there decides."""
-    monkeypatch.setenv("OPENAI_API_KEY", "x")
-    assert require(AgentSettings(), background=True).name == "openai:gpt-5-mini"
+def test_a_key_alone_is_not_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing set by a person, no key that is there and no server is used."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "x")
+    with pytest.raises(BadConfig, match="no model was chosen for learning") as raised:
+        for_learning(Settings())
+    assert "tacit setup" in raised.value.hint
 
 
-def test_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without key, server and setting there is a message with the next step."""
-    with pytest.raises(BadConfig, match="no model for work in the background"):
-        require(AgentSettings(base_url="http://127.0.0.1:9/v1"), background=True)
+def test_none_is_obeyed() -> None:
+    """`learn.model = "none"` asks no model, also where one is set for the chat."""
+    settings = Settings(agent=AgentSettings("openai:big"), learn=LearnSettings(model="none"))
+    with pytest.raises(BadConfig, match="learning asks no model"):
+        for_learning(settings)
+
+
+def test_an_address_without_a_model_is_said() -> None:
+    """A server that offers nothing is named."""
+    with pytest.raises(BadConfig, match="none is offered at http"):
+        for_learning(Settings(agent=AgentSettings(base_url="http://127.0.0.1:9/v1")))
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_reasons_read_well() -> None:
     few = decide(SessionFacts(calls=1, messages=1), SETTINGS)
     assert few.word == "few calls"
     assert few.reason == (
-        "for skills: 1 tool call, fewer than 20 (learn.after_calls);"
+        "for skills: 1 tool call, fewer than 20 (learn.after_calls), nothing was put right;"
         " for facts: 1 message of yours, fewer than 3 (learn.after_messages)"
     )
     changed = decide(SessionFacts(calls=50, messages=2, changed=("a", "b", "c", "d")), SETTINGS)
@@ -240,7 +240,7 @@ def test_what_helpers_did_counts_towards_their_parent(store: Store) -> None:
 
 def test_a_look_for_facts_leaves_the_one_for_skills_due(store: Store) -> None:
     """A session that pauses early and goes on is looked at for skills too."""
-    talk = (["go", *calls(4)], ["so", *calls(4)], ["no", *calls(4)])
+    talk = (["go", *calls(4)], ["so", *calls(4)], ["now", *calls(4)])
     store.write(made(*talk))
     first = decide_after_session(store, "claude-code:made-1", SETTINGS)
     assert (first.skills, first.facts) == (False, True)
@@ -249,6 +249,20 @@ def test_a_look_for_facts_leaves_the_one_for_skills_due(store: Store) -> None:
     store.write(made(*talk, ["on", *calls(15)]))
     second = decide_after_session(store, "claude-code:made-1", SETTINGS)
     assert (second.skills, second.facts) == (True, False)
+
+
+def test_a_short_session_with_a_correction_is_due(store: Store) -> None:
+    """Few calls are enough where the user put something right, or a failure was mended."""
+    plain = ["go", *calls(2)]
+    store.write(made(plain, ["thanks, go on", *calls(2)], session="plain"))
+    store.write(made(plain, ["No, not like that", *calls(1)], session="corrected"))
+    mended = ["go", ran("x.sh a", "bad", failed=True), ran("x.sh a --right")]
+    store.write(made(mended, session="mended"))
+    chosen = choose_sessions(store, store.sessions(), SETTINGS)
+    assert sorted(session_names(chosen)) == ["corrected", "mended"]
+    assert chosen.passed == {"few calls": 1}
+    assert decide_after_session(store, "claude-code:corrected", SETTINGS).skills
+    assert not decide_after_session(store, "claude-code:plain", SETTINGS).skills
 
 
 def test_a_look_by_hand_counts(store: Store) -> None:
@@ -384,12 +398,12 @@ def test_none_is_lost_and_none_comes_twice(home, rows, most) -> None:
     for number, (calls, corrected) in enumerate(rows):
         put(store, f"s{number}", calls, days=number, corrected=corrected)
     chosen = choose_sessions(store, store.sessions(), Settings(), most=most)
-    due = [f"s{n}" for n, (calls, _) in enumerate(rows) if calls >= 20]
-    assert sorted(session_names(chosen)) == sorted(due[:most])
+    due = [(f"s{n}", calls) for n, (calls, right) in enumerate(rows) if calls >= 20 or right]
+    assert sorted(session_names(chosen)) == sorted(name for name, _ in due[:most])
     assert [c.decision.weight for c in chosen.candidates] == sorted(
         (c.decision.weight for c in chosen.candidates), reverse=True
     )
-    assert chosen.left == max(len(due) - most, 0)
+    assert chosen.left == sum(calls >= 20 for _, calls in due[most:])
     store.remove([s.id for s in store.sessions()], by_user=False)
     store.connection.execute("DELETE FROM forgotten")
     store.close()

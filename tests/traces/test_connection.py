@@ -22,6 +22,7 @@ from tacit.traces.connector import (
     Hook,
     find_hook,
     is_ours,
+    tells_facts,
     trouble_with,
 )
 from tacit.traces.settings_json import parse_jsonc
@@ -91,7 +92,7 @@ def test_from_nothing_to_connected_and_back(connector: Connector, home: Path) ->
     """On a home without the agent, connecting and disconnecting leaves not even a folder."""
     before = snapshot(home)
     connect(connector)
-    assert set(connector.calls()) == set(connector.events())
+    assert set(connector.calls()) == {*connector.events(), connector.host.hooks.opening}
     assert not disconnect(connector)
     assert connector.calls() == {}
     assert snapshot(home) == before
@@ -109,8 +110,24 @@ def test_commands_name_program_host_and_event(connector: Connector) -> None:
     """Each call runs the program by its full path, and says who calls and why."""
     connect(connector, MOVED)
     for event, command in connector.calls().items():
-        assert shlex.split(command) == [*MOVED.words, connector.host.name, event]
+        form = connector.host.hooks.form.split() if event not in connector.events() else []
+        assert shlex.split(command) == [*MOVED.words, connector.host.name, event, *form]
         assert is_ours(command)
+
+
+def test_facts_are_told_only_where_the_user_said_so(connector: Connector, home: Path) -> None:
+    """Said once it stays through an update, can be taken back, and leaves nothing behind."""
+    before = snapshot(home)
+    told = []
+    for facts in (None, True, None, False):
+        hook = Hook((MOVED if facts is None and told else HOOK).words, facts)
+        if connector.connecting(hook) is not None:
+            connect(connector, hook)
+        told.append(tells_facts(connector.host, connector.calls()))
+    assert told == [False, True, True, False]
+    connect(connector, Hook(HOOK.words, True))
+    disconnect(connector)
+    assert snapshot(home) == before
 
 
 def test_a_moved_program_is_replaced(connector: Connector, home: Path) -> None:
@@ -120,7 +137,7 @@ def test_a_moved_program_is_replaced(connector: Connector, home: Path) -> None:
     connect(connector, MOVED)
     text = Path(connector.file()).read_text()
     assert "/opt/tacit" not in text
-    assert set(connector.calls()) == set(connector.events())
+    assert set(connector.calls()) == {*connector.events(), connector.host.hooks.opening}
     disconnect(connector)
     assert snapshot(home) == before
 

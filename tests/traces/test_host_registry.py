@@ -17,7 +17,7 @@ from tacit.testing import HOST_CHECKS, Expected, HostCase
 from tacit.traces import connection, hook_events, host_registry, hosts
 from tacit.traces.assembler import read_trace
 from tacit.traces.connector import Hook
-from tacit.work.host_links import linked_hosts
+from tacit.traces.host_folders import host_folders
 
 BUILT_IN = (
     "claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "pi", "hermes", "tacit",
@@ -141,7 +141,7 @@ def test_a_host_of_another_package_brings_its_skills_and_keys(
     (home / "work/.git").mkdir()
     found = [root.path for root in skill_roots(str(home / "work")) if root.host == "example"]
     assert found == [str(home / "work/.example/skills"), str(home / "moved/skills")]
-    assert linked_hosts() == ["claude-code", "example"]
+    assert [p.host for p in host_folders() if p.linked] == ["claude-code", "example"]
     for file in (".example/token", "moved/token"):
         assert is_secret_path(str(home / file), str(home))
     assert not is_secret_path(str(home / ".example/other"), str(home))

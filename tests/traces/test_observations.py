@@ -71,7 +71,7 @@ def test_the_files_of_real_sessions(real: Trace) -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
-        "No, use tabs.", "don't do that", "Actually, the port is 8080", "stop", "That's wrong.",
+        "No, use tabs.", "don't do that", "stop", "That's wrong.",
         "I said python 3.11", "You forgot the tests", "It still fails", "不对,用另一个文件",
         "不要用 npm", "use pnpm instead", "From now on run the linter first",
         "Please don't commit", "Wait, undo that", "Nein, so nicht",
@@ -88,6 +88,8 @@ def test_corrections_are_recognised(prompt: str) -> None:
         "Now add a test for it.", "Thanks, that works.", "No problem, go on.", "Continue",
         "Notify the team when done", "Write a function that stops the server", "好的,继续",
         "What does this file do?", "Looks good, commit it", "No worries",
+        "Actually, can you also show the log?", "Instead, tell me what it does",
+        "don't worry about linting for now",
     ],
 )  # fmt: skip
 def test_other_prompts_are_no_corrections(prompt: str) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tacit.traces import hook_events
-from tacit.traces.connector import find_hook
-from tacit.traces.plugin import files, shim, shim_calls
+from tacit import __version__
+from tacit.base import briefing, prompt_line
+from tacit.traces import hook_events, host_registry
+from tacit.traces.connector import Hook, find_hook
+from tacit.traces.plugin import files, shim, shim_calls, shown_folder
 from waiting import until
 
 NODE = shutil.which("node")
@@ -38,7 +40,8 @@ def play(folder: Path, name: str, words: tuple[str, ...], script: str) -> None:
     """Run a program of the plugin in node, as the agent would, and let node end at once."""
     assert NODE
     program = folder / (Path(name).stem + ".mjs")
-    program.write_text(shim(name, words))
+    host = host_registry.get(Path(name).parts[0])
+    program.write_text(shim(name, Hook(words).calls(host, {})))
     (folder / "agent.mjs").write_text(script)
     done = subprocess.run([NODE, folder / "agent.mjs"], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -112,7 +115,7 @@ def test_the_folder_holds_what_each_agent_needs() -> None:
     package = json.loads(found["package.json"])
     for path in [*package["pi"]["extensions"], package["main"]]:
         assert path.removeprefix("./") in found
-    assert not [name for name, data in found.items() if b"@HOOK@" in data or b"@VERSION@" in data]
+    assert not [name for name, data in found.items() if b"@HOOK" in data or b"@VERSION@" in data]
 
 
 @pytest.mark.parametrize("event", ["Stop", "AfterAgent", "SessionEnd"])
@@ -131,10 +134,71 @@ def test_a_hook_of_the_folder_works_in_a_shell(
 
 def test_programs_tell_what_they_call() -> None:
     """The command is read back out of the program, however odd the path."""
-    words = ("/a b/python", '/a "b"/tacit-hook')
-    text = shim("pi/tacit.ts", words)
-    assert shim_calls(text, "pi", ["agent_end"]) == {
-        "agent_end": "'/a b/python' '/a \"b\"/tacit-hook' pi agent_end"
-    }
-    assert shim_calls("const HOOK = broken", "pi", ["x"]) == {}
-    assert shim_calls("", "pi", ["x"]) == {}
+    calls = {"agent_end": "'/a b/python' '/a \"b\"/tacit-hook' pi agent_end"}
+    assert shim_calls(shim("pi/tacit.ts", calls)) == calls
+    assert shim_calls("const HOOKS = broken") == {}
+    assert shim_calls("const HOOKS = []") == {}
+    assert shim_calls("") == {}
+
+
+PI_OPENS = """
+import extension from "./tacit.mjs";
+const handlers = {}, notes = [];
+const commands = {};
+extension({
+  on: (name, handler) => (handlers[name] = handler),
+  registerCommand: (name, { handler }) => (commands[name] = handler),
+});
+const ui = { notify: (text) => notes.push(text) };
+const ctx = { cwd: process.cwd(), hasUI: true, ui, sessionManager: { getEntries: () => [] } };
+await handlers.session_start({}, ctx);
+const first = await handlers.before_agent_start({}, ctx);
+const second = await handlers.before_agent_start({}, ctx);
+const { skillPaths } = await handlers.resources_discover({}, ctx);
+await commands.tacit("--version", ctx);
+console.log(JSON.stringify([first?.message.content, second ?? null, notes, skillPaths]));
+"""
+OPENCODE_OPENS = """
+import { Tacit } from "./tacit.mjs";
+const notes = [], output = { system: [] };
+const client = { tui: { showToast: async ({ body }) => notes.push(body.message) } };
+const hooks = await Tacit({ client, directory: process.cwd() });
+await hooks.event({ event: { type: "session.created" } });
+await hooks.event({ event: { type: "session.created" } });
+await hooks["experimental.chat.system.transform"]({}, output);
+const config = { command: { mine: {} } };
+await hooks.config(config);
+const runs = config.command.tacit.template.includes("tacit $ARGUMENTS");
+notes.push(`tacit ${runs && Object.keys(config.command)}`);
+console.log(JSON.stringify([output.system[0], null, notes, []]));
+"""
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("name", "script"), [("pi/tacit.ts", PI_OPENS), ("opencode/tacit.js", OPENCODE_OPENS)]
+)
+def test_as_a_session_begins_it_is_told_what_was_prepared(
+    data: Path, tmp_path: Path, name: str, script: str
+) -> None:
+    """The facts go to the model once a conversation, the news to the user, skills to the list."""
+    assert NODE
+    project = tmp_path / "project"
+    shown = Path(shown_folder(str(project)))
+    for folder in (project / ".git", shown):
+        folder.mkdir(parents=True)
+    briefing.put(str(data), str(project), 'Noted: "so" \\ it is.\nAnd more.')
+    prompt_line.put(str(data), ["tacit: learned a thing", "1"], prompt_line.AGENT_FILE)
+    host = host_registry.get(Path(name).parts[0])
+    calls = Hook(find_hook().words, facts=True).calls(host, {})
+    (project / "tacit.mjs").write_text(shim(name, calls, shown_folder("\0").split("\0")))
+    (project / "agent.mjs").write_text(script)
+    done = subprocess.run(
+        [NODE, "agent.mjs"], cwd=project, capture_output=True, text=True, check=True
+    )
+    context, second, notes, paths = json.loads(done.stdout)
+    assert context == 'Noted: "so" \\ it is.\nAnd more.'
+    assert (second, notes[0]) == (None, "tacit: learned a thing")
+    assert notes[1] == (f"tacit {__version__}" if host.name == "pi" else "tacit tacit,mine")
+    assert paths == ([str(shown)] if host.name == "pi" else [])
+    assert hook_events.pending() == []

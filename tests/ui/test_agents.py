@@ -59,7 +59,7 @@ def test_connect_and_disconnect(machine: Path) -> None:
         "Connected Claude Code",
         "Connected Codex",
         "Connected pi",
-        "trust the two hooks",
+        "trust the three hooks",
     ):
         assert words in done.stdout
     assert "Gemini" not in done.stdout
@@ -96,20 +96,80 @@ def test_nobody_to_ask_is_an_error(machine: Path) -> None:
     assert files(machine) == before
 
 
-@pytest.mark.parametrize(("typed", "code", "written"), [(b"n\n", 1, False), (b"y\n", 0, True)])
-def test_a_person_is_asked(machine: Path, typed: bytes, code: int, written: bool) -> None:
-    """On a terminal the answer decides."""
+def asked(typed: bytes, **variables: str) -> tuple[str, int]:
+    """What `tacit connect codex` prints on a terminal where somebody types, and its exit code."""
     ours, theirs = pty.openpty()
+    command = [BIN / "tacit", "connect", "codex"]
     with subprocess.Popen(
-        [BIN / "tacit", "connect", "codex"], stdin=theirs, stdout=subprocess.PIPE
+        command, stdin=theirs, stdout=subprocess.PIPE, env={**os.environ, **variables}
     ) as process:
-        os.write(ours, typed)
+        os.write(ours, typed + b"\x04\x04")
         out, _ = process.communicate(timeout=120)
     os.close(ours)
     os.close(theirs)
-    assert b"Write this?" in out
-    assert process.returncode == code
-    assert (machine / ".codex/hooks.json").exists() == written
+    return out.decode(), process.returncode
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "written", "facts"),
+    [(b"n\ny\n", 0, True, False), (b"y\ny\n", 0, True, True), (b"y\nn\n", 1, False, False)],
+)
+def test_a_person_is_asked(
+    machine: Path, typed: bytes, code: int, written: bool, facts: bool
+) -> None:
+    """On a terminal the answers decide: whether facts are told, and whether it is written."""
+    out, ended = asked(typed)
+    assert "3,000 characters at most" in out
+    assert "Write this?" in out
+    assert ended == code
+    file = machine / ".codex/hooks.json"
+    assert file.exists() == written
+    assert (written and "SessionStart hook facts" in file.read_text()) == facts
+
+
+@pytest.mark.parametrize(("answer", "chosen"), [(b"y\n", True), (b"n\n", False)])
+def test_a_key_is_used_only_after_a_person_said_so(
+    machine: Path, answer: bytes, chosen: bool
+) -> None:
+    """The question names the model, where it was found and what a day may cost at most."""
+    out, _ = asked(b"n\ny\n" + answer, ANTHROPIC_API_KEY="x")
+    assert "ANTHROPIC_API_KEY is set" in out
+    assert "for at most $2.00 a day" in out
+    settings = machine / ".config/tacit/config.toml"
+    assert settings.exists() == chosen
+    said = "Sessions are learned from with anthropic:" if chosen else "No model is asked"
+    assert said in out.replace("\n", " ")
+
+
+def test_without_a_terminal_no_key_is_used(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--yes` agrees to the hooks, not to spending; it says so, and how a model is chosen."""
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    done = tacit("connect", "--yes")
+    assert "No model is asked" in done.stdout
+    assert "tacit setup" in done.stdout
+    assert "prompt-status" in done.stdout
+    assert not (machine / ".config/tacit/config.toml").exists()
+
+
+def test_facts_reach_the_hook_and_are_taken_back(machine: Path) -> None:
+    """Connected with facts, a session begins with what was noted; disconnecting restores all."""
+    before = (machine / ".claude/settings.json").read_bytes()
+    assert tacit("connect", "claude-code", "--facts", "--yes").returncode == 0
+    noted = tacit("memory", "add", "editor", "The user works in Helix.", "--kind", "user")
+    assert noted.returncode == 0, noted.stderr
+    command = json.loads(tacit("connect", "--status", "--json").stdout)
+    assert command["agents"][0]["connected"]
+    told = subprocess.run(
+        [BIN / "tacit-hook", "claude-code", "SessionStart", "hook", "facts"],
+        input=b"{}",
+        capture_output=True,
+        check=True,
+    )
+    said = json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert "- editor: The user works in Helix. [noted by the user" in said
+    assert "They are data" in said
+    tacit("disconnect", "--yes")
+    assert (machine / ".claude/settings.json").read_bytes() == before
 
 
 def test_a_broken_file_does_not_hold_up_the_others(machine: Path) -> None:

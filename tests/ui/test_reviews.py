@@ -134,6 +134,29 @@ def test_much_is_asked_first(store: Store) -> None:
     assert budget.today().requests == 0
 
 
+def test_a_dry_run_says_that_it_is_paid_for(store: Store) -> None:
+    """Before anything is sent, also where JSON is asked for."""
+    done = tacit("learn", "--dry-run", "--json", "--model", "openai:gpt-5.1", **_DEAR)
+    assert "A dry run asks the model too, and is paid for. 2 sessions to look at" in done.stderr
+    assert budget.today().requests == 0
+
+
+def test_what_the_model_does_not_look_at_is_counted_over(store: Store) -> None:
+    """With a model, short sessions still give the drafts that they give without one."""
+    for name in ("a1", "a2"):
+        turn = [
+            "go",
+            ran("npm run fmt"),
+            ran("npm run lint", "0 issues."),
+            ran("npm run test:unit"),
+        ]
+        store.write(made(turn, session=name, host="pi", project="/p/app"))
+    found = answer("learn", "--host", "pi", "--model", "openai:gpt-5.1", **_DEAR)
+    assert (found["sessions"], found["passed"]) == (0, {"few calls": 2})
+    assert [one["draft"]["name"] for one in found["drafts"]] == ["app-checks"]
+    assert budget.today().requests == 0
+
+
 def test_a_budget_that_is_used_up_lets_nothing_begin(store: Store) -> None:
     """It is refused with the reason, and no request is made."""
     budget.record_spending("review", "x", Usage(1, 1, 0, 99.0, "m"))
@@ -174,7 +197,7 @@ def test_without_a_model_drafts_are_marked_as_such(store: Store) -> None:
     done = tacit("learn")
     assert "4 sessions looked at, without a model." in done.stdout
     assert "a draft; it waits for you: tacit inbox" in done.stdout
-    assert "no model for work in the background" in done.stdout
+    assert "no model was chosen for learning" in done.stdout
     assert answer("learn", "--again", "--no-model")["model"] == ""
     quiet = tacit("learn", "--no-model", "--again").stdout
     assert "no model for work" not in quiet

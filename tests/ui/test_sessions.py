@@ -328,3 +328,14 @@ def test_what_was_decided_is_shown(home: Path) -> None:
     assert "is to be looked at (see: tacit jobs)" in said
     assert "after the session: to be looked at for skills and facts" in said
     assert "It cost $0.25: 1 request, 1,050 tokens." in said
+
+
+def test_a_session_as_a_reviewer_is_shown_it(home: Path) -> None:
+    """`--digest` prints the digest; the timeline says how the session ended."""
+    install(home, "claude")
+    tacit("import")
+    told = tacit("session", CLAUDE, "--digest").stdout
+    assert told.startswith(f"# Session claude-code:{CLAUDE}")
+    assert "## What happened" in told
+    assert answer("session", CLAUDE, "--digest")["text"].strip() == told.strip()
+    assert "ended" in tacit("session", CLAUDE).stdout

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from tacit.skills.library import Library
+    from tacit.skills.library import Entry, Library
 
 SLASH_WORD = r"/([^\s/]+)"
 _SLASH = re.compile(rf"{SLASH_WORD}(?:\s+|$)")
@@ -48,10 +48,12 @@ class Slash(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A `/name` that is no skill, and names near to it."""
+    """A `/name` that cannot be called, and names near to it."""
 
     name: str
     near: tuple[str, ...]
+    refused: tuple[str, str] = ("", "")
+    """Of a skill that is there: why it is not for the user to call, and what to do."""
 
 
 def parse_slash(message: str, library: "Library") -> Slash | Unknown | None:
@@ -63,7 +65,7 @@ def parse_slash(message: str, library: "Library") -> Slash | Unknown | None:
         if entry is None or entry.state == "untrusted" or not entry.user_invocable:
             if names:
                 break  # `/a /tmp …`: what is no skill belongs to the text
-            return Unknown(word.name, tuple(library.suggest(word.name)))
+            return Unknown(word.name, tuple(library.suggest(word.name)), _refused(entry))
         if entry.name not in names:
             names.append(entry.name)
         at = word.end
@@ -71,6 +73,14 @@ def parse_slash(message: str, library: "Library") -> Slash | Unknown | None:
         return None
     rest = message[at:].strip()
     return Slash(tuple(names), rest or message.strip(), rest)
+
+
+def _refused(entry: "Entry | None") -> tuple[str, str]:
+    if entry is None:
+        return "", ""
+    if entry.state == "untrusted":
+        return "came with this project, which you do not trust", "let its skills count: tacit trust"
+    return "is for the model to call, not for you", f"see: tacit show {entry.name}"
 
 
 class Active(msgspec.Struct, frozen=True):

@@ -142,7 +142,11 @@ class Session:
             slash = self._restored(slash, message)
         if isinstance(slash, Unknown):
             near = f"did you mean /{' or /'.join(slash.near)}?" if slash.near else "see: /skills"
-            yield agent_events.Error(f"there is no skill '/{slash.name}'; nothing was sent", near)
+            why, hint = slash.refused
+            said = (
+                f"the skill '/{slash.name}' {why}" if why else f"there is no skill '/{slash.name}'"
+            )
+            yield agent_events.Error(f"{said}; nothing was sent", hint or near)
             yield agent_events.End("error", "", 0)
             return
         agent = self._loaded(await self._servers.tools())

@@ -25,10 +25,10 @@ from tacit.base.display import shorten
 from tacit.base.paths import is_inside
 from tacit.base.prompts import prompt
 from tacit.base.settings import MemorySettings
-from tacit.changes.facts import known_facts, recallable_facts
+from tacit.changes.facts import recallable_facts
 from tacit.changes.pins import pinned_skills
 from tacit.skills.catalogue import Catalogue
-from tacit.skills.fact import MEMORY_FOLDER, Fact, fact_index, fact_line
+from tacit.skills.fact import MEMORY_FOLDER, Fact, fact_index, fact_line, facts_here
 from tacit.skills.library import Library
 from tacit.skills.skill_file import read_skill_bytes
 from tacit.traces.skill_uses import recently_used
@@ -66,6 +66,20 @@ def recall_facts(cwd: str, settings: MemorySettings) -> RecalledFacts:
     if not found.text:
         return RecalledFacts("", keys)
     return RecalledFacts(prompt("agent", "memory", facts=secrets.redact(found.text).text), keys)
+
+
+def facts_for_agents(cwd: str, settings: MemorySettings) -> str:
+    """What an agent of the user's is told of the facts, within its budget; may be empty."""
+    known = recallable_facts(cwd) if settings.use else []
+    about = {fact_key(k.fact): k.provenance for k in known}
+    frame = prompt("agent", "briefing", facts="")
+    found = fact_index(
+        [k.fact for k in known],
+        kilobytes=max(settings.agent_characters - len(frame), 0) / 1024,
+        about=lambda fact: about[fact_key(fact)],
+        more="tacit memory",
+    )
+    return prompt("agent", "briefing", facts=secrets.redact(found.text).text) if found.text else ""
 
 
 def fact_news(
@@ -211,7 +225,7 @@ def untrusted_files(project: str) -> list[str]:
     if trust.is_trusted(project):
         return []
     files = [name for name in INSTRUCTION_FILES if os.path.isfile(os.path.join(project, name))]
-    has_facts = any(known.fact.state == "untrusted" for known in known_facts(project))
+    has_facts = any(fact.state == "untrusted" for fact in facts_here(project))
     return [*files, MEMORY_FOLDER] if has_facts else files
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tacit.base.errors import BadConfig, MissingExtra
-from tacit.base.settings import AgentSettings
+from tacit.base.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -162,28 +162,28 @@ def resolve(
 ) -> ModelChoice | None:
     """The model to use: `name`, else the one that is set, else what a key or a server offers.
 
-    The background has the model that is set for it, else the small sister of the user's own. A
-    server of the user's own has no small sister that is known.
+    The background has the small sister of the user's own. A server of the user's own has no small
+    sister that is known. It never takes what is merely offered: nobody has said that their key may
+    be used without them.
     """
     if name:
         known = configured(settings)
         return named(name, *([known] if known else []))
-    own = settings.background if background else ""
-    if chosen := own or settings.model:
-        found = _read(chosen, settings.base_url)
-        return found if own or not background else _small_sister(found)
+    if settings.model:
+        found = _read(settings.model, settings.base_url)
+        return _small_sister(found) if background else found
     if settings.base_url:
         served = models_of(settings.base_url)[:1]
         why = f"the server at {settings.base_url}"
         return ModelChoice(f"openai:{served[0]}", settings.base_url, why) if served else None
-    offered = next(candidates(), None)
+    offered = None if background else next(candidates(), None)
     if offered and offered.base_url:
         why = f"{offered.why} answers at {offered.base_url}"
         return msgspec.structs.replace(offered, why=why)
-    return _small_sister(offered) if offered and background else offered
+    return offered
 
 
-def require(settings: AgentSettings, name: str = "", *, background: bool = False) -> ModelChoice:
+def require(settings: AgentSettings, name: str = "") -> ModelChoice:
     """As `resolve`; raises `BadConfig` with what to do when there is none.
 
     What is not installed is named before what is not set: `MissingExtra`.
@@ -192,13 +192,38 @@ def require(settings: AgentSettings, name: str = "", *, background: bool = False
 
     if find_spec("pydantic_ai") is None:
         raise MissingExtra("agent", "talking to a model")
-    found = resolve(settings, name, background=background)
+    found = resolve(settings, name)
     if found is None:
-        what = "no model for work in the background" if background else "no model"
-        keys = "" if background else f" (or set {', '.join(usual_keys())})"
         raise BadConfig(
-            f"{what}: no key is set, and no local server answers", f"set one up: tacit setup{keys}"
+            "no model: no key is set, and no local server answers",
+            f"set one up: tacit setup (or set {', '.join(usual_keys())})",
         )
+    return found
+
+
+NO_MODEL = "none"
+"""The value of `learn.model` with which learning asks no model."""
+
+
+def for_learning(settings: Settings) -> ModelChoice:
+    """The model that works in the background, by what a person has set.
+
+    Raises `BadConfig` where they have set none, or want none.
+    """
+    named_model = settings.learn.model
+    if named_model == NO_MODEL:
+        raise BadConfig(
+            "learning asks no model, as learn.model says",
+            "change that: tacit config set learn.model provider:model",
+        )
+    if named_model:
+        return _read(named_model, settings.agent.base_url)
+    found = resolve(settings.agent, background=True)
+    if found is None:
+        at = (
+            f", and none is offered at {settings.agent.base_url}" if settings.agent.base_url else ""
+        )
+        raise BadConfig(f"no model was chosen for learning{at}", "choose one: tacit setup")
     return found
 
 

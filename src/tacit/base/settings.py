@@ -62,8 +62,6 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: str = ""
     """`provider:model`; empty takes what a key in the environment or a local server offers."""
-    background: str = ""
-    """A second, cheaper model for reviews and repairs; empty takes the provider's small one."""
     fallback: tuple[str, ...] = ()
     """Models to turn to when the first one fails."""
     base_url: str = ""
@@ -134,6 +132,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When sessions are looked at, by how much of a model, and what may come of it unasked."""
 
+    model: str = ""
+    """`provider:model` for reviews and repairs, or `none`; empty takes the small one of yours."""
     after_calls: Annotated[int, msgspec.Meta(ge=0)] = 20
     """Tool calls from which a session is looked at when it is over; 0 never looks."""
     after_messages: Annotated[int, msgspec.Meta(ge=0)] = 3
@@ -177,6 +177,8 @@ class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Lines of the index of facts that a prompt carries."""
     kilobytes: Annotated[int, msgspec.Meta(ge=1, le=25)] = 25
     """Kilobytes of the index of facts that a prompt carries."""
+    agent_characters: Annotated[int, msgspec.Meta(ge=0, le=20_000)] = 3_000
+    """Characters of facts that connected agents are told where you let them; 0 is none."""
 
 
 class ImproveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

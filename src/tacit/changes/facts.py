@@ -83,6 +83,8 @@ _TABLE: dict[tuple[Actor, Act], str] = {
     ("agent", "delete"): "     ask     ask",
     ("reviewer", "create"): "  refuse  allow",
     ("reviewer", "edit"): "    propose allow",
+    ("distiller", "create"): " refuse  allow",
+    ("distiller", "edit"): "   propose allow",
 }
 _VERBS: dict[Act, str] = {"create": "note", "edit": "replace", "delete": "forget"}
 _WHOSE: dict[Origin, str] = {
@@ -319,8 +321,6 @@ def _known(fact: Fact, history: History | None) -> KnownFact:
     except Damaged:  # tacit doctor says so
         version = None
     if version is not None:
-        if fact.state == "untrusted":  # trust is for what came with a clone, and this did not
-            fact = msgspec.structs.replace(fact, state="active", why="")
         return KnownFact(fact, version.record.actor)
     if fact.scope == "user":
         return KnownFact(fact, "user")

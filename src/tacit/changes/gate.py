@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tacit.base import paths
+from tacit.base import paths, trust
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.database import DATABASE_FILE
 from tacit.base.errors import Busy, Damaged, NotFound, Refused, TacitError, Unwritable
@@ -27,6 +27,7 @@ from tacit.changes.change import (
     Applied,
     Change,
     Create,
+    Files,
     Preview,
     Proposed,
     Refusal,
@@ -92,12 +93,16 @@ def land(
     try:
         entry = prepare_entry(root, opened, change, ready, at, details)
         hides = _hidden_from_git(opened, change, ready)
+        own = _claim_own(opened, change, ready)
         carry_out(opened, root, msgspec.structs.replace(entry, hides=hides))
     finally:
         if not opened.journal.holds(change.id):  # else what is on the stage is still needed
             with suppress(OSError, Escape):
                 clean(root)
     # It has landed: what follows may fail, and is then found by doctor.
+    with suppress(OSError, TacitError):
+        for path, digest in own.items():
+            trust.settle(opened.data, path, digest)
     for action in ready:
         if action.kind in ("delete", "renamed"):
             with suppress(OSError, TacitError):
@@ -132,6 +137,45 @@ def _hidden_from_git(
         if (action.kind == "create" and private_at_first)
         or (action.kind == "rename" and git_exclude.is_hidden(opened.place, action.partner))
     )
+
+
+def _claim_own(opened: OpenPlace, change: Change, actions: Sequence[Action]) -> dict[str, str]:
+    """Note what will be the user's own in a project that may not be trusted; see `base/trust.py`.
+
+    That is what is made here, and what is made of what was theirs. A change of what came with the
+    clone, or was changed since past the gate, does not make it theirs. By the path of each folder
+    that is left or filled: the digest of what will lie there, empty where that is not theirs.
+    """
+    if opened.place.scope != "project":
+        return {}
+    known = {(digest, path): mark for mark, digest, path in trust.own_lines(opened.data)}
+
+    def digest(files: Files) -> str:
+        return trust.files_digest((path, file.kind, file.data) for path, file in files.items())
+
+    def path_of(slot: str) -> str:
+        return f"{opened.real}/{slot}"
+
+    def is_own(now: SkillState) -> bool:
+        return known.get((digest(now.contents.files), path_of(now.slot))) == trust.OWN
+
+    made = any(isinstance(operation, Create) for operation in change.operations)
+    theirs = {action.now.skill for action in actions if is_own(action.now)}
+    claims: dict[str, str] = {}
+    for action in actions:
+        new, here = digest(action.files), path_of(action.now.slot)
+        there = path_of(msgspec.structs.replace(action.now, state=action.state).slot)
+        claims.setdefault(here, "")
+        own = (
+            (made and action.kind == "create" and action.now.state == "gone")
+            or action.now.skill in theirs
+            or action.copy_from in theirs
+            or (new, there) in known  # an undo brings an own version back
+        )
+        if own and action.state != "gone":
+            trust.claim(opened.data, there, new)
+            claims[there] = new
+    return claims
 
 
 def _show_to_git(opened: OpenPlace, skill: str) -> None:

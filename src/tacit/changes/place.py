@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base import paths
-from tacit.skills.fact import MEMORY_FOLDER
+from tacit.skills.fact import MEMORY_FOLDER, memory_roots
 from tacit.skills.library import scheduled_folder
 from tacit.skills.skill import Origin, Skill
 
@@ -77,8 +77,11 @@ def all_places(cwd: str | None = None) -> list[Place]:
 
 
 def fact_places(cwd: str | None = None) -> list[Place]:
-    """Where facts are kept: the project's folder, then the user's."""
-    return list(dict.fromkeys((project_place(cwd, "facts"), user_place("facts"))))
+    """Where facts are kept: the project's folder, first that of its main checkout, which outlives
+    the others; then the user's."""
+    main = project_place(paths.main_checkout(paths.project_root(cwd or os.getcwd())), "facts")
+    roots = (Place(root.path, root.scope, root.project, "facts") for root in memory_roots(cwd))
+    return list({place.root: place for place in (main, *roots)}.values())
 
 
 def place_of(root: str) -> Place | None:

@@ -1,26 +1,29 @@
 """The digest of a session, read in place of the transcript, and the session page by page.
 
-What stands out by counting comes first; then what happened, in order: the user's words whole,
-calls with their arguments, failures with the lines that matter, the rest cut or left out to fit a
-budget; the head says with which step each page begins, where the rest can be read. Each piece
-begins with a mark that carries a word found nowhere in the session and ends at the next mark, so
-nothing inside can close a fence or open another; what a tool printed is closed by a mark as well.
+What stands out by counting comes first; then what happened, in order. Of each turn the user's
+words, every failure, the agent's last words and how it ended are always there, cut as short as the
+budget demands; runs of reading and searching are one line; the rest is there while the budget
+lasts, the end of the session before its middle. The head says with which step each page begins,
+where the rest can be read. Each piece begins with a mark that carries a word found nowhere in the
+session and ends at the next mark, so nothing inside can close a fence or open another; what a tool
+printed is closed by a mark as well.
 """
 
 import hashlib
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
 
 from tacit.base.display import one_line, shorten, shorten_middle, shorten_start
 from tacit.base.secrets import clean
-from tacit.learn.findings import Finding, Signal, session_signals
-from tacit.traces import observations
+from tacit.learn.findings import Finding
+from tacit.learn.signals import Signal, session_signals
+from tacit.traces import observations, tool_calls
+from tacit.traces.outcomes import Outcome, call_outcome, task_outcome, task_outcomes
 from tacit.traces.trace import (
-    REFUSED,
     Activation,
     Compaction,
     Step,
@@ -29,7 +32,9 @@ from tacit.traces.trace import (
     Told,
     ToolCall,
     Trace,
+    Turn,
 )
+from tacit.traces.wishes import reply_to
 
 Origin = Literal["user", "agent", "call", "output", "note"]
 """`user`: their words. `agent`: what it said. `call`: what it did. `output`: what a tool printed,
@@ -42,6 +47,7 @@ PASTE = 6000
 class Lengths(msgspec.Struct, frozen=True):
     """How many characters are shown of each thing."""
 
+    prompt: int
     text: int
     arguments: int
     value: int
@@ -49,8 +55,18 @@ class Lengths(msgspec.Struct, frozen=True):
     failed: int
 
 
-SHORT = Lengths(text=320, arguments=420, value=160, fine=120, failed=700)
-LONG = Lengths(text=4000, arguments=6000, value=3000, fine=4000, failed=6000)
+LONG = Lengths(prompt=4 * PASTE, text=4000, arguments=6000, value=3000, fine=4000, failed=6000)
+SHORT = Lengths(prompt=PASTE, text=480, arguments=420, value=160, fine=120, failed=700)
+# Tried in turn until what must be there fits.
+_SHORTER = (
+    SHORT,
+    Lengths(prompt=2000, text=400, arguments=280, value=120, fine=120, failed=420),
+    Lengths(prompt=900, text=300, arguments=200, value=80, fine=100, failed=260),
+    Lengths(prompt=450, text=220, arguments=140, value=60, fine=80, failed=160),
+    Lengths(prompt=240, text=150, arguments=90, value=40, fine=60, failed=110),
+    Lengths(prompt=140, text=100, arguments=60, value=30, fine=40, failed=80),
+    Lengths(prompt=80, text=60, arguments=40, value=20, fine=30, failed=50),
+)
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -89,13 +105,15 @@ class Fence:
 def blocks(trace: Trace, lengths: Lengths = SHORT) -> Iterator[Block]:
     """Everything that happened, in order."""
     for turn in trace.turns:
-        if turn.prompt:
-            most = PASTE if lengths is SHORT else 4 * PASTE
-            yield Block(
-                "user", f"{turn.number}", "", shorten_middle(clean(turn.prompt.strip()), most)
-            )
+        yield from _prompt(turn, lengths)
         for number, step in enumerate(turn.steps, 1):
             yield from _step(step, f"{turn.number}.{number}", lengths)
+
+
+def _prompt(turn: Turn, lengths: Lengths) -> Iterator[Block]:
+    if turn.prompt:
+        said = shorten_middle(clean(turn.prompt.strip()), lengths.prompt)
+        yield Block("user", f"{turn.number}", "", said)
 
 
 def _step(step: Step, name: str, lengths: Lengths) -> Iterator[Block]:
@@ -120,39 +138,49 @@ def _step(step: Step, name: str, lengths: Lengths) -> Iterator[Block]:
             )
 
 
+_STATES = {"worked": "fine", "unclear": "unclear"}
+
+
 def _call(call: ToolCall, name: str, lengths: Lengths) -> Iterator[Block]:
-    given = call.arguments
-    command = observations.command_of(call) if call.kind == "shell" else ""
+    outcome = call_outcome(call)
+    went_wrong = outcome.failed or call.failed
+    command = tool_calls.command_of(call) if call.kind == "shell" else ""
     body = (
         shorten_middle(clean(command.strip()), lengths.arguments)
         if command
-        else arguments_excerpt(given, lengths.arguments, lengths.value)
+        else arguments_excerpt(call.arguments, lengths.arguments, lengths.value)
     )
-    yield Block("call", name, shorten(one_line(call.name), 60), body, call.failed)
-    if call.error == REFUSED:
+    yield Block("call", name, shorten(one_line(call.name), 60), body, went_wrong)
+    if outcome.state == "refused":
         yield Block("note", name, "", "the user refused this call")
-    if call.reply:
-        said = shorten_middle(clean(call.reply), PASTE)
-        yield Block("user", name, "in refusing" if call.error == REFUSED else "in answer", said)
-    if call.error == REFUSED:
+    if said := reply_to(call):
+        title = "in refusing it" if outcome.state == "refused" else "in answer"
+        yield Block("user", name, title, shorten_middle(clean(said), lengths.prompt))
+    if outcome.state == "refused":
         return  # what else stands there is the host's text for it
     if not call.finished:
         yield Block("note", name, "", "no result was recorded")
         return
+    yield from _output(call, outcome, name, lengths)
+
+
+def _output(call: ToolCall, outcome: Outcome, name: str, lengths: Lengths) -> Iterator[Block]:
+    went_wrong = outcome.failed or call.failed
     text = call.result if call.result.strip() else call.error
     if not text.strip():
-        if call.failed:
+        if went_wrong:
             yield Block("output", name, "failed, said nothing", "", True)
         return
     text = clean(text)
-    shown = (
-        failure_excerpt(text, lengths.failed) if call.failed else first_and_last(text, lengths.fine)
-    )
-    if lengths is LONG and not call.failed:
+    if went_wrong:
+        shown = failure_excerpt(text, lengths.failed)
+    elif lengths is LONG:
         shown = shorten_middle(text.strip(), lengths.fine)
+    else:
+        shown = first_and_last(text, lengths.fine)
     size = f", {len(text):,} characters" if len(shown) < len(text.strip()) else ""
-    state = "failed" if call.failed else "fine"
-    yield Block("output", name, f"{state}{size}", shown, call.failed)
+    state = _STATES.get(outcome.state, outcome.state)
+    yield Block("output", name, f"{state}{size}", shown, went_wrong)
 
 
 # Lines that say what went wrong, in the words that programs use for it.
@@ -327,26 +355,139 @@ class Digest(msgspec.Struct, frozen=True):
 def digest(trace: Trace, *, budget: int = 0, findings: Iterable[Finding] = ()) -> Digest:
     """The digest of `trace`. The budget, in characters, is by default a part of its size.
 
-    The user's words are whole, so a session in which they alone pass the budget passes it too.
+    What must be there may take more than that part, up to the most a digest has.
     """
     size = size_of(trace)
-    budget = budget or min(MOST, max(LEAST, size // SHARE))
     fence = Fence(trace)
     paged = pages(trace)
     found = session_signals(trace, findings)
     head = _head(trace, fence, found, paged)
-    every = list(blocks(trace, SHORT))
-    budget_left = budget - len(head)
-    chosen = _choose(every, found, fence, budget_left)
-    body = _body(every, chosen, fence)
+    wanted = budget or min(MOST, max(LEAST, size // SHARE))
+    marked = {step for signal in found for step in signal.steps}
+    pieces, cost = _fitting(trace, fence, marked, max(wanted, budget or MOST) - len(head) - 1)
+    chosen = _choose(pieces, fence, max(0, wanted - len(head) - cost))
+    body = _body([piece.block for piece in pieces], chosen, fence)
     return Digest(
         "\n".join([*head.splitlines(), *body]),
         fence.word,
         len(paged),
         len(chosen),
-        len(every),
+        len(pieces),
         size,
     )
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """A block, how much it tells, and whether it must be there."""
+
+    block: Block
+    worth: int
+    must: bool = False
+
+
+def _fitting(trace: Trace, fence: Fence, marked: set[str], most: int) -> tuple[list[_Piece], int]:
+    """The pieces of a session, cut so that what must be there fits, and what that costs."""
+    for lengths in _SHORTER:
+        pieces = list(_pieces(trace, lengths, marked))
+        musts = [piece for piece in pieces if piece.must]
+        cost = sum(len(fence.around(piece.block)) + 1 for piece in musts) + _gaps_of(pieces)
+        if cost <= most:
+            break
+    else:
+        return _without_some(pieces, fence, most)
+    return pieces, cost
+
+
+def _gaps_of(pieces: list[_Piece]) -> int:
+    """What the lines cost that name what was left out, at most: one for each piece that stays."""
+    kept = [piece.must for piece in pieces]
+    return _GAP * sum(before and not now for before, now in pairwise([True, *kept]))
+
+
+def _without_some(pieces: list[_Piece], fence: Fence, most: int) -> tuple[list[_Piece], int]:
+    """Of a session that is too long even so: the user's words and outcomes, the latest last."""
+    order = {"user": 0, "note": 1, "output": 2, "call": 3, "agent": 4}
+    at_most = most - _GAP * 8
+    ranked = sorted(
+        (at for at, piece in enumerate(pieces) if piece.must),
+        key=lambda at: (order[pieces[at].block.origin], -at),
+    )
+    kept: set[int] = set()
+    cost = _GAP * 8
+    for at in ranked:
+        size = len(fence.around(pieces[at].block)) + 1 + _GAP // 2
+        if cost + size <= at_most:
+            kept.add(at)
+            cost += size
+    replace = msgspec.structs.replace
+    return [replace(piece, must=at in kept, worth=0) for at, piece in enumerate(pieces)], most
+
+
+def _pieces(trace: Trace, lengths: Lengths, marked: set[str]) -> Iterator[_Piece]:
+    """What happened, turn by turn, with how each ended."""
+    outcomes = task_outcomes([task_outcome(turn) for turn in trace.turns])
+    last = len(trace.turns) - 1
+    for at, (turn, outcome) in enumerate(zip(trace.turns, outcomes, strict=True)):
+        for block in _prompt(turn, lengths):
+            yield _Piece(block, 100, True)
+        end = 25 if at == last else 0
+        final = max((n for n, step in enumerate(turn.steps) if _speaks(step)), default=-1)
+        for group in _steps_in_groups(turn):
+            name = f"{turn.number}.{group[0] + 1}"
+            if len(group) > 1:
+                yield _Piece(_looked_around(turn, group, name, lengths), 20 + end)
+                continue
+            for block in _step(turn.steps[group[0]], name, lengths):
+                must = block.failed or block.origin == "user" or group[0] == final
+                yield _Piece(block, _worth(block, marked) + end, must)
+        if turn.steps:
+            yield _Piece(
+                Block("note", f"{turn.number}", "ended", _ended(outcome, lengths)), 90, True
+            )
+
+
+def _speaks(step: Step) -> bool:
+    return isinstance(step, Text) and bool(step.text.strip())
+
+
+_LOOKS = ("read", "search", "web")
+
+
+def _steps_in_groups(turn: Turn) -> Iterator[list[int]]:
+    """The steps of a turn; those of a run of reading and searching together."""
+    run: list[int] = []
+    for at, step in enumerate(turn.steps):
+        looks = isinstance(step, ToolCall) and step.kind in _LOOKS and not call_outcome(step).failed
+        if looks and not (isinstance(step, ToolCall) and step.failed):
+            run.append(at)
+            continue
+        if run:
+            yield run
+            run = []
+        yield [at]
+    if run:
+        yield run
+
+
+def _looked_around(turn: Turn, group: list[int], name: str, lengths: Lengths) -> Block:
+    """One line for a run of reading and searching."""
+    calls = [step for at in group if isinstance(step := turn.steps[at], ToolCall)]
+    files = dict.fromkeys(path for call in calls for path in observations.paths_of(call))
+    names = ", ".join(path.rsplit("/", 1)[-1] for path in files)
+    last = f"{turn.number}.{group[-1] + 1}"
+    body = f"{len(calls)} calls to {last}: {names}" if names else f"{len(calls)} calls to {last}"
+    return Block(
+        "call", name, "read and searched", shorten(clean(one_line(body)), lengths.arguments)
+    )
+
+
+def _ended(outcome: Outcome, lengths: Lengths) -> str:
+    """How a turn ended, in words of ours; what a program printed is left to its own block."""
+    if outcome.state == "unclear":
+        return "unclear"
+    by = {"user": "by what the user said next", "verdict": "by the verifier"}
+    name = outcome.evidence.partition(":")[0] if outcome.reason not in by else ""
+    return f"{outcome.state}: {by.get(outcome.reason) or _short(name)}"[: max(40, lengths.fine)]
 
 
 def size_of(trace: Trace) -> int:
@@ -390,44 +531,28 @@ def _place(signal: Signal) -> str:
     return f"{' -> '.join(signal.steps)}: "
 
 
-def _choose(every: list[Block], found: list[Signal], fence: Fence, budget_left: int) -> set[int]:
-    """Which blocks are shown: all of the user's, then the most telling while the budget lasts."""
-    marked = {step for signal in found for step in signal.steps}
-    chosen = {at for at, block in enumerate(every) if block.origin == "user"}
-    budget_left -= sum(len(fence.around(every[at])) + 1 for at in chosen)
-    last = len(every) - 1
-    centres = [at for at, block in enumerate(every) if block.step in marked] or [last]
+def _choose(pieces: list[_Piece], fence: Fence, budget_left: int) -> set[int]:
+    """Which pieces are shown: all that must be, then the most telling while the budget lasts."""
+    chosen = {at for at, piece in enumerate(pieces) if piece.must}
     order = sorted(
-        (at for at in range(len(every)) if at not in chosen),
-        key=lambda at: (-_worth(every[at], marked, at == last), _distance(at, centres)),
+        (at for at in range(len(pieces)) if at not in chosen and pieces[at].worth),
+        key=lambda at: (-pieces[at].worth, -at),
     )
-    gaps = 0
     for at in order:
-        cost = len(fence.around(every[at])) + 1
-        # A block in the middle of what is left out may make two gaps of one.
-        if cost + _GAP <= budget_left - gaps:
+        cost = len(fence.around(pieces[at].block)) + 1
+        # A piece in the middle of what is left out may make two gaps of one.
+        if cost + _GAP <= budget_left:
             chosen.add(at)
-            budget_left -= cost
-            gaps = min(gaps + _GAP // 8, 8 * _GAP)
+            budget_left -= cost + _GAP // 4
     return chosen
 
 
-def _distance(at: int, centres: list[int]) -> int:
-    """How many blocks away the nearest one is that stands out."""
-    near = bisect_left(centres, at)
-    return min(abs(at - centre) for centre in centres[max(0, near - 1) : near + 1])
-
-
-def _worth(block: Block, marked: set[str], is_last: bool) -> int:
+def _worth(block: Block, marked: set[str]) -> int:
     """How much a block tells; the call and the output of one step go together."""
     near = 40 if block.step in marked else 0
     if block.origin == "call":
-        return 50 + near + (20 if block.failed else 0)
-    if block.origin == "output":
-        return (60 if block.failed else 10) + near
-    if block.origin == "agent":
-        return 65 if is_last else 30
-    return 45 + near
+        return 50 + near
+    return {"output": 10, "agent": 30}.get(block.origin, 45) + near
 
 
 def _body(every: list[Block], chosen: set[int], fence: Fence) -> list[str]:

@@ -1,7 +1,8 @@
-"""Drafts: findings as skills that say they were made by counting, put into the inbox.
+"""Drafts: findings as skills and facts that say they were made by counting, put into the inbox.
 
-A draft always waits for a person. Every session that was counted over gets a line in the ledger,
-so that the next run leaves it out.
+A draft always waits for a person. One subject has one draft: what is learned again under the same
+name replaces the draft that waits, or is an edit of the skill that was accepted. Every session that
+was counted over gets a line in the ledger, so that the next run leaves it out.
 """
 
 import os
@@ -11,110 +12,321 @@ from datetime import date
 
 import msgspec
 
-from tacit.base.display import counted, one_line, plain, shorten
-from tacit.base.paths import existing_folder
-from tacit.changes.change import Create, Verdict, acting_as, make_change
+from tacit.base.display import counted, one_line, shorten
+from tacit.base.paths import existing_folder, user_home
+from tacit.changes.change import Change, Create, Rewrite, Verdict, acting_as, make_change
+from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for, fact_text
+from tacit.changes.gate import Gate
+from tacit.changes.place import fact_places
 from tacit.learn.background.background_gate import background_gate, places_for
-from tacit.learn.findings import FailedForm, Finding, count_findings
+from tacit.learn.findings import (
+    ChecksFinding,
+    Finding,
+    ProcedureFinding,
+    Quote,
+    RefusalFinding,
+    RemarksFinding,
+    RequestFinding,
+    TroubleFinding,
+    WishFinding,
+    count_findings,
+)
 from tacit.learn.ledger import Ledger
+from tacit.learn.rates import Rate, RuleCount, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
+from tacit.traces.wishes import telling_words
+
+_MOST_SAID = 390
+"""Characters of a fact's one line; the gate takes a few more."""
+_MOST_QUOTES = 4
+_MOST_REMARKS = 20
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A skill to propose, with the sessions that show why."""
+    """A skill or a fact to propose, with the sessions that show why."""
 
     name: str
     text: str
     project: str
     reason: str
     evidence: tuple[str, ...]
+    fact: NewFact | None = None
+    """The fact, where it is one."""
 
 
 def draft(finding: Finding, today: date | None = None) -> Draft:
     """The draft for one finding."""
+    today = today or date.today()
     where = _project(finding.project)
+    match finding:
+        case WishFinding() | RemarksFinding() | RefusalFinding() | RequestFinding():
+            return _fact_draft(finding, where, today)
+        case ChecksFinding():
+            return _skill_draft(finding, where, today, *_checks(finding, where))
+        case TroubleFinding():
+            return _skill_draft(finding, where, today, *_trouble_skill(finding, where))
+        case ProcedureFinding():
+            return _skill_draft(finding, where, today, *_procedure(finding, where))
+    raise TypeError(type(finding).__name__)
+
+
+# Facts, in the user's own words.
+
+_Said = WishFinding | RemarksFinding | RefusalFinding | RequestFinding
+
+
+def _fact_draft(finding: _Said, where: str, today: date) -> Draft:
+    name, says, reason = _fact(finding, where)
+    different = list({quote.text.casefold(): quote for quote in finding.quotes}.values())
+    told: list[Quote] = []
+    if isinstance(finding, WishFinding):
+        told = [q for q in different if q.text != finding.quotes[0].text][:_MOST_QUOTES]
+    elif isinstance(finding, RemarksFinding):
+        told = different[:_MOST_REMARKS]
+    detail = "\n".join(f"- {_quote(quote, 340)}" for quote in told)
+    metadata = {"sessions": ", ".join(finding.sessions[:8]), "draft": "true", "method": "counting"}
+    fact = NewFact(
+        name=suggest_name(name),
+        says=shorten(one_line(says), _MOST_SAID),
+        kind="feedback",
+        detail=detail,
+        metadata=metadata,
+    )
+    text = fact_text(fact, "distiller", today)
     sessions = counted(len(finding.sessions), "session")
-    name = suggest_name(finding.name)
-    if finding.steps:
-        last = finding.purpose.split(" ", 1)[-1]
-        about = f"The steps from {finding.steps[0].split()[0]} to {last} in {where}, in order"
-    else:
-        what = finding.purpose
-        about = f"How to run {what} in {where}, and what goes wrong when it is run otherwise"
+    return Draft(fact.name, text, finding.project, f"{reason} ({sessions})", finding.sessions, fact)
+
+
+def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
+    """The name, the line and the reason of a fact."""
+    quotes = finding.quotes
+    match finding:
+        case WishFinding():
+            plain = [w for w in telling_words(quotes[0].text) if re.fullmatch(r"[^\W\d_]+", w)]
+            name = "-".join(plain[:4])
+            place = f" in {where}" if finding.project else ""
+            says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
+            return name or "wish", says, "the user said how it is to be done"
+        case RemarksFinding():
+            said = "; ".join(_quote(quote, 130) for quote in quotes[:2])
+            says = (
+                f"What the user cares about in {where}, as they put it when they saw work: {said}"
+            )
+            return f"{where}-remarks", says, "the user remarked on how things are made"
+        case RefusalFinding(purposes=purposes):
+            often = counted(len(finding.sessions), "session")
+            named = " or ".join(f"`{purpose}`" for purpose in purposes[:4])
+            says = f"Ask before running {named} in {where}: the user refused it in {often}"
+            if quotes:
+                said = _quote(max(quotes, key=lambda quote: len(quote.text)), 200)
+                says = (
+                    f"Do not run {named} in {where}: the user refused it in {often}, saying {said}"
+                )
+            return f"{where}-no-{purposes[0]}", says, f"the user refused {', '.join(purposes)}"
+        case RequestFinding(verb="", of=of):
+            name = "-".join([where, *telling_words(quotes[0].text)[:4]])
+            said = "; ".join(_quote(quote, 120) for quote in _longest(finding.quotes))
+            often = f"{len(finding.sessions)} of {of} sessions"
+            says = f"In {where} the user asks for it again and again, in {often}: {said}"
+            return name, says, "the user asked for the same again and again"
+        case RequestFinding(verb=verb, thing=thing, of=of):
+            return (
+                f"{where}-{verb}-{thing}".strip("-"),
+                _request_line(finding, where),
+                f"the user asked to {verb} {thing}".strip()
+                + f" in {len(finding.sessions)} of {of}",
+            )
+
+
+_ONLY_WHEN_ASKED = {
+    "commit": "Commit", "push": "Push", "merge": "Merge", "deploy": "Deploy", "release": "Release",
+}  # fmt: skip
+_PHRASES = {
+    ("update", "docs"): "update the docs with a change", ("run", "tests"): "run the tests",
+    ("run", "lint"): "run the linter", ("add", "tests"): "add tests with a change",
+    ("write", "tests"): "write tests with a change", ("create", "branch"): "work on a new branch",
+    ("review", "changes"): "review your own changes critically once more",
+    ("review", "feedback"): "weigh review feedback before acting on it",
+    ("check", "feedback"): "weigh review feedback for what is valid in it",
+    ("address", "feedback"): "address review feedback", ("create", "PR"): "open a pull request",
+    ("update", "changelog"): "update the changelog", ("bump", "version"): "bump the version",
+    ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
+}  # fmt: skip
+
+
+def _request_line(finding: RequestFinding, where: str) -> str:
+    said = "; ".join(_quote(quote, 120) for quote in _longest(finding.quotes))
+    often = f"{len(finding.sessions)} of {finding.of} sessions"
+    if finding.verb in _ONLY_WHEN_ASKED:
+        act = _ONLY_WHEN_ASKED[finding.verb]
+        return (
+            f"{act} when the user says so, not before: in {where} they ask for it themselves,"
+            f" in {often} ({said})"
+        )
+    phrase = _PHRASES[finding.verb, finding.thing]
+    return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
+
+
+def _longest(quotes: Iterable[Quote]) -> list[Quote]:
+    """The two of the quotes that say most."""
+    different = {quote.text.casefold().strip(" ."): quote for quote in quotes}
+    return sorted(different.values(), key=lambda quote: -len(quote.text))[:2]
+
+
+def _quote(quote: Quote, most: int = 300) -> str:
+    text = shorten(one_line(quote.text), most)
+    return f'"{text}"' if '"' not in text else f"“{text}”"
+
+
+# Skills, with rates.
+
+
+def _skill_draft(
+    finding: Finding, where: str, today: date, name: str, about: str, body: list[str]
+) -> Draft:
+    sessions = counted(len(finding.sessions), "session")
+    name = suggest_name(name)
     lines = [
         "---",
         f"name: {name}",
-        f"description: {_quoted(f'{about}. Use before running it. Draft from {sessions}.')}",
+        f"description: {_yaml(about)}",
         "metadata:",
         "  source: auto-skill",
         "  draft: 'true'",
-        f"  learned: '{(today or date.today()).isoformat()}'",
+        f"  learned: '{today.isoformat()}'",
         "  method: counting",
         "---",
         "",
-        f"# {_title(finding)}",
+        *body,
         "",
-        f"A draft, made by counting over {sessions}. Check it before you rely on it.",
-        "",
-        *_body(finding),
+        f"Counted over {sessions}; a draft, to be checked before it is relied on.",
     ]
     reason = f"{_why(finding)} ({sessions})"
     return Draft(name, "\n".join(lines) + "\n", finding.project, reason, finding.sessions)
 
 
-def _title(finding: Finding) -> str:
-    return "The usual steps" if finding.steps else f"Running `{finding.purpose}`"
-
-
-def _body(finding: Finding) -> list[str]:
-    if finding.steps:
-        lines = ["Done in this order, each step having worked:", ""]
-        lines += [f"{number}. {_code(step)}" for number, step in enumerate(finding.steps, 1)]
-        if any("<value>" in step for step in finding.steps):
-            lines += ["", "`<value>` stands for what differed from session to session."]
-        return lines
-    lines = ["1. Run it as it last worked:", "", *_block(finding.works)]
-    if finding.wishes:
-        lines += ["", "2. What the user asked for, in their own words:", ""]
-        lines += [f'   - "{shorten(one_line(wish.text), 400)}"' for wish in finding.wishes]
-    if finding.failures:
-        lines += ["", "## What fails", ""]
-        for failure in finding.failures:
-            lines += _failure(failure, finding.works)
-    return lines
-
-
-def _failure(failure: FailedForm, works: str) -> list[str]:
-    often = counted(len(failure.seen), "time")
-    why = f" with {_code(failure.error)}" if failure.error else ""
-    lines = [f"- {_code(failure.command)} failed {often}{why}."]
-    if failure.mended_by and failure.mended_by != works:
-        first = _code(failure.mended_by)
-        lines.append(f"  At first it was mended by {first}; the form above came later.")
-    return lines
-
-
 def _why(finding: Finding) -> str:
-    if finding.steps:
-        return f"{len(finding.steps)} commands recur in the same order"
-    if finding.wishes and finding.failures:
-        return f"{finding.purpose} failed, was mended, and the user put it right"
-    if finding.wishes:
-        return f"the user put right how {finding.purpose} is run"
-    return f"{finding.purpose} failed and was mended"
+    match finding:
+        case ChecksFinding(rates=rates):
+            return "work was checked by " + ", ".join(rate.purpose for rate in rates[:4])
+        case TroubleFinding(program=program):
+            return f"{program} failed as it was called, and something else worked"
+        case ProcedureFinding(goal=goal):
+            return f"the same steps led to {goal}"
+    return ""
+
+
+def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
+    names = ", ".join(dict.fromkeys(rate.purpose for rate in finding.rates[:4]))
+    about = (
+        f"The commands that check work in {where} ({names}), in order, what they object to and"
+        f" what fails. Use before calling a change in {where} done, and before a commit or a pull"
+        " request there."
+    )
+    body = [f"# Checking work in {where}", "", "Run, in this order:", ""]
+    body += [f"{number}. {_rate(rate)}" for number, rate in enumerate(finding.rates, 1)]
+    if says := [rate for rate in finding.rates if rate.says]:
+        body += ["", "## How to check", ""]
+        body += [
+            f"- {_code(rate.purpose)} is fine when it says {_code(rate.says)}." for rate in says
+        ]
+    if finding.hooked:
+        failed = f"failed {finding.hooked.failed} of {finding.hooked.runs} times"
+        sessions = counted(len(finding.hooked.sessions), "session")
+        body += [
+            "",
+            f"A hook runs checks at {_code(finding.hooked.purpose)}: it {failed}, in {sessions}.",
+        ]
+    if finding.companions:
+        body += ["", "Often changed along with the work:", ""]
+        body += [
+            f"- {_code(path)}, in {n} of {finding.changing} sessions"
+            for path, n in finding.companions
+        ]
+    if finding.rules:
+        body += ["", "## What they object to most", "", *map(_rule, finding.rules)]
+    if finding.troubles:
+        body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
+    return f"{where}-checks", about, body
+
+
+def _rate(rate: Rate) -> str:
+    sessions = counted(len(rate.sessions), "session")
+    how = (
+        f"failed {rate.failed} of {rate.runs} runs"
+        if rate.failed
+        else f"worked in all {rate.runs} runs"
+    )
+    return f"{_code(rate.form)}: {how}, in {sessions}"
+
+
+def _rule(rule: RuleCount) -> str:
+    often = f"{rule.count} times in {counted(len(rule.sessions), 'session')}"
+    return f"- {_code(rule.rule)}, {often}" + (f": {rule.example}" if rule.example else "")
+
+
+def _trouble(trouble: Trouble) -> str:
+    sessions = counted(len(trouble.sessions), "session")
+    line = (
+        f"- {_code(trouble.form)} failed {trouble.failed} of {trouble.runs} times in {sessions}:"
+        f" {_code(trouble.error)}."
+    )
+    if trouble.instead:
+        worked = "; ".join(
+            f"{_code(form)} ({counted(count, 'session')})" for form, count in trouble.instead
+        )
+        line += f" What then worked: {worked}."
+    return line
+
+
+def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
+    program = finding.program
+    works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    about = (
+        f"How {program} is called in {where}: as {works[0]}, and which calls of it fail there. Use"
+        f" before running {program} in {where}, or when it fails."
+    )
+    body = [f"# Using `{program}` in {where}", "", "Call it so:", ""]
+    body += [f"- {_code(form)}" for form in works[:4]]
+    body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
+    return f"{where}-{program}", about, body
+
+
+_WORK_NAMES = (
+    (re.compile(r"\b(?:tag|release|publish|version|bump)\b"), "release"),
+    (re.compile(r"\b(?:deploy|rollout|apply|provision)\b"), "deployment"),
+    (re.compile(r"\bgh pr create\b"), "pull-request"),
+    (re.compile(r"\bmigrat"), "migration"),
+)
+
+
+def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[str]]:
+    goal, total = finding.goal, len(finding.sessions)
+    work = next((name for sign, name in _WORK_NAMES if sign.search(goal) and not finding.tool), "")
+    title = work.replace("-", " ") or one_line(re.sub(r"[_-]+", " ", goal))
+    steps = ", ".join(step.key for step in finding.steps[:6])
+    about = (
+        f"The steps of a {title} in {where}, in order: {steps}. Use when a {title} is asked for in"
+        f" {where}, before {goal}."
+    )
+    body = [f"# {title[:1].upper()}{title[1:]} in {where}", "", "In this order:", ""]
+    for number, step in enumerate(finding.steps, 1):
+        part = "" if step.sessions == total else f" (in {step.sessions} of {total} sessions)"
+        does = "edit " if step.key.startswith("edit ") else ""
+        body.append(f"{number}. {does}{_code(step.text)}{part}")
+    if re.search(r"<\w+>", " ".join(body)):
+        body += ["", "What stands in angle brackets was different each time."]
+    if finding.troubles:
+        body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
+    return f"{where}-{work}" if work else goal, about, body
 
 
 def _project(folder: str) -> str:
     """The project's name, where it is one; a folder may be called anything."""
     name = os.path.basename(folder.rstrip("/"))
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
-
-
-def _block(command: str) -> list[str]:
-    """A command as a code block inside a list item, as it was typed."""
-    return [f"       {line.rstrip()}" for line in plain(command).strip().splitlines()]
 
 
 def _code(text: str) -> str:
@@ -126,13 +338,11 @@ def _code(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def _quoted(text: str) -> str:
+def _yaml(text: str) -> str:
     return "'" + shorten(one_line(text), 1000).replace("'", "''") + "'"
 
 
 COUNTING = "counting"
-MOST_DRAFTS = 10
-"""Drafts that one run proposes; a person is to review each."""
 
 
 def draft_skills(traces: Iterable[Trace]) -> list[Draft]:
@@ -159,7 +369,7 @@ def draft_sessions(
     related = [s for s in store.sessions(limit=10_000) if s.head.project in projects]
     drafts = draft_skills(store.whole(s.id) for s in related)
     new = {stored.id for stored in chosen}
-    drafts = [d for d in drafts if new.intersection(d.evidence)][:MOST_DRAFTS]
+    drafts = [d for d in drafts if new.intersection(d.evidence)]
     done = [ProposedDraft(d, None if dry_run else propose_draft(d)) for d in drafts]
     if not dry_run:
         _record(ledger, chosen, done)
@@ -167,17 +377,45 @@ def draft_sessions(
 
 
 def propose_draft(made: Draft) -> Verdict:
-    """Put a draft before the user: it waits in the inbox, whatever the other settings say."""
-    gate = background_gate("distiller", places_for(existing_folder(made.project)))
+    """Put a draft before the user: it waits in the inbox, whatever the other settings say.
+
+    A draft of the same name that waits there gives way to it; a skill of that name that was learned
+    before is edited.
+    """
+    project = existing_folder(made.project)
+    places = fact_places(project or user_home()) if made.fact else places_for(project)
+    gate = background_gate("distiller", places)
     with acting_as("distiller"):
-        change = make_change(
-            made.name,
-            Create({"SKILL.md": made.text.encode()}),
-            reason=made.reason,
-            evidence=made.evidence,
-            root=gate.open_place().place.root,
-        )
-        return gate.propose(change)
+        if made.fact is not None:
+            root = fact_place_for(places, made.fact.kind).root
+            why = Rationale(reason=made.reason, evidence=made.evidence)
+            change = fact_change(gate, root, made.fact, why)
+        else:
+            change = _skill_change(gate, made)
+        waiting = [p for p in gate.inbox.waiting(change.root) if _same_subject(p.change, change)]
+        verdict = gate.propose(change)
+    for proposal in waiting:
+        if verdict.outcome == "proposed" and proposal.id != verdict.change:
+            gate.inbox.remove(proposal.id)
+    return verdict
+
+
+def _skill_change(gate: Gate, made: Draft) -> Change:
+    root = gate.open_place().place.root
+    now = gate.state_of(made.name, root)
+    files = {"SKILL.md": made.text.encode()}
+    return make_change(
+        made.name,
+        Rewrite(files) if now.is_live else Create(files),
+        reason=made.reason,
+        evidence=made.evidence,
+        root=root,
+        base=now.head.id if now.is_live and now.head else "",
+    )
+
+
+def _same_subject(old: Change, new: Change) -> bool:
+    return old.actor == new.actor and old.skill == new.skill
 
 
 def _record(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft]) -> None:
@@ -191,5 +429,5 @@ def _record(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft])
         elif own and own[0].verdict is not None:
             ledger.record(stored, COUNTING, "refused", own[0].verdict.explain())
         else:
-            reason = "no failure was mended, nothing was put right, and nothing recurs"
+            reason = "no lasting wish, no failure that recurs, and no steps that recur"
             ledger.record(stored, COUNTING, "nothing", reason)

@@ -1,370 +1,522 @@
-"""What sessions show by counting alone, without a model.
+"""What the sessions of a project show by counting alone, without a model.
 
-Findings, over the sessions of a project: commands that failed and then worked, what the user
-corrected, sequences of commands that recur. Signals, in one session: what is worth a reviewer's
-attention, each with the steps that it stands on, worded from what the user said and the agent
-called and never from what a tool printed.
+Findings, each with its support, the sessions that show this very thing: what the user wishes for,
+in their own words; what they asked for again and again, or refused; by which commands work is
+checked, with rates; what fails, and what then worked; which steps lead up to something. What one
+session shows to a reviewer is `signals.py`'s, what a finding becomes is `drafts.py`'s.
 """
 
+import os
+import re
 from collections import Counter
-from collections.abc import Iterable
-from itertools import pairwise
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
-from tacit.learn.command_purposes import abstracted, purpose, slug
-from tacit.traces import observations
-from tacit.traces.trace import REFUSED, Activation, Step, ToolCall, Trace
+from tacit.learn.rates import (
+    FEWEST,
+    Rate,
+    RuleCount,
+    Run,
+    Trouble,
+    count_rates,
+    lint_rules,
+    runs_of,
+    runs_of_call,
+    troubles,
+)
+from tacit.traces.command_purposes import abstracted, work_class
+from tacit.traces.observations import paths_of, recoveries
+from tacit.traces.outcomes import failed_check
+from tacit.traces.trace import REFUSED, ToolCall, Trace
+from tacit.traces.wishes import Request, Wish, asked, content_words, reply_to, requests, wishes
 
-FEWEST = 2
-"""Sessions in which a sequence must stand to count as a habit."""
-_LONGEST, _SHORTEST = 8, 3
-_MOST_HABITS = 3
-_MOST_STEPS = 2000
-"""Commands of one session that are compared with those of others."""
-_MOST_LETTERS = 2000
-"""A longer command is a program that was typed in, not a way to run one."""
 
+class Quote(msgspec.Struct, frozen=True):
+    """What the user typed, and where."""
 
-class Sighting(msgspec.Struct, frozen=True):
-    """Where something was seen."""
-
+    text: str
     session: str
     turn: int
 
 
-class FailedForm(msgspec.Struct, frozen=True):
-    """A form of a command that failed, why, what worked instead, and where that was seen."""
-
-    command: str
-    error: str
-    mended_by: str
-    seen: tuple[Sighting, ...]
-
-
-class Correction(msgspec.Struct, frozen=True):
-    """What the user put right, in their own words."""
-
-    text: str
-    seen: tuple[Sighting, ...]
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """All that was counted about one purpose in one project."""
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that sessions of one project show."""
 
     project: str
-    purpose: str
-    works: str
-    """The form to use: the last that worked, where the user put it right the last after that."""
-    failures: tuple[FailedForm, ...] = ()
-    wishes: tuple[Correction, ...] = ()
-    steps: tuple[str, ...] = ()
-    """Of a habit: the commands in their order."""
-    sessions: tuple[str, ...] = ()
+    sessions: tuple[str, ...]
+    """The sessions that show this very thing."""
 
-    @property
-    def name(self) -> str:
-        return f"run-{slug(self.purpose)}" if not self.steps else f"{slug(self.purpose)}-routine"
+
+class WishFinding(Finding, frozen=True, kw_only=True):
+    """How the user wants things done, in their own words."""
+
+    quotes: tuple[Quote, ...]
+
+
+class RemarksFinding(Finding, frozen=True, kw_only=True):
+    """What the user remarked on how things are made in a project, each once."""
+
+    quotes: tuple[Quote, ...]
+
+
+class RequestFinding(Finding, frozen=True, kw_only=True):
+    """What the user asked for, in a few words, in several sessions."""
+
+    verb: str
+    thing: str
+    quotes: tuple[Quote, ...]
+    of: int
+    """Sessions of the project, in all."""
+
+
+class RefusalFinding(Finding, frozen=True, kw_only=True):
+    """Commands of one class that the user refused to have run."""
+
+    purposes: tuple[str, ...]
+    quotes: tuple[Quote, ...]
+    """What the user typed beside it."""
+
+
+class ChecksFinding(Finding, frozen=True, kw_only=True):
+    """By which commands work is checked, how that goes, and what they object to."""
+
+    rates: tuple[Rate, ...]
+    rules: tuple[RuleCount, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+    hooked: Rate | None = None
+    """How often a commit or a push failed because a hook ran checks."""
+    companions: tuple[tuple[str, int], ...] = ()
+    """Files that are changed along with most work, and in how many sessions."""
+    changing: int = 0
+    """Sessions in which files were changed."""
+
+
+class TroubleFinding(Finding, frozen=True, kw_only=True):
+    """A program that fails as it is called, and what worked in its place."""
+
+    program: str
+    troubles: tuple[Trouble, ...]
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step of a procedure: what is done, and in how many of the sessions."""
+
+    text: str
+    sessions: int
+    key: str = ""
+
+
+class ProcedureFinding(Finding, frozen=True, kw_only=True):
+    """The steps around something that worked and that others see."""
+
+    goal: str
+    """The purpose or the tool that the steps are for."""
+    steps: tuple[Step, ...]
+    """In their order, the goal among them."""
+    troubles: tuple[Trouble, ...] = ()
+    tool: bool = False
+    """Whether the steps are calls of tools rather than commands."""
 
 
 def count_findings(traces: Iterable[Trace]) -> list[Finding]:
-    """What the sessions show, the best supported first."""
+    """What the sessions show, the user's words first, then the best supported."""
     by_project: dict[str, list[Trace]] = {}
-    for trace in traces:
+    for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
         by_project.setdefault(trace.project, []).append(trace)
-    found = [
-        finding
-        for project, own in by_project.items()
-        for finding in _project_findings(project, own)
-    ]
-    return sorted(found, key=lambda f: (-len(f.wishes), -len(f.sessions), f.project, f.purpose))
+    found: list[Finding] = []
+    for project, own in by_project.items():
+        found += _project_findings(project, own)
+    found += _wishes([trace for own in by_project.values() for trace in own], found)
+    said = (WishFinding, RefusalFinding, RemarksFinding)
+    return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
 
 
 def _project_findings(project: str, traces: list[Trace]) -> list[Finding]:
-    counts: dict[str, _Counted] = {}
-    for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
-        _count(trace, counts)
-    found = [c.finding(project, key) for key, c in counts.items() if c.teaches()]
-    return [*(f for f in found if f.failures or f.wishes), *_habits(project, traces)]
+    runs = [run for trace in traces for run in runs_of(trace)]
+    refusals = list(_refusals(project, traces))
+    unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
+    rates = count_rates(run for run in runs if run.purpose not in unwanted)
+    mends = [mend for trace in traces for mend in recoveries(trace)]
+    failing = troubles(runs, rates, mends)
+    checks = [_with_habits(found, runs, traces) for found in _checks(project, rates, runs, failing)]
+    return [
+        *refusals,
+        *(_asked_for(project, traces) if project else ()),
+        *checks,
+        *_other_troubles(project, failing, checks),
+        *_procedures(project, traces, failing),
+    ]
 
 
-class _Counted:
-    """What is known so far of one purpose."""
+# The user's own words.
 
-    def __init__(self) -> None:
-        self.failures: dict[tuple[str, str], list[Sighting]] = {}
-        self.fixes: dict[tuple[str, str], str] = {}
-        self.wishes: dict[str, list[Sighting]] = {}
-        self.right: list[str] = []
-        self.after_wish: list[str] = []
-        self.sessions: dict[str, None] = {}
-
-    def teaches(self) -> bool:
-        """Whether there is something to learn: a failure or a wish, and a way that works."""
-        return bool(self.right) and bool(self.fixes or self.wishes)
-
-    def finding(self, project: str, key: str) -> Finding:
-        works = (self.after_wish or self.right)[-1]
-        # What works now as it stands did not fail because of how it was called.
-        failures = tuple(
-            FailedForm(command, error, self.fixes.get((command, error), ""), tuple(seen))
-            for (command, error), seen in self.failures.items()
-            if (command, error) in self.fixes and command != works
-        )
-        wishes = tuple(Correction(text, tuple(seen)) for text, seen in self.wishes.items())
-        return Finding(project, key, works, failures, wishes, (), tuple(self.sessions))
+_ALIKE = 0.34
+"""The part of the telling words of the shorter of two wishes that makes them one subject."""
+_SHARED = 3
 
 
-def _count(trace: Trace, counts: dict[str, _Counted]) -> None:
-    corrected = {c.turn: c.text for c in observations.corrections(trace) if c.by == "prompt"}
-    recovered = {id(r.failed): r for r in _recoveries_by_command(trace)}
-    tried: set[str] = set()
-    for turn in trace.turns:
-        wish = corrected.get(turn.number, "")
-        tried_before = frozenset(tried)
-        for call in turn.calls:
-            if call.kind != "shell" or not (command := observations.command_of(call).strip()):
+def _wishes(
+    traces: list[Trace], found: Sequence[Finding]
+) -> Iterator[WishFinding | RemarksFinding]:
+    """One finding a subject, over all projects: wishes that share telling words belong together,
+    and so do remarks on how things are made that were made once.
+
+    Of a conversation without a folder nobody knows whether it was the user who spoke.
+    """
+    refusals = [finding for finding in found if isinstance(finding, RefusalFinding)]
+    told = {quote.text.casefold() for refusal in refusals for quote in refusal.quotes}
+    groups: list[list[tuple[Quote, Wish, str]]] = []
+    for trace in traces:
+        for wish in wishes(trace) if trace.project else ():
+            quote = Quote(clean(wish.text), trace.id, wish.turn)
+            if quote.text.casefold() in told:
                 continue
-            key = purpose(command)
-            if not key or len(command) > _MOST_LETTERS:
-                continue
-            tried.add(key)
-            counted = counts.setdefault(key, _Counted())
-            counted.sessions[trace.id] = None
-            seen = Sighting(trace.id, turn.number)
-            if call.failed:
-                _failed(counted, call, command, seen, recovered.get(id(call)))
-            elif call.finished:
-                counted.right.append(command)
-                if wish and key in tried_before:  # one puts right what was done
-                    counted.after_wish.append(command)
-                    counted.wishes.setdefault(wish, []).append(seen)
-
-
-def _recoveries_by_command(trace: Trace) -> list[observations.Recovery]:
-    """The failures that another form of the command got over, rather than an edit in between."""
-    place = {id(call): at for at, call in enumerate(trace.calls)}
-    edits = [at for at, c in enumerate(trace.calls) if c.kind in ("write", "edit") and not c.failed]
-    return [
-        r
-        for r in observations.recoveries(trace)
-        if r.before.split() != r.after.split()
-        and not any(place[id(r.failed)] < at < place[id(r.succeeded)] for at in edits)
-    ]
-
-
-def _failed(
-    counted: _Counted,
-    call: ToolCall,
-    command: str,
-    seen: Sighting,
-    recovery: observations.Recovery | None,
-) -> None:
-    error = " ".join((call.error or call.result.strip().rsplit("\n", 1)[-1]).split())[:160]
-    counted.failures.setdefault((command, error), []).append(seen)
-    if recovery is not None:
-        counted.fixes[(command, error)] = observations.command_of(recovery.succeeded).strip()
-
-
-def _habits(project: str, traces: list[Trace]) -> list[Finding]:
-    """Sequences of purposes that stand, in this order, in several sessions."""
-    ways = {trace.id: _commands_by_purpose(trace)[:_MOST_STEPS] for trace in traces}
-    support: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    for session, way in ways.items():
-        keys = [key for key, _ in way]
-        for size in range(_SHORTEST, _LONGEST + 1):
-            for at in range(len(keys) - size + 1):
-                part = tuple(keys[at : at + size])
-                if len(set(part)) == size:
-                    commands = [command for _, command in way[at : at + size]]
-                    support.setdefault(part, {}).setdefault(session, commands)
-    common = {part: seen for part, seen in support.items() if len(seen) >= FEWEST}
-    found: list[Finding] = []
-    for part in sorted(_maximal(common), key=lambda p: (-len(common[p]), -len(p), p)):
-        if len(found) == _MOST_HABITS:
-            break
-        seen = common[part]
-        steps = tuple(
-            abstracted([commands[at] for commands in seen.values()]) for at in range(len(part))
-        )
-        found.append(
-            Finding(project, f"{part[0]} {part[-1]}", steps[-1], (), (), steps, tuple(seen))
-        )
-    return found
-
-
-def _maximal(common: dict[tuple[str, ...], dict[str, list[str]]]) -> set[tuple[str, ...]]:
-    """The sequences that are not part of a longer one seen in the same sessions."""
-    maximal = set(common)
-    for longer, seen in common.items():
-        for size in range(_SHORTEST, len(longer)):
-            for at in range(len(longer) - size + 1):
-                part = longer[at : at + size]
-                if common[part].keys() <= seen.keys():
-                    maximal.discard(part)
-    return maximal
-
-
-def _commands_by_purpose(trace: Trace) -> list[tuple[str, str]]:
-    """The purposes that were served, in order, each with its command; repetitions once."""
-    done = [
-        (key, text)
-        for command in observations.commands(trace)
-        if not command.failed and (key := purpose(text := command.text.strip()))
-    ]
-    return [b for a, b in pairwise([("", ""), *done]) if a[0] != b[0]]
-
-
-SignalKind = Literal[
-    "correction", "refusal", "mended", "stuck", "repeated", "habit", "skill-failed"
-]
-
-_OFTEN = 3
-"""Runs of one purpose in one session from which it counts as a procedure that is repeated."""
-_MOST = 12
-"""Signals of one kind that are told."""
-
-
-class Signal(msgspec.Struct, frozen=True):
-    """One thing that stands out."""
-
-    kind: SignalKind
-    turn: int
-    text: str
-    steps: tuple[str, ...] = ()
-    """The steps that it stands on, as the digest numbers them."""
-
-
-def session_signals(trace: Trace, findings: Iterable[Finding] = ()) -> list[Signal]:
-    """What stands out in `trace`, the strongest first; `findings` are what counting over the
-    project's sessions gave."""
-    place = step_names(trace)
-    found = [
-        *_corrections(trace, place),
-        *_recoveries(trace, place),
-        *_skills(trace, place),
-        *_stuck(trace, place),
-        *_repeated(trace),
-        *_habit_signals(findings),
-    ]
-    counts: Counter[str] = Counter()
-    kept = []
-    for signal in found:
-        counts[signal.kind] += 1
-        if counts[signal.kind] <= _MOST:
-            kept.append(signal)
-    return kept
-
-
-def session_weight(trace: Trace) -> int:
-    """How much speaks for reviewing a session, for putting several in order."""
-    worth = {"correction": 5, "refusal": 4, "mended": 3, "skill-failed": 4, "stuck": 2}
-    return sum(worth.get(signal.kind, 1) for signal in session_signals(trace))
-
-
-def step_names(trace: Trace) -> dict[int, str]:
-    """How each step is called, by its identity: `3.2` is the second step of turn 3."""
-    return {
-        id(step): f"{turn.number}.{number}"
-        for turn in trace.turns
-        for number, step in enumerate(turn.steps, 1)
-    }
-
-
-def _short(name: str) -> str:
-    """A name as one word or two: whoever made the tool chose it."""
-    return shorten(one_line(name), 60)
-
-
-def _corrections(trace: Trace, place: dict[int, str]) -> list[Signal]:
-    found = [
-        Signal("correction", c.turn, "the user put something right", (f"{c.turn}",))
-        for c in observations.corrections(trace)
-        if c.by == "prompt"
-    ]
-    for turn in trace.turns:
-        for call in turn.calls:
-            if call.error == REFUSED:
-                text = f"the user refused a call of {_short(call.name)}"
-                found.append(Signal("refusal", turn.number, text, (place[id(call)],)))
-    return found
-
-
-def _recoveries(trace: Trace, place: dict[int, str]) -> list[Signal]:
-    found = []
-    for recovery in observations.recoveries(trace):
-        if recovery.failed.error == REFUSED:
-            continue
-        steps = (place[id(recovery.failed)], place[id(recovery.succeeded)])
-        changed = shorten(" ".join(one_line(part) for part in recovery.changed), 200)
-        what = f"; changed: {clean(changed)}" if changed else "; called the same way"
-        text = f"{_short(recovery.failed.name)} failed, then worked{what}"
-        found.append(Signal("mended", recovery.turn, text, steps))
-    return found
-
-
-def _skills(trace: Trace, place: dict[int, str]) -> list[Signal]:
-    """A skill was loaded, and calls failed after it in the same turn."""
-    found = []
-    for turn in trace.turns:
-        for name in dict.fromkeys(turn.skills):
-            loaded = [at for at, step in enumerate(turn.steps) if _is_loading(step, name)]
-            failed = [
-                place[id(step)]
-                for step in turn.steps[loaded[0] :]
-                if isinstance(step, ToolCall) and step.failed
-            ]
-            if failed:
-                text = f"the skill {_short(name)} was in use and {len(failed)} calls failed"
-                found.append(Signal("skill-failed", turn.number, text, tuple(failed[:6])))
-    return found
-
-
-def _is_loading(step: Step, name: str) -> bool:
-    return isinstance(step, Activation) and step.name == name
-
-
-def _stuck(trace: Trace, place: dict[int, str]) -> list[Signal]:
-    """The same purpose failed again and again."""
-    failed: dict[str, list[str]] = {}
-    last: dict[str, int] = {}
-    for turn in trace.turns:
-        for call in turn.calls:
-            key = purpose(observations.command_of(call)) if call.kind == "shell" else call.name
-            if call.failed and key:
-                failed.setdefault(key, []).append(place[id(call)])
-                last[key] = turn.number
-    return [
-        Signal("stuck", last[key], f"{_short(key)} failed {len(steps)} times", tuple(steps[:6]))
-        for key, steps in failed.items()
-        if len(steps) >= _OFTEN
-    ]
-
-
-def _repeated(trace: Trace) -> list[Signal]:
-    ran: Counter[str] = Counter()
-    for command in observations.commands(trace):
-        if not command.failed and (key := purpose(command.text)):
-            ran[key] += 1
-    return [
-        Signal("repeated", 0, f"{_short(key)} was run {count} times")
-        for key, count in ran.most_common(4)
-        if count >= _OFTEN
-    ]
-
-
-def _habit_signals(findings: Iterable[Finding]) -> list[Signal]:
-    found = []
-    for finding in findings:
-        sessions = len(finding.sessions)
-        if finding.steps:
-            way = " ; ".join(shorten(one_line(step), 120) for step in finding.steps)
-            text = f"in {sessions} sessions of this project, in this order: {clean(way)}"
+            near = next((g for g in groups if any(_alike(quote, q) for q, _, _ in g)), None)
+            if near is None:
+                groups.append([(quote, wish, trace.project)])
+            else:
+                near.append((quote, wish, trace.project))
+    order = {"rule": 0, "correction": 1, "manner": 2}
+    remarks: dict[str, list[Quote]] = {}
+    for group in groups:
+        group.sort(key=lambda one: order[one[1].strength])
+        quotes = tuple(quote for quote, _, _ in group)
+        projects = {project for _, _, project in group}
+        project = projects.pop() if len(projects) == 1 else ""
+        if group[0][1].strength != "manner" or len(_sessions(quotes)) >= FEWEST:
+            yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
         else:
-            works = shorten(clean(one_line(finding.works)), 160)
-            text = f"in {sessions} sessions: {_short(finding.purpose)} works as `{works}`"
-        found.append(Signal("habit", 0, text))
+            remarks.setdefault(project, []).extend(quotes)
+    for project, told_once in remarks.items():
+        if len(told_once) >= FEWEST:
+            quotes = tuple(told_once)
+            yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
+
+
+def _alike(one: Quote, other: Quote) -> bool:
+    if one.text.casefold() == other.text.casefold():
+        return True
+    a, b = set(content_words(one.text)), set(content_words(other.text))
+    shared = len(a & b)
+    enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
+    return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)
+
+
+def _refusals(project: str, traces: list[Trace]) -> Iterator[RefusalFinding]:
+    """Commands that were refused in several sessions, or once with words that are to last.
+
+    Those of one class, such as several ways to test, are one subject.
+    """
+    found: dict[str, list[tuple[str, Quote]]] = {}
+    lasting: set[str] = set()
+    for trace in traces:
+        rules = {wish.text.casefold() for wish in wishes(trace)}
+        for run in runs_of(trace):
+            work = work_class(run.purpose) or run.purpose
+            if run.outcome.state == "refused":
+                words = clean(reply_to(run.call))
+                quote = Quote(words, trace.id, run.turn)
+                found.setdefault(work, []).append((run.purpose, quote))
+                lasting |= {run.purpose} if words.casefold() in rules else set()
+    for refused in found.values():
+        by_purpose: dict[str, set[str]] = {}
+        for purpose, quote in refused:
+            by_purpose.setdefault(purpose, set()).add(quote.session)
+        kept = [p for p, seen in by_purpose.items() if p in lasting or len(seen) >= FEWEST]
+        quotes = tuple(quote for purpose, quote in refused if purpose in kept)
+        if kept:
+            told = tuple(quote for quote in quotes if quote.text)
+            yield RefusalFinding(
+                project=project, sessions=_sessions(quotes), purposes=tuple(kept), quotes=told
+            )
+
+
+_LEAST_ACTS = 3
+_RARE = 20
+"""What is asked for less often than in one of so many sessions is no habit."""
+_ACTS = {"commit", "push", "merge", "deploy", "release"}
+_KEPT = {
+    ("update", "docs"), ("run", "tests"), ("run", "lint"), ("add", "tests"), ("write", "tests"),
+    ("review", "changes"), ("review", "feedback"), ("check", "feedback"), ("address", "feedback"),
+    ("create", "PR"), ("create", "branch"), ("update", "changelog"), ("bump", "version"),
+    ("add", "screenshot"), ("check", "CI"),
+}  # fmt: skip
+
+
+def _asked_for(project: str, traces: list[Trace]) -> list[RequestFinding]:
+    known = list(_requests(project, traces))
+    return [*known, *_repeated(project, traces, known)]
+
+
+def _requests(project: str, traces: list[Trace]) -> Iterator[RequestFinding]:
+    """What was asked for in several sessions; a first prompt said twice is one started anew."""
+    found: dict[tuple[str, str], list[tuple[Quote, Request]]] = {}
+    seen: set[str] = set()
+    for trace in traces:
+        for request in requests(trace):
+            key = (request.verb, request.thing)
+            if key in _KEPT or request.verb in _ACTS:
+                quote = Quote(clean(request.text), trace.id, request.turn)
+                if request.turn == 0 and request.text in seen:
+                    continue
+                seen.add(request.text)
+                found.setdefault(key, []).append((quote, request))
+    for (verb, thing), pairs in found.items():
+        quotes = tuple(quote for quote, _ in pairs)
+        sessions = _sessions(quotes)
+        enough = max(_LEAST_ACTS, len(traces) // _RARE) if verb in _ACTS else FEWEST
+        if len(sessions) >= enough:
+            yield RequestFinding(
+                project=project, sessions=sessions, verb=verb, thing=thing,
+                quotes=quotes, of=len(traces),
+            )  # fmt: skip
+
+
+_NEARLY = 0.6
+"""The part of all telling words of two sentences that they share when they ask for the same."""
+
+
+def _repeated(
+    project: str, traces: list[Trace], known: Sequence[RequestFinding]
+) -> Iterator[RequestFinding]:
+    """Sentences that were typed, in nearly the same words, in several sessions."""
+    told = {quote.text.casefold() for finding in known for quote in finding.quotes}
+    wished = "\n".join(wish.text.casefold() for trace in traces for wish in wishes(trace))
+    groups: list[tuple[frozenset[str], list[Quote]]] = []
+    for trace in traces:
+        for turn, sentence, words in asked(trace):
+            quote = Quote(clean(sentence), trace.id, turn)
+            if quote.text.casefold() in told or sentence.casefold() in wished:
+                continue
+            near = next(
+                (g for g in groups if len(g[0] & words) >= _NEARLY * len(g[0] | words)), None
+            )
+            if near is None:
+                groups.append((words, [quote]))
+            else:
+                near[1].append(quote)
+    enough = max(_LEAST_ACTS, len(traces) // _RARE)
+    for _, quotes in groups:
+        anew = all(quote.turn == 0 for quote in quotes) and len({q.text for q in quotes}) == 1
+        if len(_sessions(quotes)) >= enough and not anew:
+            yield RequestFinding(
+                project=project, sessions=_sessions(quotes), verb="", thing="",
+                quotes=tuple(quotes), of=len(traces),
+            )  # fmt: skip
+
+
+def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(quote.session for quote in quotes))
+
+
+# Checks, and what fails.
+
+_PLAIN = {
+    "pytest",
+    "go test",
+    "go build",
+    "npm test",
+    "cargo test",
+    "cargo build",
+    "npm run build",
+    "make",
+}
+
+
+def _checks(
+    project: str, rates: dict[str, Rate], runs: Sequence[Run], failing: Sequence[Trouble]
+) -> Iterator[ChecksFinding]:
+    """The checks of a project, where there is more to say than any agent would try first."""
+    own = [r for r in rates.values() if r.work and len(r.sessions) >= FEWEST and r.worked]
+    usual = _usual(own)
+    if not usual:
+        return
+    near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
+    rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
+    if all(rate.purpose in _PLAIN for rate in usual) and not near and not rules:
+        return
+    sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
+    yield ChecksFinding(
+        project=project, sessions=tuple(sessions), rates=tuple(usual), rules=rules, troubles=near
+    )
+
+
+_HOOKED = ("git commit", "git push")
+_COMPANION = re.compile(
+    r"\.(?:md|mdx|rst|txt|ya?ml|toml|json|lock)$|CHANGELOG|VERSION", re.IGNORECASE
+)
+_OFTEN = 3
+"""A file that is changed in one of so many sessions belongs to much work."""
+
+
+def _with_habits(
+    found: ChecksFinding, runs: Sequence[Run], traces: Sequence[Trace]
+) -> ChecksFinding:
+    """The checks together with what is done along with them: hooks that run them, files."""
+    hooked = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
+    failed = [run for run in hooked if run.outcome.failed and failed_check(run.call)]
+    sessions = tuple(dict.fromkeys(run.session for run in failed))
+    rate = None
+    if len(sessions) >= FEWEST:
+        rate = Rate(failed[0].purpose, failed[0].purpose, len(hooked), len(failed), sessions)
+    changed: Counter[str] = Counter()
+    changing = 0
+    for trace in traces:
+        own = {
+            done.key.removeprefix("edit ") for done in _done(trace) if done.key.startswith("edit ")
+        }
+        changing += bool(own)
+        changed.update(path for path in own if _COMPANION.search(path))
+    enough = max(_LEAST_ACTS, changing // _OFTEN)
+    companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
+    return msgspec.structs.replace(found, hooked=rate, companions=companions, changing=changing)
+
+
+_ORDER = ("format", "lint", "types", "build", "test", "check")
+_SHARE = 5
+
+
+def _usual(rates: list[Rate]) -> list[Rate]:
+    """The checks that are run often enough to be the project's own, in the order of their use."""
+    most = max((len(rate.sessions) for rate in rates), default=0)
+    kept = [r for r in rates if len(r.sessions) * _SHARE >= most and r.worked * 3 >= r.runs]
+    return sorted(kept, key=lambda r: (_ORDER.index(r.work or "check"), -len(r.sessions)))
+
+
+def _other_troubles(
+    project: str, failing: Sequence[Trouble], checks: Sequence[ChecksFinding]
+) -> Iterator[TroubleFinding]:
+    """What fails beside the checks, by program."""
+    told = {id(t) for check in checks for t in check.troubles}
+    by_program: dict[str, list[Trouble]] = {}
+    for trouble in failing:
+        if id(trouble) not in told and any(count >= FEWEST for _, count in trouble.instead):
+            by_program.setdefault(trouble.program, []).append(trouble)
+    for program, own in by_program.items():
+        sessions = dict.fromkeys(session for trouble in own for session in trouble.sessions)
+        yield TroubleFinding(
+            project=project, sessions=tuple(sessions), program=program, troubles=tuple(own)
+        )
+
+
+# Procedures.
+
+_KNOWN_TO_ALL = {
+    "git add", "git commit", "git push", "git checkout", "git switch", "git pull", "git fetch",
+    "git stash", "git rebase", "git merge", "git restore", "git reset", "git rm", "git mv",
+    "npm install", "pip install", "gh api", "gh pr view", "curl", "python", "node",
+}  # fmt: skip
+_LOOKING = re.compile(
+    r"(?:^|_)(?:get|list|find|search|read|view|show|fetch|query|look|describe|think|calculate|count"
+    r"|check|status)", re.IGNORECASE,
+)  # fmt: skip
+_MOST_STEPS, _SHORTEST = 8, 3
+_AFTER = 4
+"""Steps after the goal that may belong to it."""
+_HALF = 2
+
+
+class _Done(msgspec.Struct, frozen=True):
+    """One thing that was done and worked: its key, and the form it had."""
+
+    key: str
+    form: str
+    tool: bool = False
+
+
+def _procedures(
+    project: str, traces: list[Trace], failing: Sequence[Trouble]
+) -> Iterator[ProcedureFinding]:
+    """For each thing that is worth a procedure: what was done around it in most sessions."""
+    goals: dict[str, dict[str, tuple[list[_Done], int]]] = {}
+    for trace in traces:
+        way = _done(trace)
+        for at, done in enumerate(way):
+            if _is_goal(done):
+                goals.setdefault(done.key, {})[trace.id] = (way[: at + 1 + _AFTER], at)
+    told: set[tuple[str, str]] = set()
+    for goal, led in goals.items():
+        steps = _steps_around(goal, led) if len(led) >= FEWEST else ()
+        telling = [step for step in steps if step.key not in _KNOWN_TO_ALL]
+        if all((session, goal) in told for session in led):
+            continue  # it is a step of another procedure
+        if len(steps) >= _SHORTEST and len(telling) >= FEWEST:
+            told |= {(session, step.key) for session in led for step in steps if step.key != goal}
+            own = tuple(t for t in failing if t.program == goal)
+            tool = any(way[at].tool for way, at in led.values())
+            yield ProcedureFinding(
+                project=project,
+                sessions=tuple(led),
+                goal=goal,
+                steps=steps,
+                tool=tool,
+                troubles=own,
+            )
+
+
+def _steps_around(goal: str, led: dict[str, tuple[list[_Done], int]]) -> tuple[Step, ...]:
+    """The goal and what stands around it in most of the sessions, in its usual order."""
+    seen: dict[str, list[tuple[int, str]]] = {}
+    for way, place in led.values():
+        nearest: dict[str, tuple[int, str]] = {}
+        for at, done in enumerate(way):
+            if done.key not in nearest or abs(at - place) <= abs(nearest[done.key][0]):
+                nearest[done.key] = (at - place, done.form)
+        for key, found in nearest.items():
+            seen.setdefault(key, []).append(found)
+    kept = {key: places for key, places in seen.items() if len(places) * _HALF > len(led)}
+    order = sorted(kept, key=lambda key: sum(at for at, _ in kept[key]) / len(kept[key]))
+    middle = order.index(goal)
+    return tuple(
+        Step(_common_form([form for _, form in kept[key]]), len(kept[key]), key)
+        for key in order[max(0, middle - _MOST_STEPS) : middle + _AFTER]
+    )
+
+
+def _is_goal(done: _Done) -> bool:
+    """Whether it changes something that others see, and is no check and no daily chore."""
+    if done.tool:
+        return not _LOOKING.search(done.key)
+    if done.key.startswith("edit "):
+        return False
+    return done.key not in _KNOWN_TO_ALL and bool(_LASTING.search(done.key))
+
+
+_LASTING = re.compile(
+    r"\b(?:tag|release|publish|deploy|push|apply|create|upload|migrate|migration|rollout|submit|bump|version"
+    r"|install-service|seed|generate|codegen|sync|provision)\b", re.IGNORECASE,
+)  # fmt: skip
+
+
+def _done(trace: Trace) -> list[_Done]:
+    """What was done in a session and worked, in order."""
+    found: list[_Done] = []
+    for turn in trace.turns:
+        for call in turn.calls:
+            found += _done_by(call, trace)
     return found
+
+
+def _done_by(call: ToolCall, trace: Trace) -> Iterator[_Done]:
+    if call.error == REFUSED or not call.finished:
+        return
+    if call.kind in ("write", "edit") and not call.failed:
+        for path in paths_of(call):
+            name = os.path.relpath(path, trace.project) if _inside(path, trace.project) else ""
+            if name:
+                yield _Done(f"edit {name}", name)
+    for run in runs_of_call(call, trace.id, 0, trace.project):
+        if run.outcome.state == "worked":
+            yield _Done(run.purpose, run.form, call.kind == "other")
+
+
+def _inside(path: str, project: str) -> bool:
+    return bool(project) and path.startswith(project.rstrip("/") + "/")
+
+
+def _common_form(forms: list[str]) -> str:
+    """One form for several: the one that most have, with what differs as a variable."""
+    common, count = Counter(forms).most_common(1)[0]
+    return common if count > 1 or len(forms) == 1 else abstracted(forms)

@@ -96,6 +96,8 @@ def line(notice: Notice) -> str:
     return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
 
 
+_IN_FULL = ("question", "scheduled")
+"""Of these, the reason is the text, and ours."""
 _SAYS = {
     "created": "learned the skill {}",
     "edited": "improved the skill {}",
@@ -148,7 +150,8 @@ def tell(face: Face, *, most: int = MOST, now: datetime | None = None) -> tuple[
             [(notice.id, face, now.timestamp()) for notice in found],
         )
         if face == "inbox":
-            _write_prompt(())
+            for name in _LINES:
+                _write_line(name, ())
         return found
 
     return _lines(_done(write, []), face, most)
@@ -160,8 +163,8 @@ def pending(face: Face, *, now: datetime | None = None) -> list[Notice]:
 
 
 def refresh() -> None:
-    """Take what is answered by now out of the prompt's line."""
-    if prompt_line.peek(paths.folders().data):
+    """Take what is answered by now out of the lines that wait."""
+    if any(prompt_line.peek(paths.folders().data, name) for name in _LINES):
         _done(_add_to_prompt, None)
 
 
@@ -238,27 +241,38 @@ def _waiting(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in rows}
 
 
-# The prompt's line: the file holds the text, and then the numbers of the notices it stands for.
+# The lines for the prompt and for agents: a file holds the text, and then the numbers of the
+# notices that it stands for.
+_LINES = (prompt_line.FILE_NAME, prompt_line.AGENT_FILE)
 
 
 def _add_to_prompt(connection: sqlite3.Connection, *new: int) -> None:
-    """Write the line for the notices that still wait there, and for `new` ones."""
-    known = prompt_line.peek(paths.folders().data)[1:]
+    """Write the lines for the notices that still wait there, and for `new` ones."""
+    for name in _LINES:
+        _add_to_line(connection, name, new)
+
+
+def _add_to_line(connection: sqlite3.Connection, name: str, new: tuple[int, ...]) -> None:
+    known = prompt_line.peek(paths.folders().data, name)[1:]
     numbers = (*(int(n) for n in " ".join(known).split() if n.isdigit()), *new)
     among = ", ".join("?" * len(numbers))
     rows = connection.execute(
         f"SELECT * FROM notices WHERE id IN ({among}) AND NOT quiet ORDER BY at DESC, id DESC",  # noqa: S608
         numbers,
     ).fetchall()
-    _write_prompt(_unanswered(connection, rows))
+    _write_line(name, _unanswered(connection, rows))
 
 
-def _write_prompt(found: Sequence[Notice]) -> None:
+def _write_line(name: str, found: Sequence[Notice]) -> None:
     more = f" · {len(found) - 1} more: tacit inbox" if len(found) > 1 else ""
-    lines = [f"tacit: {line(found[0])}{more}"] if found else []
+    first = found[0] if found else None
+    if first is not None and name == prompt_line.AGENT_FILE and first.kind not in _IN_FULL:
+        # Some agents have the model say it: no text that a model wrote goes along.
+        first = msgspec.structs.replace(first, why="")
+    lines = [f"tacit: {line(first)}{more}"] if first is not None else []
     numbers = " ".join(str(notice.id) for notice in found)
     try:
-        prompt_line.put(paths.folders().data, [*lines, numbers] if lines else [])
+        prompt_line.put(paths.folders().data, [*lines, numbers] if lines else [], name)
     except (TacitError, OSError):  # the other faces can still tell it
         return
 

@@ -81,15 +81,21 @@ class MemoryRoot(msgspec.Struct, frozen=True):
     scope: Literal["project", "user"]
     project: str = ""
     trusted: bool = True
+    borrowed: bool = False
+    """Whether it lies in another checkout of the repository: only what is the user's own counts."""
 
 
 def memory_roots(cwd: str | None = None) -> list[MemoryRoot]:
-    """The project's folder of facts, then the user's, whether they exist or not."""
+    """The project's folder of facts, in each checkout of it, then the user's; not all exist."""
     project = paths.project_root(cwd or os.getcwd())
     found = [MemoryRoot(os.path.join(paths.user_home(), MEMORY_FOLDER), "user")]
     if not paths.is_home(project):
         path = os.path.join(project, MEMORY_FOLDER)
         found.insert(0, MemoryRoot(path, "project", project, trust.is_trusted(project)))
+        found[1:1] = [
+            MemoryRoot(os.path.join(here, MEMORY_FOLDER), "project", here, False, borrowed=True)
+            for here in paths.checkouts(project)[1:]
+        ]
     return found
 
 
@@ -112,8 +118,9 @@ def read_facts(root: MemoryRoot) -> list[Fact]:
         return []
     try:
         names = sorted(name for name in os.listdir(top) if not name.startswith("."))
-        read = (_read(top, name, root) for name in names[:MAX_FACTS])
-        return [fact for fact in read if fact is not None]
+        own = {} if root.trusted else trust.own_below(real)
+        read = (_read(top, name, root, own) for name in names[:MAX_FACTS])
+        return [fact for fact in read if fact and (fact.state != "untrusted" or not root.borrowed)]
     finally:
         os.close(top)
 
@@ -154,7 +161,7 @@ def stated_kind(read: Skill) -> FactKind | None:
     return None
 
 
-def _read(top: int, name: str, root: MemoryRoot) -> Fact | None:
+def _read(top: int, name: str, root: MemoryRoot, own: dict[str, set[str]]) -> Fact | None:
     """The fact in the folder `name`; None where there is no FACT.md to speak of."""
     try:
         folder = os.open(name, OPEN_FOLDER, dir_fd=top)
@@ -168,6 +175,8 @@ def _read(top: int, name: str, root: MemoryRoot) -> Fact | None:
         os.close(folder)
     fact = parse_fact(data, name) if data is not None else Fact(name=name, says="")
     state, why = _recalled(fact, root, is_large=data is None)
+    if state == "untrusted" and trust.is_own(os.path.join(os.path.realpath(root.path), name), own):
+        state, why = "active", ""
     return msgspec.structs.replace(fact, scope=root.scope, root=root.path, state=state, why=why)
 
 
@@ -223,23 +232,25 @@ def fact_index(
     facts: Sequence[Fact],
     *,
     lines: int = MAX_INDEX_LINES,
-    kilobytes: int = MAX_INDEX_BYTES // 1024,
+    kilobytes: float = MAX_INDEX_BYTES // 1024,
     about: Remark = lambda fact: "",
+    more: str = "recall",
 ) -> FactIndex:
     """The index of the active ones among `facts`, by kind and name.
 
-    Where not all fit, the newest stay, and a last line says how many are missing. The same facts
-    give the same text.
+    Where not all fit, the newest stay, and a last line says how many are missing. `more` is what
+    finds those, and the details. The same facts give the same text.
     """
     active = [fact for fact in facts if fact.state == "active"]
-    rows = {id(fact): fact_line(fact, about(fact)) for fact in active}
-    text = _text(active, rows, 0)
+    rows = {id(fact): fact_line(fact, about(fact), more) for fact in active}
+    text = _text(active, rows, "")
     if _fits(text, lines, kilobytes * 1024):
         return FactIndex(text, tuple(active))
     newest = sorted(active, key=lambda fact: (fact.noted, fact.name), reverse=True)
 
     def text_of(count: int) -> str:
-        return _text(newest[:count], rows, len(active) - count) if count else ""
+        missing = f"({len(active) - count:,} older facts are not shown; {more} finds them)"
+        return _text(newest[:count], rows, missing) if count else ""
 
     counts = range(1, len(active))
     most = bisect_left(
@@ -248,15 +259,15 @@ def fact_index(
     return FactIndex(text_of(most), tuple(newest[:most]), len(active) - most)
 
 
-def fact_line(fact: Fact, about: str = "") -> str:
+def fact_line(fact: Fact, about: str = "", recall: str = "recall") -> str:
     """One fact, as the index has it."""
     said = shorten(one_line(fact.says).translate(_MARK_UP), _LINE)
     tail = f" [{one_line(about).translate(_MARK_UP)}]" if about else ""
-    more = " (more: recall)" if fact.detail else ""
+    more = f" (more: {recall})" if fact.detail else ""
     return f"- {fact.name}: {said}{more}{tail}"
 
 
-def _text(kept: Sequence[Fact], rows: dict[int, str], missing: int) -> str:
+def _text(kept: Sequence[Fact], rows: dict[int, str], missing: str) -> str:
     parts: list[str] = []
     for kind in FACT_KINDS:
         of_kind = sorted((f for f in kept if f.kind == kind), key=lambda fact: fact.name)
@@ -264,13 +275,9 @@ def _text(kept: Sequence[Fact], rows: dict[int, str], missing: int) -> str:
             parts.append(f"{_HEADS[kind]}:")
             parts += [rows[id(fact)] for fact in of_kind]
     if missing:
-        parts.append(_missing(missing))
+        parts.append(missing)
     return "\n".join(parts)
 
 
-def _missing(number: int) -> str:
-    return f"({number:,} older facts are not shown; recall finds them)"
-
-
-def _fits(text: str, lines: int, size: int) -> bool:
+def _fits(text: str, lines: int, size: float) -> bool:
     return text.count("\n") + 1 <= lines and len(text.encode()) <= size

@@ -1,8 +1,8 @@
 """Scopes: which folders hold skills here, and which skill a name means where several have one.
 
 Project over user over bundled; the first that may be loaded wins, and one in a folder that is not
-trusted never takes a name from one that is. Every command comes through here, so plain classes and
-strings only.
+trusted never takes a name from one that is, unless it is the user's own. The checkouts of one
+repository share their skills. Every command comes through here, so plain classes and strings only.
 """
 
 import os
@@ -15,7 +15,7 @@ from tacit.traces.host_folders import SHARED_FOLDERS, host_folders
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 
 SCOPES = ("project", "user", "extra", "bundled")
@@ -25,16 +25,26 @@ BUNDLED_SKILLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bundl
 class Root:
     """One folder of skills: its scope, whose it is, and whether its skills may be loaded."""
 
-    __slots__ = ("host", "path", "project", "scope", "trusted")
+    __slots__ = ("borrowed", "host", "path", "project", "scope", "trusted")
 
     def __init__(
-        self, path: str, scope: str, host: str, *, project: str = "", trusted: bool = True
+        self,
+        path: str,
+        scope: str,
+        host: str,
+        *,
+        project: str = "",
+        trusted: bool = True,
+        borrowed: bool = False,
     ):
         self.path = path
         self.scope = scope
         self.host = host
         self.project = project
         self.trusted = trusted
+        self.borrowed = borrowed
+        """Whether it lies in another checkout of the repository: of what is there only the user's
+        own counts. All else is the repository's, which has its own version of it here."""
 
     def __repr__(self) -> str:
         return f"Root({self.path!r}, {self.scope!r}, {self.host!r}, trusted={self.trusted})"
@@ -43,9 +53,9 @@ class Root:
 def skill_roots(cwd: str, *, hosts: bool = True, extra: tuple[str, ...] = ()) -> list[Root]:
     """The folders that exist, those that win first.
 
-    From the working directory up to the project's root, nearest first; then the user's; then the
-    folders named in the settings; then what Tacit ships. In each, `.agents/skills` comes before
-    the folders of the other agents.
+    From the working directory up to the project's root, nearest first; then the other checkouts of
+    its repository; then the user's; then the folders named in the settings; then what Tacit ships.
+    In each, `.agents/skills` comes before the folders of the other agents.
     """
     home = paths.user_home()
     places = host_folders() if hosts else (SHARED_FOLDERS,)
@@ -61,6 +71,10 @@ def skill_roots(cwd: str, *, hosts: bool = True, extra: tuple[str, ...] = ()) ->
                     # A link may lead to anything of the user's; that did not come with the trust.
                     inside = trusted and paths.is_inside(os.path.realpath(path), top)
                     found.append(Root(path, "project", place.host, project=project, trusted=inside))
+        for here in paths.checkouts(project)[1:]:
+            path = os.path.join(here, paths.SHARED_SKILLS)
+            host = SHARED_FOLDERS.host
+            found.append(Root(path, "project", host, project=here, trusted=False, borrowed=True))
     for place in places:
         found.extend(Root(path, "user", place.host) for path in place.user_folders(home))
     more = (os.path.abspath(os.path.expanduser(path)) for path in extra)
@@ -71,7 +85,8 @@ def skill_roots(cwd: str, *, hosts: bool = True, extra: tuple[str, ...] = ()) ->
 
 ACTIVE, SHADOWED, UNTRUSTED = "active", "shadowed", "untrusted"
 REPEATED = "again"
-"""Of a row only, never of a skill: another way to a folder that an earlier root led to."""
+"""Of a row only, never of a skill: another way to a folder that an earlier root led to, or another
+checkout's version of what the repository has here."""
 
 Ranked = tuple[Root, Row, str, str]
 """Where it lies, its row, its state, its real path."""
@@ -104,27 +119,47 @@ def skill_states(snapshots: list[tuple[Root, Snapshot]]) -> list[list[str]]:
     """For each root, the state of each of its rows. Looks at columns only, so it costs little."""
     found = []
     taken: set[str] = set()
-    for (root, snapshot), repeated in zip(snapshots, _repeated_rows(snapshots), strict=True):
+    loadable = [_loadable_rows(root, snapshot) for root, snapshot in snapshots]
+    for (root, snapshot), mine, repeated in zip(
+        snapshots, loadable, _repeated_rows(snapshots, loadable), strict=True
+    ):
         names = snapshot.columns.names
-        states = [ACTIVE if root.trusted else UNTRUSTED] * len(names)
-        for number in _leading_out(root, snapshot):
-            states[number] = UNTRUSTED
+        otherwise = REPEATED if root.borrowed else UNTRUSTED
+        states = [ACTIVE] * len(names)
+        if len(mine) < len(names):
+            states = [ACTIVE if number in mine else otherwise for number in range(len(names))]
         for number in repeated:
             states[number] = REPEATED
-        if root.trusted:
-            claims: Iterable[tuple[int, str]] = enumerate(names)
-            if repeated or UNTRUSTED in states:
-                claims = [claim for claim in claims if states[claim[0]] == ACTIVE]
-            for number, name in claims:
-                if name in taken:
-                    states[number] = SHADOWED
-                else:
-                    taken.add(name)
+        claims: Iterable[tuple[int, str]] = enumerate(names)
+        if repeated or len(mine) < len(names):
+            claims = [claim for claim in claims if states[claim[0]] == ACTIVE]
+        for number, name in claims:
+            if name in taken:
+                states[number] = SHADOWED
+            else:
+                taken.add(name)
         found.append(states)
     return found
 
 
-def _repeated_rows(snapshots: list[tuple[Root, Snapshot]]) -> list[list[int]]:
+def _loadable_rows(root: Root, snapshot: Snapshot) -> "Collection[int]":
+    """The numbers of the rows that may be loaded: all that stay inside, or the user's own."""
+    if root.trusted:
+        every = range(len(snapshot.columns.names))
+        out = _leading_out(root, snapshot)
+        return set(every) - out if out else every
+    top = os.path.realpath(root.path)
+    known = trust.own_below(top) if paths.is_inside(top, os.path.realpath(root.project)) else {}
+    if not known:
+        return ()
+    # What a link leads to is not below this folder, and is judged where it lies.
+    places = enumerate(_reals(top + "/", snapshot))
+    return {number for number, real in places if trust.is_own(real, known)}
+
+
+def _repeated_rows(
+    snapshots: list[tuple[Root, Snapshot]], loadable: "list[Collection[int]]"
+) -> list[list[int]]:
     """For each root, the numbers of the rows whose real folder an earlier root led to as well.
 
     Below one root a walk takes each real folder once. So there is nothing to look for unless a
@@ -140,20 +175,18 @@ def _repeated_rows(snapshots: list[tuple[Root, Snapshot]]) -> list[list[int]]:
     ]
     # A link in a folder that is not trusted, or that leads out of its project, does not make what
     # it leads to untrusted.
-    outside = [_leading_out(root, snapshot) for root, snapshot in snapshots]
     own = {
         real
-        for (root, _), places, out in zip(snapshots, reals, outside, strict=True)
-        if root.trusted
+        for mine, places in zip(loadable, reals, strict=True)
         for number, real in enumerate(places)
-        if number not in out
+        if number in mine
     }
     found = []
     seen: set[str] = set()
-    for (root, _), places, out in zip(snapshots, reals, outside, strict=True):
+    for mine, places in zip(loadable, reals, strict=True):
         repeated = []
         for number, real in enumerate(places):
-            if real in seen or ((not root.trusted or number in out) and real in own):
+            if real in seen or (number not in mine and real in own):
                 repeated.append(number)
             else:
                 seen.add(real)

@@ -454,7 +454,10 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
                 yield Activation(name, step.at)
 
 
-_FACTS = ("host", "session", "version", "model", "project", "branch", "title", "parent", "source")
+_FACTS = (
+    "host", "session", "version", "model", "project", "branch", "title", "parent", "source",
+    "verdict",
+)  # fmt: skip
 
 
 def _delegation(call: _OpenCall) -> Subagent:

@@ -157,10 +157,30 @@ class Hook(msgspec.Struct, frozen=True):
     """The hook program as it is called: usually one path, with spaces in it two."""
 
     words: tuple[str, ...]
+    facts: bool | None = None
+    """Whether agents are told facts as a session begins; None leaves each as it is."""
 
-    def command(self, host: str, event: str) -> str:
+    def command(self, host: str, event: str, *more: str) -> str:
         """For a shell, and for those who split like one."""
-        return shlex.join([*self.words, host, event])
+        return shlex.join([*self.words, host, event, *more])
+
+    def calls(self, host: Host, known: Mapping[str, str]) -> dict[str, str]:
+        """Every command that `host` is to run, by event, where it runs the `known` ones now."""
+        wanted = {event: self.command(host.name, event) for event in host.hooks.events}
+        if opening := host.hooks.opening:
+            facts = tells_facts(host, known) if self.facts is None else self.facts
+            words = [*host.hooks.form.split(), *([FACTS] if facts else [])]
+            wanted[opening] = self.command(host.name, opening, *words)
+        return wanted
+
+
+FACTS = "facts"
+"""The word in a command of ours by which the user let an agent be told facts."""
+
+
+def tells_facts(host: Host, calls: Mapping[str, str]) -> bool:
+    """Whether an agent with these commands is told facts as a session begins."""
+    return calls.get(host.hooks.opening, "").split()[-1:] == [FACTS]
 
 
 class Connector(Protocol):
@@ -303,7 +323,7 @@ class HookedFile(msgspec.Struct, frozen=True):
         path = self.file()
         before = read_settings(path)
         ours = list(self._ours(self._parse(before or "")))
-        wanted = {event: hook.command(self.host.name, event) for event in self.events()}
+        wanted = hook.calls(self.host, {str(at[1]): command for at, command in ours})
         if sorted((str(at[1]), command) for at, command in ours) == sorted(wanted.items()):
             return None
         addition = {"hooks": {event: [self.entry(call)] for event, call in wanted.items()}}
@@ -413,9 +433,10 @@ class OwnFile(msgspec.Struct, frozen=True):
     host: Host
     name: str
     """The file in the agent's folder."""
-    content: Callable[[Hook], str]
+    content: Callable[[Mapping[str, str]], str]
+    """Its text, with the commands by event."""
     read_calls: Callable[[str], Mapping[str, str]]
-    """The commands in a text that `content` wrote, by event."""
+    """The commands in a text that `content` wrote."""
     todo: str = ""
 
     def file(self) -> str:
@@ -425,7 +446,7 @@ class OwnFile(msgspec.Struct, frozen=True):
         return self.host.hooks.events
 
     def connecting(self, hook: Hook) -> FileChange | None:
-        path, after = self.file(), self.content(hook)
+        path, after = self.file(), self.content(hook.calls(self.host, self.calls()))
         before = read_settings(path)
         if before == after:
             return None

@@ -189,6 +189,10 @@ class Hooks(NamedTuple):
     session: tuple[str, ...] = ()
     shared: bool = False
     """Whether other agents run its hooks too: the name in them does not tell then who called."""
+    opening: str = ""
+    """The event at which it takes an answer as a session begins."""
+    form: str = ""
+    """The form of that answer, in the words of `tacit-hook`."""
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -220,6 +224,8 @@ class SkillFolders(NamedTuple):
     shared: Literal["read", "linked", "set"] = "read"
     """How skills in `.agents/skills` reach it: it reads that folder, needs links in its own, or is
     told of the folder in its settings when it is connected."""
+    apart: bool = False
+    """Whether it passes over a project's folders: such skills reach it by a folder in our data."""
 
 
 class Host:
@@ -252,6 +258,8 @@ class Host:
     """Files of keys: below its home, or with a place of their own."""
     obeys: tuple[str, ...] = ()
     """Files and folders of a project that it obeys, also deeper down: no command may write them."""
+    remark: str = ""
+    """What the user should know of how skills reach it, where that is not as with the others."""
 
     def connector(self) -> "Connector | None":
         """How it is told to call the hook; None where it cannot be."""
@@ -279,6 +287,7 @@ class Host:
             ),
             obeys=self.obeys,
             linked=self.skills.shared == "linked",
+            apart=self.skills.apart,
         )
 
     def homes(self) -> list[str]:

@@ -58,7 +58,7 @@ class UserPath:
 class HostFolders:
     """The skill folders and the files of keys of one host, and what it obeys in a project."""
 
-    __slots__ = ("host", "linked", "obeys", "project", "secrets", "title", "user")
+    __slots__ = ("apart", "host", "linked", "obeys", "project", "secrets", "title", "user")
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class HostFolders:
         secrets: tuple[UserPath, ...] = (),
         obeys: tuple[str, ...] = (),
         linked: bool = False,
+        apart: bool = False,
     ) -> None:
         self.host = host
         self.title = title
@@ -80,6 +81,9 @@ class HostFolders:
         self.linked = linked
         """Whether it does not read the shared folder, so that learned skills are linked into its
         own."""
+        self.apart = apart
+        """Whether it passes over a project's folders, so that skills there are linked into a folder
+        of ours that it is told of."""
 
     def user_folders(self, home: str) -> list[str]:
         """The user's skill folders as absolute paths."""
@@ -93,14 +97,17 @@ class HostFolders:
     def row(self) -> "tuple[Any, ...]":
         """All of it in plain values, for the cache."""
         user, secrets = ([(p.path, *p.moves) for p in found] for found in (self.user, self.secrets))
-        return self.host, self.title, self.project, user, secrets, self.obeys, self.linked
+        flags = self.linked, self.apart
+        return self.host, self.title, self.project, user, secrets, self.obeys, *flags
 
     @classmethod
     def of(cls, row: "tuple[Any, ...]") -> "HostFolders":
         """What `row` was made of."""
-        host, title, project, *places, obeys, linked = row
+        host, title, project, *places, obeys, linked, apart = row
         user, secrets = (tuple(UserPath(*place) for place in found) for found in places)
-        return cls(host, title, project, user, secrets=secrets, obeys=obeys, linked=linked)
+        return cls(
+            host, title, project, user, secrets=secrets, obeys=obeys, linked=linked, apart=apart
+        )
 
 
 SHARED_FOLDERS = HostFolders(

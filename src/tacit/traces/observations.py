@@ -19,38 +19,39 @@ from typing import Literal
 import msgspec
 
 from tacit.traces import values
-from tacit.traces.tool_calls import our_tool
+from tacit.traces.command_purposes import (
+    SimpleCommand,
+    joined_commands,
+    program_of,
+    purpose_of,
+    purposes,
+    work_class,
+)
+from tacit.traces.outcomes import call_outcome
+from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn
+from tacit.traces.wishes import is_lasting, reply_to
 
 _PATHS = (
     "file_path", "filePath", "path", "filename", "file", "notebook_path", "target_file",
     "absolute_path", "relative_workspace_path",
 )  # fmt: skip
-_COMMANDS = ("command", "cmd", "script", "code", "input")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$", re.MULTILINE)
 
 # How people begin when they put something right; tried on the first words of a later prompt.
 _CORRECTS = re.compile(
     r"""^\W*(?:
       no\b(?!\s+(?:problem|worries|need|rush|doubt|changes?\s+needed)) | nope\b | wrong\b | stop\b
-      | wait\b | actually\b | don'?t\b | do\s+not\b | never\b | always\b | instead\b | undo\b
-      | revert\b | not\s+(?:like|what|that|quite|there|yet)\b
+      | (?:wait\W+)?(?:undo|revert)\b | (?:please\s+)?(?:don'?t|do\s+not)\b(?!\s+(?:worry|bother))
+      | use\s+\S+(?:\s+\S+){0,3}\s+(?:instead|not)\b | not\s+(?:like|what|that|quite|there|yet)\b
       | that(?:'s|\s+is|\s+was)\s+(?:not|wrong)
-      | you\s+(?:should(?:n'?t|\s+not|\s+have)?|must|forgot|missed|broke|didn'?t|did\s+not)\b
-      | i\s+(?:said|told|asked|meant|wanted|didn'?t)\b | please\s+(?:don'?t|do\s+not|stop|never)\b
+      | you\s+(?:should(?:n'?t|\s+not|\s+have)|forgot|missed|broke|didn'?t|did\s+not)\b
+      | i\s+(?:said|told|asked|meant|didn'?t\s+(?:ask|mean|want))\b
       | it\s+(?:still|doesn'?t|does\s+not)\b | still\s+(?:fails?|broken|wrong|not)\b
-      | use\s+\S+(?:\s+\S+){0,3}\s+(?:instead|not)\b
-      | 不[对對要是行]|不应该|不應該|错[了的]?|錯|别|別|不用|应该|應該|停|重新|我说的是|我要的是
-      | nein\b | falsch\b | nicht\b | non\b | faux\b | no,\s | いや | 違 | ちが | 아니
+      | 不[对對要是行]|不应该|不應該|错[了的]?|錯|别|別|停|重新|我说的是|我要的是
+      | nein\b | falsch\b | nicht\b | non\b | faux\b | いや | 違 | ちが | 아니
     )""",
     re.IGNORECASE | re.VERBOSE,
-)
-# Anywhere in the prompt: a rule for the future, or a contrast.
-_RULES = re.compile(
-    r"\b(?:from now on|next time|in future|in the future|as i said|again,? (?:don'?t|use)|"
-    r"(?:don'?t|do not|never) (?:do|use|invent|guess|touch|add|change|create|run)\b|"
-    r"not \S+ but|rather than|instead of)\b|以后|下次|而不是",
-    re.IGNORECASE,
 )
 
 
@@ -86,6 +87,8 @@ class Recovery(msgspec.Struct, frozen=True):
     after: str
     changed: tuple[str, ...]
     """What was taken away (`-…`) and what was added (`+…`), in words."""
+    edited: bool = False
+    """Whether a file was changed in between, which may be what mended it."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -112,7 +115,7 @@ def counts(trace: Trace) -> Counts:
         prompts=len(trace.prompts),
         texts=len(trace.texts),
         calls=len(calls),
-        failures=sum(call.failed for call in calls),
+        failures=sum(call_outcome(call).failed for call in calls),
         unfinished=sum(not call.finished for call in calls),
         skills=len(trace.skills),
         compactions=sum(len(turn.compactions) for turn in trace.turns),
@@ -128,7 +131,7 @@ def corrections(trace: Trace) -> list[Correction]:
         if worked and turn.prompt and is_correction(turn.prompt):
             found.append(Correction(turn.number, turn.prompt))
         found += [
-            Correction(turn.number, call.reply or call.result, "refusal")
+            Correction(turn.number, reply_to(call) or call.result, "refusal")
             for call in turn.calls
             if call.error == REFUSED
         ]
@@ -137,38 +140,81 @@ def corrections(trace: Trace) -> list[Correction]:
 
 
 def is_correction(prompt: str) -> bool:
-    """Whether `prompt` reads like one that puts something right."""
-    start = prompt.lstrip()[:400]
-    return bool(_CORRECTS.match(start) or _RULES.search(start))
+    """Whether `prompt` begins like one that puts something right, or says what is to last."""
+    return bool(_CORRECTS.match(prompt.lstrip()[:400])) or is_lasting(prompt)
+
+
+# What goes away by itself, and what only gets around a failure.
+_TRANSIENT = re.compile(
+    r"timed? ?out|timeout|econnreset|connection (?:reset|refused|closed)|network is|\b(?:429|502"
+    r"|503|504)\b"
+    r"|rate limit|index\.lock|temporarily|try again later|ENOTFOUND|EAI_AGAIN|deadline exceeded",
+    re.IGNORECASE,
+)
+_GETS_AROUND = re.compile(
+    r"--no-verify|\|\|\s*(?:true|:|echo)|--skip\b|\bSKIP=|HUSKY=0|--force\b|\bstash\b|(?:^"
+    r"|[;&\s])rm\s"
+    r"|--ignore\b|--no-check|-k\s+[\"']?not\b|--exit-zero|--passWithNoTests|checkout\s+--"
+    r"|reset\s+--hard"
+    r"|2>\s*/dev/null|--quiet|--exclude\b|-DskipTests|--deselect",
+    re.IGNORECASE,
+)
 
 
 def recoveries(trace: Trace) -> list[Recovery]:
-    """Failures that were followed by a success of the same kind, and what changed between them.
+    """Failures that were followed by a success for the same end, and what changed between them.
 
-    A success counts when it is of the same tool kind and has something in common with what
-    failed: the same program or the same file. The next failure of that purpose takes its place,
-    so of several tries the last one that failed is paired with the one that worked.
+    The end is the same where the purpose is, or the class of work under another program, or for
+    other tools the file or the tool. The next failure of that end takes its place, so of several
+    tries the last one that failed is paired with the one that worked. What was tried again without
+    a change mended nothing, unless a file was changed in between; neither did what only gets around
+    a failure: skipping, stashing, deleting, hiding.
     """
     found: list[Recovery] = []
-    open_failures: dict[tuple[str, str], tuple[int, ToolCall]] = {}
-    for turn in trace.turns:
-        for call in turn.calls:
-            for purpose in _purposes(call):
-                key = (call.kind, purpose)
-                if call.failed:
-                    open_failures[key] = (turn.number, call)
-                elif call.finished and key in open_failures:
-                    _, before = open_failures.pop(key)
-                    _forget(open_failures, before)
-                    found.append(_recovery(turn.number, before, call))
-                    break
+    open_failures: dict[tuple[str, str], ToolCall] = {}
+    edited: set[int] = set()
+    for turn, call in _calls(trace):
+        outcome = call_outcome(call)
+        ends = [(call.kind, end) for end in ends_of(call)]
+        if outcome.failed and not _TRANSIENT.search(f"{outcome.evidence} {call.error}"):
+            open_failures |= dict.fromkeys(ends, call)
+        elif outcome.state == "worked" and (
+            key := next((k for k in ends if k in open_failures), None)
+        ):
+            before = open_failures[key]
+            _forget(open_failures, before)
+            if _mends(before, call, edited=id(before) in edited):
+                found.append(_recovery(turn.number, before, call, id(before) in edited))
+        if call.kind in ("write", "edit") and outcome.state == "worked":
+            edited |= {id(failed) for failed in open_failures.values()}
     return found
+
+
+def _mends(before: ToolCall, after: ToolCall, *, edited: bool) -> bool:
+    if after.kind != "shell":
+        return before.arguments != after.arguments
+    old, new = command_of(before), command_of(after)
+    if _GETS_AROUND.search(new) and len(_GETS_AROUND.findall(new)) > len(_GETS_AROUND.findall(old)):
+        return False
+    return edited or _core(old) != _core(new)
+
+
+def _core(command: str) -> list[tuple[str, ...]]:
+    """What a command line does, without what its output is passed on to."""
+    parts = joined_commands(command)
+    return [
+        p.words for p, before in zip(parts, [None, *parts], strict=False) if not _filters(p, before)
+    ]
+
+
+def _filters(part: SimpleCommand, before: SimpleCommand | None) -> bool:
+    return before is not None and before.joined in ("|", "|&") and not purpose_of(part.words)
 
 
 def commands(trace: Trace) -> list[Command]:
     """Every command that was run, in order."""
     return [
-        Command(turn.number, text, call.failed, call.duration)
+        Command(turn.number, text, call_outcome(call).failed, call.duration)
         for turn, call in _calls(trace)
         if call.kind == "shell" and (text := command_of(call))
     ]
@@ -189,20 +235,6 @@ def files(trace: Trace) -> list[Touched]:
     return list(found.values())
 
 
-def command_of(call: ToolCall) -> str:
-    """The command that a shell call ran; empty when it ran none."""
-    for key in _COMMANDS:
-        value = call.arguments.get(key)
-        if isinstance(value, list):  # an argument vector, often ["bash", "-lc", "…"]
-            words = [word for word in value if isinstance(word, str)]
-            return (
-                words[2] if words[1:2] in (["-lc"], ["-c"]) and len(words) == 3 else " ".join(words)
-            )
-        if isinstance(value, str) and value.strip():
-            return value
-    return ""
-
-
 def paths_of(call: ToolCall) -> list[str]:
     """The files that a call names in its arguments."""
     found = [call.arguments[key] for key in _PATHS if isinstance(call.arguments.get(key), str)]
@@ -220,36 +252,22 @@ def _calls(trace: Trace) -> Iterator[tuple[Turn, ToolCall]]:
             yield turn, call
 
 
-def _purposes(call: ToolCall) -> list[str]:
-    """What a call was for: the programs and scripts of a command, or the files of another tool."""
-    if call.kind == "shell":
-        return _programs(command_of(call))
-    return paths_of(call) or [call.name]
+def ends_of(call: ToolCall) -> list[str]:
+    """What a call was for: the purposes of a command and their classes, or the files of a tool."""
+    if call.kind != "shell":
+        return paths_of(call) or [call.name]
+    command = command_of(call)
+    named = purposes(command)
+    if not named:  # it only looked around, or ran a program that was typed in
+        named = [program_of(part.words) for part in joined_commands(command)]
+    classes = [f"class {name}" for name in map(work_class, named) if name]
+    return [*named, *classes]
 
 
-_PASSING = ("cd", "export", "sudo", "env", "set", "source", ".", "read", "echo", "true", "time")
-
-
-def _programs(command: str) -> list[str]:
-    """The words that say what a command does: programs, and the first thing each is given."""
-    found = []
-    for part in re.split(r"&&|\|\||[;|\n]", command[:4000]):
-        try:
-            words = shlex.split(part)
-        except ValueError:
-            words = part.split()
-        words = [w for w in words if not re.fullmatch(r"[A-Za-z_]\w*=.*", w)]
-        if not words or os.path.basename(words[0]) in _PASSING:
-            continue
-        program = os.path.basename(words[0])
-        given = next((word for word in words[1:] if not word.startswith("-")), "")
-        found.append(f"{program} {given}".strip())
-    return found
-
-
-def _recovery(turn: int, failed: ToolCall, succeeded: ToolCall) -> Recovery:
+def _recovery(turn: int, failed: ToolCall, succeeded: ToolCall, edited: bool) -> Recovery:
     before, after = _arguments_text(failed), _arguments_text(succeeded)
-    return Recovery(turn, failed, succeeded, failed.error, before, after, _changes(before, after))
+    changed = _changes(before, after)
+    return Recovery(turn, failed, succeeded, failed.error, before, after, changed, edited)
 
 
 def _arguments_text(call: ToolCall) -> str:
@@ -270,9 +288,9 @@ def _changes(before: str, after: str) -> tuple[str, ...]:
     return tuple(part[:300] for part in changed)
 
 
-def _forget(open_failures: dict[tuple[str, str], tuple[int, ToolCall]], call: ToolCall) -> None:
-    """A failure that was got over is closed for all its purposes."""
-    for key in [key for key, (_, other) in open_failures.items() if other is call]:
+def _forget(open_failures: dict[tuple[str, str], ToolCall], call: ToolCall) -> None:
+    """A failure that was got over is closed for all its ends."""
+    for key in [key for key, other in open_failures.items() if other is call]:
         del open_failures[key]
 
 

@@ -18,6 +18,7 @@ import msgspec
 
 from tacit.traces.assembler import READERS, Bookmark, Reading
 from tacit.traces.host import Source
+from tacit.traces.outcomes import TaskOutcome, session_outcome, task_outcome
 from tacit.traces.redaction import Known, Rules, redacted, sum_counts
 from tacit.traces.trace import Compaction, Head, Subagent, Text, Told, ToolCall, Turn
 
@@ -92,6 +93,10 @@ MIGRATIONS = (
     UPDATE sessions SET parent = coalesce(json_extract(CAST(head AS TEXT), '$.parent'), '')
       WHERE host IN ('claude-code', 'opencode');
     CREATE INDEX sessions_parent ON sessions (host, parent) WHERE parent != '';
+    """,
+    """
+    ALTER TABLE turns ADD COLUMN outcome TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE sessions ADD COLUMN outcome TEXT NOT NULL DEFAULT '{}';
     """,
 )
 
@@ -235,8 +240,8 @@ class SessionRows:
     def _insert(self, session: int, turn: Turn, counts: dict[str, int]) -> None:
         skills = tuple(dict.fromkeys(turn.skills))
         row = self._connection.execute(
-            "INSERT INTO turns (session_id, number, has_prompt, skills, redacted, body)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO turns (session_id, number, has_prompt, skills, redacted, body, outcome)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 session,
                 turn.number,
@@ -244,6 +249,7 @@ class SessionRows:
                 _json_text(skills),
                 _json_text(counts),
                 msgspec.json.encode(turn),
+                _json_text(task_outcome(turn)),
             ),
         ).lastrowid
         self._connection.execute(
@@ -309,7 +315,7 @@ class SessionRows:
         self._connection.execute(
             """
             UPDATE sessions SET project = :project, source = :source, parent = :parent,
-              started = :started, ended = :ended, head = :head, stored = :now,
+              started = :started, ended = :ended, head = :head, stored = :now, outcome = :outcome,
               turns = (SELECT count(*) FROM turns WHERE session_id = :id),
               prompts = (SELECT coalesce(sum(has_prompt), 0) FROM turns WHERE session_id = :id),
               calls = (SELECT count(*) FROM calls JOIN turns ON turn_id = turns.id
@@ -327,6 +333,7 @@ class SessionRows:
                 "ended": _seconds(head.ended),
                 "head": msgspec.json.encode(head),
                 "now": time.time(),
+                "outcome": _json_text(session_outcome(self.tasks(session), head.verdict)),
             },
         )
         turns = self._connection.execute(
@@ -398,6 +405,13 @@ class SessionRows:
             "INSERT OR REPLACE INTO forgotten VALUES (?, ?, ?, ?)",
             (head.host, head.session, _seconds(head.ended), by_user),
         )
+
+    def tasks(self, session: int) -> list[TaskOutcome]:
+        """How each turn ended, by its own evidence and its prompt."""
+        rows = self._connection.execute(
+            "SELECT outcome FROM turns WHERE session_id = ? ORDER BY number", (session,)
+        )
+        return [msgspec.json.decode(row["outcome"], type=TaskOutcome) for row in rows]
 
     def of_turns(self, session: int) -> list[tuple[list[str], dict[str, int]]]:
         """The skills of each turn, and what was redacted in it."""

@@ -24,6 +24,7 @@ from tacit.traces import redaction, session_rows
 from tacit.traces.assembler import Reading, repository_folder
 from tacit.traces.host import Host, Source
 from tacit.traces.hosts.tacit import session_ids, session_path
+from tacit.traces.outcomes import Outcome, task_outcomes
 from tacit.traces.redaction import Redact, sum_counts
 from tacit.traces.session_rows import SessionRows, Written, turn_of
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
@@ -43,6 +44,8 @@ class Stored(msgspec.Struct, frozen=True):
     skills: tuple[str, ...]
     redacted: dict[str, int]
     """Secrets that were taken out, by rule."""
+    outcome: Outcome = Outcome()
+    """How it ended, with the evidence."""
 
     @property
     def id(self) -> str:
@@ -241,6 +244,14 @@ class Store:
         for row in rows:
             yield turn_of(row["body"])
 
+    def task_outcomes(self, name: str) -> list[Outcome]:
+        """How each turn of a session ended, in their order."""
+        head = self.find(name).head
+        row = self._one(
+            "SELECT id FROM sessions WHERE host = ? AND session = ?", head.host, head.session
+        )
+        return task_outcomes(self._rows.tasks(row["id"]))
+
     def trace(self, name: str) -> Trace:
         """A session, without what its helpers did."""
         return Trace(self.find(name).head, tuple(self.turns(name)))
@@ -336,6 +347,7 @@ class Store:
             row["failures"] + sum(helper["failures"] for helper in helpers),
             tuple(dict.fromkeys(name for skills, _ in of_turns for name in skills)),
             sum_counts(*(taken for _, taken in of_turns)),
+            msgspec.json.decode(row["outcome"], type=Outcome),
         )
 
 

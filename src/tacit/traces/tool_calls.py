@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tacit.traces import values
-from tacit.traces.trace import Kind
+from tacit.traces.trace import Kind, ToolCall
 
 
 class ToolNames(NamedTuple):
@@ -137,6 +137,23 @@ def is_delegation(name: str) -> bool:
     """Whether a call of `name` hands work to another agent."""
     tool = _names_of(name)
     return tool is not None and tool.ours == "run_agent"
+
+
+_COMMAND_KEYS = ("command", "cmd", "script", "code", "input")
+
+
+def command_of(call: ToolCall) -> str:
+    """The command that a shell call ran; empty when it ran none."""
+    for key in _COMMAND_KEYS:
+        value = call.arguments.get(key)
+        if isinstance(value, list):  # an argument vector, often ["bash", "-lc", "…"]
+            words = [word for word in value if isinstance(word, str)]
+            return (
+                words[2] if words[1:2] in (["-lc"], ["-c"]) and len(words) == 3 else " ".join(words)
+            )
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
 
 
 _SKILL_FILE = re.compile(r"([^\s/\\\"'`=:;|&<>()]+)[/\\]SKILL\.md", re.IGNORECASE)

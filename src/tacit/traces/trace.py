@@ -188,6 +188,8 @@ class Head(msgspec.Struct, frozen=True):
     place in a helper's session are the main agent's words."""
     source: str = ""
     """The file, folder or database that it was read from."""
+    verdict: str = ""
+    """What a verifier made of it, as its file says: `reward: 1`, `resolved: false`."""
     started: datetime | None = None
     ended: datetime | None = None
     usage: Usage = Usage()

@@ -1,14 +1,17 @@
-"""Links to learned skills, for agents that do not read `.agents/skills`, kept in step with it.
+"""Links to learned skills, for agents that do not read them where they lie, kept in step with them.
 
-Most agents read that folder themselves. Claude Code reads only `.claude/skills`, so it gets a
-relative link for each learned skill, never a copy, in the user's folder and in trusted projects. A
-link is made only where nothing is, recorded, and removed only while it is still as it was made.
-Links are brought up to date at connecting and after each change that landed. One in a project stays
-out of `git status`, like the skill that it leads to.
+Most agents read `.agents/skills` themselves. Claude Code reads only `.claude/skills`, so it gets a
+relative link for each skill that was learned or made with Tacit, never a copy, in the user's folder
+and in projects. pi and Hermes pass over a project's folders, so what counts in a project is linked
+into a folder of ours by the project's path. Every checkout of a repository gets links to the skills
+of the others. A link is made only where nothing is, recorded, and removed when what it leads to
+counts no more, while it is still as it was made. Links are brought up to date at connecting, after
+each change that landed and after each session. One in a project stays out of `git status`, like the
+skill that it leads to.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -19,10 +22,14 @@ from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
 from tacit.changes import git_exclude
 from tacit.changes.change import Applied
-from tacit.changes.place import SHARED
+from tacit.changes.git_store import skill_ref
+from tacit.changes.history import History
+from tacit.changes.place import SHARED, Place
 from tacit.skills.library import Entry, Library
 from tacit.traces import host_registry
-from tacit.traces.host_folders import SHARED_FOLDERS, host_folders
+from tacit.traces.connection import load_records
+from tacit.traces.host_folders import SHARED_FOLDERS, HostFolders, host_folders
+from tacit.traces.plugin import shown_folder
 
 
 class Link(msgspec.Struct, frozen=True, order=True):
@@ -57,8 +64,10 @@ def link(host: str, cwd: str | None = None) -> Linked:
 
 
 def unlink(host: str) -> tuple[str, ...]:
-    """Take every link for `host` away."""
-    gone = unlink_from(host)
+    """Take every link for `host` away, except those that another connected agent needs."""
+    others = [other for other in connected_hosts() if other != host]
+    needed = {kind for other in others for kind in _kinds(other)}
+    gone = tuple(path for kind in _kinds(host) if kind not in needed for path in unlink_from(kind))
     _keep_private(gone, hidden=False)
     return gone
 
@@ -68,21 +77,49 @@ def listen() -> None:
     bus.subscribe_once(Applied, _follow)
 
 
+def keep_up(cwd: str) -> None:
+    """Bring links and briefings up to date in the project of `cwd`. Raises `Unwritable`."""
+    from tacit.work import host_briefings
+
+    for host in connected_hosts():
+        link(host, cwd)
+    host_briefings.prepare(cwd)
+
+
 def _follow(applied: Applied) -> None:
     """Bring the links up to date, as seen from where the change was made."""
+    if applied.noun == "fact":
+        from tacit.work import host_briefings
+
+        host_briefings.follow(applied)
+        return
     above = applied.place.removesuffix(os.sep + SHARED)
     if above == applied.place:  # not a folder of ours
         return
-    for host in linked_hosts():
-        connector = host_registry.get(host).connector()
-        if connector is not None and connector.calls():
-            link(host, above)
+    for host in connected_hosts():
+        link(host, above)
+
+
+def connected_hosts() -> list[str]:
+    """The agents that are connected, by the names of their hosts.
+
+    Of those that need no links of their own only such as were connected from here: loading every
+    host would take longer than all the rest.
+    """
+    known = load_records()
+    found = []
+    for place in host_folders()[1:]:
+        if place.linked or place.host in known:
+            connector = host_registry.get(place.host).connector()
+            if connector is not None and connector.calls():
+                found.append(place.host)
+    return found
 
 
 def _keep_private(links: tuple[str, ...], *, hidden: bool) -> None:
     folders = paths.folders()
     for path in links:
-        if not _is_users(path):
+        if not _is_users(path) and not paths.is_inside(path, paths.folders().data):
             (git_exclude.hide_link if hidden else git_exclude.show_link)(path, folders.data)
 
 
@@ -92,26 +129,39 @@ def _is_users(path: str) -> bool:
     return paths.is_home(above)
 
 
-def linked_hosts() -> list[str]:
-    """The hosts that do not read `.agents/skills` and follow links."""
-    return [place.host for place in host_folders() if place.linked]
+_SHOWN = "shown"
+"""The links for agents that pass over a project's folders, in place of a host's name."""
+
+
+def _kinds(host: str) -> list[str]:
+    """Whose links `host` needs: its own, those of the folder of ours, or those of `.agents/skills`
+    in other checkouts."""
+    for place in host_folders():
+        if place.host == host:
+            return [host if place.linked else _SHOWN if place.apart else SHARED_FOLDERS.host]
+    return []
 
 
 def link_into(host: str, cwd: str | None = None) -> Linked:
-    """Link every learned skill into the host's folders, whatever git sees of it."""
-    if host not in linked_hosts():
-        return Linked()
+    """Link every skill that `host` would not find, whatever git sees of it."""
+    linked = [_link_kind(kind, cwd or os.getcwd()) for kind in _kinds(host)]
+    return linked[0] if linked else Linked()
+
+
+def _link_kind(kind: str, cwd: str) -> Linked:
+    library = Library(cwd)
     with _lock():
         known = set(_load())
-        removed = [link for link in known if link.host == host and _drop_dangling(link)]
+        wanted = dict(_wanted(kind, library))
+        removed = [link for link in known if link.host == kind and _drop(link, library, wanted)]
         known = {link for link in known if link not in removed and _is_unchanged(link)}
         known = _hand_over_folders(_remove_empty(removed), known)
         made, in_the_way = [], []
-        for folder, entry in _wanted(host, cwd or os.getcwd()):
-            path = os.path.join(folder, os.path.basename(entry.folder))
+        for path, entry in wanted.items():
+            folder = os.path.dirname(path)
             target = os.path.relpath(os.path.realpath(entry.folder), os.path.realpath(folder))
             if not os.path.lexists(path):
-                known.add(_make(Link(host, path, target)))
+                known.add(_make(Link(kind, path, target)))
                 made.append(path)
             elif os.path.realpath(path) != os.path.realpath(entry.folder):
                 in_the_way.append(path)
@@ -120,18 +170,18 @@ def link_into(host: str, cwd: str | None = None) -> Linked:
     return Linked(tuple(sorted(made)), gone, tuple(sorted(in_the_way)))
 
 
-def unlink_from(host: str) -> tuple[str, ...]:
-    """Remove every link that was made for `host` and is still as it was made."""
+def unlink_from(kind: str) -> tuple[str, ...]:
+    """Remove every link of this kind that is still as it was made."""
     with _lock():
         known = _load()
-        ours = [link for link in known if link.host == host]
+        ours = [link for link in known if link.host == kind]
         gone = []
         for link in ours:
             if _is_unchanged(link):
                 os.unlink(link.path)
                 gone.append(link.path)
         _remove_empty(ours)
-        _save({link for link in known if link.host != host})
+        _save({link for link in known if link.host != kind})
     return tuple(sorted(gone))
 
 
@@ -160,24 +210,40 @@ def _hand_over_folders(folders: list[str], links: set[Link]) -> set[Link]:
     return set(found)
 
 
-def _wanted(host: str, cwd: str) -> Iterator[tuple[str, Entry]]:
-    """Each learned skill in a shared folder, and the host's folder beside it."""
-    place = next(place for place in host_folders() if place.host == host)
+def _wanted(kind: str, library: Library) -> Iterator[tuple[str, Entry]]:
+    """Where each skill is to be linked. In a name that two skills have, the first wins."""
+    place = next((place for place in host_folders() if place.host == kind), SHARED_FOLDERS)
     user = place.user_folders(paths.user_home())[0]
-    for entry in Library(cwd).entries:
-        if (
-            entry.origin != "learned"
-            or entry.host != SHARED_FOLDERS.host
-            or entry.state == "untrusted"
-        ):
+    taken = set()
+    for entry in library.entries:
+        if entry.host != SHARED_FOLDERS.host or entry.state == "untrusted":
             continue
-        if entry.scope == "user":
-            folder = user
-        else:
-            above = entry.root.removesuffix(os.sep + SHARED_FOLDERS.project[0])
-            folder = os.path.join(above, place.project[0])
-        if os.path.realpath(folder) != os.path.realpath(entry.root):  # linked as a whole already
-            yield folder, entry
+        if kind != _SHOWN and entry.origin != "learned" and not _was_made_here(entry):
+            continue
+        for folder in _folders_for(kind, place, user, entry):
+            path = os.path.join(folder, os.path.basename(entry.folder))
+            # A folder may be linked as a whole already.
+            if path not in taken and os.path.realpath(folder) != os.path.realpath(entry.root):
+                taken.add(path)
+                yield path, entry
+
+
+def _folders_for(kind: str, place: HostFolders, user: str, entry: Entry) -> list[str]:
+    """The folders of one kind in which `entry` is to be found."""
+    if entry.scope != "project":
+        return [user] if place.linked and entry.scope == "user" else []
+    above = entry.root.removesuffix(os.sep + SHARED_FOLDERS.project[0])
+    if kind == _SHOWN:
+        return [shown_folder(checkout) for checkout in paths.checkouts(above)]
+    others = paths.checkouts(above)[1:]
+    every = [above, *others] if place.linked else others
+    return [os.path.join(checkout, place.project[0]) for checkout in every]
+
+
+def _was_made_here(entry: Entry) -> bool:
+    """Whether the gate knows the skill: it was made, accepted or edited with Tacit."""
+    history = History(Place(entry.root), paths.folders().data)
+    return history.objects.is_made() and bool(history.refs.get(skill_ref(entry.relative_folder)))
 
 
 def _make(link: Link) -> Link:
@@ -203,9 +269,16 @@ def _is_unchanged(link: Link) -> bool:
         return False
 
 
-def _drop_dangling(link: Link) -> bool:
-    """Remove a link that leads nowhere; one that the user replaced is theirs now."""
-    if not _is_unchanged(link) or os.path.exists(link.path):
+def _drop(link: Link, library: Library, wanted: Container[str]) -> bool:
+    """Remove a link that leads nowhere, or to what this library has and does not want linked.
+
+    One that the user replaced is theirs now.
+    """
+    if not _is_unchanged(link):
+        return False
+    real = os.path.realpath(link.path)
+    here = any(paths.is_inside(real, os.path.realpath(root.path)) for root in library.roots)
+    if os.path.exists(link.path) and (link.path in wanted or not here):
         return False
     os.unlink(link.path)
     return True

@@ -187,6 +187,7 @@ def _decide(store: "Store", stored: SessionStored) -> None:
         verdict = "to be reviewed" if decision.due else "not reviewed"
         log(f"{stored.id}: {verdict}; {decision.reason}")
     _decide_on_parent(store, found.head, settings)
+    _show_to_agents(found.head.project)
     due = due_repairs(store, stored.id, settings)
     repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
     Ledger(store.connection).add_jobs(repairs)
@@ -206,6 +207,16 @@ def _decide_on_parent(store: "Store", head: "Head", settings: "Settings") -> Non
             return
     if len(known) > 1 and Ledger(store.connection).decisions(head.id):
         decide_after_session(store, head.id, settings)
+
+
+def _show_to_agents(project: str) -> None:
+    """Have connected agents find, in this project, what counts there by now."""
+    from tacit.work.host_links import keep_up
+
+    try:
+        keep_up(project if os.path.isdir(project) else paths.user_home())
+    except TacitError as error:
+        log(f"links and briefings are not up to date: {error.message}")
 
 
 def _answered(answered: Answered) -> None:

@@ -48,7 +48,7 @@ class Direct:
 
 def run_inside(task: Task, broker: child_process.Broker, settings: Any) -> RunReport:
     """The child's conversation in this process: the same tools, loop and limits, no new process."""
-    choice = models.require(settings.agent, background=True)
+    choice = models.for_learning(settings)
     start = Start(task, settings, choice.name, choice.base_url, os.getpid(), (), ())
     link: Any = Direct(broker)
     with acting_as(task.actor):

@@ -305,9 +305,10 @@ def test_no_model_gives_a_draft(session: Trace, home: Path) -> None:
     config_file.set_values({"agent.base_url": "http://127.0.0.1:9/v1"})
     done = look(session)
     assert done.outcome == "proposed"
-    assert "drafts in the inbox, made by counting: run-build-py" in done.reason
-    assert "no model for work in the background" in done.reason
-    assert [p.change.skill for p in Gate().inbox.waiting()] == ["run-build-py"]
+    (waiting,) = Gate().inbox.waiting()
+    assert f"drafts in the inbox, made by counting: {waiting.change.skill}" in done.reason
+    assert "no model was chosen for learning" in done.reason
+    assert waiting.change.root == str(home / ".agents/memory")  # the user's words, as a fact
 
 
 def test_a_chat_is_reviewed_while_it_goes_on(session: Trace, serve: Any, inside: None) -> None:

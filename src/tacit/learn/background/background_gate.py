@@ -102,9 +102,12 @@ def reading_gate(places: Sequence[Place], *, data: str = "", clock: Clock | None
 
 
 def new_skill_place(project: str) -> Place:
-    """Where a new skill goes: the project, where the user trusts it, else with the user."""
+    """Where a new skill goes: the project, where the user trusts it, else with the user.
+
+    Of several checkouts of a repository, the main one: the others come and go.
+    """
     if project and trust.is_trusted(project):
-        return project_place(project)
+        return project_place(paths.main_checkout(paths.project_root(project)))
     return user_place()
 
 

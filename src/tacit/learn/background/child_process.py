@@ -162,7 +162,7 @@ def run(task: Task, broker: Broker, settings: Settings) -> RunReport:
     """
     began = time.monotonic()
     try:
-        choice = models.require(settings.agent, background=True)
+        choice = models.for_learning(settings)
     except TacitError as error:
         return RunReport(reason="refused", error=error.explain())
     held = budget.reserve(settings.learn, task.limits)

@@ -18,9 +18,9 @@ import msgspec
 from tacit.base import database
 from tacit.base.settings import ImproveSettings
 from tacit.changes.neighbours import resemblance, sketch
-from tacit.learn.command_purposes import simple_commands
 from tacit.learn.skill_runs import RunStep, SkillRun
-from tacit.traces.observations import command_of
+from tacit.traces.command_purposes import simple_commands
+from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall
 
 # What a failed step says when the cause lies around it. Only what leaves no doubt: a refused

@@ -289,7 +289,7 @@ class ReviewWork:
         if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
             return ConversationResult(RunReport(reason="done"), before=tuple(before))
         try:
-            choice = models.require(self.settings.agent, background=True)
+            choice = models.for_learning(self.settings)
         except TacitError as error:
             return ConversationResult(RunReport(reason="refused", error=error.explain()))
         if review_form(self.settings, choice) == "short":
@@ -527,7 +527,7 @@ def run_review(job: Job) -> JobResult:
         stored = _find(store, str(job.payload.get("session", "")))
         trace = store.whole(stored.id)
         model = str(job.payload.get("model", ""))
-        flags = {"agent.background": model} if model else {}
+        flags = {"learn.model": model} if model else {}
         settings = load_settings(trace.project or None, flags).settings
         wanted = WantedReview(
             job=job.id,
@@ -547,7 +547,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
     others = [s for s in store.sessions(limit=200) if s.head.project == stored.head.project]
     chosen = {s.id: s for s in [stored, *others[:_RELATED]]}
     found = count_findings(store.whole(name) for name in chosen)
-    return tuple(f for f in found if stored.id in f.sessions and (f.steps or len(f.sessions) > 1))
+    return tuple(f for f in found if stored.id in f.sessions and len(f.sessions) > 1)
 
 
 def record_review(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:

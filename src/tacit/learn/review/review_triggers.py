@@ -23,7 +23,6 @@ from tacit.agent.agent_events import Answered
 from tacit.base import paths
 from tacit.base.display import counted
 from tacit.base.settings import Settings
-from tacit.learn.findings import session_weight
 from tacit.learn.ledger import (
     REVIEW,
     DecidedJob,
@@ -34,7 +33,8 @@ from tacit.learn.ledger import (
     Moment,
     open_ledger,
 )
-from tacit.traces.observations import corrections, skills_written
+from tacit.learn.signals import session_weight
+from tacit.traces.observations import corrections, recoveries, skills_written
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST, Head, Trace
 
@@ -71,6 +71,8 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Likewise for facts."""
     weight: int = 0
     """How much speaks for it, by cheap signals."""
+    put_right: int = 0
+    """Corrections of the user's, and failures that were mended."""
 
 
 class ChatFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +100,15 @@ def enough_calls(facts: SessionFacts, settings: Settings) -> Due:
     return _after(facts.calls, settings.learn.after_calls, calls, "few calls", "learn.after_calls")
 
 
+def something_put_right(facts: SessionFacts, settings: Settings) -> Due:
+    """The user corrected something, or a failure was mended: worth a look, however short."""
+    if not settings.learn.after_calls:
+        return Due(False, "off", "looking at finished sessions is off (learn.after_calls)")
+    if not facts.put_right:
+        return Due(False, "few calls", "nothing was put right")
+    return Due(True, "due", f"{counted(facts.put_right, 'thing')} put right or mended")
+
+
 def enough_messages(facts: SessionFacts, settings: Settings) -> Due:
     """The user said enough in the session."""
     least, count = settings.learn.after_messages, f"{counted(facts.messages, 'message')} of yours"
@@ -115,7 +126,10 @@ def enough_chat_messages(facts: ChatFacts, settings: Settings) -> Due:
     return _in_chat(facts.messages, settings.memory.chat_turns, "message", "memory.chat_turns")
 
 
-SKILL_TRIGGERS: tuple[Callable[[SessionFacts, Settings], Due], ...] = (enough_calls,)
+SKILL_TRIGGERS: tuple[Callable[[SessionFacts, Settings], Due], ...] = (
+    enough_calls,
+    something_put_right,
+)
 FACT_TRIGGERS: tuple[Callable[[SessionFacts, Settings], Due], ...] = (enough_messages,)
 CHAT_SKILL_TRIGGERS: tuple[Callable[[ChatFacts, Settings], Due], ...] = (enough_requests,)
 CHAT_FACT_TRIGGERS: tuple[Callable[[ChatFacts, Settings], Due], ...] = (enough_chat_messages,)
@@ -290,7 +304,7 @@ def gather(
 ) -> SessionFacts:
     """What is known of a session; with a ledger, also when it was decided on before.
 
-    `shallow` reads nothing of it: what counting alone says, which no reading makes due.
+    `shallow` reads nothing of it: what its row in the store says.
     """
     facts = SessionFacts(
         calls=stored.calls,
@@ -305,6 +319,7 @@ def gather(
     skills, said = (_rest(trace, look) for look in looks)
     return msgspec.structs.replace(
         facts,
+        put_right=len(corrections(skills.trace)) + len(recoveries(skills.trace)),
         calls=skills.calls,
         messages=len(said.trace.prompts),
         changed=tuple(skills_written(skills.trace)),
@@ -397,7 +412,7 @@ def choose_sessions(
         if len(found) == most:
             left += decision.due
             continue
-        if decision.due:  # only then is it worth reading
+        if decision.due or _may_hold_a_correction(stored):  # only then is it worth reading
             decision = decide(gather(store, stored), settings)
         if decision.due:
             found.append(_by_hand(stored, decision))
@@ -405,6 +420,11 @@ def choose_sessions(
             passed[decision.word] += 1
     found.sort(key=lambda one: -one.decision.weight)  # stable: the newest first among equals
     return ChosenSessions(tuple(found), dict(passed), left)
+
+
+def _may_hold_a_correction(stored: Stored) -> bool:
+    """Whether something can have been put right: a second message, or a failure."""
+    return stored.prompts > 1 or stored.failures > 0
 
 
 def named_sessions(store: Store, sessions: Iterable[Stored], settings: Settings) -> ChosenSessions:

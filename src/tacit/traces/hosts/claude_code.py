@@ -111,7 +111,7 @@ class ClaudeCode(JsonlHost):
     precedence = 1
     home = UserPath(".claude", "CLAUDE_CONFIG_DIR")
     programs = ("claude",)
-    hooks = Hooks(("Stop",), ("SessionEnd",), shared=True)
+    hooks = Hooks(("Stop",), ("SessionEnd",), shared=True, opening="SessionStart", form="hook")
     signs = Signs(
         variable="CLAUDE_CODE_SESSION_ID",
         session="CLAUDE_CODE_SESSION_ID",

@@ -48,7 +48,7 @@ class Codex(JsonlHost):
     precedence = 2
     home = UserPath(".codex", "CODEX_HOME")
     programs = ("codex",)
-    hooks = Hooks(("Stop",), ("SessionEnd",))
+    hooks = Hooks(("Stop",), ("SessionEnd",), opening="SessionStart", form="hook")
     signs = Signs(
         variable="CODEX_MANAGED_BY_NPM",
         transcript=r"/sessions/\d{4}/\d\d/\d\d/rollout-[^/]+\.jsonl(\.zst)?",
@@ -64,7 +64,7 @@ class Codex(JsonlHost):
         return JsonHooks(
             self,
             "hooks.json",
-            todo="Start codex once, type /hooks and trust the two hooks: until then Codex skips"
+            todo="Start codex once, type /hooks and trust the three hooks: until then Codex skips"
             " them.",
             seconds=3,  # it cuts SessionEnd down to this, and warns at every start of more
         )

@@ -31,6 +31,7 @@ MAX_DOCUMENT = 64 * 1024 * 1024
 
 class _Conversation(msgspec.Struct, gc=False):
     messages: Any = None
+    traj: Any = None
     conversations: Any = None
     conversation: Any = None
     role: Any = None
@@ -45,6 +46,8 @@ class _Conversation(msgspec.Struct, gc=False):
     usage: Any = None
     timestamp: Any = None
     created_at: Any = None
+    reward: Any = None
+    resolved: Any = None
 
 
 class Conversations(Host):
@@ -86,6 +89,7 @@ class Conversations(Host):
         into.about(
             session=values.string(value.session_id) or values.string(value.id),
             model=values.string(value.model),
+            verdict=_verdict(value),
         )
 
     def _keys(self, path: str) -> Iterator[str]:
@@ -139,13 +143,22 @@ class Conversations(Host):
             return None
 
 
+def _verdict(value: _Conversation) -> str:
+    """What a verifier made of the run, where the file says so."""
+    if isinstance(value.resolved, bool):
+        return f"resolved: {str(value.resolved).lower()}"
+    if isinstance(value.reward, int | float) and not isinstance(value.reward, bool):
+        return f"reward: {value.reward:g}"
+    return ""
+
+
 class Chat(Conversations):
     name = "openai"
     title = "OpenAI-style messages"
     precedence = 91
 
     def messages(self, value: _Conversation) -> list[Any] | None:
-        found = value.messages
+        found = value.traj if value.messages is None else value.messages
         if isinstance(found, list) and any(isinstance(m, dict) and "role" in m for m in found):
             return found
         return None

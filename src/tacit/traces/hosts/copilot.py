@@ -8,13 +8,14 @@ Connected by a file of ours in `~/.copilot/hooks/`, with its own names for event
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import HOOK_SECONDS, Connector, Hook, OwnFile, is_ours
+from tacit.traces.connector import HOOK_SECONDS, Connector, OwnFile, is_ours
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
 from tacit.traces.host_folders import UserPath
 from tacit.traces.settings_json import BadJson, parse_jsonc
@@ -47,7 +48,7 @@ class Copilot(JsonlHost):
     precedence = 5
     home = UserPath(".copilot", "COPILOT_HOME")
     programs = ("copilot",)
-    hooks = Hooks(("agentStop",), ("sessionEnd",))
+    hooks = Hooks(("agentStop",), ("sessionEnd",), opening="sessionStart", form="additionalContext")
     signs = Signs(
         variable="COPILOT_CLI",
         transcript=r"/session-state/[^/]+/events\.jsonl",
@@ -72,25 +73,18 @@ class Copilot(JsonlHost):
     def connector(self) -> Connector:
         return OwnFile(self, "hooks/tacit.json", self._hooks_file, self._hooks_in)
 
-    def _hooks_file(self, hook: Hook) -> str:
+    def _hooks_file(self, calls: Mapping[str, str]) -> str:
         hooks = {
-            event: [
-                {
-                    "type": "command",
-                    "bash": hook.command(self.name, event),
-                    "timeoutSec": HOOK_SECONDS,
-                }
-            ]
-            for event in self.hooks.events
+            event: [{"type": "command", "bash": command, "timeoutSec": HOOK_SECONDS}]
+            for event, command in calls.items()
         }
         return json.dumps({"version": 1, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
 
     def _hooks_in(self, text: str) -> dict[str, str]:
         try:
             hooks = parse_jsonc(text)["hooks"]
-            found = {
-                event: hooks[event][0]["bash"] for event in self.hooks.events if event in hooks
-            }
+            events = (*self.hooks.events, self.hooks.opening)
+            found = {event: hooks[event][0]["bash"] for event in events if event in hooks}
         except (BadJson, LookupError, TypeError):
             return {}
         return {event: command for event, command in found.items() if is_ours(command)}

@@ -106,6 +106,8 @@ def response_outcome(response: dict[str, Any]) -> tuple[str, bool]:
 
 _TOKENS = ("input", "output", "cached", "", "thoughts")
 _MOST = 64 * 1024 * 1024
+_HOOKED = re.compile(r"\A<hook_context>.*?</hook_context>\s*", re.DOTALL)
+"""What hooks told the model, which stands before the user's words in one message."""
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up")
 
 
@@ -130,7 +132,7 @@ class Gemini(JsonlHost):
     precedence = 3
     home = UserPath(".gemini")
     programs = ("gemini",)
-    hooks = Hooks(("AfterAgent",), ("SessionEnd",))
+    hooks = Hooks(("AfterAgent",), ("SessionEnd",), opening="SessionStart", form="hook")
     signs = Signs(
         variable="GEMINI_SESSION_ID",
         session="GEMINI_SESSION_ID",
@@ -214,7 +216,7 @@ class Gemini(JsonlHost):
                 if values.string(response.get("id")) not in into.state.get("told", ""):
                     result, failed = response_outcome(response)
                     into.returned(values.string(response.get("id")), result, failed=failed, at=at)
-            text = parts_text(line.content)
+            text = _HOOKED.sub("", parts_text(line.content))
             if text.strip() and not text.startswith(_CONTEXT) and into.state.get("last") != message:
                 tell_prompt(text, at, into)
                 into.state.update(seen=True, last=message, told="")

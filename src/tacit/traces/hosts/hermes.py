@@ -5,8 +5,9 @@ rows, marked, and writes those that stay once more behind a summary: the copies 
 A parent is named by helpers, by branches and by what goes on after a compaction; only a helper is
 part of it. The program's own notes and attached files are told from what the user typed.
 
-Connected by `hooks` in its `config.yaml`, and by the shared skills folder among those that it
-reads: Hermes reads skills only in its own folder and in `skills.external_dirs`.
+Connected by `hooks` in its `config.yaml`, and by two folders among those that it reads, since it
+reads skills only in its own folder and in `skills.external_dirs`: the shared one, and the one in
+which Tacit links what counts in the project that it is started in.
 """
 
 import re
@@ -18,9 +19,10 @@ from tacit.base.errors import BadConfig
 from tacit.base.paths import SHARED_SKILLS
 from tacit.traces import settings_yaml, values
 from tacit.traces.assembler import Assembler
-from tacit.traces.connector import Connector, HookedFile, SettingsFormat
+from tacit.traces.connector import Connector, HookedFile, SettingsFormat, SettingsPath
 from tacit.traces.host import Hooks, SkillFolders, Source, stated_outcome
 from tacit.traces.host_folders import UserPath
+from tacit.traces.plugin import shown_folder
 from tacit.traces.settings_json import Unfit
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of
 from tacit.traces.trace import REFUSED
@@ -47,10 +49,14 @@ class Hermes(SqliteHost):
     precedence = 8
     home = UserPath(".hermes", "HERMES_HOME")
     programs = ("hermes",)
-    hooks = Hooks(("on_session_end",), ("on_session_finalize",))  # the first after each turn
-    skills = SkillFolders((), ("skills",), shared="set")
+    # The first after each turn. What `pre_llm_call` answers is told with that turn only.
+    hooks = Hooks(
+        ("on_session_end",), ("on_session_finalize",), opening="pre_llm_call", form="context each"
+    )
+    skills = SkillFolders((), ("skills",), shared="set", apart=True)
     secrets = (".env",)
     obeys = (".hermes", ".hermes.md")
+    remark = "It sees a project's skills when it is started in the project's top folder."
     file = "state.db"
     listing = """
       SELECT s.id, coalesce((SELECT max(timestamp) FROM messages WHERE session_id = s.id),
@@ -72,7 +78,7 @@ class Hermes(SqliteHost):
         return HermesSettings(
             self,
             "config.yaml",
-            todo="Start hermes once in a terminal and allow the two hooks when it asks; runs "
+            todo="Start hermes once in a terminal and allow the three hooks when it asks; runs "
             "without a terminal need --accept-hooks.",
         )
 
@@ -211,9 +217,9 @@ class HermesSettings(HookedFile, frozen=True):
         return {"command": command, "timeout": self.seconds}
 
     def besides(self, clean: str) -> dict[str, Any]:
-        if _SHARED in _skill_folders(self.form.parse(clean)):
-            return {}
-        return {"skills": {"external_dirs": [_SHARED]}}
+        known = _skill_folders(self.form.parse(clean))
+        missing = [folder for folder in _our_folders() if folder not in known]
+        return {"skills": {"external_dirs": missing}} if missing else {}
 
     def unfit(self, error: Unfit, addition: dict[str, Any]) -> BadConfig:
         by_hand = settings_yaml.lines(addition).rstrip().replace("\n", "\n  ")
@@ -224,15 +230,22 @@ class HermesSettings(HookedFile, frozen=True):
 
     def without_ours(self, text: str) -> str:
         text = super().without_ours(text)
-        value = self.form.parse(text)
-        for i, folder in enumerate(_skill_folders(value)):
-            path = ("skills", "external_dirs", i)
-            if folder == _SHARED and settings_yaml.MARK in settings_yaml.source(text, path):
-                return self.form.remove(text, self.widened(value, path))
+        while path := self._our_folder(text):
+            text = self.form.remove(text, self.widened(self.form.parse(text), path))
         return text
 
+    def _our_folder(self, text: str) -> SettingsPath:
+        """Where the first of our folders stands in `text`; empty where none does."""
+        for i, folder in enumerate(_skill_folders(self.form.parse(text))):
+            path = ("skills", "external_dirs", i)
+            if folder in _our_folders() and settings_yaml.MARK in settings_yaml.source(text, path):
+                return path
+        return ()
 
-_SHARED = f"~/{SHARED_SKILLS}"
+
+def _our_folders() -> tuple[str, str]:
+    """The user's shared skills, and, by the folder that it is started in, the project's."""
+    return f"~/{SHARED_SKILLS}", shown_folder("${PWD}")
 
 
 def _skill_folders(value: Any) -> list[Any]:

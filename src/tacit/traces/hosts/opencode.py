@@ -43,7 +43,7 @@ class Opencode(SqliteHost):
     home = UserPath(".local/share/opencode", "XDG_DATA_HOME/opencode")
     settings_home = UserPath(".config/opencode", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME/opencode")
     programs = ("opencode",)
-    hooks = Hooks(("session.idle",), ())
+    hooks = Hooks(("session.idle",), (), opening="session.created", form="pair each")
     # OPENCODE_CONFIG_DIR adds a folder of settings and does not move the user's skills.
     skills = SkillFolders(
         (".opencode/skills", ".opencode/skill"),
@@ -69,8 +69,8 @@ class Opencode(SqliteHost):
         return OwnFile(
             self,
             "plugins/tacit.js",
-            lambda hook: shim("opencode/tacit.js", hook.words),
-            lambda text: shim_calls(text, self.name, self.hooks.events),
+            lambda calls: shim("opencode/tacit.js", calls),
+            shim_calls,
         )
 
     def helpers(self, source: Source) -> Iterator[Source]:

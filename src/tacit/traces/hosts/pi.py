@@ -15,7 +15,7 @@ from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, OwnFile
 from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders
 from tacit.traces.host_folders import UserPath
-from tacit.traces.plugin import shim, shim_calls
+from tacit.traces.plugin import shim, shim_calls, shown_folder
 
 _QUIET = (
     "thinking_level_change", "custom", "custom_message", "label", "leaf", "active_tools_change",
@@ -45,9 +45,9 @@ class Pi(JsonlHost):
     precedence = 7
     home = UserPath(".pi/agent", "PI_CODING_AGENT_DIR")
     programs = ("pi",)
-    hooks = Hooks(("agent_end",), ("session_shutdown",))
+    hooks = Hooks(("agent_end",), ("session_shutdown",), opening="session_start", form="pair each")
     signs = Signs(transcript=r"/sessions/--[^/]*--/[^/]+\.jsonl")
-    skills = SkillFolders((".pi/skills",), ("skills",))
+    skills = SkillFolders((".pi/skills",), ("skills",), apart=True)
     secrets = ("auth.json",)
     obeys = (".pi",)
     folder = "sessions"
@@ -58,8 +58,8 @@ class Pi(JsonlHost):
         return OwnFile(
             self,
             "extensions/tacit.ts",
-            lambda hook: shim("pi/tacit.ts", hook.words),
-            lambda text: shim_calls(text, self.name, self.hooks.events),
+            lambda calls: shim("pi/tacit.ts", calls, shown_folder("\0").split("\0")),
+            shim_calls,
         )
 
     def session_of(self, transcript: str) -> str:

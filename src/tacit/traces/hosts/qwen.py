@@ -51,7 +51,7 @@ class Qwen(JsonlHost):
     precedence = 4
     home = UserPath(".qwen")
     programs = ("qwen",)
-    hooks = Hooks(("Stop",), ("SessionEnd",))
+    hooks = Hooks(("Stop",), ("SessionEnd",), opening="SessionStart", form="hook each")
     signs = Signs(
         variable="QWEN_CODE_SESSION_ID",
         session="QWEN_CODE_SESSION_ID",

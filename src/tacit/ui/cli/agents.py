@@ -18,6 +18,7 @@ from tacit.base.atomic_files import write_atomic
 from tacit.base.clock import ago
 from tacit.base.display import counted, plain
 from tacit.base.errors import NotFound, Refused, TacitError, Usage
+from tacit.base.settings import load_settings
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 
@@ -76,29 +77,48 @@ def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
     "tacit connect                      every agent that is found here",
     "tacit connect claude-code codex    only these",
     "tacit connect --dry-run            show what would be written",
+    "tacit connect --facts              also let them be told what was noted",
     "tacit connect --status             how each agent stands",
     "tacit connect --fix                mend what broke, such as a moved program",
     note="With --status or --fix, exit code 6 while an agent cannot be heard.",
 )
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
+@click.option(
+    "--facts/--no-facts",
+    default=None,
+    help="Whether they are told the noted facts as a session begins.",
+)
 @click.option("--status", is_flag=True, help="Say how each agent stands; write nothing.")
 @click.option("--fix", is_flag=True, help="Connect again what is connected but broken.")
 @click.option("--yes", "-y", is_flag=True, help="Write without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
 def connect_command(
-    hosts: tuple[str, ...], status: bool, fix: bool, yes: bool, dry_run: bool, as_json: bool
+    hosts: tuple[str, ...],
+    facts: bool | None,
+    status: bool,
+    fix: bool,
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Have your agents tell Tacit when a session ends.
 
-    Adds a hook to the settings of each agent, after showing you the change. What you wrote there,
+    Adds hooks to the settings of each agent, after showing you the change. What you wrote there,
     comments too, stays as it is, and a backup is put beside it. Skills that were learned are
-    linked to where the agent looks for them. `tacit disconnect` takes all of it back.
+    linked to where the agent looks for them, and as a session begins the agent says in one line
+    what was learned since. With --facts it is also told what was noted of you and the project, at
+    most memory.agent_characters. No model is asked before you choose one. `tacit disconnect` takes
+    all of it back.
     """
     if status or fix:
-        if yes or dry_run:
-            raise Usage("--status and --fix stand alone", "leave --yes and --dry-run out")
+        if yes or dry_run or facts is not None:
+            raise Usage("--status and --fix stand alone", "leave the other options out")
         return _report_status(hosts, fix, as_json)
-    plans = _connect_plans(hosts)
+    asking = sys.stdin.isatty() and not (yes or dry_run or as_json)
+    chosen = _chosen_agents(hosts)
+    if facts is None and asking:
+        facts = _ask_for_facts(chosen)
+    plans = _connect_plans(chosen, facts)
     changed = [plan for plan in plans if plan.change is not None]
     if not as_json:
         for plan in plans:
@@ -112,19 +132,55 @@ def connect_command(
             return 1
         plans = [_connect_agent(plan) for plan in plans]
     rows = [_connected_row(plan, dry_run) for plan in plans]
+    if not dry_run:
+        _prepare_briefings()
     if as_json:
         output.write_json({"agents": rows})
         return next((plan.error.exit_code for plan in plans if plan.error), 0)
     if not dry_run:
         _write_connected(plans, rows)
+        _write_learning(asking)
     return write_plan_errors(plans)
 
 
-def _connect_plans(hosts: tuple[str, ...]) -> "list[Plan]":
+def _connect_plans(chosen: "list[Connector]", facts: bool | None = None) -> "list[Plan]":
     from tacit.traces.connection import plan_connecting
     from tacit.traces.connector import find_hook
 
-    return plan_connecting(_chosen_agents(hosts), find_hook())
+    return plan_connecting(chosen, msgspec.structs.replace(find_hook(), facts=facts))
+
+
+def _ask_for_facts(chosen: "list[Connector]") -> bool | None:
+    """Whether agents that are new here are told facts; None where none is new."""
+    if all(connector.calls() for connector in chosen):
+        return None
+    most = load_settings().settings.memory.agent_characters
+    asked = "Shall your agents be told, as a session begins, the facts that were noted of you and"
+    return click.confirm(f"{asked} the project ({most:,} characters at most)?", default=False)
+
+
+def _prepare_briefings() -> None:
+    from tacit.work.host_briefings import prepare
+
+    prepare(paths.user_home())
+    prepare(os.getcwd())
+
+
+def _write_learning(asking: bool) -> None:
+    """Say which model learns and what that may cost; at a terminal, ask whether one found may."""
+    from tacit.ui.cli.model_setup import daily_limit, keep_model, learning_lines, offered_model
+
+    settings = load_settings().settings
+    said, change = learning_lines(settings)
+    if asking and (offered := offered_model(settings)):
+        limit = daily_limit(settings.learn)
+        click.echo(f"No model learns from your sessions yet. {offered.name} could ({offered.why}).")
+        if click.confirm(f"Learn with it, {limit}?", default=False):
+            keep_model(offered)
+            said, change = learning_lines(load_settings().settings)
+    click.echo(output.wrapped(said))
+    click.echo(output.wrapped(change))
+    click.echo("Hear of it at your shell's prompt too: tacit prompt-status --help")
 
 
 def _chosen_agents(hosts: tuple[str, ...]) -> "list[Connector]":
@@ -159,7 +215,7 @@ def _connect_agent(plan: "Plan") -> "Plan":
 
 def _connected_row(plan: "Plan", dry_run: bool) -> dict[str, Any]:
     """What was done for an agent; links are made here, also for one that was connected before."""
-    from tacit.traces.connector import BACKUP, is_installed
+    from tacit.traces.connector import BACKUP, is_installed, tells_facts
 
     linked: dict[str, Any] = {"made": [], "removed": [], "in_the_way": []}
     if plan.error is None and not dry_run:
@@ -175,6 +231,8 @@ def _connected_row(plan: "Plan", dry_run: bool) -> dict[str, Any]:
         backup=backup if os.path.exists(backup) else "",
         links=linked,
         todo=plan.connector.todo,
+        remark=plan.connector.host.remark,
+        facts=tells_facts(plan.connector.host, plan.connector.calls()),
     )
 
 
@@ -192,6 +250,8 @@ def _write_connected(plans: "list[Plan]", rows: list[dict[str, Any]]) -> None:
             click.echo(f"  {counted(len(links['removed']), 'dead link')} removed")
         for path in links["in_the_way"]:
             click.echo(f"  not linked, since you have your own: {paths.with_tilde(path)}")
+        if row["state"] == "connected" and row["remark"]:
+            click.echo(f"  {row['remark']}")
     fresh = [row for row in rows if row["state"] == "connected"]
     for row in fresh:
         if row["todo"]:
@@ -221,7 +281,7 @@ def _reconnect_broken(wanted: set[str]) -> list[str]:
 
     connected = [s for s in statuses() if s.connected and (not wanted or s.host in wanted)]
     broken = tuple(status.host for status in connected if status.trouble)
-    plans = [_connect_agent(plan) for plan in _connect_plans(broken)] if broken else []
+    plans = [_connect_agent(p) for p in _connect_plans(_chosen_agents(broken))] if broken else []
     for status in connected:
         link(status.host)
     write_plan_errors(plans)

@@ -313,6 +313,7 @@ def trust_command(
             f"the project proposes no MCP server '{one_line(unknown[0])}'", "see them: tacit trust"
         )
     changed = trust.add(target)
+    _show_to_agents(target)
     allowed = [name for name in servers if name in gives.file.proposed]
     if not as_json:
         _tell_what_it_gives(target, gives, changed)
@@ -420,10 +421,19 @@ def _given_as_json(
 def _take_back(target: str, as_json: bool) -> int:
     if not trust.remove(target):
         raise NotFound(f"{target} is not in the list", "see it: tacit trust --list")
+    _show_to_agents(target)
     if as_json:
         return output.write_json({"folder": target, "trusted": False, "changed": True})
     click.echo(f"No longer trusted: {plain(paths.with_tilde(target))}.")
     return 0
+
+
+def _show_to_agents(folder: str) -> None:
+    """Have connected agents find what counts in a project by now."""
+    from tacit.work.host_links import keep_up
+
+    if os.path.isdir(folder):
+        keep_up(folder)
 
 
 def _list_trusted(as_json: bool) -> int:

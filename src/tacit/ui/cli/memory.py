@@ -24,6 +24,7 @@ from tacit.skills.fact import FACT_FILE, FACT_KINDS, FactKind
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import group
 from tacit.ui.cli.user_shell import complete_fact
+from tacit.work import host_links
 
 _DROP = ("noted", "by", "where", "state")
 
@@ -245,6 +246,7 @@ def index(as_json: bool) -> int:
 
 
 def _fact_gate() -> Gate:
+    host_links.listen()
     return Gate(fact_places())
 
 

@@ -18,7 +18,7 @@ from tacit.base.config_file import set_values
 from tacit.base.display import fit, one_line, plain
 from tacit.base.errors import BadConfig, TacitError, Usage
 from tacit.base.paths import with_tilde
-from tacit.base.settings import AgentSettings
+from tacit.base.settings import AgentSettings, LearnSettings, Settings
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 
@@ -148,7 +148,7 @@ def _set_directly(model: str, base_url: str, *, write: bool, as_json: bool) -> i
     if choice is None:
         raise _no_model(url)
     outcome = check_model(choice)
-    written = _write_choice(choice) if write and outcome.works else ""
+    written = keep_model(choice) if write and outcome.works else ""
     if as_json:
         model_used = {"model": choice.name, "base_url": choice.base_url}
         output.write_json(model_used | msgspec.structs.asdict(outcome) | {"written": written})
@@ -200,7 +200,7 @@ def _try_and_keep(choice: ModelChoice) -> int:
     _write_check(choice, outcome)
     if not outcome.works and not click.confirm("Write it to the settings all the same?"):
         return MODEL_FAILED
-    _write_where_written(_write_choice(choice), choice)
+    _write_where_written(keep_model(choice), choice)
     return 0 if outcome.works else MODEL_FAILED
 
 
@@ -215,10 +215,38 @@ def _write_check(choice: ModelChoice, outcome: ModelCheck) -> None:
         click.echo(f"        {one_line(outcome.hint)}", err=True)
 
 
-def _write_choice(choice: ModelChoice) -> str:
+def learning_lines(loaded: Settings) -> tuple[str, str]:
+    """Which model learns from sessions and what a day may cost at most, and how to change that."""
+    try:
+        choice = models.for_learning(loaded)
+    except TacitError:
+        said = "No model is asked: what is learned from sessions is counted, and costs nothing."
+        return said, "Choose one: tacit setup"
+    at = f" at {choice.base_url}" if choice.base_url else ""
+    said = f"Sessions are learned from with {plain(choice.name)}{at}, {daily_limit(loaded.learn)}."
+    return said, "Without a model: tacit config set learn.model none"
+
+
+def offered_model(loaded: Settings) -> ModelChoice | None:
+    """What a key or a server here offers for learning, where nobody has chosen yet."""
+    chosen = loaded.learn.model or loaded.agent.model or loaded.agent.base_url
+    return None if chosen else next(models.candidates(), None)
+
+
+def keep_model(choice: ModelChoice) -> str:
+    """Write the choice to the settings; the path of their file."""
     # An address that stands in the environment stays there.
     url = "" if choice.base_url == models.own_address(choice.provider) else choice.base_url
     return set_values({"agent.model": choice.name, "agent.base_url": url or None})
+
+
+def daily_limit(learn: LearnSettings) -> str:
+    """What all work in the background may cost in a day, in words."""
+    limits = [f"${learn.daily_money:,.2f}"] if learn.daily_money else []
+    limits += [f"{learn.daily_tokens:,} tokens"] if learn.daily_tokens else []
+    if not limits:
+        return "without a limit a day (learn.daily_money)"
+    return f"for at most {' and '.join(limits)} a day (learn.daily_money)"
 
 
 def _write_where_written(path: str, choice: ModelChoice) -> None:
@@ -231,6 +259,8 @@ def _write_where_written(path: str, choice: ModelChoice) -> None:
         source = loaded.sources.get(key, "")
         if source not in ("", path) and getattr(loaded.settings.agent, key[6:]) != wanted:
             click.echo(f"note: {key} is overruled here by {with_tilde(source)}", err=True)
+    for line in learning_lines(loaded.settings):
+        click.echo(output.wrapped(line))
 
 
 def _no_model(url: str) -> BadConfig:

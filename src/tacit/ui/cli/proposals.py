@@ -15,6 +15,7 @@ from tacit.learn.background.background_gate import approval_question, current_ap
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command
 from tacit.ui.cli.user_shell import complete_proposal
+from tacit.work import host_links
 
 _MOST_NEWS = 20
 
@@ -160,6 +161,9 @@ def accept_command(proposals: tuple[str, ...], everything: bool, as_json: bool) 
         if as_json:
             output.write_json({"verdicts": verdicts})
         notices.refresh()
+    landed = any(verdict.applied for verdict in verdicts)
+    if not as_json and landed and not host_links.connected_hosts():
+        click.echo("None of your agents is connected, so only tacit chat sees it: tacit connect")
     if not as_json and (asked := ask_to_go_unasked()):
         click.echo("\n" + output.wrapped(asked))
     return worst

@@ -27,6 +27,7 @@ from tacit.learn.review.review_triggers import (
     ChosenSessions,
     ReviewCandidate,
     choose_sessions,
+    is_background_work,
     named_sessions,
 )
 from tacit.traces.store import Store, Stored
@@ -64,7 +65,7 @@ def hand_over_reviews(
             {"sessions": sessions, "waiting": waiting, "passed": chosen.passed, "left": chosen.left}
         )
     elif not waiting:
-        _write_nothing(chosen, options)
+        _write_nothing(chosen, [], options)
     else:
         wait = "waits" if waiting == 1 else "wait"
         click.echo(
@@ -90,8 +91,9 @@ def review_with_model(
     from tacit.learn.review import review_batch
 
     chosen = _choose(store, found, settings, options)
+    drafts = _count_the_rest(store, found, chosen, options)
     if not chosen.candidates:
-        _write_nothing(chosen, options)
+        _write_nothing(chosen, drafts, options)
         return 0
     if refusal := budget.refusal_today(settings.learn):
         limits = settings.learn
@@ -108,18 +110,35 @@ def review_with_model(
 
     results, stopped = _review_each(chosen, review, settings.learn, hidden=options.as_json)
     if options.as_json:
-        output.write_json(_json_report(chosen, results, guess, model, stopped))
+        report = _json_report(chosen, results, guess, model, stopped)
+        output.write_json({**report, "drafts": drafts})
     else:
         _write_results(chosen, results, stopped)
+        _write_each_draft(drafts, options.dry_run)
     return INTERRUPTED if stopped == "interrupted" else 0
+
+
+def _count_the_rest(
+    store: Store, found: list[Stored], chosen: ChosenSessions, options: "LearnOptions"
+) -> list[ProposedDraft]:
+    """Count over the sessions that the model does not look at, as without one: it costs nothing."""
+    if options.names_sessions:
+        return []
+    ledger = Ledger(store.connection)
+    looked_at = {candidate.stored.id for candidate in chosen.candidates}
+    rest = [s for s in found if s.id not in looked_at and not is_background_work(s.head)]
+    new = [s for s in rest if options.again or ledger.is_new(s, COUNTING)]
+    return draft_sessions(store, ledger, new, dry_run=options.dry_run)
 
 
 def _confirm_cost(guess: "Estimate", learn: LearnSettings, options: "LearnOptions") -> None:
     """Say what it is likely to cost, and, where that is much, ask. Raises `Abort` at a no."""
     text = f"{counted(guess.sessions, 'session')} to look at: {guess.shown()}."
+    if options.dry_run:
+        text = f"A dry run asks the model too, and is paid for. {text} For nothing: --no-model"
     much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > learn.confirm_above
-    if not options.as_json:
-        click.echo(output.wrapped(text), err=not sys.stdout.isatty())
+    if options.dry_run or not options.as_json:
+        click.echo(output.wrapped(text), err=options.as_json or not sys.stdout.isatty())
     hint = "go on all the same: --yes; or fewer sessions: -n 5"
     output.confirm("Go on?", not much or options.yes, Usage(text.removesuffix("."), hint), err=True)
 
@@ -179,7 +198,6 @@ def _json_report(
 ) -> dict[str, object]:
     return {
         "sessions": len(results),
-        "drafts": [],
         "model": model,
         "estimate": guess,
         "looked": results,
@@ -226,12 +244,16 @@ def _write_result(result: "ReviewResult", stored: Stored) -> None:
         output.write_diff(would.diff)
 
 
-def _write_nothing(chosen: ChosenSessions, options: "LearnOptions") -> None:
+def _write_nothing(
+    chosen: ChosenSessions, drafts: list[ProposedDraft], options: "LearnOptions"
+) -> None:
     if options.as_json:
-        empty = {"sessions": 0, "drafts": [], "looked": [], "passed": chosen.passed, "left": 0}
+        empty = {"sessions": 0, "drafts": drafts, "looked": [], "passed": chosen.passed, "left": 0}
         output.write_json(empty)
         return
-    _write_nothing_new()
+    if not drafts:
+        _write_nothing_new()
+    _write_each_draft(drafts, options.dry_run)
     _write_skipped(chosen.passed)
 
 
@@ -263,7 +285,13 @@ def write_drafts(done: list[ProposedDraft], reviewed: int, dry_run: bool, why: s
         return
     click.echo(f"{counted(reviewed, 'session')} looked at, without a model.")
     if not done:
-        click.echo("Nothing was mended, put right or repeated that a skill could keep.")
+        click.echo("Nothing was wished for, failed or repeated that is worth keeping.")
+    _write_each_draft(done, dry_run)
+    if why:
+        output.write_hint(f"\n{output.wrapped(why)}")
+
+
+def _write_each_draft(done: list[ProposedDraft], dry_run: bool) -> None:
     for proposed in done:
         if dry_run:
             click.echo(f"\n{plain(proposed.draft.text)}")
@@ -276,8 +304,6 @@ def write_drafts(done: list[ProposedDraft], reviewed: int, dry_run: bool, why: s
             click.echo(f"    a draft; it waits for you: tacit inbox {verdict.change[-8:]}")
         else:
             click.echo(f"    {one_line(verdict.explain())}")
-    if why:
-        output.write_hint(f"\n{output.wrapped(why)}")
 
 
 def _session_label(stored: Stored) -> str:
@@ -335,7 +361,9 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--model", default="", help="Another model for this run, as provider:model.")
 @click.option("--no-model", is_flag=True, help="By counting only: drafts for the inbox.")
 @click.option("--handoff", is_flag=True, help="Have them wait for an agent: tacit handoff next.")
-@click.option("--dry-run", is_flag=True, help="Change nothing; show what would be done.")
+@click.option(
+    "--dry-run", is_flag=True, help="Change nothing; show what would be done. A model is paid for."
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask, whatever it may cost.")
 def learn_command(**options_given: Any) -> int:
     """Learn from what agents did.
@@ -344,15 +372,16 @@ def learn_command(**options_given: Any) -> int:
     gate and, by `learn.approval`, lands or waits for you. Before, it is said what that is likely to
     cost; after, what it cost. Ctrl-C keeps what is done.
 
-    Without a model, by counting: a command that failed and then worked, what you put right,
-    commands that recur in the same order. That makes drafts, which wait in the inbox.
+    Without a model, by counting: what you wish for, in your words; how work is checked and what
+    fails, with rates; steps that recur. That makes drafts, which wait in the inbox. With a model,
+    sessions that it does not look at are counted over as well.
 
     With --handoff no model is asked: the reviews wait for an agent that you are talking to, which
     takes them by `tacit handoff next`, and the exit code is 11 where any wait.
     """
     options = LearnOptions(**options_given)
     _check_options(options)
-    flags = {"agent.background": options.model} if options.model else {}
+    flags = {"learn.model": options.model} if options.model else {}
     settings = load_settings(flags=flags).settings
     host_links.listen()
     # Where nobody may be watching, what lands is told later as well.
@@ -384,12 +413,12 @@ def _reviewer_model(settings: Settings) -> tuple[str, str]:
     """The model for reviews, or why there is none."""
     from importlib.util import find_spec
 
-    from tacit.agent.models import require
+    from tacit.agent.models import for_learning
 
     if find_spec("pydantic_ai") is None:
         return "", "no model can be asked: pip install 'tacit[agent]'"
     try:
-        return require(settings.agent, background=True).name, ""
+        return for_learning(settings).name, ""
     except TacitError as error:
         return "", error.explain()
 

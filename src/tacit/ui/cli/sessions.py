@@ -18,8 +18,9 @@ from tacit.base.display import columns, counted, fit, one_line, plain, shorten_s
 from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.learn.ledger import Decision, Ledger
-from tacit.traces import host_registry, observations
+from tacit.traces import host_registry, observations, tool_calls
 from tacit.traces.deafness import find_deafness
+from tacit.traces.outcomes import Outcome, call_outcome
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import (
     REASONS,
@@ -152,15 +153,19 @@ def _session_cost(cost: float | None) -> str:
     "Show one session as a timeline.",
     "tacit session b4a27079             the first characters of its id will do",
     "tacit session claude-code:b4a27079-b3f0-4aac-a79c-04d4f81b280f --full",
+    "tacit session b4a27079 --digest    what a reviewer is shown of it",
     "tacit session b4a27079 --json",
 )
 @click.argument("name", shell_complete=complete_session)
 @click.option("--full", is_flag=True, help="Whole texts and results.")
-def session_command(name: str, full: bool, as_json: bool) -> int:
+@click.option("--digest", "as_digest", is_flag=True, help="In short, as a reviewer is shown it.")
+def session_command(name: str, full: bool, as_digest: bool, as_json: bool) -> int:
     """Show one session as a timeline, with failures and corrections marked."""
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(name)
     trace = store.whole(stored.id)
+    if as_digest:
+        return _write_digest(store, stored, trace, as_json)
     if as_json:
         return output.write_json(
             {
@@ -179,6 +184,17 @@ def session_command(name: str, full: bool, as_json: bool) -> int:
     return 0
 
 
+def _write_digest(store: Store, stored: Stored, trace: Trace, as_json: bool) -> int:
+    from tacit.learn.digest import digest
+    from tacit.learn.review.review_job import related_findings
+
+    made = digest(trace, findings=related_findings(store, stored))
+    if as_json:
+        return output.write_json(made)
+    click.echo(plain(made.text))
+    return 0
+
+
 def _write_head(stored: Stored) -> None:
     head = stored.head
     click.echo(click.style(plain(head.title) or stored.id, bold=True))
@@ -189,10 +205,15 @@ def _write_head(stored: Stored) -> None:
         "project": with_tilde(head.project) + (f" ({head.branch})" if head.branch else ""),
         "when": f"{head.started.astimezone():%Y-%m-%d %H:%M}" if head.started else "",
         "calls": f"{stored.calls}, {stored.failures} failed",
+        "ended": " ".join(filter(None, (stored.outcome.state, _evidence(stored.outcome)))),
         "tokens": f"{head.usage.input:,} in, {head.usage.output:,} out",
         "skills": ", ".join(stored.skills),
     }
     output.write_rows(rows.items(), 8)
+
+
+def _evidence(outcome: Outcome) -> str:
+    return f"({one_line(outcome.evidence)})" if outcome.evidence else ""
 
 
 def _write_timeline(trace: Trace, full: bool) -> None:
@@ -226,20 +247,22 @@ def _write_timeline(trace: Trace, full: bool) -> None:
 
 def _write_call(call: ToolCall, full: bool) -> None:
     about = one_line(
-        observations.command_of(call)
+        tool_calls.command_of(call)
         or ", ".join(observations.paths_of(call))
         or _shown_arguments(call)
     )
     seconds = f" {call.duration:.1f} s" if call.duration else ""
-    mark = click.style("✗", fg="red") if call.failed else click.style("✓", fg="green")
-    if not call.finished:
+    outcome = call_outcome(call)
+    mark = click.style("✗", fg="red") if outcome.failed else click.style("✓", fg="green")
+    if outcome.state not in ("worked", "failed", "timed out"):
         mark = click.style("…", dim=True)
     width = columns() - len(call.name) - len(seconds) - 6
     click.echo(f"  {mark} {click.style(plain(call.name), bold=True)} {fit(about, width)}{seconds}")
     if call.reply:
         click.echo(f"      {click.style('>', fg='cyan', bold=True)} {_cut_text(call.reply, full)}")
-    elif call.failed:
-        click.echo(click.style(f"      {_cut_text(call.error or call.result, full)}", fg="red"))
+    elif outcome.failed or call.failed:
+        why = call.error or outcome.evidence or call.result
+        click.echo(click.style(f"      {_cut_text(why, full)}", fg="red"))
     elif full and call.result:
         output.write_hint(f"      {plain(call.result)}")
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from tacit.base import trust
 from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound, Refused, Usage, did_you_mean
 from tacit.base.paths import with_tilde
@@ -107,8 +106,6 @@ def new_command(
     code = user_gate.write_verdict(
         verdict, f"Made {name} in {with_tilde(folder)}", as_json, can_override=True
     )
-    if verdict.applied and project and not as_json and not trust.is_trusted(place.project):
-        click.echo("This project is not trusted yet, so its skills are not loaded: tacit trust")
     if verdict.refused and not (source and source != "-"):  # a file is still where it was
         kept = user_gate.keep_refused_text(files[SKILL_FILE], name)
         where = " --project" if project else ""

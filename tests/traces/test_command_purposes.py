@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.learn.command_purposes import abstracted, purpose, simple_commands, slug
+from tacit.traces.command_purposes import (
+    abstracted,
+    joined_commands,
+    plain_form,
+    purpose,
+    purposes,
+    simple_commands,
+    slug,
+    work_class,
+)
 
 TABLE = {
     "python3 build.py": "build.py",
@@ -89,3 +98,47 @@ def test_slug() -> None:
     """A purpose as part of a name: short, lower case, hyphens."""
     assert slug("npm run test:unit") == "npm-run-test-unit"
     assert len(slug("x" * 99)) == 40
+
+
+def test_what_joins_commands_is_kept() -> None:
+    """Pipes and lists are told apart, also around brackets."""
+    found = joined_commands("(cd a && npm test) 2>&1 | tail -3; echo done")
+    assert [(command.words[0], command.joined) for command in found] == [
+        ("cd", "&&"), ("npm", "|"), ("tail", ";"), ("echo", ""),
+    ]  # fmt: skip
+
+
+def test_all_purposes_of_a_line() -> None:
+    """Each once, in order; a program that runs another keeps the name of both."""
+    assert purposes("npm run fmt && npm test | tail && npm test") == ["npm run fmt", "npm test"]
+    assert purposes("wrap bun run test") == ["wrap bun run test"]
+    assert purposes("./bin/test -x") == ["bin/test"]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("pytest", "test"), ("bin/test", "test"), ("npm run lint:fix", "lint"), ("tsc", "types"),
+        ("mise run fmt", "format"), ("go build", "build"), ("make check", "build"),
+        ("npm run check", "check"), ("git push", None), ("latest", None),
+    ],
+)  # fmt: skip
+def test_classes_of_work(name: str, right: str | None) -> None:
+    """The same end under different programs; words inside other words do not count."""
+    assert work_class(name) == right
+
+
+@pytest.mark.parametrize(
+    ("command", "right"),
+    [
+        ('git commit -m "Fix the thing"', "git commit -m <message>"),
+        ("git checkout -b feat/x", "git checkout -b <branch>"),
+        ("git tag v1.2.3", "git tag <version>"),
+        ("git show 1a2b3c4d", "git show <id>"),
+        ("python -m pylint /p/app/src", "python -m pylint src"),
+    ],
+)
+def test_what_differs_each_time_is_a_variable(command: str, right: str) -> None:
+    """Messages, branches, versions and ids; files as seen from the project."""
+    (found,) = joined_commands(command)
+    assert plain_form(found.words, "/p/app") == right

@@ -1,11 +1,17 @@
 """What a command is for: the program and what it is told to do, without values and order.
 
 Two commands with the same purpose are attempts at the same thing; that is what learning counts.
+Purposes that serve the same end under different programs (`pytest`, `bin/test`) are of one class.
 The shell text is first read as simple commands, words without quotes, redirections and
-here-documents. It reads what agents type, not all that a shell accepts, and never raises.
+here-documents, and what joins each to the next. It reads what agents type, not all that a shell
+accepts, and never raises.
 """
 
 import re
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
 
 _MOST = 20_000
 _HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
@@ -16,11 +22,29 @@ _OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"
 _NO_COMMAND = {"for", "select", "case", "function", "done", "fi", "esac", "}", "[[", "in"}
 
 
-def simple_commands(text: str) -> list[list[str]]:
-    """The commands in `text`, each as its words, in order."""
+class SimpleCommand(msgspec.Struct, frozen=True):
+    """One command of a line: its words, and what joins it to the next (`&&`, `|`, `;`, …)."""
+
+    words: tuple[str, ...]
+    joined: str = ""
+
+
+def joined_commands(text: str) -> list[SimpleCommand]:
+    """The commands in `text`, in order."""
     reader = _Reader(text[:_MOST].replace("\\\n", " "))
     reader.read()
-    return [words for command in reader.commands if (words := _meant(command))]
+    found: list[SimpleCommand] = []
+    for command, end in zip(reader.commands, [*reader.ends, ""], strict=True):
+        if words := _meant(command):
+            found.append(SimpleCommand(tuple(words), end))
+        elif found and not found[-1].joined.strip("()"):  # `(a) && b`
+            found[-1] = SimpleCommand(found[-1].words, end)
+    return found
+
+
+def simple_commands(text: str) -> list[list[str]]:
+    """The commands in `text`, each as its words, in order."""
+    return [list(command.words) for command in joined_commands(text)]
 
 
 def _meant(words: list[str]) -> list[str]:
@@ -36,6 +60,7 @@ class _Reader:
         self.text = text
         self.at = 0
         self.commands: list[list[str]] = [[]]
+        self.ends: list[str] = []
         self.word: list[str] | None = None
         self.skip = False
         """The next word is where a redirection leads."""
@@ -138,6 +163,7 @@ class _Reader:
         self._end_word()
         self.skip = False
         self.commands.append([])
+        self.ends.append(found[0])
         self.at = found.end()
         if found[0] == "\n":
             for name in self.here:
@@ -200,7 +226,8 @@ _WITH_SUBCOMMANDS = {
     "npm": {"--prefix", "-w", "--workspace", "-C"}, "pnpm": {"-C", "--filter", "-F", "--dir"},
     "yarn": {"--cwd"}, "bun": {"--cwd"}, "pip": set(), "terraform": set(), "just": {"-f"},
     "gh": {"-R", "--repo"}, "aws": {"--profile", "--region"}, "gcloud": {"--project"}, "az": set(),
-    "mvn": {"-f", "-pl"}, "mvnw": {"-f", "-pl"}, "gradle": {"-p"}, "gradlew": {"-p"},
+    "mise": {"-C", "--cd"}, "mvn": {"-f", "-pl"}, "mvnw": {"-f", "-pl"}, "gradle": {"-p"},
+    "gradlew": {"-p"},
     "dotnet": set(), "manage.py": set(), "systemctl": set(), "apt-get": set(),
 }  # fmt: skip
 _SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
@@ -212,12 +239,60 @@ _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
 _DEPTH = 3
 
 
+WorkClass = Literal["test", "lint", "format", "types", "build", "check"]
+"""What is done to be sure of one's work, under whatever program."""
+
+_CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
+    "types": ("type-?checks?", "types", "tsc", "vue-tsc", "mypy", "pyright", "pyre", "sorbet"),
+    "lint": (
+        "lint", "linter", "linting", "eslint", "flake8", "pylint", "ruff check", "clippy", "vet",
+        "shellcheck", "rubocop", "golangci-lint", "biome", "stylelint", "ktlint", "oxlint",
+        "hadolint", "swiftlint",
+    ),
+    "format": (
+        "fmt", "format", "prettier", "black", "gofmt", "ruff format", "rustfmt", "isort",
+        "clang-format",
+    ),
+    "test": (
+        "tests?", "pytest", "jest", "vitest", "rspec", "mocha", "tox", "nox", "ctest", "phpunit",
+        "unittest", "e2e", "playwright", "cypress", "spec", "nextest", "testing", "runtests",
+    ),
+    "build": (
+        "build", "compile", "bundle", "webpack", "make", "vite", "assemble", "cmake", "ninja",
+    ),
+    "check": ("checks?", "verify", "validate", "ci", "pre-commit"),
+}  # fmt: skip
+_CLASSES = {
+    name: re.compile(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
+    for name, words in _CLASS_WORDS.items()
+}
+
+
+def work_class(name: str) -> WorkClass | None:
+    """The class of the purpose `name`; None where it is of no class."""
+    return next((found for found, words in _CLASSES.items() if words.search(name)), None)
+
+
 def purpose(command: str, depth: int = 0) -> str:
     """E.g. `build.py`, `npm run build`, `git push`; empty where a command only looks around."""
-    found = ""
-    for words in simple_commands(command):
-        found = _name(_unwrapped(words), depth) or found
-    return found
+    return next(reversed(purposes(command, depth)), "")
+
+
+def purposes(command: str, depth: int = 0) -> list[str]:
+    """All that a command line is for, in order, each once."""
+    named = (purpose_of(words, depth) for words in simple_commands(command))
+    return list(dict.fromkeys(name for name in named if name))
+
+
+def purpose_of(words: Iterable[str], depth: int = 0) -> str:
+    """The purpose of one simple command."""
+    return _name(_unwrapped(list(words)), depth)
+
+
+def program_of(words: Iterable[str]) -> str:
+    """The program that a simple command runs, without its folder; empty where none is named."""
+    meant = _unwrapped(list(words))
+    return meant[0].rsplit("/", 1)[-1] if meant else ""
 
 
 def _unwrapped(words: list[str]) -> list[str]:
@@ -247,14 +322,20 @@ def _options(words: list[str], with_value: set[str]) -> list[str]:
 def _name(words: list[str], depth: int) -> str:
     if not words or {"--version", "--help", "-V"} & set(words[1:3]):
         return ""
-    program, rest = words[0].rsplit("/", 1)[-1], words[1:]
+    folder, _, program = words[0].rpartition("/")
+    rest = words[1:]
     if program in _PREPARES or program in _LOOKS or program in _CHORES:
-        return ""
+        # `bin/test` is a script of the project, `/usr/bin/test` and `test` are not.
+        own = folder and not folder.startswith("/")
+        return f"{folder.removeprefix('./')}/{program}" if own else ""
     if program in _SHELLS or _INTERPRETERS.fullmatch(program):
         return _interpreted(program, rest, depth)
     if not _PROGRAM.fullmatch(program):
         return ""
     name = _SAME.get(program, program)
+    if name not in _WITH_SUBCOMMANDS and rest and rest[0] in _WITH_SUBCOMMANDS and depth < _DEPTH:
+        # A program that runs another: `rtk bun run test`.
+        return " ".join(filter(None, (name, _name(rest, depth + 1) or rest[0])))
     if "." in name and name not in _WITH_SUBCOMMANDS:
         return name  # a script: what it is given are values
     subcommands = _subcommands(name, rest)
@@ -302,6 +383,47 @@ def slug(name: str) -> str:
     """A purpose as part of a skill's name."""
     text = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return text[:40].strip("-")
+
+
+_TAKES_TEXT = {
+    "-m": "<message>", "--message": "<message>", "-b": "<text>", "--body": "<text>",
+    "-t": "<title>", "--title": "<title>", "--notes": "<text>", "--subject": "<text>",
+    "-F": "<file>",
+}  # fmt: skip
+_WITH_MESSAGES = {"git", "gh", "glab", "hub", "hg", "jj", "svn"}
+_TAKES_BRANCH = {"-b", "-B", "-c", "-C", "--branch", "--head", "--base"}
+_VALUES = (
+    (re.compile(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b"), "<version>"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
+)
+_LONG_WORD = 60
+
+
+def plain_form(words: Iterable[str], project: str = "") -> str:
+    """A simple command as one would type it, with what is different each time as a variable:
+    messages, branches, versions, ids; files of the project as seen from it."""
+    given = list(words)
+    found: list[str] = []
+    for at, word in enumerate(given):
+        before = given[at - 1] if at else ""
+        if given[:1] == ["git"] and before in _TAKES_BRANCH and given[1:2] != ["commit"]:
+            found.append("<branch>" if not word.startswith("/") else word)
+        elif given[0] in _WITH_MESSAGES and before in _TAKES_TEXT:
+            found.append(_TAKES_TEXT[before])
+        else:
+            found.append(_plain_word(word, project))
+    return " ".join(found)
+
+
+def _plain_word(word: str, project: str) -> str:
+    for pattern, name in _VALUES:
+        word = pattern.sub(name, word)
+    if project and word.startswith(project.rstrip("/") + "/"):
+        word = word[len(project.rstrip("/")) + 1 :]
+    if len(word) > _LONG_WORD and re.search(r"\s", word):
+        return "<text>"
+    return f'"{word}"' if re.search(r"\s|^$", word) else word
 
 
 _RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")

@@ -1,0 +1,144 @@
+"""What learning by counting makes of real sessions, held against labels of what is worth keeping.
+
+    python bench/worth.py SESSIONS LABELS [--half measure] [--keep FOLDER]
+
+SESSIONS is the unpacked archive: homes as an agent leaves them (`home-*`), and files or folders of
+trajectories. LABELS is the folder with `labels.json` and `score.py`. Each home and each repository
+of trajectories is learned from on its own, in a home of its own, as `tacit learn --no-model` does.
+
+A repository belongs to the half to look at or the half to measure on by the hash of its name, so
+nobody chooses. `--keep` leaves every draft as a file, to be read and graded.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_REPOSITORIES = {
+    "home-1": "PackmindHub/context-evaluator",
+    "home-2": "entireio/cli",
+    "home-3": "entireio/cli",
+    "home-4": "entireio/cli",
+    "home-5": "badlogic/pi-mono",
+    "swe-agent": "SWE-agent/SWE-agent",
+    "tau-airline.json": "sierra-research/tau-bench",
+}
+
+
+def half_of(repository: str) -> str:
+    """The half that a repository belongs to."""
+    return "look" if hashlib.sha256(repository.encode()).digest()[0] % 2 else "measure"
+
+
+def parts(folder: Path) -> Iterator[tuple[str, str, list[Path]]]:
+    """What is learned from together: its name, its repository, its files or its home."""
+    for name, repository in _REPOSITORIES.items():
+        yield name, repository, [folder / name]
+    by_repository: dict[str, list[Path]] = {}
+    for path in sorted((folder / "mini-swe-agent").glob("*.traj.json")):
+        owner, _, rest = path.name.partition("__")
+        by_repository.setdefault(f"{owner}/{rest.rsplit('-', 1)[0]}", []).append(path)
+    for repository, paths in by_repository.items():
+        yield f"mini-swe-agent {repository}", repository, paths
+
+
+def learn(paths: list[Path], work: Path) -> dict[str, Any]:
+    """What `tacit learn --no-model` gives for one part, as its JSON."""
+    is_home = paths[0].name.startswith("home-")
+    home, named = (paths[0], []) if is_home else (work / "home", [str(paths[0].resolve())])
+    if len(paths) > 1:
+        named = [str(work / "sessions")]
+        (work / "sessions").mkdir()
+        for path in paths:
+            (work / "sessions" / path.name).symlink_to(path.resolve())
+    folders = {"HOME": str(home.resolve()), "TACIT_HOME": str(work / "tacit")}
+    command = [sys.executable, "-m", "tacit", "learn", "--no-model", "--dry-run", "--json"]
+    command += named
+    ran = subprocess.run(
+        command,
+        env={**os.environ, **folders},
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        raise SystemExit(f"worth: {paths[0].name}: {ran.stderr.strip()}")
+    learned: dict[str, Any] = json.loads(ran.stdout)
+    return learned
+
+
+def scoring(folder: Path) -> ModuleType:
+    """The program that belongs to the labels."""
+    spec = importlib.util.spec_from_file_location("score", folder / "score.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def labelled(home: str, texts: dict[str, str], labels: Path) -> list[str]:
+    """Recall and traps of one home, in lines."""
+    score = scoring(labels)
+    known = json.loads((labels / "labels.json").read_text(encoding="utf-8"))
+    items, traps = ([x for x in known[kind] if x["home"] == home] for kind in ("items", "traps"))
+    if not items:
+        return []
+    covered, sprung = score.hits(items, texts), score.hits(traps, texts)
+    lines = []
+    for strength in ("must", "nice"):
+        own = [x for x in items if x["strength"] == strength]
+        lines.append(f"recall {strength} {score.share(own, covered)}")
+    lines.append(f"traps {sum(map(bool, sprung.values()))}/{len(traps)}")
+    lines += [f"  {key} by {', '.join(paths)}" for key, paths in covered.items() if paths]
+    lines += [f"  TRAP {key} by {', '.join(paths)}" for key, paths in sprung.items() if paths]
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("sessions", type=Path)
+    parser.add_argument("labels", type=Path)
+    parser.add_argument("--half", choices=("look", "measure"), help="only this half")
+    parser.add_argument("--only", default="", help="only the parts whose name holds this")
+    parser.add_argument("--keep", type=Path, help="leave the drafts here, a folder for each part")
+    chosen = parser.parse_args()
+    sessions = drafts = 0
+    for name, repository, paths in parts(chosen.sessions):
+        half = half_of(repository)
+        if chosen.half not in (None, half) or chosen.only not in name:
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            learned = learn(paths, Path(work))
+        made = [one["draft"] for one in learned["drafts"]]
+        texts = {f"{at:02}-{one['name']}": one["text"] for at, one in enumerate(made)}
+        sessions += learned["sessions"]
+        drafts += len(made)
+        print(f"{name} ({half}): {learned['sessions']} sessions, {len(made)} drafts")
+        for line in labelled(name, texts, chosen.labels):
+            print(f"  {line}")
+        if chosen.keep:
+            folder = chosen.keep / name.replace("/", "+").replace(" ", "-")
+            folder.mkdir(parents=True, exist_ok=True)
+            for stem, text in texts.items():
+                (folder / f"{stem}.md").write_text(text, encoding="utf-8")
+    print(
+        f"in all: {sessions} sessions, {drafts} drafts, {100 * drafts / max(1, sessions):.1f}/100"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,381 @@
+"""How often commands worked and failed, why, and what then worked.
+
+Counted over the runs of one project whose outcome is known. A failure says something about how a
+program is called, and so is worth telling, when it is about the call and not about the work: the
+program is missing, an option is unknown, a task does not exist; or another form of the call worked
+with nothing changed in between; or the program fails nearly always. What mends it is what then
+worked for the same purpose or the same class (see `observations.recoveries`).
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from tacit.base.display import one_line, shorten
+from tacit.base.secrets import clean
+from tacit.traces.command_purposes import (
+    WorkClass,
+    joined_commands,
+    plain_form,
+    purpose_of,
+    work_class,
+)
+from tacit.traces.observations import Recovery, paths_of
+from tacit.traces.outcomes import Outcome, call_outcome, purpose_outcomes
+from tacit.traces.tool_calls import command_of, our_tool
+from tacit.traces.trace import ToolCall, Trace
+
+FEWEST = 2
+"""Sessions that must show a thing, unless the user's own words say that it is to last."""
+_MOST_LETTERS = 2000
+"""A longer command is a program that was typed in, not a way to run one."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One purpose of one shell call."""
+
+    session: str
+    turn: int
+    purpose: str
+    form: str
+    """The simple command that serves the purpose, without pipes and folders around it."""
+    outcome: Outcome
+    call: ToolCall
+    project: str = ""
+
+    @property
+    def work(self) -> WorkClass | None:
+        return work_class(self.purpose)
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """How often one purpose was tried and how that went."""
+
+    purpose: str
+    form: str
+    """The form that worked in most sessions."""
+    runs: int
+    failed: int
+    sessions: tuple[str, ...]
+    says: str = ""
+    """The line by which it most often says that all is well."""
+
+    @property
+    def worked(self) -> int:
+        return self.runs - self.failed
+
+    @property
+    def work(self) -> WorkClass | None:
+        return work_class(self.purpose)
+
+
+class RuleCount(msgspec.Struct, frozen=True):
+    """A rule that a linter named, and how often."""
+
+    rule: str
+    count: int
+    sessions: tuple[str, ...]
+    example: str
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """One way in which a program fails as it is called."""
+
+    program: str
+    form: str
+    error: str
+    failed: int
+    runs: int
+    sessions: tuple[str, ...]
+    instead: tuple[tuple[str, int], ...] = ()
+    """What then worked, and in how many sessions it followed."""
+
+    @property
+    def work(self) -> WorkClass | None:
+        return work_class(self.form)
+
+
+def runs_of(trace: Trace) -> list[Run]:
+    """What a session ran, in order: commands by their purpose, other tools by their name.
+
+    What is about a file that the agent wrote itself in this session is left out: nobody has it.
+    """
+    written = _files_written(trace)
+    return [
+        run
+        for turn in trace.turns
+        for call in turn.calls
+        for run in runs_of_call(call, trace.id, turn.number, trace.project)
+        if run.purpose not in written
+        and not any(os.path.basename(word) in written for word in run.form.split())
+    ]
+
+
+def runs_of_call(call: ToolCall, session: str, turn: int = 0, project: str = "") -> Iterator[Run]:
+    """The purposes of one call, each with its outcome."""
+    if is_own_tool(call):
+        given = ", ".join(shorten(one_line(key), 40) for key in call.arguments)
+        form = f"{call.name} ({given})" if given else call.name
+        yield Run(session, turn, call.name, shorten(form, 200), call_outcome(call), call, project)
+    if call.kind != "shell" or len(command := command_of(call)) > _MOST_LETTERS:
+        return
+    forms = {purpose_of(part.words): part.words for part in joined_commands(command)}
+    for purpose, outcome in purpose_outcomes(call):
+        words = forms.get(purpose, (purpose,))
+        form = shorten(one_line(plain_form(words, project)), 200)
+        yield Run(session, turn, purpose, form, outcome, call, project)
+
+
+# Tools by which a host works its own agent, rather than the user's things.
+_OF_THE_HOST = re.compile(
+    r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|^(?:submit|finish|done|exit|respond))"
+)
+
+
+def is_own_tool(call: ToolCall) -> bool:
+    """Whether a call is of a tool that the user gave the agent, e.g. by an MCP server."""
+    if call.kind != "other" or our_tool(call.name) is not None:
+        return False
+    return not _OF_THE_HOST.search(call.name)
+
+
+_REDIRECTED = re.compile(r">\s*[\"']?([\w./-]+\.\w+)")
+
+
+def _files_written(trace: Trace) -> set[str]:
+    """The names of the files that the session made, which may be scripts that it then ran."""
+    found: set[str] = set()
+    for call in trace.each_call():
+        if call.kind == "write":
+            found |= {os.path.basename(path) for path in paths_of(call)}
+        elif call.kind == "shell":
+            found |= {os.path.basename(path) for path in _REDIRECTED.findall(command_of(call))}
+    return found
+
+
+def count_rates(runs: Iterable[Run]) -> dict[str, Rate]:
+    """The rate of each purpose, over the runs of which the outcome is known."""
+    by_purpose: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.outcome.state == "worked" or run.outcome.failed:
+            by_purpose.setdefault(run.purpose, []).append(run)
+    return {purpose: _rate(purpose, own) for purpose, own in by_purpose.items()}
+
+
+def _rate(purpose: str, runs: list[Run]) -> Rate:
+    worked = [run for run in runs if run.outcome.state == "worked"]
+    said = Counter(
+        re.sub(r"\d{2,}|[1-9]", "…", r.outcome.evidence)
+        for r in worked
+        if r.outcome.reason == "output"
+        and not r.outcome.evidence.startswith(("exit code", "nothing"))
+    )
+    says = next((line for line, count in said.most_common(1) if count >= FEWEST), "")
+    sessions = tuple(dict.fromkeys(run.session for run in runs))
+    return Rate(
+        purpose,
+        _usual_form(purpose, worked),
+        len(runs),
+        len(runs) - len(worked),
+        sessions,
+        clean(says),
+    )
+
+
+def _usual_form(purpose: str, worked: list[Run]) -> str:
+    """How most runs that worked begin, with `…` where each went on in its own way."""
+    forms = [run.form.split() for run in worked]
+    for size in range(max(map(len, forms), default=0), 0, -1):
+        begins, count = Counter(tuple(form[:size]) for form in forms).most_common(1)[0]
+        if 2 * count > len(forms) and purpose_of(begins) == purpose:
+            whole = sum(tuple(form) == begins for form in forms)
+            return clean(" ".join(begins)) + ("" if 2 * whole > count else " …")
+    short = [
+        next((form[:n] for n in range(1, 4) if purpose_of(form[:n]) == purpose), [])
+        for form in forms
+    ]
+    common = Counter(tuple(form) for form in short if form).most_common(1)
+    return f"{clean(' '.join(common[0][0]))} …" if common else purpose
+
+
+# How programs say that they were called wrongly, or are not there.
+_CALLED_WRONGLY = re.compile(
+    r"command not found|not found\b|no such (?:file|option|command|task)|unrecogni[sz]ed"
+    r"|unknown (?:option|flag|command|subcommand"
+    r"|argument|task|script)|unexpected argument|invalid (?:option|choice|argument)|^usage:"
+    r"|no module named|cannot find module"
+    r"|missing script|script not found|no task|not trusted|permission denied|not installed"
+    r"|not a git repository|is not recognized"
+    r"|no rule to make target|could not find|does not exist|not logged in|authentication"
+    r"|is required|must be set|expected a"
+    r"|can't open file|cannot open",
+    re.IGNORECASE,
+)
+_ALWAYS = 0.75
+"""Of the runs of a purpose that fail, from which it is said to fail nearly always."""
+_MANY = 4
+_SELDOM = 10
+"""What fails less often than once in so many runs is an accident."""
+
+
+def troubles(
+    runs: Sequence[Run], rates: dict[str, Rate], mends: Sequence[Recovery]
+) -> list[Trouble]:
+    """What fails as it is called, in at least two sessions, with what then worked."""
+    mended = {id(mend.failed): mend.succeeded for mend in mends}
+    by_form = {id(mend.failed) for mend in mends if not mend.edited}
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        if run.outcome.state != "failed":
+            continue
+        error = _error(run)
+        another_form = id(run.call) in by_form and run.work in (None, "build")
+        about_the_call = _CALLED_WRONGLY.search(error) or another_form
+        if run.call.kind != "shell" or about_the_call or _fails_always(run.purpose, rates):
+            groups.setdefault((_program(run.purpose), _signature(error)), []).append(run)
+    found = []
+    for (program, _), own in groups.items():
+        sessions = tuple(dict.fromkeys(run.session for run in own))
+        if len(sessions) < FEWEST:
+            continue
+        tried = sum(run.purpose in {r.purpose for r in own} for run in runs)
+        trouble = _trouble(program, own, tried, mended)
+        works = any(count >= FEWEST for _, count in trouble.instead)
+        tells = works or _CALLED_WRONGLY.search(trouble.error)
+        if own[0].call.kind != "shell" or (tells and trouble.failed * _SELDOM >= trouble.runs):
+            found.append(trouble)
+    return found
+
+
+def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
+    rate = rates.get(purpose)
+    return rate is not None and rate.runs >= _MANY and rate.failed >= _ALWAYS * rate.runs
+
+
+def _trouble(program: str, own: list[Run], tried: int, mended: dict[int, ToolCall]) -> Trouble:
+    followed: dict[str, set[str]] = {}
+    for run in own:
+        if id(run.call) in mended and run.call.kind == "shell":
+            for form in _forms_for(run, mended[id(run.call)]):
+                followed.setdefault(form, set()).add(run.session)
+    instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
+    instead = [one for one in instead if one[1] >= FEWEST] or instead[:1]
+    form = Counter(run.form for run in own).most_common(1)[0][0]
+    error = Counter(_error(run) for run in own).most_common(1)[0][0]
+    sessions = tuple(dict.fromkeys(run.session for run in own))
+    return Trouble(
+        program, clean(form), clean(error), len(own), tried, sessions, tuple(instead[:3])
+    )
+
+
+_WHOLE = 200
+"""Characters up to which a command line is told whole."""
+
+
+def _forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
+    """The parts of the command that mended it which serve the same end."""
+    for run in runs_of_call(mend, failed.session):
+        same = run.purpose == failed.purpose or (run.work is not None and run.work == failed.work)
+        if not same or run.outcome.state != "worked":
+            continue
+        if run.form.split() != failed.form.split():
+            yield clean(run.form)
+        elif len(whole := one_line(command_of(mend))) <= _WHOLE:
+            yield clean(whole)  # what stands before it made the difference
+
+
+def _program(purpose: str) -> str:
+    """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
+    words = purpose.split() or [purpose]
+    return (
+        " ".join(words[:2])
+        if len(words) > 2
+        else words[0]
+        if work_class(purpose) is None
+        else purpose
+    )
+
+
+_DEEP = re.compile(r"(?:/[\w.@+-]+){3,}")
+
+
+def _without_folders(error: str, project: str) -> str:
+    """An error without the folders of that moment: of a file deep in the project the first two and
+    its name, of another its name."""
+
+    def short(found: re.Match[str]) -> str:
+        base = project.rstrip("/") + "/"
+        inside = bool(project) and found[0].startswith(base)
+        parts = found[0].removeprefix(base if inside else "/").split("/")
+        first = parts[:2] if inside else []
+        return found[0] if len(parts) < 3 else "/".join([*first, "…", parts[-1]])
+
+    return _DEEP.sub(short, error)
+
+
+def _error(run: Run) -> str:
+    """The line that says what went wrong."""
+    lines = [line for line in f"{run.call.error}\n{run.call.result}".splitlines() if line.strip()]
+    telling = next((line for line in lines if _CALLED_WRONGLY.search(line)), "")
+    last = run.call.error if run.call.failed else run.outcome.evidence
+    return shorten(_without_folders(one_line(telling or last), run.project), 160)
+
+
+def _signature(error: str) -> str:
+    """An error without what differs from time to time."""
+    text = re.sub(
+        r"(?:/[\w.@+-]+)+|\b[\w.-]+\.\w{1,5}(?::\d+)*|\d+|0x[0-9a-f]+", "·", error.casefold()
+    )
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "·", text)[:80]
+
+
+_RULES = (
+    # golangci-lint
+    re.compile(
+        r"^(?:\[[^\]]+\]\s+)?\S+:\d+:\d+:?\s+(?P<says>.+?)\s+\((?P<rule>[a-z][\w-]{2,30})\)$", re.M
+    ),
+    # eslint
+    re.compile(
+        r"^\s*\d+:\d+\s+(?:error|warning)\s+(?P<says>.+?)\s{2,}(?P<rule>@?[\w/-]{3,60})$", re.M
+    ),
+    # ruff, flake8
+    re.compile(r"^\S+:\d+:\d+:?\s+(?P<rule>[A-Z]{1,4}\d{3,4})\s+(?:\[\*\] )?(?P<says>.+)$", re.M),
+    # biome
+    re.compile(r"^\S+:\d+(?::\d+)?\s+(?P<rule>lint/[\w/]+)(?P<says>)", re.M),
+    # clippy
+    re.compile(r"#\[(?:warn|deny)\((?P<rule>clippy::\w+)\)\](?P<says>)", re.M),
+)
+_NO_RULE = {"typecheck", "syntax", "misc", "typescript"}
+"""What linters call it when the code does not compile."""
+_MOST_RULES = 8
+
+
+def lint_rules(runs: Iterable[Run]) -> tuple[RuleCount, ...]:
+    """The rules that linters named in at least two sessions, the commonest first."""
+    counts: Counter[str] = Counter()
+    sessions: dict[str, dict[str, None]] = {}
+    examples: dict[str, str] = {}
+    for run in runs:
+        if run.work != "lint":
+            continue
+        for pattern in _RULES:
+            for found in pattern.finditer(run.call.result):
+                rule = found["rule"]
+                if rule in _NO_RULE:
+                    continue
+                counts[rule] += 1
+                sessions.setdefault(rule, {})[run.session] = None
+                said = shorten(one_line(clean(found["says"])), 140)
+                if said and (rule not in examples or len(said) < len(examples[rule])):
+                    examples[rule] = said
+    often = sorted(
+        (rule for rule in counts if len(sessions[rule]) >= FEWEST),
+        key=lambda rule: (-len(sessions[rule]), -counts[rule]),
+    )
+    return tuple(
+        RuleCount(rule, counts[rule], tuple(sessions[rule]), examples.get(rule, ""))
+        for rule in often[:_MOST_RULES]
+    )

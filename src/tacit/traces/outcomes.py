@@ -1,0 +1,467 @@
+"""How calls, tasks and sessions ended, each with the reason that says so.
+
+Owns the one table of signs by which runners, linters, compilers, package managers, git and HTTP say
+in their output how it went, and the rule when an exit code speaks for a command: never behind a
+pipe that hides it, never for a search that found nothing. What cannot be known is `unclear`.
+A task is a turn: a prompt and what followed it, up to what the user says next.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tacit.base.display import one_line, shorten
+from tacit.traces import values
+from tacit.traces.command_purposes import (
+    WorkClass,
+    joined_commands,
+    program_of,
+    purpose_of,
+    work_class,
+)
+from tacit.traces.tool_calls import command_of
+from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn
+
+State = Literal["worked", "failed", "refused", "cancelled", "timed out", "unfinished", "unclear"]
+Reason = Literal[
+    "exit code", "output", "tool", "user", "nothing found", "sibling", "verdict", "hidden", "none"
+]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How something ended, by what that is known, and the line that shows it."""
+
+    state: State = "unclear"
+    reason: Reason = "none"
+    evidence: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it went wrong by itself; what the user or the host stopped did not."""
+        return self.state in ("failed", "timed out")
+
+
+class Sign(NamedTuple):
+    """How a kind of program says in a line that it failed or worked; `work` is its class."""
+
+    work: WorkClass | None
+    failed: str
+    worked: str = ""
+
+
+_TAG = r"^(?:\[[^\]\n]{1,40}\][ \t]+)?"
+SIGNS: tuple[Sign, ...] = (
+    # pytest, unittest
+    Sign("test", r"^(?:=+ )?.*\b[1-9]\d* (?:failed|errors?)\b.* in [\d.]+ ?m?s|^FAILED \S+::"
+         r"|^FAILED \((?:failures|errors)=|^=+ no tests ran"
+         r"|^ERROR: (?:file or directory not found|not found)",
+         r"^(?:=+ )?\d+ passed\b.* in [\d.]+ ?m?s|^OK(?: \([\w =,]*\))?$"),
+    # jest, vitest, bun, mocha, node, playwright
+    Sign("test", r"^\s*(?:Tests|Test Files|Test Suites):?\s+.*\b[1-9]\d* failed"
+         r"|^\s*[1-9]\d* fail(?:ing|ed)?$"
+         r"|^. fail [1-9]|^\s*[1-9]\d* failed$|^(?: FAIL |\(fail\) )",
+         r"^\s*(?:Tests|Test Files|Test Suites):?\s+(?:\d+ \w+ \| )?\d+ passed|^\s*0 fail\b"
+         r"|^. fail 0$"
+         r"|^\s*\d+ passing\b|^\s*\d+ passed \([\d.]+m?s\)"),
+    # go, cargo, rspec, phpunit, ctest
+    Sign("test", _TAG + r"(?:--- FAIL:|FAIL\b|panic: )|^test result: FAILED"
+         r"|\d examples?, [1-9]\d* failures?"
+         r"|^(?:FAILURES|ERRORS)!|^[1-9]\d* tests? failed",
+         _TAG + r"(?:ok[ \t]+\S+[ \t]+(?:\(cached\)|[\d.]+s)|PASS$|--- PASS: )|^test result: ok"
+         r"|\d examples?, 0 failures|^OK \(\d+ tests?|^100% tests passed"),
+    # golangci-lint, eslint, ruff, biome, flake8, shellcheck, prettier, black, tasks of a linter
+    Sign("lint", _TAG + r"[1-9]\d* issues?:|^✖ [1-9]\d* problems? \([1-9]"
+         r"|^Found [1-9]\d* (?:errors?|diagnostics?)"
+         r"(?!.*\b0 remaining)|^\s{1,4}× |^\[?lint[^\]\n]*\] ERROR|^\S+:\d+:\d+:? [EWF]\d{3} ",
+         _TAG + r"0 issues\.|^All checks passed!|\b0 remaining\)"
+              r"|^Checked \d+ files? in [^\n]*(?:No fixes|Fixed \d)"
+         r"|^✖ \d+ problems? \(0 errors"),
+    Sign("format", r"^\d+ files? would be reformatted|^\[warn\] Code style issues"
+         r"|^\[?fmt[^\]\n]*\] ERROR",
+         r"^All done! |^All matched files use|^\d+ files? (?:left unchanged|already formatted"
+         r"|reformatted)"),
+    # mypy, pyright, tsc
+    Sign("types", r"^Found [1-9]\d* errors? in \d|^[1-9]\d* errors?, \d+ warn|\berror TS\d+:",
+         r"^Success: no issues found|^0 errors, "),
+    # compilers and build tools
+    Sign("build", r"^error(?:\[E\d+\])?: |could not compile"
+         r"|^\S+\.\w+:\d+(?::\d+)?: (?:fatal )?error: "
+         r"|^\S+\.go:\d+:\d+: |^make(?:\[\d+\])?: \*\*\* |BUILD FAIL|^ERROR: failed to "
+         r"|\[build failed\]"
+         r"|^(?:error during build|Build failed|Failed to compile)",
+         r"^\s*Finished `?(?:dev|release|test)|BUILD SUCCESS|^✓ built in|Successfully (?:built"
+         r"|tagged)"
+         r"|Compiled successfully|^webpack \S+ compiled successfully"),
+    # package managers and task runners
+    Sign(None, r"^npm (?:ERR!|error)|ERR_PNPM|ELIFECYCLE|^error Command failed"
+         r"|^ERROR: (?:Could not|No matching)"
+         r"|^error: (?:script|Script|Module|unrecognized)|ERROR task failed|^mise ERROR"
+         r"|^E: Unable|^No module named",
+         r"^added \d+ packages|^up to date,|^Successfully installed|^\d+ packages? installed"),
+    # git, gh
+    Sign(None, r"^(?:fatal|error): |^ ?! \[(?:remote )?rejected\]|^CONFLICT "
+         r"|^Automatic merge failed"
+         r"|^husky - .* (?:exited|failed)|hook declined|^GraphQL: |^nothing (?:added )?to commit",
+         r"^\[[^\]\n]+ [0-9a-f]{7,}\] |^ ?\* \[new |^ *[+ ]? ?[0-9a-f]{7,}\.{2,3}[0-9a-f]{7,} "
+         r"|^Everything up-to-date"
+         r"|^Already up to date|^Successfully rebased|^Switched to"
+         r"|https://github\.com/\S+/pull/\d+$"),
+    # HTTP
+    Sign(None, r"^(?:< )?HTTP/[\d.]+ [45]\d\d|^curl: \(\d+\)|^gh: .* \(HTTP [45]\d\d\)",
+         r"^(?:< )?HTTP/[\d.]+ 2\d\d"),
+    # what any program says when it breaks
+    Sign(None, r"^Traceback \(most recent call last\):|^(?:Uncaught )?\w*(?:Error|Exception): "
+         r"|^thread '.*' panicked"
+         r"|command not found|^(?:\S*/)?(?:ba|z|da)?sh: .*(?:not found|No such file"
+         r"|Permission denied)|^Segmentation fault"),
+)  # fmt: skip
+_FAILED = [(s.work, re.compile(s.failed, re.MULTILINE)) for s in SIGNS]
+_WORKED = [(s.work, re.compile(s.worked, re.MULTILINE)) for s in SIGNS if s.worked]
+_SIGNS: tuple[tuple[State, list[tuple[WorkClass | None, re.Pattern[str]]]], ...] = (
+    ("failed", _FAILED), ("worked", _WORKED),
+)  # fmt: skip
+
+_TIMED_OUT = re.compile(
+    r"^.{0,80}\b(?:timed out|timeout) after\b|\bcommand timed out\b", re.I | re.M
+)
+_SIBLING = re.compile(
+    r"sibling tool call|parallel tool call|^<tool_use_error>Cancelled", re.I | re.M
+)
+_STOPPED = re.compile(r"\[Request interrupted by user|^(?:Operation )?(?:cancelled"
+     r"|aborted) by (?:the )?user", re.I | re.M)  # fmt: skip
+_TOOL_ERROR = re.compile(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
+_OWN_EXIT = re.compile(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
+_STARTED = re.compile(r"running in (?:the )?background|^Command running in", re.IGNORECASE)
+# Programs whose exit code 1 says that something is not there, or differs.
+_SEARCHES = {"grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which"}
+_NO_OUTPUT = re.compile(
+    r"\(?Bash completed with no output\)?|\(no output\)|^Exit code \d+$|^[$>] .*$"
+    r"|^Shell cwd was reset.*$",
+    re.M,
+)
+"""What a host, or a runner that repeats its command, prints for nothing."""
+_FOR_FAILURES = re.compile(r"fail|error|panic|✗|✖|not ok|warn", re.IGNORECASE)
+_ERROR_LINE = re.compile(
+    r"^\W*(?:error|fatal|failed|failure|cannot|unable|usage|unknown)\b", re.I | re.M
+)
+# They say nothing when all is well.
+_QUIET = {"go build", "go vet", "tsc", "gofmt", "git add", "git checkout", "git push", "git stash"}
+_QUIET_CLASSES = ("types", "format", "build")
+_FILTERS = {"grep", "egrep", "fgrep", "rg", "awk", "sed"}
+_LOOKED_AT = 4000
+"""Characters at the start and at the end of an output in which signs are looked for."""
+
+
+_WORST_FIRST = {"failed": 0, "unclear": 1, "worked": 2}
+
+
+def call_outcome(call: ToolCall) -> Outcome:
+    """How a call ended."""
+    stopped = _stopped(call)
+    if stopped is not None:
+        return stopped
+    if call.kind != "shell" or not (command := command_of(call).strip()):
+        return _of_tool(call)
+    shell = _Shell(call, command)
+    found = [outcome for _, outcome in shell.each()] or [shell.of_looking()]
+    worst = min(found, key=lambda outcome: _WORST_FIRST.get(outcome.state, 1))
+    if worst.state == "unclear" and call.failed and not shell.is_search:
+        return Outcome("failed", "exit code", _line(call.error or call.result))
+    return worst
+
+
+def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
+    """How each purpose of a shell call ended; nothing of one that only looked around."""
+    if call.kind != "shell" or not (command := command_of(call).strip()):
+        return []
+    parts = _Shell(call, command)
+    stopped = _stopped(call)
+    return [(name, stopped or outcome) for name, outcome in parts.each()]
+
+
+def failed_check(call: ToolCall) -> WorkClass | None:
+    """The class of the check that failed, by what a call printed; None where none did."""
+    ends = f"{call.result[:_LOOKED_AT]}\n{call.result[-_LOOKED_AT:]}"
+    return next((work for work, sign in _FAILED if work and sign.search(ends)), None)
+
+
+def _stopped(call: ToolCall) -> Outcome | None:
+    """Where a call did not come to its own end."""
+    if not call.finished:
+        return Outcome("unfinished")
+    if call.error == REFUSED:
+        return Outcome("refused", "user", _line(call.result))
+    ends = f"{call.result[:400]}\n{call.result[-400:]}\n{call.error}"
+    if call.failed and _SIBLING.search(ends):
+        return Outcome("cancelled", "sibling", _line(ends))
+    if _STOPPED.search(ends):
+        return Outcome("cancelled", "user", _line(ends))
+    if call.failed and (found := _TIMED_OUT.search(ends)):
+        return Outcome("timed out", "tool", _line(found[0]))
+    return None
+
+
+def _of_tool(call: ToolCall) -> Outcome:
+    if call.failed:
+        return Outcome("failed", "tool", _line(call.error or call.result))
+    if _TOOL_ERROR.match(call.result) and call.kind == "other":
+        return Outcome("failed", "output", _line(call.result))
+    return Outcome("worked", "tool")
+
+
+class _Shell:
+    """One shell call: its simple commands, what it printed, and the code it ended with."""
+
+    def __init__(self, call: ToolCall, command: str) -> None:
+        self.call = call
+        self.parts = joined_commands(command)
+        self.pipefail = "pipefail" in command
+        result = call.result
+        if len(result) > 2 * _LOOKED_AT:
+            result = f"{result[:_LOOKED_AT]}\n{result[-_LOOKED_AT:]}"
+        self.output = result
+        self.purposes = [purpose_of(part.words) for part in self.parts]
+        told = _OWN_EXIT.search(result[-200:]) if re.search(r"\$\?|PIPESTATUS", command) else None
+        self.told = int(told[1]) if told else None
+        """The code that the command itself printed of what it ran."""
+
+    @property
+    def named(self) -> list[str]:
+        return [name for name in self.purposes if name]
+
+    def each(self) -> Iterator[tuple[str, Outcome]]:
+        """How each part that has a purpose ended; of one purpose the last."""
+        found: dict[str, Outcome] = {}
+        failed_before = False
+        for at, name in enumerate(self.purposes):
+            if not name:
+                continue
+            outcome = Outcome() if failed_before else self._of_part(at, name)
+            failed_before = outcome.state == "failed" and self.parts[at].joined == "&&"
+            found[name] = outcome
+        yield from found.items()
+
+    def _of_part(self, at: int, name: str) -> Outcome:
+        if _STARTED.search(self.output[:300]):
+            return Outcome("unclear", "hidden", "it went on in the background")
+        if self.told is not None and name == self.named[-1]:
+            state: State = "failed" if self.told else "worked"
+            return Outcome(state, "output", f"exit code {self.told}")
+        if not self.call.failed and self._speaks(at):
+            return Outcome("worked", "exit code")
+        by_output = self._by_signs(name)
+        if by_output is not None and (by_output.state == "failed" or not self.call.failed):
+            return by_output
+        if self.call.failed and not self.is_search:
+            return self._failed(name)
+        return self._silent(name) or self._shown(name) or Outcome("unclear", "hidden")
+
+    def _speaks(self, at: int) -> bool:
+        """Whether the code 0 of the whole says that part `at` worked: nothing hides its own."""
+        if self._piped(at):
+            return False
+        return all(part.joined in ("&&", "", ")", "|", "|&") for part in self.parts[at:])
+
+    def _piped(self, at: int) -> bool:
+        return self.parts[at].joined in ("|", "|&") and not self.pipefail
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the code of the whole is that of a search at its end, which found nothing."""
+        last = program_of(self.parts[-1].words) if self.parts else ""
+        code = values.exit_code(self.call.result[:200])
+        return last in _SEARCHES and len(self.parts) > 1 and code in (None, 1)
+
+    def _failed(self, name: str) -> Outcome:
+        """The whole ended with another code than 0: whether that is because of `name`."""
+        if len(self.named) > 1 and (name != self.named[-1] or not self._by_signs(name)):
+            return Outcome("unclear", "hidden")  # of several, nobody knows which
+        return Outcome("failed", "exit code", _line(self.call.error or self.output))
+
+    def _by_signs(self, name: str) -> Outcome | None:
+        """What the output says of the purpose `name`: first in the words of its own class, since
+        what is under test may print any error; then in those of other programs."""
+        own = work_class(name)
+        classes = {work_class(other) for other in self.named}
+        alone = len(self.named) == 1
+        last = name == self.named[-1]
+        for others in (False, True):
+            for state, signs in _SIGNS:
+                for work, sign in signs:
+                    fits = (
+                        (work != own and (alone or (last and work not in classes)))
+                        if others
+                        else work == own
+                    )
+                    if fits and (found := sign.search(self.output)):
+                        line = self.output[found.start() :].partition("\n")[0]
+                        if line.startswith("Traceback"):
+                            line = self.output.strip().rpartition("\n")[2]
+                        return Outcome(state, "output", _line(line))
+        return None
+
+    def _silent(self, name: str) -> Outcome | None:
+        """What it means that nothing was printed: by a program that is quiet when all is well, or
+        through a filter that lets failures pass."""
+        if _NO_OUTPUT.sub("", self.output).strip():
+            return None
+        filters = [part.words for part in self.parts if program_of(part.words) in _FILTERS]
+        if filters and all(_FOR_FAILURES.search(" ".join(words)) for words in filters):
+            return Outcome("worked", "nothing found", "no line of a failure")
+        if not filters and (name in _QUIET or work_class(name) in _QUIET_CLASSES):
+            return Outcome("worked", "output", "nothing was printed")
+        return None
+
+    def _shown(self, name: str) -> Outcome | None:
+        """Something was asked for, and it was printed; a check has to say more than that."""
+        said = _NO_OUTPUT.sub("", self.output).strip()
+        if said and work_class(name) is None and not _ERROR_LINE.search(said):
+            return Outcome("worked", "output", _line(said))
+        return None
+
+    def of_looking(self) -> Outcome:
+        """How a command ended that only looked around."""
+        lines = [line for line in self.output.splitlines() if line.strip()]
+        programs = {program_of(part.words) for part in self.parts}
+        if self.call.failed:
+            last = program_of(self.parts[-1].words) if self.parts else ""
+            code = values.exit_code(self.call.result[:200]) or 1
+            said = [line for line in lines if not values.exit_code(line)]
+            searched = last in _SEARCHES or bool(programs & _SEARCHES)
+            if code == 1 and searched and not _complains(said, programs):
+                return Outcome("worked", "nothing found")
+            return Outcome("failed", "exit code", _line(self.call.error or self.output))
+        if lines and len(lines) <= _SHORT_COMPLAINT and _complains(lines[:1], programs):
+            return Outcome("failed", "output", _line(lines[0]))
+        return (
+            Outcome("worked", "output" if self._piped(0) else "exit code")
+            if self.parts
+            else Outcome()
+        )
+
+
+_SHORT_COMPLAINT = 8
+"""Lines up to which an output that begins with a complaint is nothing else."""
+
+
+def _complains(lines: list[str], programs: set[str]) -> bool:
+    """Whether a program names itself and an error: `cat: x: No such file or directory`."""
+    begins = "|".join(re.escape(name) for name in sorted(programs) if name)
+    wanted = re.compile(
+        rf"^(?:(?:\S*/)?(?:{begins or 'sh'}|(?:ba|z|da)?sh)\S*: .*|fatal: |error: "
+        rf"|.*command not found|.*\b(?:parse|syntax) error)",
+        re.I,
+    )
+    return any(wanted.match(line) for line in lines)
+
+
+def _line(text: str) -> str:
+    """The line of `text` that tells something, short."""
+    for line in text.splitlines():
+        if line.strip() and not values.exit_code(line) and not line.startswith("<"):
+            return shorten(one_line(line), 200)
+    return shorten(one_line(text), 200)
+
+
+# Tasks and sessions.
+
+_PRAISE = re.compile(
+    r"^\W*(?:great|perfect|thanks?|thank you|works|it works|looks? good|lgtm|nice|awesome"
+    r"|excellent|good job|well done"
+    r"|super|parfait|merci|danke|perfekt|gracias|完美|谢谢|很好|ありがとう)\b|^\W*(?:完美|谢谢|很好|ありがとう)"
+    r"|^\W*(?:ok(?:ay)?\W+|now\W+|yes\W+)?(?:commit|push|merge|ship|release|tag|create (?:a "
+    r"|the )?(?:pr|pull request)|open a pr)\b",
+    re.IGNORECASE,
+)
+_COMPLAINT = re.compile(
+    r"\b(?:still|doesn['’]?t|does not|didn['’]?t|isn['’]?t|not)\s+(?:\w+\s+){0,2}(?:work|working"
+    r"|fixed|there|right|correct|pass)\w*\b"
+    r"|\b(?:still|checks?|tests?|ci|build)\s+(?:still\s+)?(?:fail|broken|wrong|red)\w*|^\W*(?:no"
+    r"|nope|wrong)\b(?!\s+(?:problem|worries))"
+    r"|\bi (?:still )?(?:get|see|have) (?:an?|the|this) (?:error|issue|bug)"
+    r"|不对|错了|还是不行|違う|nein"
+    r"|falsch",
+    re.IGNORECASE,
+)
+_SHIPS = re.compile(
+    r"^(?:git push|git merge|gh pr (?:create|merge)|gh release|npm publish|cargo publish|twine)"
+)
+
+
+class TaskOutcome(msgspec.Struct, frozen=True):
+    """How one turn ended by its own evidence, and what its prompt says of the turn before."""
+
+    own: Outcome = Outcome()
+    before: Outcome = Outcome()
+    changed: bool = False
+    """Whether it changed files."""
+
+
+def task_outcome(turn: Turn) -> TaskOutcome:
+    """What a turn shows by itself: its last checks, what it shipped, the words that begin it."""
+    last: dict[str, Outcome] = {}
+    changed = False
+    for call in turn.calls:
+        if call.kind in ("write", "edit") and not call.failed:
+            changed = True
+            last = {key: found for key, found in last.items() if found.failed}
+        for name, outcome in purpose_outcomes(call):
+            key = work_class(name) or (name if _SHIPS.match(name) else "format")
+            if key != "format" and (outcome.failed or outcome.state == "worked"):
+                said = shorten(f"{name}: {outcome.evidence or outcome.state}", 200)
+                state: State = "failed" if outcome.failed else "worked"
+                last.pop(key, None)
+                last[key] = Outcome(state, outcome.reason, said)
+    ends = sorted(last.values(), key=lambda outcome: outcome.failed)  # a failure outweighs the rest
+    return TaskOutcome(ends[-1] if ends else Outcome(), _said_of_before(turn.prompt), changed)
+
+
+def _said_of_before(prompt: str) -> Outcome:
+    start = prompt.strip()[:300]
+    if _COMPLAINT.search(start):
+        return Outcome("failed", "user", _line(start))
+    return Outcome("worked", "user", _line(start)) if _PRAISE.match(start) else Outcome()
+
+
+def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
+    """How each task ended: by what the user said next, else by its own evidence.
+
+    Praise does not make a failed check good, and a check that passed before the user complained
+    does not answer the complaint.
+    """
+    found = []
+    for at, mark in enumerate(marks):
+        said = marks[at + 1].before if at + 1 < len(marks) else Outcome()
+        passed_before = at > 0 and marks[at - 1].own.state == "worked"
+        if said.state == "failed":
+            found.append(said)
+        elif said.state == "worked":
+            found.append(
+                said
+                if mark.own.state != "failed"
+                else Outcome("unclear", "user", mark.own.evidence)
+            )
+        elif mark.own.state == "worked" and mark.before.state == "failed" and passed_before:
+            found.append(Outcome("unclear", "user", mark.before.evidence))
+        else:
+            found.append(mark.own)
+    return found
+
+
+def session_outcome(marks: Sequence[TaskOutcome], verdict: str = "") -> Outcome:
+    """How a session ended: a verifier's verdict, else the last task that can be judged, unless
+    files were changed after it."""
+    if verdict:
+        bad = verdict.endswith((": 0", "false")) or ": -" in verdict
+        return Outcome("failed" if bad else "worked", "verdict", verdict)
+    for mark, outcome in zip(reversed(marks), reversed(task_outcomes(marks)), strict=True):
+        if outcome.state != "unclear" or mark.changed:
+            return outcome
+    return Outcome()
+
+
+def trace_outcome(trace: Trace) -> Outcome:
+    """How the session of `trace` ended."""
+    return session_outcome([task_outcome(turn) for turn in trace.turns], trace.head.verdict)

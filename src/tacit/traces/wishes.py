@@ -1,0 +1,388 @@
+"""What the user wishes for, in their own words: rules that are to last, and requests.
+
+A rule is a sentence that says how work is to be done from now on (never, always, prefer, don't, we
+use, not X but Y, and the like in other languages), and that can be understood without what was on
+the screen. A request is a short command of the user's, as verb and object, so that the same one can
+be counted over sessions. What is bound to the moment ("for now", "this time") is neither. Only what
+the user typed is read: prompts, and what was typed in refusing a call; a long prompt is pasted.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from tacit.base.display import one_line
+from tacit.traces.trace import REFUSED, ToolCall, Trace
+
+MOST_TYPED = 800
+"""A longer prompt was pasted or made by a program; rules are not looked for in it."""
+_LONGEST, _SHORTEST = 340, 12
+_WHOLE = 240
+"""A prompt up to this length is kept whole: what stands around a wish explains it."""
+_WORK = ("shell", "write", "edit")
+_TOLD = re.compile(r"\bthe user said:\s*", re.IGNORECASE)
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """A sentence of the user's that asks for something that is to last."""
+
+    turn: int
+    text: str
+    """The sentence, with as much before it as it needs to be understood."""
+    strength: Literal["rule", "correction", "manner"]
+    """A `rule` says itself that it lasts; a `correction` was said against what had been done; a
+    `manner` says how things are to be made."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Something that the user asked for in a few words."""
+
+    turn: int
+    text: str
+    verb: str
+    thing: str
+
+
+def reply_to(call: ToolCall) -> str:
+    """What the user typed in refusing `call` or in answer to it; empty where that is nothing."""
+    if call.reply or call.error != REFUSED:
+        return call.reply
+    found = _TOLD.search(call.result)
+    return call.result[found.end() :].strip() if found else ""
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """What the user typed in one go."""
+
+    turn: int
+    text: str
+    worked: bool
+    """Whether work had been done before."""
+    refuses: bool = False
+    """Whether it was typed in refusing a piece of work: a command, an edit."""
+
+
+def typed(trace: Trace) -> Iterator[Typed]:
+    """What the user typed, in order."""
+    worked = False
+    for turn in trace.turns:
+        if turn.prompt and len(turn.prompt) <= MOST_TYPED:
+            yield Typed(turn.number, turn.prompt, worked)
+        for call in turn.calls:
+            if words := reply_to(call):
+                yield Typed(turn.number, words, True, call.error == REFUSED and call.kind in _WORK)
+        worked = worked or bool(turn.steps)
+
+
+# Where a command may begin.
+_START = (
+    r"(?:^|[,;:(–—-]\s*|\b(?:and|but|so|also|please|pls|just|then|ok|okay|no|yes|again|sure)[,\s]+)"
+)
+_NOT = r"(?:don['’]?t|do\s+not|never|stop|avoid|no\s+more|quit|refrain\s+from)"
+_POINTED = r"it|this|that|them|these|those|the|my|your|his|her|its|our"
+"""What points at one thing on the desk: `don't touch the theme` is about a task."""
+# What says by itself that it is to last.
+_RULE = re.compile(
+    rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
+    | \bfrom\s+now\s+on\b | \bgoing\s+forward\b | \bin\s+(?:the\s+)?future\b | \bnext\s+time\b
+    | \bas\s+a\s+(?:general\s+)?rule\b | \b(?:every|each)\s+time\s+(?:you|we|i)\b
+    | \bwhenever\s+(?:you|we)\b
+    | \b(?:you|we|agents?)\s+(?:should|must|need\s+to|have\s+to)\s+(?:always|never)\b
+    | \b(?:must|should)\s+(?:always|never)\s+(?:be|have|use|go|run|contain|include|stay|live)\b
+    | \bwe\s+(?:always|never|only\s+use|don['’]?t\s+(?:use|want|do|need|allow|write|add|commit)
+    |prefer|use\b(?!d))
+    | \bi\s+(?:always\s+(?:want|use|prefer)|never\s+(?:want|use)|prefer|hate
+    |(?:really\s+)?don['’]?t\s+like)\b
+    | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+(?:you\s+to|any|to\s+see)\b
+    | \bi\s+want\s+you\s+to\s+always\b
+    | \bremember\s+(?:to|that|this:)\b | \bkeep\s+in\s+mind\b | \b(?:is|are)\s+(?:banned
+    |forbidden|not\s+allowed)\b
+    | 总是 | 永远 | 从不 | 以后 | 下次 | 务必 | 禁止 | 每次都 | 我们(?:用|使用|不用)
+    | 優先 | 今後 | 必ず | 絶対に | 毎回
+    | しないで | 使わないで | 항상 | 절대 | 앞으로 | 하지\s*마
+    | \b(?:immer|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft|grundsätzlich|wir\s+(?:nutzen
+    |verwenden|benutzen))\b
+    | \b(?:toujours|jamais|désormais|dorénavant|à\s+l['’]avenir|nous\s+utilisons|on\s+utilise
+    |je\s+préfère)\b
+    | \b(?:siempre|nunca|a\s+partir\s+de\s+ahora|prefiero|usamos|de\s+ahora\s+en\s+adelante)\b
+    | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|d['’]ora\s+in\s+poi|preferisco|usiamo)\b
+    | \b(?:всегда|никогда|впредь|в\s+следующий\s+раз|предпочитаю|мы\s+используем)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# What puts something right, and may be meant for once.
+_AGAINST = re.compile(
+    rf"""{_START}(?:please\s+)?{_NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
+    | \buse\s+[^.?!]+?(?:,\s*not|\s+instead\s+of|\s+rather\s+than|\s+and\s+not)\s
+    | \b(?:i['’]?d|i\s+would|i)\s+(?:like|want|prefer|rather)\b[^.?!]*\b(?:instead\s+of
+    |rather\s+than|not)\b
+    | \bnot\s+[^.,?!]{{2,60}},?\s+but\s+(?:rather\s+)?\w | \b(?:should|must)(?:\s+not
+    |n['’]t)\s+(?:use|run|have|add|change|touch|do|go)\b
+    | \bmake\s+sure\s+(?:to|you|that\s+you|we)\s+(?:always\s+|never\s+)?(?:review|check|run|test
+    |verify|update|keep|use|follow|ask|write|add)\b
+    | 不要 | 别(?!的|人) | 不用 | 而不是 | じゃなくて | ではなく | 말고
+    | \b(?:bitte\s+nicht|statt(?:dessen)?|lieber|kein(?:e|en)?)\b | \b(?:plutôt\s+que
+    |au\s+lieu\s+de|évite)\b
+    | \bne\s+\w+(?:\s+\w+)?\s+pas\b | \bno\s+(?:uses|hagas|ejecutes|toques|agregues)\b
+    | \ben\s+(?:vez|lugar)\s+de\b
+    | \bnão\s+(?:use|faça|execute|rode)\b | \bnon\s+(?:usare|fare|eseguire)\b
+    | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# How things are to be made, whatever they are.
+_MANNER = re.compile(
+    r"""\bas\s+\w+\s+as\s+possible\b | \bthe\s+(?:simplest|shortest|smallest)\s+possible\b
+    | \bnothing\s+(?:exotic|fancy|clever)\b | \bkeep\s+(?:it|them|this|things
+    |the\s+\w+)\s+(?:simple|short|small|minimal|concise|clean)\b
+    | \bbe\s+(?:very\s+|more\s+)?(?:careful|critical|concise|brief|precise|thorough|consistent
+    |strict|honest)\b
+    | \b(?:it|this|they|output|messages?)\s+(?:needs?|has|have)\s+to\s+be\s+\w+\s+(?:to|for)\b
+    | \b(?:i\s+want|i['’]?d\s+like)\b[^.?!]*\b(?:retained|kept|preserved)\b
+    | \b(?:looks?|is|are|seems?|no)\s+(?:\w+\s+)?(?:duplicated|redundant|unnecessary|overkill
+    |over-?engineered|too\s+(?:complex|complicated|verbose))\b
+    | \b(?:unnecessarily|needlessly)\b | \b(?:hand-?rolled|reinvent\w*)\b
+    | \b(?:easier|hard|harder)\s+to\s+(?:read|understand|grok|follow|maintain)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FOR_ONCE = re.compile(
+    r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
+    | \bright\s+now\b
+    | \bthis\s+(?:time|once|session)\b | \byet\b | \btoday\b | \btemporarily\b
+    | \bat\s+this\s+point\b
+    | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|have|care
+    |mind|need)\b
+    | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
+    | \blines?\s+\d
+    | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
+    | \bmerci\b | \bfürs\s+erste\b
+    | 这次 | 暂时 | 先不 | 今回 | 일단 | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Said of how a program behaves, rather than of how work is to be done.
+_DESCRIBES = re.compile(
+    r"""\b(?:it|this|that|which|they|he|she|there|button|page|test|app|user|command|hook|output|error|function)s?
+        \s+(?:is|are|was|were|has|have|will|would|can|just|still|now|almost|nearly)?\s*(?:always
+        |never)\b
+    | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns?|gets?|shows?
+    |fails?|seems?|appears?|was|is|been|got)\b
+    | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*: | \binvestigate\b | \bwhy\b
+    | \bseems?\b | \bsupposed\b
+    | \bwhenever\s+(?:i|it|the)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_POINTS_AWAY = re.compile(
+    r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
+    r"|handle|have|show)"
+    r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this|that|they|these|those|he|she)\b"
+    r"|\b(?:above|below)\b",
+    re.IGNORECASE,
+)
+_ANSWERS = re.compile(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
+_STOP = frozenset({
+    "a", "an", "the", "and", "or", "but", "so", "of", "to", "in", "on", "at", "for", "from", "by",
+    "with", "as", "is", "are", "was", "were", "be", "been", "being", "it", "its", "this", "that",
+    "these", "those", "there", "here", "i", "you", "we", "they", "he", "she", "me", "my", "your",
+    "our", "us", "them", "do", "does", "did", "don't", "dont", "not", "no", "yes", "please",
+    "just", "also", "then", "than", "too", "very", "can", "could", "would", "should", "will",
+    "shall", "may", "might", "must", "have", "has", "had", "if", "when", "while", "into", "out",
+    "up", "down", "all", "any", "some", "more", "most", "other", "such", "only", "own", "same",
+    "let's", "lets", "now", "ok", "okay", "sure", "need", "want", "like", "make", "get", "go",
+    "going", "always", "never", "again", "instead", "rather", "use", "using", "prefer", "alright",
+    "almost", "great", "well", "there's", "that's", "that'll", "i've", "i'd", "i'm", "we've",
+    "we're", "they're", "you're", "it's", "isn't", "doesn't", "can't", "won't", "what", "which",
+    "who", "how", "why", "each", "every", "bit", "quite", "still", "new", "really", "thing",
+    "things", "stuff", "way", "lot", "few", "much", "many", "one", "two", "first", "last", "next",
+    "time", "good", "nice",
+})  # fmt: skip
+_WORDS = re.compile(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def wishes(trace: Trace) -> list[Wish]:
+    """The lasting wishes of a session, in order, each once."""
+    found: dict[str, Wish] = {}
+    before = ""
+    for said in typed(trace):
+        told = list(sentences(said.text))
+        for at, sentence in enumerate(told):
+            strength = _strength(sentence, said.worked)
+            if strength is None and said.refuses and _says_why(sentence):
+                strength = "manner"
+            if strength is None:
+                continue
+            needed = told[at - 1] if at else before if _ANSWERS.match(sentence) else ""
+            whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
+            whole = sentence if _FOR_ONCE.search(whole) else whole.strip()
+            if _stands_alone(whole, pointed=whole != sentence):
+                found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
+        before = told[-1] if told else ""
+    return list(found.values())
+
+
+def is_lasting(prompt: str) -> bool:
+    """Whether a prompt, after work was done, says how things are to be done."""
+    return len(prompt) <= MOST_TYPED and any(
+        _strength(sentence, True) in ("rule", "correction") for sentence in sentences(prompt)
+    )
+
+
+_ASKS_BACK = re.compile(r"\b(?:can|could|should|would)(?:['’]?t|n['’]t)\b", re.IGNORECASE)
+
+
+def _says_why(sentence: str) -> bool:
+    """Whether words with which work was refused say what is wrong with it."""
+    if _FOR_ONCE.search(sentence) or len(content_words(sentence)) < 4:
+        return False
+    return not sentence.endswith("?") or bool(_ASKS_BACK.search(sentence))
+
+
+def _strength(sentence: str, worked: bool) -> Literal["rule", "correction", "manner"] | None:
+    if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
+        return None
+    if sentence.endswith(("?", "？")):
+        return None
+    if _RULE.search(sentence):
+        return "rule"
+    if worked and _AGAINST.search(sentence):
+        return "correction"
+    return "manner" if _MANNER.search(sentence) else None
+
+
+def _stands_alone(text: str, *, pointed: bool) -> bool:
+    """Whether `text` says enough without what was on the screen when it was typed.
+
+    `pointed`: what its pronouns mean may stand in it.
+    """
+    if _WIDE.search(text):
+        return len(text) <= _LONGEST
+    if not _SHORTEST <= len(text) <= _LONGEST or len(content_words(text)) < 3:
+        return False
+    return pointed or not _POINTS_AWAY.search(text)
+
+
+def content_words(text: str) -> list[str]:
+    """The words of `text` that tell something, without their endings."""
+    return [_stem(word) for word in telling_words(text)]
+
+
+def telling_words(text: str) -> list[str]:
+    """The words of `text` that tell something, in order."""
+    words = [word.casefold().replace("’", "'").strip(".:'/") for word in _WORDS.findall(text)]
+    return [word for word in words if len(word) > 1 and word not in _STOP]
+
+
+def _stem(word: str) -> str:
+    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s", "y", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>", re.DOTALL)
+_PASTED = re.compile(
+    r"^\s*(?:[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
+)
+_REFERENCE = re.compile(r"(?<!\S)@\S*:\d+(?:-\d+)?")
+"""A place in a file that the host attached."""
+_BREAK = re.compile(
+    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|\n+|\s[-–—]\s|;\s+"
+)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences that a person typed, without code, logs and quotations."""
+    lines = _REFERENCE.sub("", _FENCE.sub("\n", text)).splitlines()
+    pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
+    for part in _BREAK.split("\n".join(lines[:pasted])):
+        sentence = one_line(part or "").strip(" *-•")
+        if sentence:
+            yield sentence
+
+
+# What people ask an agent to do again and again, by the verb and its forms of the same thing.
+_THINGS = {
+    word: thing
+    for thing, words in (
+        ("docs", ("documentation", "doc", "readme", "documents", "document", "docs")),
+        ("PR", ("pull", "pr", "prs", "mr")),
+        ("tests", ("test", "tests")),
+        ("lint", ("lint", "linter")),
+        ("branch", ("branch",)),
+        ("feedback", ("comments", "comment", "feedback")),
+        ("changelog", ("changelog",)),
+        ("version", ("version",)),
+        ("CI", ("ci",)),
+        ("screenshot", ("screenshot", "screenshots")),
+    )
+    for word in words
+}
+_VERBS = {
+    word: verb
+    for verb, words in (
+        ("update", ("update", "document")),
+        ("run", ("run", "rerun", "execute")),
+        ("commit", ("commit",)),
+        ("push", ("push",)),
+        ("review", ("review",)),
+        ("check", ("check", "verify")),
+        ("create", ("create", "open", "make")),
+        ("write", ("write",)),
+        ("add", ("add",)),
+        ("address", ("address", "adress")),
+        ("deploy", ("deploy",)),
+        ("release", ("release",)),
+        ("merge", ("merge",)),
+        ("bump", ("bump",)),
+    )
+    for word in words
+}
+_JOINS = r"(?:and|then|also|please|now|finally|just)"
+_ASKED = re.compile(
+    rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)?|\b{_JOINS}\s+)"
+    r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+)?"
+    r"([a-z]{3,12})\b(?=([^,;!?]*))",
+    re.IGNORECASE,
+)
+_FEWEST_WORDS, _MOST_WORDS = 2, 12
+_NEAR = 6
+"""Words after a verb among which its object is looked for."""
+
+
+def _meant_thing(verb: str, thing: str) -> str:
+    """What a request is about, where it is said or goes without saying."""
+    if verb in ("commit", "push", "deploy", "merge", "release"):
+        return ""
+    if verb == "review":
+        return "feedback" if thing in ("feedback", "PR") else "changes"
+    return "feedback" if verb in ("check", "address") and thing == "PR" else thing
+
+
+_APPROVAL = re.compile(
+    r"continue|proceed|ahead|thank|perfect|look|done|implement|plan|ok|yes|yep|correct|approve"
+    r"|accept|merci|super|cool"
+)
+
+
+def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
+    """The short sentences of a session that ask for something, with their telling words."""
+    for said in typed(trace):
+        for sentence in sentences(said.text):
+            words = frozenset(content_words(sentence))
+            telling = {word for word in words if not _APPROVAL.match(word)}
+            if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS and not sentence.endswith("?"):
+                yield said.turn, sentence, words
+
+
+def requests(trace: Trace) -> list[Request]:
+    """What the user asked for in a few words, in order."""
+    found = []
+    for said in typed(trace):
+        for sentence in sentences(said.text):
+            for verb, rest in _ASKED.findall(sentence[:200]):
+                if (known := _VERBS.get(verb.casefold())) is None:
+                    continue
+                words = [word.partition(".")[0] for word in _WORDS.findall(rest.casefold())[:_NEAR]]
+                thing = next((_THINGS[word] for word in words if word in _THINGS), "")
+                found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
+    return found

@@ -1,0 +1,143 @@
+"""How calls, tasks and sessions ended, and by what that is known."""
+
+import pytest
+
+from tacit.testing.sample_sessions import called, made, ran
+from tacit.traces.outcomes import (
+    call_outcome,
+    purpose_outcomes,
+    task_outcome,
+    task_outcomes,
+    trace_outcome,
+)
+from tacit.traces.store import Store
+from tacit.traces.trace import REFUSED, ToolCall
+
+# What was run, what it printed, whether the host says that it failed, and what is right.
+SHELL = [
+    ("pytest -q", "3 passed in 0.1s", False, ("worked", "exit code")),
+    ("pytest -q | tail -5", "3 passed in 0.1s", False, ("worked", "output")),
+    ("pytest -q | tail -5", "= 1 failed, 2 passed in 0.1s =", False, ("failed", "output")),
+    ("pytest 2>&1 | tail -1", "boring", False, ("unclear", "hidden")),
+    ("set -o pipefail; pytest | tail -1", "boring", False, ("worked", "exit code")),
+    ("npm test | tail", "Tests:  2 failed, 5 passed", False, ("failed", "output")),
+    ("bun test src | tail", "error: Database down\n 12 pass\n 0 fail", False, ("worked", "output")),
+    ("go test ./... | head", "ok  \tapp/x\t0.2s", False, ("worked", "output")),
+    ("go test ./... | grep FAIL", "", False, ("worked", "nothing found")),
+    ("go test ./... | grep app", "", False, ("unclear", "hidden")),
+    ("go build ./... 2>&1 | head", "", False, ("worked", "output")),
+    ("go build ./... 2>&1 | head", "a.go:3:1: undefined: x", False, ("failed", "output")),
+    ("mise run lint 2>&1 | tail -9", "[lint:go] 2 issues:", False, ("failed", "output")),
+    ("mise run lint 2>&1 | tail -9", "[lint:go] 0 issues.", False, ("worked", "output")),
+    ("npm run lint; echo done", "done", False, ("unclear", "hidden")),
+    ("npm run lint; echo exit: $?", "bad\nexit: 1", False, ("failed", "output")),
+    ("npm run lint || true", "", False, ("unclear", "hidden")),
+    ("bun run typecheck | tail", "$ tsc --noEmit", False, ("worked", "output")),
+    ("npx tsc | head", "a.ts(1,2): error TS2322: no", False, ("failed", "output")),
+    ("git push 2>&1 | tail -2", " ! [rejected] main -> main", False, ("failed", "output")),
+    ("git push 2>&1 | tail -2", "   1234567..89abcde  main -> main", False, ("worked", "output")),
+    ("curl -si http://x | head -1", "HTTP/1.1 503 Down", False, ("failed", "output")),
+    ("grep -r foo src", "Exit code 1", True, ("worked", "nothing found")),
+    ("cat a | grep foo", "Exit code 1", True, ("worked", "nothing found")),
+    ("grep -r [ src", "Exit code 2\ngrep: brackets not balanced", True, ("failed", "exit code")),
+    ("cat nothing | head", "cat: nothing: No such file or directory", False, ("failed", "output")),
+    ("cat notes.md | head", "error: is what it says", False, ("failed", "output")),
+    ("ls missing", "Exit code 1\nls: missing: No such file", True, ("failed", "exit code")),
+    ("deploy.sh", "Exit code 3\nno region", True, ("failed", "exit code")),
+    ("deploy.sh", "sleepy\nCommand timed out after 2m", True, ("timed out", "tool")),
+    ("make x", "<tool_use_error>Sibling tool call errored</tool_use_error>", True,
+     ("cancelled", "sibling")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "output", "failed", "right"), SHELL)
+def test_a_command(command: str, output: str, failed: bool, right: tuple[str, str]) -> None:
+    """A pipe hides an exit code, the output may say more, a search may find nothing."""
+    outcome = call_outcome(ran(command, output, failed=failed))
+    assert (outcome.state, outcome.reason) == right
+
+
+def test_a_refusal_is_no_failure() -> None:
+    """What the user stopped is told as that, and does not count as failed."""
+    call = ToolCall("", "Bash", "shell", {"command": "make"}, "no", True, REFUSED)
+    assert call_outcome(call).state == "refused"
+    assert not call_outcome(call).failed
+
+
+def test_a_tool_that_says_error_failed() -> None:
+    """A tool of the user's own that answers with an error failed, though no host says so."""
+    assert call_outcome(called("book", {}, "Error: no seats")).reason == "output"
+    assert call_outcome(called("book", {}, "booked")).state == "worked"
+
+
+def test_each_purpose_of_a_line_has_its_outcome() -> None:
+    """What is joined by && worked where the line went on; a check behind a pipe says it itself."""
+    call = ran("npm run fmt && npm run lint 2>&1 | tail", "3 issues:")
+    assert [(name, found.state) for name, found in purpose_outcomes(call)] == [
+        ("npm run fmt", "worked"),
+        ("npm run lint", "failed"),
+    ]
+
+
+def test_of_several_that_failed_the_output_says_which() -> None:
+    """The linter's own words blame the linter; what stood behind it did not run."""
+    call = ran("npm run fmt && npm run lint && npm test", "3 issues:", failed=True)
+    assert [(name, found.state) for name, found in purpose_outcomes(call)] == [
+        ("npm run fmt", "unclear"),
+        ("npm run lint", "failed"),
+        ("npm test", "unclear"),
+    ]
+    assert call_outcome(call).state == "failed"
+
+
+EDIT = called("Edit", {"file_path": "a.py"})
+
+
+def test_a_task_ends_by_what_the_user_says_next() -> None:
+    """Praise, a complaint, and the order to commit outweigh silence; tests speak otherwise."""
+    trace = made(
+        ["Fix it", EDIT, ran("npm test")],
+        ["It still doesn't work", EDIT],
+        ["Great, commit it", ran("git commit -m x", "[main 1234567] x")],
+    )
+    marks = [task_outcome(turn) for turn in trace.turns]
+    found = task_outcomes(marks)
+    assert [outcome.state for outcome in found] == ["failed", "worked", "unclear"]
+    assert found[0].evidence == "It still doesn't work"
+
+
+def test_a_change_after_the_last_check_is_unclear() -> None:
+    """Tests that passed before the last edit prove nothing about it."""
+    assert trace_outcome(made(["Go", ran("npm test"), EDIT])).state == "unclear"
+    assert trace_outcome(made(["Go", EDIT, ran("npm test")])).state == "worked"
+
+
+def test_a_failed_check_is_not_praised_away() -> None:
+    """A linter that failed, and was not run again, leaves the task open."""
+    trace = made(["Go", EDIT, ran("npm run lint | tail", "3 issues:"), ran("npm test")], ["commit"])
+    assert trace_outcome(trace).state == "unclear"
+
+
+def test_the_outcome_is_kept(store: Store) -> None:
+    """The store says how a session and each of its tasks ended, with the evidence."""
+    store.write(made(["Go", EDIT, ran("npm test", "5 passed in 1s")], ["No, that is wrong"]))
+    (stored,) = store.sessions()
+    assert (stored.outcome.state, stored.outcome.reason) == ("failed", "user")
+    assert [outcome.state for outcome in store.task_outcomes(stored.id)] == ["failed", "unclear"]
+
+
+def test_a_verdict_in_the_file_decides(store: Store, tmp_path) -> None:
+    """The reward of a verifier stands above everything else."""
+    import json
+
+    from tacit.traces import host_registry
+
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}]
+    file = tmp_path / "runs.json"
+    file.write_text(
+        json.dumps([{"traj": messages, "reward": 1.0}, {"traj": messages, "reward": 0.0}])
+    )
+    host = host_registry.get("openai")
+    for source in host.inside(str(file)):
+        store.take_in(host, source)
+    assert sorted(s.outcome.state for s in store.sessions()) == ["failed", "worked"]

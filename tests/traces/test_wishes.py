@@ -1,0 +1,99 @@
+"""What the user wishes for, read from what they typed."""
+
+import msgspec
+import pytest
+
+from tacit.testing.sample_sessions import made, ran
+from tacit.traces.trace import REFUSED
+from tacit.traces.wishes import requests, sentences, wishes
+
+WORK = ["Do it", ran("ls")]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Always run the formatter before a commit.", "please never push to main directly",
+        "From now on put fixtures into tests/data.", "We use pnpm here, npm breaks the lockfile.",
+        "I prefer small commits with one purpose.", "Next time ask before deleting branches.",
+        "We don't commit generated files.", "I don't want you to add comments everywhere.",
+        "以后提交之前先运行测试", "Bitte immer auf Deutsch kommentieren und kurz halten.",
+        "Désormais utilise toujours pnpm pour installer.",
+        "Nunca uses var en este proyecto nuestro.",
+        "Всегда запускай линтер перед коммитом.",
+    ],
+)  # fmt: skip
+def test_rules_are_lasting(prompt: str) -> None:
+    """Never, always, prefer, we use, from now on, in several languages."""
+    (wish,) = wishes(made(WORK, [prompt]))
+    assert (wish.text, wish.strength) == (prompt, "rule")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "don't run integration tests, too slow", "use pnpm instead of npm for scripts",
+        "I'd like to see literal values rather than computed ones",
+        "not tabs but spaces in makefiles please",
+    ],
+)  # fmt: skip
+def test_corrections_against_what_was_done(prompt: str) -> None:
+    """Don't, instead of, rather than, not but: after work was done, and not before."""
+    (wish,) = wishes(made(WORK, [prompt]))
+    assert wish.strength == "correction"
+    assert wishes(made([prompt])) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "don't worry about linting for now", "don't touch the theme", "don't commit it",
+        "never mind", "It always returns an empty list on startup", "Why does it never stop?",
+        "the button never works on small screens", "Actually, show me the log file instead",
+        "i'll take it from here, don't run anything", "let's do suggestions 1-4 and never 5",
+        "Continue", "Instead, tell me what this does", "we should always do that",
+        "x" * 900 + " always run tests first.",
+    ],
+)  # fmt: skip
+def test_what_is_bound_to_the_moment_is_no_wish(prompt: str) -> None:
+    """One thing on the desk, a description, a question, a paste: nothing that lasts."""
+    assert wishes(made(WORK, [prompt])) == []
+
+
+def test_a_wish_brings_what_it_needs_to_be_understood() -> None:
+    """A short prompt is kept whole; of a longer one, the sentence and the one before it."""
+    short = "The tests are hard to read. Keep the names short."
+    assert wishes(made([short]))[0].text == short
+    filler = (
+        "We talked about many different aspects of the release yesterday afternoon in detail. " * 3
+    )
+    (wish,) = wishes(made(WORK, [f"{filler}Tests live in spec/. Never put them beside the code."]))
+    assert wish.text == "Tests live in spec/. Never put them beside the code."
+
+
+def test_what_was_typed_in_refusing_is_the_users_word() -> None:
+    """A reply counts, whether the reader gives it apart or in the result."""
+    call = ran("make ci", "x", failed=True)
+    replied = msgspec.structs.replace(call, error=REFUSED, reply="never run the slow suite unasked")
+    printed = msgspec.structs.replace(
+        call,
+        error=REFUSED,
+        result="It was rejected. the user said:\nnever run the slow suite unasked",
+    )
+    for refused in (replied, printed):
+        (wish,) = wishes(made(["go", refused]))
+        assert wish.text == "never run the slow suite unasked"
+
+
+def test_pasted_lines_are_not_the_users() -> None:
+    """Code, logs and shell lines are left out, and all that follows a paste."""
+    text = "Look at this\n```\nnever run this\n```\nplease\n❯ npm test\nalways says no"
+    assert list(sentences(text)) == ["Look at this", "please"]
+
+
+def test_requests_are_verbs_with_their_objects() -> None:
+    """Several in one sentence, with the object by its usual name."""
+    found = requests(made(["Commit this and update the README.md, then open a PR"]))
+    assert [(request.verb, request.thing) for request in found] == [
+        ("commit", ""), ("update", "docs"), ("create", "PR"),
+    ]  # fmt: skip
