@@ -125,7 +125,13 @@ def answer_review(store: Store, claim: str, text: str, *, by: str = "") -> Hando
                 f" or left for over {CLAIM_MINUTES} minutes and then given to another agent",
                 "take the next one: tacit handoff next",
             )
-        stored = store.find(job.session)
+        stored = _wanted_session(store, ledger, job)
+        if stored is None:
+            ledger.close_job(HANDOFF, job.key)
+            raise NotFound(
+                f"{one_line(job.session)} is gone, or was reviewed meanwhile",
+                "take the next one: tacit handoff next",
+            )
         done = _judge(store, ledger, stored, job, _converse(job, text, by))
         left = len(waiting(ledger))
         return HandoffResult(stored.id, done.outcome, done.reason, done.changes, left)
