@@ -27,6 +27,7 @@ MAY_START = {
     "learn/background/child_process.py": "our own child",
     "learn/background/confinement.py": "our own probe",
     "hook.py": "our own worker",
+    "ui/cli/output.py": "the user's pager",
 }
 """The modules that start programs, and which."""
 

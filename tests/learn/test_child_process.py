@@ -422,7 +422,7 @@ class _Flood(BaseHTTPRequestHandler):
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system keeps a process to its memory")
 @pytest.mark.parametrize(
     ("how", "said"),
-    [("gzip", "memory"), ("arguments", "the model's answer passed 1,000,000 characters")],
+    [("gzip", "memory"), ("arguments", "the model's answer has no end")],
 )
 def test_a_server_that_sends_without_end_fills_no_memory(
     make_task: Tasks, chosen: Chosen, how: str, said: str
@@ -439,7 +439,7 @@ def test_a_server_that_sends_without_end_fills_no_memory(
     finally:
         flood.shutdown()
         flood.server_close()
-    assert ran.reason in ("error", "killed")
+    assert ran.reason in ("error", "refused", "killed")
     assert said in ran.error.lower() or ran.reason == "killed"
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10 < 2 * MOST_MEMORY
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 import trace_samples
 
+from tacit.changes.provenance.deeds import sources
 from tacit.learn.digest import blocks
-from tacit.learn.provenance.witness import sources
 from tacit.traces import host_registry
 from tacit.traces.assembler import Assembler, read_trace
 from tacit.traces.observations import corrections

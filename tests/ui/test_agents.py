@@ -30,9 +30,13 @@ def machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def tacit(*arguments: str) -> "subprocess.CompletedProcess[str]":
+def tacit(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [BIN / "tacit", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        [BIN / "tacit", *arguments],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
     )
 
 
@@ -237,7 +241,7 @@ def test_status(machine: Path) -> None:
     os.environ["PATH"] = f"{machine}/bin:{os.environ['PATH']}"
     hook.claim(str(machine / ".local/share/tacit/worker.starting"))
     subprocess.run([BIN / "tacit-hook", "claude-code", "Stop"], input=b'{"session_id": "abc"}')
-    done = tacit("connect", "--status")
+    done = tacit("connect", "--status", COLUMNS="120")
     lines = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines()}
     assert done.returncode == 0
     assert lines["Claude Code"][2:6] == ["yes", "yes", "just", "now"]
@@ -259,7 +263,7 @@ def test_status_counts_the_sessions_of_each_agent(machine: Path) -> None:
     assert (rows["codex"]["sessions"], rows["pi"]["sessions"]) == (1, 0)
     lines = {
         line.split("  ")[0]: line.split()
-        for line in tacit("connect", "--status").stdout.splitlines()
+        for line in tacit("connect", "--status", COLUMNS="120").stdout.splitlines()
     }
     assert lines["AGENT"][-2:] == ["SESSIONS", "FILE"]
     assert lines["Codex"][-1] == "1"

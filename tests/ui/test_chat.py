@@ -170,7 +170,7 @@ def test_a_missing_extra_is_named(chat: Chat, monkeypatch: pytest.MonkeyPatch) -
     from tacit.ui.cli import chats
 
     monkeypatch.setattr(chats, "_is_capable", lambda: True)
-    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name == "textual" else name)
     done, _ = chat(["Hello."], "hi\n")
     assert done.stdout == "Hello.\n"
     assert "tacit[tui]" in done.stderr

@@ -14,7 +14,7 @@ SHARED_SKILLS = ".agents/skills"
 """The skill folder that most agents share: in a project, and in the user's home."""
 
 # The variables that are not settings of a section.
-RESERVED = ("TACIT_HOME", "TACIT_DATABASE_URL", "TACIT_WORKER", "TACIT_DEBUG")
+RESERVED = ("TACIT_HOME", "TACIT_DATABASE_URL", "TACIT_WORKER", "TACIT_DEBUG", "TACIT_PAGER")
 
 
 class Folders:

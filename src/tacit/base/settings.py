@@ -485,10 +485,26 @@ def _nearest_variable(name: str) -> str:
     return near[0] if near else ""
 
 
+_RENAMED = {("agent", "background"): ("learn", "model")}
+"""Settings that were called otherwise, and are still read by that name."""
+
+
+def _renamed(layer: "Mapping[str, Any]") -> "Mapping[str, Any]":
+    """`layer` with the names that settings have now; what is set by its new name wins."""
+    for (section, field), (new_section, new_field) in _RENAMED.items():
+        part = layer.get(section)
+        if isinstance(part, Mapping) and field in part:
+            left = {key: value for key, value in part.items() if key != field}
+            there = layer.get(new_section) or {}
+            moved = {new_field: part[field], **there} if isinstance(there, Mapping) else there
+            layer = {**layer, section: left, new_section: moved}
+    return layer
+
+
 def _merge(
     into: dict[str, dict[str, Any]], sources: dict[str, str], layer: Mapping[str, Any], source: str
 ) -> None:
-    for section, part in layer.items():
+    for section, part in _renamed(layer).items():
         if not _fields(section):
             raise BadConfig(
                 f"unknown section '{section}' in {source}",

@@ -135,7 +135,7 @@ def _damage(opened: OpenPlace) -> str:
         return f"{broken[0]} does not hold a commit's id"
     heads = dict(history.refs.list("refs/skills"))
     named = dict(history.refs.list("refs/changes"))
-    if not heads:
+    if named and not heads:
         return "no skill can be found in it"
     parts = {name.rsplit("/", 1)[1] for name in heads}
     if lost := {name.rsplit("/", 1)[1] for name in named} - parts:

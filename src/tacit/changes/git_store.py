@@ -45,6 +45,9 @@ _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = t
 _HEAD = b"ref: refs/heads/none\n"
 
 
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
 class Objects:
     """The objects in one bare git directory, which is made when something is first written."""
 
@@ -87,7 +90,11 @@ class Objects:
         path = self._path(name)
         temporary = self._path("tmp", secrets.token_hex(8))
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                descriptor = os.open(temporary, CREATE, 0o600)
+            except FileNotFoundError:  # an empty folder is easily lost, as by a copy
+                make_private(self._path("tmp"))
+                descriptor = os.open(temporary, CREATE, 0o600)
             try:
                 write_all(descriptor, data)
                 os.fsync(descriptor)

@@ -54,14 +54,22 @@ def salvage(opened: OpenPlace) -> str:
 
 
 def lost_skills(opened: OpenPlace, dangling: list[str]) -> list[str]:
-    """The skills that stand in their folder and have commits, but no ref leads to them."""
+    """The skills that stand in their folder and have commits, but no ref leads to them.
+
+    A commit of a change that was taken back says nothing of another's folder of that name.
+    """
     found = set()
     for oid in dangling:
-        with suppress(Damaged):
-            record = opened.history.version(oid).record
-            is_there = os.path.isdir(os.path.join(opened.real, record.skill))
-            if is_there and not opened.history.refs.get(skill_ref(record.skill)):
-                found.add(record.skill)
+        with suppress(Damaged, OSError):
+            version = opened.history.version(oid)
+            skill = version.record.skill
+            if opened.history.refs.get(skill_ref(skill)):
+                continue
+            for name, file in opened.history.files(version).items():
+                with open(os.path.join(opened.real, skill, name), "rb") as standing:
+                    if file.kind == "file" and standing.read() == file.data:
+                        found.add(skill)
+                        break
     return sorted(found)
 
 

@@ -11,7 +11,7 @@ printed is closed by a mark as well.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -67,6 +67,10 @@ _SHORTER = (
     Lengths(prompt=140, text=100, arguments=60, value=30, fine=40, failed=80),
     Lengths(prompt=80, text=60, arguments=40, value=20, fine=30, failed=50),
 )
+
+
+_MOST_STARTS = 40
+"""Pages that the head names."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -334,7 +338,7 @@ LEAST, MOST = 3_000, 24_000
 """Between these the budget grows with the session."""
 SHARE = 8
 """A digest may have one part in this many of the session's characters."""
-_GAP = 60
+_GAP = 32
 """What the line costs that says that something was left out."""
 
 
@@ -500,6 +504,15 @@ def size_of(trace: Trace) -> int:
     return total
 
 
+def _page_index(starts: Sequence[str]) -> str:
+    """With which step each page begins; of very many, every few."""
+    if len(starts) <= _MOST_STARTS:
+        return f"Pages by their first step: {', '.join(starts)}"
+    every = -(-len(starts) // _MOST_STARTS)
+    listed = [f"{at + 1}: {starts[at]}" for at in range(0, len(starts), every)]
+    return f"{len(starts)} pages; some by their first step: {', '.join(listed)}"
+
+
 def _head(trace: Trace, fence: Fence, found: list[Signal], paged: Pages) -> str:
     counts = observations.counts(trace)
     head = trace.head
@@ -511,7 +524,7 @@ def _head(trace: Trace, fence: Fence, found: list[Signal], paged: Pages) -> str:
         f"# Session {shorten(one_line(trace.id), 200)}",
         "; ".join(about),
         f"Marks of this session carry the word {fence.word}.",
-        f"Pages by their first step: {', '.join(paged.starts)}",
+        _page_index(paged.starts),
     ]
     if trace.skills:
         lines.append(f"Skills used: {', '.join(_short(name) for name in trace.skills[:20])}")

@@ -336,7 +336,7 @@ def make_daily(now: float | None = None) -> str:
     """Make today's small backup unless it is there, and drop those older than a week; its file."""
     day = time.strftime("%Y-%m-%d", time.gmtime(now if now is not None else time.time()))
     folder = backups_folder()
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    paths.make_private(folder)
     file = os.path.join(folder, f"{day}.tar.gz")
     if not os.path.exists(file):
         make_backup(file, small=True)

@@ -350,8 +350,8 @@ def test_nothing_is_put_away_or_taken_back_without_its_safety_copy(library, monk
     (library.root / ".archive" / "one" / "SKILL.md").write_text("edited in the archive\n")
     edited = library.everything()
     monkeypatch.setattr(Objects, "write", full)
-    with pytest.raises(Unwritable):
-        undo_group(library.gate, run, actor="user")
+    (verdict,) = undo_group(library.gate, run, actor="user")
+    assert verdict.refusal.rule == "unwritable"
     assert library.everything() == edited != away
 
 

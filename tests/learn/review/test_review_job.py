@@ -433,9 +433,6 @@ FAULTS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "an empty answer": (reply(""), "empty", {}),
 }  # fmt: skip
 LIMITS: dict[str, tuple[Any, str, dict[str, Any]]] = {
-    "stall in mid-stream": (
-        reply("Well, ", "then", fault=Stall(3600, 1)), "limit on seconds", {"learn__seconds": 0.5},
-    ),
     "tools without end": (ToolUse("ls"), "limit on turns was reached after 6", {"learn__turns": 6}),
     "tools that are not there": (
         ToolUse("skill_manage", {"action": "delete"}), "limit on turns", {"learn__turns": 6},
@@ -471,6 +468,18 @@ def test_a_review_that_fails_changes_nothing(
     if fault in ("500", "cut"):  # a look at every object takes a while
         assert check_changes(Gate()) == []
     assert not os.path.exists(os.path.join(paths.folders().data, "staging", "review-1"))
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_model_that_stalls_in_the_end_is_asked_again_later(
+    project: Path, session: Trace, serve: Any
+) -> None:
+    """Silence passes: the review is held again, and nothing of the first half lands meanwhile."""
+    stalled = reply("Well, ", "then", fault=Stall(3600, 1))
+    serve(Turns([reply(NEW)], then=stalled), learn__seconds=2.0)
+    done = look(session)
+    assert (done.outcome, done.later > 0) == ("failed", True)
+    assert Gate().inbox.waiting() == []
 
 
 @pytest.mark.usefixtures("inside")

@@ -153,6 +153,9 @@ def _run_paged(arguments: list[str]) -> int:
         def isatty(self) -> bool:
             return True
 
+        def fileno(self) -> int:  # for its width
+            return real.fileno()
+
     written, real = io.BytesIO(), sys.stdout
     sys.stdout = screen = Screen(written, encoding=real.encoding, write_through=True)
     try:
