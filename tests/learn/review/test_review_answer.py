@@ -112,6 +112,15 @@ class TestOneAnswer:
         assert "refused: fix-1234" in done.reason
         assert skills_in(project) == ["package-builds"]
 
+    def test_a_limit_of_one_request_holds(self, session: Trace, serve: Any) -> None:
+        """Then a refusal is not sent back, and what was in order is kept."""
+        bad = {"path": "fix-1234/SKILL.md", "content": text_of("fix-1234", BUILDS)}
+        answers = Turns([said(write_file=[bad, NEW])] * 2)
+        server = serve(answers, learn__form="short", learn__turns=1)
+        done = look(session)
+        assert len(server.requests) == 1
+        assert done.outcome in ("created", "proposed")
+
     def test_a_second_answer_that_cannot_be_read_loses_nothing(
         self, session: Trace, serve: Any
     ) -> None:

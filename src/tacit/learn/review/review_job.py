@@ -432,12 +432,15 @@ class ReviewWork:
 
     def _short_assignment(self) -> Assignment:
         instructions, message = self.short_prompt()
+        held = self._assignment()
         return msgspec.structs.replace(
-            self._assignment(),
+            held,
             instructions=instructions,
             message=lambda staging: message,
             toolset=NO_TOOLSET,
-            limits=limits_from(self.settings.learn, self.settings, turns=1 + SENT_BACK),
+            limits=msgspec.structs.replace(
+                held.limits, turns=min(held.limits.turns, 1 + SENT_BACK)
+            ),
         )
 
     def _surroundings(self) -> str:
