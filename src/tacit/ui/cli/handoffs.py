@@ -76,7 +76,8 @@ def next_command(as_json: bool) -> int:
     click.echo(plain(taken.prompt))
     click.echo(
         f"\n# How to answer\n\nThis is the review {taken.id}. Within {CLAIM_MINUTES} minutes, give"
-        f" the JSON object on standard input to:\n\n    tacit handoff answer {taken.id}\n"
+        f" the JSON object on standard input, or the name of a file with it, to:\n\n"
+        f"    tacit handoff answer {taken.id}\n"
         f"\nMore that wait after it: {taken.left}."
     )
     return 0
