@@ -46,6 +46,8 @@ class Provider(msgspec.Struct, frozen=True):
     """The variable by which its library is sent to another server."""
     own_host: str = ""
     """The host of its own servers."""
+    tools: bool = True
+    """Whether its models call tools."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -148,6 +150,11 @@ def provider_of(name: str) -> Provider:
     """Whose model `provider:model` is; of a provider that is not in the table only the name."""
     prefix = name.partition(":")[0]
     return _BY_NAME.get(prefix) or Provider(prefix)
+
+
+def calls_tools(choice: ModelChoice) -> bool:
+    """Whether the model calls tools, as far as is known before it is asked."""
+    return choice.provider.tools
 
 
 def resolve(
