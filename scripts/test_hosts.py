@@ -2,7 +2,7 @@
 
 It fetches the agents and closes the network; the sessions are in `host_sessions.py`, the checks
 in `host_checks.py`, what is learned from a long session in `host_learning.py`, and the roads of a
-user from connecting to a later session in `host_roads.py`.
+user from connecting to a later session in `host_roads.py`, a hand-over in `host_handoff.py`.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from host_agents import AGENTS, Agent
 from host_checks import CHECKS, Verdict
+from host_handoff import HANDOFF, hand_over
 from host_learning import LEARNING, Learned, chat, homes_end, learn
 from host_programs import Installed, InstallFailed, default_cache, forget, install, is_there
 from host_roads import ROADS, walk
@@ -92,6 +93,18 @@ def walk_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int
     return _each(agents, chosen, [name for name, _ in ROADS], checked)
 
 
+def hand_over_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:
+    """Have each agent do a review that is handed over, and print the table of that."""
+
+    def checked(agent: Agent, installed: Installed) -> list[tuple[str, Verdict]]:
+        found = hand_over(agent, installed, base, chosen.timeout)
+        return [(name, check(found)) for name, check in HANDOFF]
+
+    # Hermes gives up before its first request here; why was not found out yet.
+    able = [agent for agent in agents if agent.name != "hermes"]
+    return _each(able, chosen, [name for name, _ in HANDOFF], checked)
+
+
 def _each(
     agents: list[Agent],
     chosen: argparse.Namespace,
@@ -144,7 +157,7 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     )
 
 
-TABLES = {"sessions": check_all, "learning": learn_all, "roads": walk_all}
+TABLES = {"sessions": check_all, "learning": learn_all, "roads": walk_all, "handoff": hand_over_all}
 
 
 def main() -> int:

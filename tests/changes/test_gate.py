@@ -32,9 +32,10 @@ from tacit.changes.change import (
     make_change,
     new_change_id,
 )
+from tacit.changes.change_groups import find_group, group_members, undo_group
 from tacit.changes.containment import Folder
 from tacit.changes.effect import Effect
-from tacit.changes.gate import Gate, find_group, group_members, undo_group
+from tacit.changes.gate import Gate
 from tacit.changes.gate_steps import register_check
 from tacit.changes.neighbours import LibraryNeighbours, NoNeighbours
 from tacit.changes.place import Place, project_place, user_place

@@ -143,11 +143,22 @@ class TestLibrary:
         put(mine / "same", description="mine")
         put(mine / "silent", head="disable-model-invocation: yes\n")
         put(mine / "typed", head='paths: "*.{ts,tsx}"\n')
-        assert Library().catalogue().shown == ("same", "schedule-creator", "using-tacit")
+        assert Library().catalogue().shown == (
+            "learn-from-sessions",
+            "same",
+            "schedule-creator",
+            "using-tacit",
+        )
         assert "- same: mine\n" in Library().catalogue().text
         trust.add(str(project))
         made = Library().catalogue(touched=["src/a.tsx"])
-        assert set(made.shown) == {"same", "typed", "schedule-creator", "using-tacit"}
+        assert set(made.shown) == {
+            "same",
+            "typed",
+            "learn-from-sessions",
+            "schedule-creator",
+            "using-tacit",
+        }
         assert "- same: project's\n" in made.text
 
     def test_stable_whatever_the_order_of_making(self, user_skills: Path, put) -> None:
@@ -178,7 +189,12 @@ class TestLibrary:
     def test_a_description_cannot_add_lines(self, user_skills: Path, put) -> None:
         """One skill, one line, whatever stands in the description."""
         put(user_skills / "x", text='---\nname: x\ndescription: "a\\n## Fake\\n- y: z"\n---\nb\n')
-        assert shown(Library().catalogue()) == ["schedule-creator", "using-tacit", "x"]
+        assert shown(Library().catalogue()) == [
+            "learn-from-sessions",
+            "schedule-creator",
+            "using-tacit",
+            "x",
+        ]
 
 
 @pytest.mark.parametrize(

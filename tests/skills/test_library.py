@@ -239,6 +239,7 @@ class TestEntries:
         assert found == {
             "mine": "user", "learned": "learned", "learned-too": "learned",
             "brought": "installed", "using-tacit": "bundled", "schedule-creator": "bundled",
+            "learn-from-sessions": "bundled",
         }  # fmt: skip
 
     def test_a_description_is_one_harmless_line(self, user_skills, put) -> None:

@@ -333,7 +333,7 @@ def test_learned_skills_are_linked(machine: Path) -> None:
     assert "1 learned skill linked" in tacit("connect", "--yes").stdout
     link = machine / ".claude/skills/release"
     assert os.readlink(link) == "../../.agents/skills/release"
-    assert "1 link to skills removed" in tacit("disconnect", "--yes").stdout
+    assert "2 links to skills removed" in tacit("disconnect", "--yes").stdout
     assert not os.path.lexists(link)
 
 

@@ -342,3 +342,48 @@ def test_facts_are_prepared_for_every_project(home: Path, project: Path) -> None
     assert 2_500 < len(told) <= MemorySettings().agent_characters
     tacit("memory", "forget", "editor", "--yes")
     assert "Helix" not in briefing.read(data, str(project))
+
+
+def test_claude_code_is_shown_how_to_review(home: Path) -> None:
+    """The bundled skill is linked once, leads somewhere, is listed once, and goes with the rest."""
+    guide = home / ".claude/skills" / host_links.GUIDE
+    host_links.link("claude-code")
+    host_links.link("claude-code")
+    assert "tacit handoff next" in (guide / "SKILL.md").read_text()
+    names = [e.name for e in Library().entries if e.state == "active"]
+    assert names.count(host_links.GUIDE) == 1
+    assert str(guide) in host_links.unlink("claude-code")
+    assert not os.path.lexists(guide)
+
+
+def test_a_guide_that_moved_is_linked_anew(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an upgrade that put the package elsewhere the link leads there."""
+    old = home / "old"
+    shutil.copytree(host_links.BUNDLED_SKILLS, old)
+    with monkeypatch.context() as patch:
+        patch.setattr(host_links, "BUNDLED_SKILLS", str(old))
+        host_links.link("claude-code")
+    shutil.rmtree(old)
+    guide = home / ".claude/skills" / host_links.GUIDE
+    assert not guide.exists()
+    host_links.link("claude-code")
+    assert (guide / "SKILL.md").exists()
+
+
+def test_a_guide_of_the_users_own_stays(home: Path) -> None:
+    """What has the name already is not touched, neither now nor at disconnecting."""
+    guide = home / ".claude/skills" / host_links.GUIDE
+    guide.mkdir(parents=True)
+    host_links.link("claude-code")
+    assert host_links.unlink("claude-code") == ()
+    assert guide.is_dir()
+    assert not guide.is_symlink()
+
+
+def test_no_guide_where_the_folder_is_the_shared_one(home: Path) -> None:
+    """A folder that leads to `.agents/skills` as a whole gets no link of ours."""
+    (home / ".agents/skills").mkdir(parents=True)
+    (home / ".claude").mkdir()
+    (home / ".claude/skills").symlink_to(home / ".agents/skills")
+    host_links.link("claude-code")
+    assert list((home / ".agents/skills").iterdir()) == []

@@ -160,6 +160,11 @@ def provider_of(name: str) -> Provider:
     return _BY_NAME.get(prefix) or Provider(prefix)
 
 
+def calls_tools(choice: ModelChoice) -> bool:
+    """Whether the model calls tools, as far as is known before it is asked."""
+    return choice.provider.tools
+
+
 def resolve(
     settings: AgentSettings, name: str = "", *, background: bool = False
 ) -> ModelChoice | None:

@@ -152,6 +152,8 @@ class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens that one look may take; 0 is no limit."""
     money: Annotated[float, msgspec.Meta(ge=0)] = 0.5
     """Dollars that one look may take; 0 is no limit."""
+    form: Literal["", "conversation", "short"] = ""
+    """`conversation`, or `short`: one request a look; empty goes by what the model can."""
     most_skills: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
     """Skills that one look may make or change unasked; more of them wait in the inbox."""
     daily_money: Annotated[float, msgspec.Meta(ge=0)] = 2.0

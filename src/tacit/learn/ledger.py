@@ -71,6 +71,9 @@ LEDGER_STEPS = (
     ALTER TABLE decisions ADD COLUMN skills_calls INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE decisions ADD COLUMN facts_turns INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE decisions ADD COLUMN facts_calls INTEGER NOT NULL DEFAULT 0;""",
+    # Who has a job that is handed over to an agent, and since when.
+    """ALTER TABLE decided_jobs ADD COLUMN claim TEXT NOT NULL DEFAULT '';
+    ALTER TABLE decided_jobs ADD COLUMN claimed_at TEXT NOT NULL DEFAULT '';""",
 )
 
 
@@ -123,6 +126,9 @@ class DecidedJob(msgspec.Struct, frozen=True):
     at: str = ""
     queue: str = ""
     """The database of the queue that has it; empty for none yet."""
+    claim: str = ""
+    """Under which id an agent has it that it is handed over to; empty for none."""
+    claimed_at: str = ""
 
     @property
     def id(self) -> str:
@@ -232,18 +238,63 @@ class Ledger:
     def open_jobs(self) -> list[DecidedJob]:
         """The jobs that were decided on and are not over, the oldest first."""
         rows = self._connection.execute("SELECT * FROM decided_jobs ORDER BY at, rowid")
-        return [
-            msgspec.convert(
-                dict(row) | {"payload": msgspec.json.decode(row["payload"])}, DecidedJob
-            )
-            for row in rows
-        ]
+        return [_job(row) for row in rows]
 
     def mark_queued(self, kind: str, key: str, queue: str) -> None:
         """The queue `queue` has the job; empty: none has. Calling it again changes nothing."""
         with database.transaction(self._connection):
             self._connection.execute(
                 "UPDATE decided_jobs SET queue = ? WHERE kind = ? AND key = ?", (queue, kind, key)
+            )
+
+    # Jobs that are handed over to an agent.
+
+    def hand_over(self, jobs: Sequence[DecidedJob]) -> None:
+        """Record jobs for agents; of a session that waits for one already, no second."""
+        with database.transaction(self._connection):
+            for job in jobs:
+                known = self._connection.execute(
+                    "SELECT 1 FROM decided_jobs WHERE kind = ? AND session = ?",
+                    (job.kind, job.session),
+                ).fetchone()
+                if known is None:
+                    self._insert([job])
+
+    def claim(self, kind: str, claim: str, lapsed: datetime) -> DecidedJob | None:
+        """Give the oldest job of `kind` to `claim`: one that nobody has, or had since `lapsed`."""
+        with database.transaction(self._connection):
+            row = self._connection.execute(
+                "SELECT * FROM decided_jobs WHERE kind = ? AND (claim = '' OR claimed_at < ?)"
+                " ORDER BY claim != '', at, rowid LIMIT 1",
+                (kind, lapsed.isoformat()),
+            ).fetchone()
+            if row is None:
+                return None
+            self._connection.execute(
+                "UPDATE decided_jobs SET claim = ?, claimed_at = ? WHERE kind = ? AND key = ?",
+                (claim, datetime.now(UTC).isoformat(), kind, row["key"]),
+            )
+        return _job(row)
+
+    def renew(self, kind: str, claim: str) -> DecidedJob | None:
+        """The job that `claim` has, for as long again; None where it has none, or lost it."""
+        with database.transaction(self._connection):
+            self._connection.execute(
+                "UPDATE decided_jobs SET claimed_at = ? WHERE kind = ? AND claim = ?",
+                (datetime.now(UTC).isoformat(), kind, claim),
+            )
+            row = self._connection.execute(
+                "SELECT * FROM decided_jobs WHERE kind = ? AND claim = ? AND claim != ''",
+                (kind, claim),
+            ).fetchone()
+        return _job(row) if row else None
+
+    def keep_payload(self, kind: str, key: str, payload: dict[str, Any]) -> None:
+        """Replace what a job knows."""
+        with database.transaction(self._connection):
+            self._connection.execute(
+                "UPDATE decided_jobs SET payload = ? WHERE kind = ? AND key = ?",
+                (msgspec.json.encode(payload).decode(), kind, key),
             )
 
     def close_job(self, kind: str, key: str) -> None:
@@ -286,7 +337,8 @@ class Ledger:
     def _insert(self, jobs: Sequence[DecidedJob]) -> None:
         now = datetime.now(UTC).isoformat()
         self._connection.executemany(
-            "INSERT OR IGNORE INTO decided_jobs VALUES (?, ?, ?, ?, ?, '')",
+            "INSERT OR IGNORE INTO decided_jobs (kind, key, payload, session, at)"
+            " VALUES (?, ?, ?, ?, ?)",
             [
                 (job.kind, job.key, msgspec.json.encode(job.payload).decode(), job.session, now)
                 for job in jobs
@@ -320,6 +372,11 @@ def _last_look(rows: list[sqlite3.Row], what: str, by_hand: Look) -> Look:
     if not at:
         return Look()
     return Look(at, Extent(turns, calls) if turns else by_hand.extent)
+
+
+def _job(row: sqlite3.Row) -> DecidedJob:
+    values = dict(row) | {"payload": msgspec.json.decode(row["payload"])}
+    return msgspec.convert(values, DecidedJob)
 
 
 def _review(row: sqlite3.Row) -> Review:

@@ -2,12 +2,12 @@
 
 Most agents read `.agents/skills` themselves. Claude Code reads only `.claude/skills`, so it gets a
 relative link for each skill that was learned or made with Tacit, never a copy, in the user's folder
-and in projects. pi and Hermes pass over a project's folders, so what counts in a project is linked
-into a folder of ours by the project's path. Every checkout of a repository gets links to the skills
-of the others. A link is made only where nothing is, recorded, and removed when what it leads to
-counts no more, while it is still as it was made. Links are brought up to date at connecting, after
-each change that landed and after each session. One in a project stays out of `git status`, like the
-skill that it leads to.
+and in projects, and one for the bundled skill by which it does reviews itself. pi and Hermes pass
+over a project's folders, so what counts in a project is linked into a folder of ours by the
+project's path. Every checkout of a repository gets links to the skills of the others. A link is
+made only where nothing is, recorded, and removed when what it leads to counts no more, while it is
+still as it was made. Links are brought up to date at connecting, after each change that landed and
+after each session. One in a project stays out of `git status`, like the skill that it leads to.
 """
 
 import os
@@ -26,6 +26,7 @@ from tacit.changes.git_store import skill_ref
 from tacit.changes.history import History
 from tacit.changes.place import SHARED, Place
 from tacit.skills.library import Entry, Library
+from tacit.skills.scopes import BUNDLED_SKILLS
 from tacit.traces import host_registry
 from tacit.traces.connection import load_records
 from tacit.traces.host_folders import SHARED_FOLDERS, HostFolders, host_folders
@@ -58,6 +59,7 @@ def link(host: str, cwd: str | None = None) -> Linked:
     Can be repeated without harm.
     """
     linked = link_into(host, cwd)
+    _link_guide(host)
     _keep_private(linked.made, hidden=True)
     _keep_private(linked.removed, hidden=False)
     return linked
@@ -68,6 +70,7 @@ def unlink(host: str) -> tuple[str, ...]:
     others = [other for other in connected_hosts() if other != host]
     needed = {kind for other in others for kind in _kinds(other)}
     gone = tuple(path for kind in _kinds(host) if kind not in needed for path in unlink_from(kind))
+    gone += unlink_from(f"{GUIDE}:{host}")
     _keep_private(gone, hidden=False)
     return gone
 
@@ -129,6 +132,8 @@ def _is_users(path: str) -> bool:
     return paths.is_home(above)
 
 
+GUIDE = "learn-from-sessions"
+"""The bundled skill by which an agent reviews sessions that are handed over to it."""
 _SHOWN = "shown"
 """The links for agents that pass over a project's folders, in place of a host's name."""
 
@@ -146,6 +151,24 @@ def link_into(host: str, cwd: str | None = None) -> Linked:
     """Link every skill that `host` would not find, whatever git sees of it."""
     linked = [_link_kind(kind, cwd or os.getcwd()) for kind in _kinds(host)]
     return linked[0] if linked else Linked()
+
+
+def _link_guide(host: str) -> None:
+    """Show `host` how to do reviews, where it follows links; what the user has there stays."""
+    place = next((place for place in host_folders() if place.host == host), SHARED_FOLDERS)
+    folder, shared = (p.user_folders(paths.user_home())[0] for p in (place, SHARED_FOLDERS))
+    if not place.linked or os.path.realpath(folder) == os.path.realpath(shared):
+        return
+    path = os.path.join(folder, GUIDE)
+    guide = os.path.realpath(os.path.join(BUNDLED_SKILLS, GUIDE))
+    with _lock():
+        known = set(_load())
+        moved = {link for link in known if link.path == path and _is_dangling(link)}
+        for old in moved:
+            os.unlink(old.path)
+        if not os.path.lexists(path):
+            target = os.path.relpath(guide, os.path.realpath(folder))
+            _save(known - moved | {_make(Link(f"{GUIDE}:{host}", path, target))})
 
 
 def _link_kind(kind: str, cwd: str) -> Linked:
@@ -267,6 +290,10 @@ def _is_unchanged(link: Link) -> bool:
         return os.readlink(link.path) == link.target
     except OSError:
         return False
+
+
+def _is_dangling(link: Link) -> bool:
+    return _is_unchanged(link) and not os.path.exists(link.path)
 
 
 def _drop(link: Link, library: Library, wanted: Container[str]) -> bool:

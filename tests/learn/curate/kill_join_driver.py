@@ -21,7 +21,7 @@ from kill_driver import in_child
 from test_consolidation import Agent, chosen, fill, joins
 
 from tacit.base import database, paths
-from tacit.changes.gate import undo_group
+from tacit.changes.change_groups import undo_group
 from tacit.changes.place import user_place
 from tacit.learn.curate.curation_records import CurationRecords
 from tacit.learn.curate.curator import BY_MODEL, accept_consolidation, consolidate

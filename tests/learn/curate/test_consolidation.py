@@ -17,7 +17,7 @@ from tacit.agent.tool import Context, Failed, Result
 from tacit.base import database
 from tacit.base.settings import Settings
 from tacit.changes.change import Pin
-from tacit.changes.gate import undo_group
+from tacit.changes.change_groups import undo_group
 from tacit.learn.background import child_process
 from tacit.learn.background.task import RunReport, Task, TaskContext
 from tacit.learn.background.toolset import StagedSkills, consolidation_tools

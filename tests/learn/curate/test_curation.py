@@ -19,7 +19,7 @@ from tacit.base.errors import Busy, Damaged, Unwritable
 from tacit.base.settings import LearnSettings
 from tacit.changes import git_exclude
 from tacit.changes.change import Archive, Pin, Restore
-from tacit.changes.gate import undo_group
+from tacit.changes.change_groups import undo_group
 from tacit.changes.git_store import Objects
 from tacit.changes.place import project_place
 from tacit.learn.curate.curation import curate, rehearse_curation, report_markdown

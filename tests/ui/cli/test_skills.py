@@ -27,7 +27,8 @@ class TestList:
         assert set(found) == {"skills"}
         assert all(set(entry) == ENTRY for entry in found["skills"])
         assert [entry["name"] for entry in found["skills"]] == [
-            "broken", "git-rebase", "pdf-forms", "数据库", "schedule-creator", "using-tacit",
+            "broken", "git-rebase", "pdf-forms", "数据库", "learn-from-sessions",
+            "schedule-creator", "using-tacit",
         ]  # fmt: skip
 
     def test_in_a_pipe(self, tacit, skills: Path) -> None:
@@ -67,7 +68,11 @@ class TestList:
         def names(*options: str) -> list[str]:
             return [entry["name"] for entry in tacit.json("list", *options)["skills"]]
 
-        assert names("--scope", "bundled") == ["schedule-creator", "using-tacit"]
+        assert names("--scope", "bundled") == [
+            "learn-from-sessions",
+            "schedule-creator",
+            "using-tacit",
+        ]
         assert names("--origin", "learned") == ["learned"]
         assert names("--host", "claude-code") == []
         assert names("--problems") == ["broken", "learned"]

@@ -111,10 +111,13 @@ class StagedBroker:
         self.ready, self.refused = judged.ready, refused
         self._left -= 1
         return (
-            _refusal_text(refused, judged.ready)
+            self._refusal_text(refused, judged)
             if refused and not again and self._left >= 0
             else None
         )
+
+    def _refusal_text(self, refused: Iterable[RefusedChange], judged: Judged) -> str:
+        return refusal_text(refused, judged.ready, _END_AGAIN)
 
     def _look(self, text: str) -> tuple[Judged, tuple[RefusedChange, ...]]:
         work = self._staging.work()
@@ -127,14 +130,16 @@ def _wants(ready: Iterable[Change], refused: Iterable[RefusedChange]) -> tuple[o
     return (*((change.skill, change.operations) for change in ready), *refused)
 
 
-def _refusal_text(refused: Iterable[RefusedChange], ready: Iterable[Change]) -> str:
+_END_AGAIN = "Mend what is refused, or leave it: what stays refused is dropped. Then end again."
+
+
+def refusal_text(refused: Iterable[RefusedChange], ready: Iterable[Change], then: str) -> str:
+    """What an agent is told whose work is refused in part; `then` is what it does next."""
     lines = ["Not all of this can be kept. Refused:"]
     lines += [f"- {found.explain()}" for found in refused]
     if names := ", ".join(change.skill for change in ready):
         lines.append(f"In order as it is, leave it: {names}.")
-    lines.append(
-        "Mend what is refused, or leave it: what stays refused is dropped. Then end again."
-    )
+    lines.append(then)
     return "\n".join(lines)
 
 

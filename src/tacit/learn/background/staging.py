@@ -258,6 +258,13 @@ class Staging:
         old = self._copied.pop(name)
         self.copy_in(gate, old.skill, old.root)
 
+    def clear(self) -> None:
+        """Have nothing staged: what was copied in and what was made goes."""
+        self._copied.clear()
+        with self._skills() as staged:
+            for name in staged.names():
+                remove_tree(staged, name)
+
     def copied(self) -> dict[str, CopiedSkill]:
         """What was copied in, by the names of the staged folders."""
         return dict(self._copied)

@@ -207,13 +207,13 @@ class FileTools:
         tail = f"\n\n[other files of '{skill}': {', '.join(others)}]" if others else ""
         return Result(shorten_middle(text, MOST_TEXT, tail=0) + tail)
 
-    async def write(self, call: Any, context: Context) -> Result:
+    async def write(self, call: Any, context: Context | None = None) -> Result:
         skill, path = await self._admitted(call, whole=True)
         self.staged.write(skill, path, call.content.encode(), executable=self._executable)
         lines = len(call.content.splitlines())
         return Result(f"{skill}/{path} is written ({lines} lines), to be checked when you are done")
 
-    async def edit(self, call: Any, context: Context) -> Result:
+    async def edit(self, call: Any, context: Context | None = None) -> Result:
         skill, path = await self._admitted(call, whole=False)
         name = f"{skill}/{path}"
         data = self.staged.read(skill, path)

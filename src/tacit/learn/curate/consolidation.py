@@ -27,8 +27,9 @@ from tacit.changes.change import (
     acting_as,
     make_change,
 )
+from tacit.changes.change_groups import group_members
 from tacit.changes.containment import Escape
-from tacit.changes.gate import Gate, group_members
+from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours, Neighbour, Neighbours
 from tacit.changes.skill_state import SkillState
 from tacit.changes.undo import already_undone

@@ -13,7 +13,7 @@ import msgspec
 
 from tacit.agent import budget
 from tacit.agent.budget import Spent
-from tacit.agent.models import provider_of
+from tacit.agent.models import ModelChoice, provider_of
 from tacit.base.display import amount, dollars
 from tacit.base.errors import TacitError
 from tacit.base.job import Job, job_id
@@ -25,9 +25,11 @@ from tacit.learn.review.review_job import (
     WantedReview,
     rehearse_review,
     related_findings,
+    review_form,
     review_instructions,
     review_message,
     run_review,
+    short_instructions,
 )
 from tacit.learn.review.review_triggers import (
     REVIEW_KIND,
@@ -53,6 +55,10 @@ class ReviewAverages(msgspec.Struct, frozen=True):
     """Tokens that the tools add between two requests."""
     reviews: int = 0
     """Earlier reviews that this stands on; 0 for the fixed numbers."""
+
+
+_SHORT = ReviewAverages(requests=1.0, output=600.0, results=0.0)
+"""A review in the short form, of which hardly any is sent back."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -170,11 +176,17 @@ def estimate_reviews(
 ) -> Estimate:
     """What reviewing `candidates` is likely to cost: what will be sent is made, and counted."""
     sizes, fixed = [], 0
+    is_short = review_form(settings, ModelChoice(model)) == "short"
     for candidate in candidates:
         wanted = _wanted("", candidate)
-        fixed = len(review_instructions(wanted, settings.learn.turns))
+        fixed = len(
+            short_instructions(wanted)
+            if is_short
+            else review_instructions(wanted, settings.learn.turns)
+        )
         sizes.append(len(review_message(digest(store.whole(candidate.stored.id)), wanted)))
-    return estimate_cost(sizes, model, instructions=fixed)
+    habits = _SHORT if is_short else None
+    return estimate_cost(sizes, model, instructions=fixed, habits=habits)
 
 
 def review_session(session: str, *, model: str = "") -> ReviewResult:

@@ -57,6 +57,11 @@ class ReviewFacts:
     def changes(self) -> tuple[Change, ...]:
         return tuple(self._changes.values())
 
+    def clear(self) -> None:
+        """Begin anew: nothing was said so far."""
+        self._changes.clear()
+        self._refused.clear()
+
     def remember(self, name: str, says: str, kind: str, detail: str = "") -> str:
         """Take one fact, if the gate would. Raises `Failed` with the reason."""
         if kind not in get_args(FactKind):
@@ -129,7 +134,7 @@ class ReviewService:
     def search_skills(self, query: str) -> str:
         hits = self._library.search(query[:2000], _FOUND)
         rows = [
-            f"- {hit.entry.name} ({_whose(hit.entry)}): {shorten(hit.entry.description, 300)}"
+            f"- {hit.entry.name} ({whose(hit.entry)}): {shorten(hit.entry.description, 300)}"
             for hit in hits
             if hit.entry.state == "active"
         ]
@@ -137,14 +142,14 @@ class ReviewService:
 
     def view_skill(self, name: str, path: str = SKILL_FILE) -> str:
         entry = self._find(name)
-        files = _files(entry)
+        files = skill_files(entry)
         file = files.get(path) or (files.get(entry.file) if path == SKILL_FILE else None)
         others = ", ".join(sorted(p for p in files if p != path)[:40])
         if file is None:
             raise Failed(f"'{name}' has no file '{path}'; it has: {', '.join(sorted(files)[:40])}")
         text = shorten_middle(clean(file.data.decode("utf-8", "replace")), _SHOWN)
         more = f"\n(other files: {others})" if others else ""
-        return f"({_whose(entry)})\n{text}{more}"
+        return f"({whose(entry)})\n{text}{more}"
 
     def begin_skill(self, name: str) -> str:
         """Whether a new skill of this name may be begun."""
@@ -153,7 +158,7 @@ class ReviewService:
         entry = self._library.find(name)
         if entry is not None:
             instead = "edit it" if entry.origin == "learned" else "leave it as it is"
-            raise Failed(f"there is a skill '{entry.name}' already ({_whose(entry)}); {instead}")
+            raise Failed(f"there is a skill '{entry.name}' already ({whose(entry)}); {instead}")
         if self._gate.state_of(name, self._root).is_live:
             raise Failed(f"there is a folder '{name}' already; choose another name")
         return "free"
@@ -187,11 +192,12 @@ class ReviewService:
         return entry
 
 
-def _whose(entry: Entry) -> str:
+def whose(entry: Entry) -> str:
+    """Whose a skill is, and so whether it may be changed, for a model."""
     return "learned, may be changed" if entry.origin == "learned" else "the user's, read only"
 
 
-def _files(entry: Entry) -> dict[str, File]:
+def skill_files(entry: Entry) -> dict[str, File]:
     """A skill's files, read by handles; links are left out."""
     project = "" if entry.scope != "project" else _above(entry.root)
     with open_root(Place(entry.root, entry.scope, project)) as root:

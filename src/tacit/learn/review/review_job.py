@@ -6,6 +6,7 @@ outcome is told from what the gate did, not from what the model says. Where ther
 drafts are made by counting.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import date
@@ -14,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from tacit.agent import models
+from tacit.agent.tool import Result
 from tacit.base import paths
 from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound, TacitError
@@ -44,6 +46,7 @@ from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
 from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.review.learned_skill import SkillOrigin, signings
+from tacit.learn.review.review_answer import SENT_BACK, AnswerBroker, related_skills
 from tacit.learn.review.review_broker import (
     LandingTurn,
     ReviewFacts,
@@ -150,6 +153,9 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 TOOLSET = "tacit.learn.review.review_tools:reviewer_tools"
+NO_TOOLSET = "tacit.learn.review.review_tools:no_tools"
+_NO_TOOLS = re.compile(r"(?i)\btools?\b|\btool[-_ ]?(?:call|choice|use)")
+"""In a server's refusal: it is the tools that it does not take."""
 
 
 class WantedReview(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,12 +202,20 @@ class Rehearsed(msgspec.Struct, frozen=True):
 
 
 def review(
-    trace: Trace, wanted: WantedReview, settings: Settings, findings: tuple[Finding, ...] = ()
+    trace: Trace,
+    wanted: WantedReview,
+    settings: Settings,
+    findings: tuple[Finding, ...] = (),
+    converse: "Callable[[ReviewWork], ConversationResult] | None" = None,
 ) -> Reviewed:
-    """Review `trace`. The same job twice changes nothing twice."""
+    """Review `trace`. The same job twice changes nothing twice.
+
+    `converse` has what was made by other means than a model that is asked here.
+    """
     with acting_as("reviewer"), closing(LandingTurn()) as turn:
-        work = _Work(trace, wanted, settings, findings, turn)
-        result = _stored_step("converse", work.run_conversation)
+        work = ReviewWork(trace, wanted, settings, findings, turn)
+        held = converse or ReviewWork.run_conversation
+        result = _stored_step("converse", lambda: held(work))
         if cancelled():
             return Reviewed(
                 ReviewOutcome("failed", "it was cancelled; nothing was changed"), result.report
@@ -217,7 +231,7 @@ def rehearse_review(
 ) -> Rehearsed:
     """What `review` would do. The conversation is held, and paid for; nothing lands."""
     with acting_as("reviewer"), closing(LandingTurn()) as turn:
-        work = _Work(trace, wanted, settings, findings, turn)
+        work = ReviewWork(trace, wanted, settings, findings, turn)
         result = work.run_conversation()
         changes = (*result.ready, *result.unfinished)
         made = [next(work.signings(change, result.origin)) for change in changes]
@@ -234,7 +248,11 @@ def _stored_step(name: str, function: Callable[[], ConversationResult]) -> Conve
     return msgspec.json.decode(made, type=ConversationResult)
 
 
-class _Work:
+class SentBack(Exception):
+    """An answer that was refused, with what to mend; it may be given once more."""
+
+
+class ReviewWork:
     """One review's parts."""
 
     def __init__(
@@ -271,17 +289,61 @@ class _Work:
         if before := [*landed_before(self.gate, job), *landed_before(self.fact_gate, job, "fact")]:
             return ConversationResult(RunReport(reason="done"), before=tuple(before))
         try:
-            name = models.for_learning(self.settings).name
+            choice = models.for_learning(self.settings)
         except TacitError as error:
             return ConversationResult(RunReport(reason="refused", error=error.explain()))
-        origin = SkillOrigin(self.trace.id, name, date.today())
-        facts = ReviewFacts(self.fact_gate, self.fact_places, origin, job)
+        if review_form(self.settings, choice) == "short":
+            return self._hold(choice.name, short=True)
+        result = self._hold(choice.name, short=False)
+        no_tools = result.report.reason == "refused" and _NO_TOOLS.search(result.report.error)
+        if no_tools and not self.settings.learn.form:  # a server says what nobody knew of the model
+            return self._hold(choice.name, short=True)
+        return result
+
+    def take_answer(self, text: str, by: str, *, is_last: bool) -> ConversationResult:
+        """What an answer in the short form makes that was given by hand.
+
+        Raises `SentBack` where something is refused and this is not the last answer.
+        """
+        origin = SkillOrigin(self.trace.id, by, date.today())
+        facts = ReviewFacts(self.fact_gate, self.fact_places, origin, self.wanted.job)
+        staging = Staging.open(self.wanted.job)
+        try:
+            broker = self._answer_broker(staging, origin, facts, rounds=0 if is_last else SENT_BACK)
+            if told := broker.finished(text):
+                raise SentBack(told)
+        finally:
+            staging.discard()
+        return self._result(RunReport(reason="done", model=by), broker, facts, origin)
+
+    def short_prompt(self) -> tuple[str, str]:
+        """The instructions and the message of the short form."""
+        instructions = short_instructions(self.wanted, self.project)
+        summary, library = self._digest(), self._library()
+        around = self._surroundings()
+        if self.wanted.skills:
+            found = related_skills(library, self.trace, summary)
+            around += f"\n\nSkills that could be meant:\n\n{found}\n"
+        return instructions, review_message(summary, self.wanted, around)
+
+    def _hold(self, model: str, *, short: bool) -> ConversationResult:
+        """Ask the model, by conversation or once."""
+        origin = SkillOrigin(self.trace.id, model, date.today())
+        facts = ReviewFacts(self.fact_gate, self.fact_places, origin, self.wanted.job)
+        make = self._answer_broker if short else self._broker
         report, broker = run_agent(
-            self._assignment(),
+            self._short_assignment() if short else self._assignment(),
             self.settings,
-            lambda staging: self._broker(staging, origin, facts),
+            lambda staging: make(staging, origin, facts),
             keep_unfinished=True,
         )
+        return self._result(report, broker, facts, origin)
+
+    def _result(
+        self, report: RunReport, broker: StagedBroker, facts: ReviewFacts, origin: SkillOrigin
+    ) -> ConversationResult:
+        if isinstance(broker, AnswerBroker):
+            report = msgspec.structs.replace(report, text=broker.said)
         # What was ready when the reviewer was last done is whole, however it ended after that. So
         # is what it made until a limit of its own stopped it; after a fault it is all done again.
         if not broker.finished_once and report.reason not in LIMITS:
@@ -290,7 +352,7 @@ class _Work:
             report,
             broker.ready,
             facts.changes,
-            tuple(found.explain() for found in (*broker.refused, *facts.refused)),
+            tuple(dict.fromkeys(found.explain() for found in (*broker.refused, *facts.refused))),
             unfinished=broker.unfinished,
             origin=origin,
         )
@@ -322,20 +384,39 @@ class _Work:
                 break
         return landed
 
-    def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
+    def _library(self) -> Library:
+        return Library(self.project or self.gate.open_place().place.root, self.settings)
+
+    def _services(
+        self, staging: Staging, facts: ReviewFacts
+    ) -> dict[str, Callable[..., str | Result]]:
         root = self.gate.open_place().place.root  # where a new skill goes
-        library = Library(self.project or root, self.settings)
-        services = ReviewService(self.gate, staging, library, pages(self.trace), root).services()
-        if self.wanted.facts:
-            services["remember"] = facts.remember
+        service = ReviewService(self.gate, staging, self._library(), pages(self.trace), root)
+        remember = {"remember": facts.remember} if self.wanted.facts else {}
+        return service.services() | remember
+
+    def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
         judge = ReviewJudge(self.gate, staging, self.witness, origin, self.turn)
-        return StagedBroker(staging, judge, services)
+        return StagedBroker(staging, judge, self._services(staging, facts))
+
+    def _answer_broker(
+        self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts, rounds: int = SENT_BACK
+    ) -> AnswerBroker:
+        judge = ReviewJudge(self.gate, staging, self.witness, origin, self.turn)
+        services = self._services(staging, facts)
+        return AnswerBroker(
+            staging, judge, services, facts, skills=self.wanted.skills, rounds=rounds
+        )
+
+    def _digest(self) -> Digest:
+        since = self.wanted.since
+        part = self.trace.since(since) if since else self.trace
+        return digest(part, findings=self.findings)
 
     def _assignment(self) -> Assignment:
         wanted, learn = self.wanted, self.settings.learn
         turns = learn.chat_turns if wanted.moment == "chat" else learn.turns
-        part = self.trace.since(wanted.since) if wanted.since else self.trace
-        message = review_message(digest(part, findings=self.findings), wanted, self._surroundings())
+        message = review_message(self._digest(), wanted, self._surroundings())
         return Assignment(
             job=wanted.job,
             kind="review",
@@ -349,6 +430,19 @@ class _Work:
             limits=limits_from(learn, self.settings, turns=turns),
         )
 
+    def _short_assignment(self) -> Assignment:
+        instructions, message = self.short_prompt()
+        held = self._assignment()
+        return msgspec.structs.replace(
+            held,
+            instructions=instructions,
+            message=lambda staging: message,
+            toolset=NO_TOOLSET,
+            limits=msgspec.structs.replace(
+                held.limits, turns=min(held.limits.turns, 1 + SENT_BACK)
+            ),
+        )
+
     def _surroundings(self) -> str:
         """The project, where a new skill goes, and the names that are taken."""
         place = self.gate.open_place().place
@@ -358,7 +452,7 @@ class _Work:
                 "this project's" if place.scope == "project" else "the user's, for every project"
             )
             lines[0] += f" A new skill will be {whose}."
-            library = Library(self.project or place.root, self.settings)
+            library = self._library()
             learned = [e.name for e in library.active() if e.origin == "learned"]
             archived = [e.name for e in archived_entries(archive_snapshots(library))]
             lines += _names("Learned skills, yours to change", learned)
@@ -374,13 +468,39 @@ def _names(label: str, names: Iterable[str]) -> list[str]:
 
 def review_instructions(wanted: WantedReview, turns: int, project: str = "") -> str:
     """The system prompt for what is under review: skills, facts, or both."""
+    return prompt("learn", "reviewer", parts=_parts(wanted, project), turns=str(turns))
+
+
+def _parts(wanted: WantedReview, project: str) -> str:
     parts = []
     if wanted.skills:
         parts.append(prompt("learn", "reviewer_skills"))
     if wanted.facts:
         parts.append(prompt("learn", "reviewer_facts", known=known_facts(project)))
-    text = "\n".join(part.strip() + "\n" for part in parts)
-    return prompt("learn", "reviewer", parts=text.strip(), turns=str(turns))
+    return "\n".join(part.strip() + "\n" for part in parts).strip()
+
+
+_SKILL_KEYS = (
+    '"write_file": [{"path": "NAME/SKILL.md", "content": "…"}]',
+    '"edit": [{"path": "NAME/SKILL.md", "old": "…", "new": "…"}]',
+)
+_FACT_KEYS = (
+    '"remember": [{"name": "…", "says": "…", "kind": "user|feedback|project|reference"}]',
+)
+
+
+def short_instructions(wanted: WantedReview, project: str = "") -> str:
+    """The system prompt of the short form."""
+    keys = (*(_SKILL_KEYS if wanted.skills else ()), *(_FACT_KEYS if wanted.facts else ()))
+    parts = _parts(wanted, project)
+    return prompt("learn", "reviewer_short", parts=parts, keys=",\n     ".join(keys))
+
+
+def review_form(settings: Settings, choice: models.ModelChoice) -> Literal["conversation", "short"]:
+    """How a model is asked: as the settings say, else by whether it calls tools."""
+    if settings.learn.form:
+        return settings.learn.form
+    return "conversation" if models.calls_tools(choice) else "short"
 
 
 def review_message(summary: Digest, wanted: WantedReview, surroundings: str = "") -> str:
@@ -422,7 +542,7 @@ def run_review(job: Job) -> JobResult:
         done = review(trace, wanted, settings, related_findings(store, stored))
         if done.report.reason == "refused" and not done.landed and wanted.skills:
             return _without_model(store, stored, done)
-        return _record(store, stored, done, job)
+        return record_review(store, stored, done, job)
 
 
 def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
@@ -433,7 +553,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
     return tuple(f for f in found if stored.id in f.sessions and len(f.sessions) > 1)
 
 
-def _record(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
+def record_review(store: Store, stored: Stored, done: Reviewed, job: Job) -> JobResult:
     """Write the outcome into the ledger, and hand it back."""
     result = done.outcome
     Ledger(store.connection).record(stored, REVIEW, result.word, result.reason, result.changes)

@@ -20,8 +20,8 @@ from tacit.base.paths import is_inside
 from tacit.base.secrets import clean
 from tacit.changes.change import SKILL_FILE
 from tacit.changes.containment import Escape, Folder
-from tacit.learn.background.task import TaskContext
-from tacit.learn.background.toolset import EditFile, FileTools, WriteFile
+from tacit.learn.background.task import Serve, TaskContext
+from tacit.learn.background.toolset import EditFile, FileTools, StagedSkills, WriteFile
 
 _MOST_BYTES = 2_000_000
 _MOST_NAMES = 300
@@ -138,7 +138,7 @@ class Remember(msgspec.Struct, frozen=True):
 
 def reviewer_tools(context: TaskContext) -> tuple[Tool, ...]:
     """The tools for what is under review: skills, facts, or both."""
-    made = _Tools(context)
+    made = ReviewTools(context.task.project, context.staged, context.serve)
     found = [*made.looking()]
     if context.task.data.get(SKILLS, True):
         found += made.changing()
@@ -147,14 +147,19 @@ def reviewer_tools(context: TaskContext) -> tuple[Tool, ...]:
     return tuple(found)
 
 
-class _Tools:
+def no_tools(context: TaskContext) -> tuple[Tool, ...]:
+    """For the short form, in which the parent does what the answer asks for."""
+    return ()
+
+
+class ReviewTools:
     """One review's tools."""
 
-    def __init__(self, context: TaskContext) -> None:
-        self._project = context.task.project
-        self._staged = context.staged
-        self._serve = context.serve
-        self._files = FileTools(context.staged, _locate, self._admit)
+    def __init__(self, project: str, staged: StagedSkills, serve: Serve) -> None:
+        self._project = project
+        self._staged = staged
+        self._serve = serve
+        self.files = FileTools(staged, _locate, self._admit)
 
     def looking(self) -> tuple[Tool, ...]:
         return (
@@ -172,14 +177,14 @@ class _Tools:
                 "Make NAME/SKILL.md, which must not exist yet, or a new file of a learned skill, "
                 "as NAME/references/x.md.",
                 WriteFile,
-                self._files.write,
+                self.files.write,
             ),
             Tool(
                 "edit",
                 "Replace text that stands once in NAME/SKILL.md or another file of a skill that "
                 "says source: auto-skill.",
                 EditFile,
-                self._files.edit,
+                self.files.edit,
             ),
         )
 
@@ -203,7 +208,7 @@ class _Tools:
             return Result(text_of(self._staged.read(call.name, call.path)))
         return await self._serve("view_skill", {"name": call.name, "path": call.path})
 
-    async def remember(self, call: Remember, context: Context) -> Result:
+    async def remember(self, call: Remember, context: Context | None = None) -> Result:
         return await self._serve("remember", msgspec.structs.asdict(call))
 
     async def _admit(self, skill: str, path: str, whole: bool) -> None:

@@ -25,9 +25,9 @@ SECTIONS = {
     "setup": "Set up and look after",
 }
 NOUNS = (
-    "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews", "upkeep",
-    "job_reports", "user_shell", "skill_changes", "memory", "versions", "proposals", "sessions",
-    "workers", "agents", "config", "checkup",
+    "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews", "handoffs",
+    "upkeep", "job_reports", "user_shell", "skill_changes", "memory", "versions", "proposals",
+    "sessions", "workers", "agents", "config", "checkup",
 )  # fmt: skip
 _DECLARATION = re.compile(  # begins with a line break, which is found faster than `^`
     rb"\n(?:@(?:command|group)|\w+_command = \w+)\("

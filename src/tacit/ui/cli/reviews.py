@@ -43,10 +43,45 @@ if TYPE_CHECKING:
 
 
 INTERRUPTED = 130
+HANDED_OVER = 11
+"""Reviews wait for an agent."""
 _MANY_TOKENS = 1_000_000
 """Of a model without a known price, tokens above which it is asked first."""
 _OUTCOME_COLOURS = {"created": "green", "edited": "green", "applied": "green", "proposed": "cyan"}
 _OUTCOME_COLOURS |= {"failed": "red", "refused": "yellow", "would change": "cyan"}
+
+
+def hand_over_reviews(
+    store: Store, found: list[Stored], settings: Settings, options: "LearnOptions"
+) -> int:
+    """Have reviews wait for an agent; the exit code, which says whether any do."""
+    from tacit.learn.review.handoff import hand_over
+
+    chosen = _choose(store, found, settings, options)
+    waiting = hand_over(store, chosen.candidates)
+    if options.as_json:
+        sessions = [candidate.stored.id for candidate in chosen.candidates]
+        output.write_json(
+            {"sessions": sessions, "waiting": waiting, "passed": chosen.passed, "left": chosen.left}
+        )
+    elif not waiting:
+        _write_nothing(chosen, [], options)
+    else:
+        wait = "waits" if waiting == 1 else "wait"
+        click.echo(
+            f"{counted(waiting, 'review')} {wait} for an agent. It takes the next one with:"
+            " tacit handoff next"
+        )
+        _write_skipped(chosen.passed)
+    return HANDED_OVER if waiting else 0
+
+
+def _choose(
+    store: Store, found: list[Stored], settings: Settings, options: "LearnOptions"
+) -> ChosenSessions:
+    if options.names_sessions:
+        return named_sessions(store, found[: options.most], settings)
+    return choose_sessions(store, found, settings, again=options.again, most=options.most)
 
 
 def review_with_model(
@@ -55,11 +90,7 @@ def review_with_model(
     """Review sessions with a model; the exit code."""
     from tacit.learn.review import review_batch
 
-    chosen = (
-        named_sessions(store, found[: options.most], settings)
-        if options.names_sessions
-        else choose_sessions(store, found, settings, again=options.again, most=options.most)
-    )
+    chosen = _choose(store, found, settings, options)
     drafts = _count_the_rest(store, found, chosen, options)
     if not chosen.candidates:
         _write_nothing(chosen, drafts, options)
@@ -295,6 +326,7 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool
     model: str
     no_model: bool
+    handoff: bool
     dry_run: bool
     yes: bool
     as_json: bool
@@ -319,6 +351,7 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
     "tacit learn --host codex --since 30d",
     "tacit learn --dry-run              show what would be done; nothing is changed",
     "tacit learn --no-model             by counting only, which costs nothing",
+    "tacit learn --handoff              for the agent that you are talking to; exit code 11",
 )
 @click.argument("what", default="", metavar="[SESSION|PATH]", shell_complete=complete_session)
 @click.option("--host", default="", shell_complete=complete_host, help="Only this agent's.")
@@ -327,6 +360,7 @@ class LearnOptions(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--again", is_flag=True, help="Also sessions that were looked at before.")
 @click.option("--model", default="", help="Another model for this run, as provider:model.")
 @click.option("--no-model", is_flag=True, help="By counting only: drafts for the inbox.")
+@click.option("--handoff", is_flag=True, help="Have them wait for an agent: tacit handoff next.")
 @click.option(
     "--dry-run", is_flag=True, help="Change nothing; show what would be done. A model is paid for."
 )
@@ -341,10 +375,12 @@ def learn_command(**options_given: Any) -> int:
     Without a model, by counting: what you wish for, in your words; how work is checked and what
     fails, with rates; steps that recur. That makes drafts, which wait in the inbox. With a model,
     sessions that it does not look at are counted over as well.
+
+    With --handoff no model is asked: the reviews wait for an agent that you are talking to, which
+    takes them by `tacit handoff next`, and the exit code is 11 where any wait.
     """
     options = LearnOptions(**options_given)
-    if options.model and options.no_model:
-        raise Usage("--model and --no-model exclude each other", "leave one of them out")
+    _check_options(options)
     flags = {"learn.model": options.model} if options.model else {}
     settings = load_settings(flags=flags).settings
     host_links.listen()
@@ -352,10 +388,25 @@ def learn_command(**options_given: Any) -> int:
     watched = sys.stdout.isatty()
     with Store.open() as store, nullcontext() if watched else announcements.listening():
         found = _sessions_to_review(store, options)
+        if options.handoff:
+            return hand_over_reviews(store, found, settings, options)
         model, why = ("", "") if options.no_model else _reviewer_model(settings)
         if model:
             return review_with_model(store, found, settings, model, options)
         return _by_counting(store, found, options, why)
+
+
+def _check_options(options: LearnOptions) -> None:
+    values = {
+        "--model": bool(options.model),
+        "--no-model": options.no_model,
+        "--handoff": options.handoff,
+    }
+    given = [name for name, is_given in values.items() if is_given]
+    if options.handoff and options.dry_run:
+        given.append("--dry-run")
+    if len(given) > 1:
+        raise Usage(f"{' and '.join(given)} exclude each other", "leave one of them out")
 
 
 def _reviewer_model(settings: Settings) -> tuple[str, str]:

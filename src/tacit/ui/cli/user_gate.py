@@ -27,7 +27,8 @@ from tacit.changes.change import (
     acting_as,
     make_change,
 )
-from tacit.changes.gate import Gate, find_group, undo_group
+from tacit.changes.change_groups import find_group, undo_group
+from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.journal import OpenPlace
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
