@@ -27,7 +27,7 @@ PROMPT = (
     " `sh tally.sh dusk`; never move it uncounted."
 )
 DRAFT_MARKER = "SHEAR-THE-HERD"
-DRAFT_PROMPT = f"{DRAFT_MARKER}: run tally.sh until it works."
+DRAFT_PROMPT = f"{DRAFT_MARKER}: run test.sh until it works."
 NEXT_MARKER = "WATER-THE-HERD"
 NEXT_PROMPT = f"{NEXT_MARKER}: is there a skill for it?"
 CALLS = 20
@@ -74,7 +74,7 @@ def learn(agent: Agent, installed: Installed, base: Path, timeout: float) -> Lea
     host = agent.host.name
     # None twice: some agents end a session that goes round in circles.
     many = [agent.shell.use(f"sh tally.sh {when}") for when in WHENS]
-    failing = [agent.shell.use("sh tally.sh"), *many]
+    failing = [agent.shell.use(f"sh test.sh {when}".strip()) for when in ("", *WHENS)]
     with serve(many, failing) as server:
         place = Place(home=home, project=home / "herd", url=server.url, path=(*installed.path, BIN))
         furnish(agent, place)

@@ -134,7 +134,7 @@ def walk(agent: Agent, installed: Installed, base: Path, timeout: float) -> Road
     """All roads of one agent, in one home."""
     home = base / agent.name / "roads"
     many = [agent.shell.use(f"sh tally.sh {when}") for when in WHENS]
-    failing = [agent.shell.use("sh tally.sh"), *many]
+    failing = [agent.shell.use(f"sh test.sh {when}".strip()) for when in ("", *WHENS)]
     rules = [(marked(HELP), Turns([agent.helper.use(_ORDER), "Split."]))] if agent.helper else []
     rules += [(marked(HELPER), Turns([*many[:HELPED], "Counted."]))]
     with serve(many, failing, *rules) as server, serve([], [], strict=True) as reviewer:
@@ -145,7 +145,8 @@ def walk(agent: Agent, installed: Installed, base: Path, timeout: float) -> Road
         on = _Walk(agent, installed, place, server, timeout)
         before = _files(agent, place)
         on.type("connect", agent.host.name, "--facts", "--yes")
-        on.talk(DRAFT_PROMPT)
+        for _ in range(2):  # what was seen once is no habit
+            on.talk(DRAFT_PROMPT)
         names = on.accept_what_waits()
         counted = bool(names) and on.shows(names[0])
         counted_commands, on.typed = on.typed, 2  # installed and connected

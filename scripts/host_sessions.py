@@ -220,7 +220,8 @@ def furnish(agent: Agent, place: Place) -> None:
     """A project with something to do in it, and a worker that is not patient."""
     prepare(agent, place)
     (place.project / "README.md").write_text(f"# Herd\n\n{README_SAYS}\n", encoding="utf-8")
-    (place.project / "tally.sh").write_text(TALLY, encoding="utf-8")
+    for name in ("tally.sh", "test.sh"):
+        (place.project / name).write_text(TALLY, encoding="utf-8")
     settings = place.home / ".config" / "tacit" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text(f"[worker]\nquiet = {QUIET}\nidle = {IDLE}\n", encoding="utf-8")
