@@ -264,7 +264,7 @@ def _help(on: _Walk) -> str | None:
 def _calls_of(on: _Walk, marker: str) -> int:
     """The calls of the session in which the user said `marker`, as the store has it."""
     with Store.open(str(data_of(on.place) / "tacit.db")) as store:
-        traces = [store.trace(found.id) for found in store.sessions(host=on.agent.host.name)]
+        traces = [store.whole(found.id) for found in store.sessions(host=on.agent.host.name)]
     return max(
         (len(trace.calls) for trace in traces if any(marker in said for said in trace.prompts)),
         default=0,
