@@ -58,8 +58,8 @@ def test_from_the_first_list_to_a_mended_library(skills: Path, home: Path) -> No
     """Every step that a newcomer takes works, and each step's hint leads to the next."""
     # All of them are there.
     listed = run("list").splitlines()
-    assert len(listed) == 336 + 3
-    assert len(asked("list")["skills"]) == 336 + 3
+    assert len(listed) == 336 + 4
+    assert len(asked("list")["skills"]) == 336 + 4
     assert len(run("catalogue")) <= 8000
 
     # The right one is first, by what it is for and by a line of its body.

@@ -97,7 +97,7 @@ print(json.dumps([[p for p in opened if "SKILL" in p], [p for p in opened if ".i
 """
         run = [sys.executable, "-c", code]
         cold, warm = (json.loads(subprocess.check_output(run)) for _ in range(2))
-        assert len(cold[0]) == 5  # three and the two bundled ones
+        assert len(cold[0]) == 6  # three and the three bundled ones
         assert warm[0] == []
         assert len(warm[1]) == 2
         assert not warm[2]

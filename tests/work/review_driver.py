@@ -44,7 +44,7 @@ def main() -> None:
     dying(child_process, "run", "before the conversation", "after the conversation")
     dying(broker.StagedBroker, "finished", "in the conversation", "at its end")
     dying(review_job, "land_changes", "before the landing", "after the landing")
-    dying(review_job, "_record", "before it is recorded", "when it is recorded")
+    dying(review_job, "record_review", "before it is recorded", "when it is recorded")
     job_queue._EVERY = 0.5
     job_queue._TRY = 0.5
     worker.work(quiet=0, idle=float(os.environ.get("IDLE", "0")))
