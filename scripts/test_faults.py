@@ -66,7 +66,8 @@ def run_driver(program: Path, *arguments: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        env={k: v for k, v in os.environ.items() if not k.startswith("TACIT_")},
+        env={k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
+        | {"TACIT_TEST_FULL": "1"},
     )
     if done.returncode == 0:
         return dict(json.loads(done.stdout))

@@ -217,7 +217,8 @@ FULL = os.environ.get("TACIT_TEST_FULL")
 SUBJECTS = ["loom", "kiln", "anvil", "plough", "lathe", "churn", "forge", "sickle"]
 
 
-@pytest.mark.parametrize("seed", range(8) if FULL else [6])
+@pytest.mark.skipif(not FULL, reason="minutes: TACIT_TEST_FULL=1, and scripts/test-faults")
+@pytest.mark.parametrize("seed", range(8))
 def test_every_session_is_reviewed_once_whatever_dies(
     machines: Machines, reviewer: ModelServer, database: Server, seed: int
 ) -> None:
