@@ -66,8 +66,7 @@ def run_driver(program: Path, *arguments: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        env={k: v for k, v in os.environ.items() if not k.startswith("TACIT_")}
-        | {"TACIT_TEST_FULL": "1"},
+        env={k: v for k, v in os.environ.items() if not k.startswith("TACIT_")},
     )
     if done.returncode == 0:
         return dict(json.loads(done.stdout))
@@ -135,7 +134,8 @@ def suite(name: str) -> Row:
     with folder() as here:
         report = Path(here) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *SUITES[name]]
-        subprocess.run(command, cwd=ROOT, check=False, stdout=sys.stderr)
+        full = {**os.environ, "TACIT_TEST_FULL": "1"}
+        subprocess.run(command, cwd=ROOT, check=False, stdout=sys.stderr, env=full)
         counted = ET.parse(report).getroot().find("testsuite")  # noqa: S314
     assert counted is not None
     wrong = Counter(
