@@ -306,7 +306,7 @@ def _alone(found: HostProgram, until: float, stop: Callable[[], bool]) -> Iterat
     above = os.path.join(paths.folders().data, "programs")
     folder = os.path.join(above, found.program.word)
     try:
-        os.makedirs(above, mode=0o700, exist_ok=True)
+        paths.make_private(above)
         lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise Unwritable(
@@ -319,7 +319,7 @@ def _alone(found: HostProgram, until: float, stop: Callable[[], bool]) -> Iterat
                 raise RequestFailed(why, "try again later", may_pass=True, retry_after=_LATER)
             time.sleep(_TICK)
         shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        paths.make_private(folder)
         yield folder
     finally:
         os.close(lock)
@@ -336,7 +336,7 @@ def _took(lock: int) -> bool:
 def _write_files(folder: str, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = os.path.join(folder, name)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        paths.make_private(os.path.dirname(path))
         with open(path, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
 

@@ -15,6 +15,7 @@ import sqlite3
 import tarfile
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import IO
@@ -245,7 +246,14 @@ def check_backup(file: str) -> Contents:
                     found[member.name] = _sum(stream)
     except FileNotFoundError:
         raise NotFound(f"there is no file {file}", "name a file that tacit backup made") from None
-    except (tarfile.TarError, EOFError, OSError, ValueError, msgspec.MsgspecError) as error:
+    except (
+        tarfile.TarError,
+        zlib.error,
+        EOFError,
+        OSError,
+        ValueError,
+        msgspec.MsgspecError,
+    ) as error:
         raise Damaged(f"{file} is damaged, or no backup: {error}", "take another one") from error
     if contents is None or contents.sums != found:
         raise Damaged(f"{file} is damaged: it does not hold what it lists", "take another one")
@@ -363,7 +371,7 @@ def latest_database() -> Iterator[str]:
         for name in reversed(_daily()):
             file = os.path.join(backups_folder(), name)
             copy = os.path.join(folder, "copy")
-            with contextlib.suppress(TacitError, tarfile.TarError, OSError, KeyError):
+            with contextlib.suppress(TacitError, tarfile.TarError, zlib.error, OSError, KeyError):
                 check_backup(file)
                 with tarfile.open(file, "r:gz") as tar:
                     stream = tar.extractfile("data/tacit.db")
