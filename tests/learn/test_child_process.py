@@ -452,7 +452,7 @@ def test_what_the_gate_takes_counts(make_task: Tasks, chosen: Chosen) -> None:
             until(lambda: time.monotonic() > began + limits.seconds)
             return super().finished(text)
 
-    limits = Limits(turns=8, seconds=20, retries=0)
+    limits = Limits(turns=8, seconds=8, retries=0)
     for answer, reason in ((None, "done"), ("Mend it.", "seconds")):
         with ModelServer(["Done."] * 9) as server:
             began = time.monotonic()

@@ -8,6 +8,7 @@ import pytest
 from reviews import LEARNED, look, put_skill, store
 
 from tacit.changes.gate import Gate
+from tacit.learn.review import review_broker
 from tacit.testing import ToolUse
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.trace import Trace
@@ -133,6 +134,7 @@ def test_one_that_is_overtaken_while_it_lands_is_brought_onto_it(
         return real(self, change, **how)
 
     monkeypatch.setattr(Gate, "propose", propose)
+    monkeypatch.setattr(review_broker, "_LONGEST_TURN", 0.1)  # nobody gives it up here
     serve(editor("1. `make check`\n", "1. `make check`\n   Always run `make stamp` too.\n"))
     assert look(one).outcome == "edited"
     text = (folder / "SKILL.md").read_text()
