@@ -33,16 +33,16 @@ def packs() -> list[Path]:
 
 def test_once_a_day(used: Path) -> None:
     """A second round on the same day does nothing; one after a clock that was set back does."""
-    assert keep_house(Settings(), now=1_800_000_000)
-    assert not keep_house(Settings(), now=1_800_003_600)
-    assert keep_house(Settings(), now=1_800_090_000)
-    assert keep_house(Settings(), now=1_700_000_000)
+    assert keep_house(Settings, now=1_800_000_000)
+    assert not keep_house(Settings, now=1_800_003_600)
+    assert keep_house(Settings, now=1_800_090_000)
+    assert keep_house(Settings, now=1_700_000_000)
     assert os.listdir(backup.backups_folder())
 
 
 def test_nothing_to_keep(home: Path) -> None:
     """Where Tacit was never used nothing is made."""
-    assert not keep_house(Settings())
+    assert not keep_house(Settings)
     assert not Path(paths.folders().data).exists()
 
 
@@ -50,11 +50,11 @@ def test_histories_with_many_objects_are_packed(
     used: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few stay as they are."""
-    keep_house(Settings(), now=1_800_000_000)
+    keep_house(Settings, now=1_800_000_000)
     assert packs() == []
     monkeypatch.setattr(journal, "_MANY", 1)
     monkeypatch.setattr("tacit.changes.git_store.Objects.count_loose", lambda self: 3)
-    keep_house(Settings(), now=1_800_100_000)
+    keep_house(Settings, now=1_800_100_000)
     assert len(packs()) == 1
     history = Gate([user_place()]).open_place().history
     assert [version.record.kind for version in history.log("notes")] == ["create"]
@@ -66,10 +66,10 @@ def test_old_sessions_go(used: Path) -> None:
     head = Head(host="codex", session="s1", project="/p", source="", started=old, ended=old)
     with Store.open() as store:
         store.write(Trace(head, ()))
-    keep_house(Settings(traces=TraceSettings(keep_days=60)), now=1_800_000_000)
+    keep_house(lambda: Settings(traces=TraceSettings(keep_days=60)), now=1_800_000_000)
     with Store.open() as store:
         assert sum(store.counts().values()) == 1
-    keep_house(Settings(traces=TraceSettings(keep_days=30)), now=1_800_100_000)
+    keep_house(lambda: Settings(traces=TraceSettings(keep_days=30)), now=1_800_100_000)
     with Store.open() as store:
         assert sum(store.counts().values()) == 0
 
@@ -82,8 +82,8 @@ def test_one_step_that_fails_keeps_no_other_from_it(
     def broken(data: str) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.work.housekeeping.pack_histories", broken)
-    assert keep_house(Settings(), now=1_800_000_000)
+    monkeypatch.setattr("tacit.changes.journal.pack_histories", broken)
+    assert keep_house(Settings, now=1_800_000_000)
     assert "histories are not packed" in Path(log_file()).read_text()
     assert os.listdir(backup.backups_folder())
 
@@ -99,9 +99,9 @@ def test_sessions_stored_under_fewer_rules_are_redacted_again(used: Path) -> Non
     turn = Turn(0, "the password is Vw9-kelp!Rq2")
     with Store.open(redact=lambda text: (text, {})) as store:
         store.write(Trace(Head("test", "s"), (turn,)))
-    keep_house(Settings(traces=TraceSettings(redact=False)), now=1_800_000_000)
+    keep_house(lambda: Settings(traces=TraceSettings(redact=False)), now=1_800_000_000)
     with Store.open() as store:
         assert "kelp" in repr(store.trace("test:s"))
-    keep_house(Settings(), now=1_800_100_000)
+    keep_house(Settings, now=1_800_100_000)
     with Store.open() as store:
         assert store.trace("test:s").turns[0].prompt == "the password is [redacted: password]"

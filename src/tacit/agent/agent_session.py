@@ -8,7 +8,7 @@ Showing events is left to the faces in `ui/`.
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tacit.agent import agent_events, models, sandbox
@@ -37,7 +37,7 @@ from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.event_bus import bus
-from tacit.base.settings import Settings
+from tacit.base.settings import AgentSettings, Settings
 from tacit.skills.library import Library
 
 if TYPE_CHECKING:
@@ -82,15 +82,7 @@ class Session:
             library=self.library,
             sandbox=lambda: sandbox.find_sandbox(allow_none=chosen.sandbox == "none"),
             ask=ask or _nobody,
-            options=ToolOptions(
-                network=chosen.network,
-                seconds=chosen.command_seconds,
-                show_secrets=chosen.show_secrets,
-                show_paths=tuple(map(os.path.expanduser, chosen.show_paths)),
-                write_paths=_existing_folders(chosen.write_paths),
-                allow_write=chosen.allow_write,
-                limits=limits_of(chosen),
-            ),
+            options=_tool_options(chosen),
         )
         self.context.session = self.conversation.session
         self.context.active = self.conversation.active
@@ -102,15 +94,7 @@ class Session:
         self._agent: Agent | None = None
         self._servers = Servers(settings.mcp.servers)
         self._unsubscribe = bus.subscribe(ReviewBegun, self._on_review)
-        self._notices: list[str] = []
-        if left_out := untrusted_files(self.project):
-            names = " and ".join(left_out)
-            self._notices.append(f"{names} of this project is not read: tacit trust {cwd}")
-        self._notices += [
-            f"{name} of this project leads out of it and is not read"
-            for name in INSTRUCTION_FILES
-            if leads_out(self.project, name)
-        ]
+        self._notices = list(_what_is_not_read(self.project, cwd))
 
     def use_model(self, name: str) -> None:
         """Go on with another model, from the next message on; `name` as `models.named` reads it.
@@ -274,6 +258,27 @@ class Session:
             self._notices.append(f"'{pattern}' is allowed for this session only: {error.message}")
         else:
             self._notices.append(f"'{pattern}' is allowed from now on: {paths.with_tilde(path)}")
+
+
+def _tool_options(chosen: AgentSettings) -> ToolOptions:
+    return ToolOptions(
+        network=chosen.network,
+        seconds=chosen.command_seconds,
+        show_secrets=chosen.show_secrets,
+        show_paths=tuple(map(os.path.expanduser, chosen.show_paths)),
+        write_paths=_existing_folders(chosen.write_paths),
+        allow_write=chosen.allow_write,
+        limits=limits_of(chosen),
+    )
+
+
+def _what_is_not_read(project: str, cwd: str) -> Iterator[str]:
+    """Which of the project's own instructions are left out, and why."""
+    if left_out := untrusted_files(project):
+        yield f"{' and '.join(left_out)} of this project is not read: tacit trust {cwd}"
+    for name in INSTRUCTION_FILES:
+        if leads_out(project, name):
+            yield f"{name} of this project leads out of it and is not read"
 
 
 def _existing_folders(chosen: Sequence[str]) -> tuple[str, ...]:

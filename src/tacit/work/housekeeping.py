@@ -1,7 +1,7 @@
 """What the worker does once a day when it has nothing else to do: packs histories, drops sessions
 that are older than the settings keep, redacts those that were stored under fewer rules for secrets,
-makes the small backup. Each step is tried by itself, and one
-that fails is logged and tried again the next day.
+makes the small backup. Each step is tried by itself; one that fails is logged, and tried again the
+next day. What the steps need is loaded when a round is due: an idle worker asks often.
 """
 
 import os
@@ -12,16 +12,14 @@ from tacit.base import database, paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import TacitError
 from tacit.base.settings import Settings
-from tacit.changes.journal import pack_histories
-from tacit.work import backup
 from tacit.work.presence import log
 
 _DAY = 20 * 3600.0
 """Seconds between two rounds: less than a day, so that it stays at the same hour."""
 
 
-def keep_house(settings: Settings, now: float | None = None) -> bool:
-    """Do a day's round if it is due; whether it was."""
+def keep_house(load: Callable[[], Settings], now: float | None = None) -> bool:
+    """Do a day's round if it is due, by the settings that `load` gives; whether it was."""
     now = time.time() if now is None else now
     stamp = os.path.join(paths.folders().data, "housekeeping")
     if not _is_due(stamp, now):
@@ -31,7 +29,10 @@ def keep_house(settings: Settings, now: float | None = None) -> bool:
     except TacitError as error:
         log(f"no housekeeping: {error.message}")
         return False
-    data = paths.folders().data
+    from tacit.changes.journal import pack_histories
+    from tacit.work import backup
+
+    data, settings = paths.folders().data, load()
     _try("histories are not packed", lambda: pack_histories(data))
     _try("old sessions are not dropped", lambda: _drop_sessions(settings))
     _try("stored sessions are not redacted again", lambda: _redact_again(settings))

@@ -184,7 +184,7 @@ def _until_idle(
             if ticker.turn() | queue.turn():
                 last = time.monotonic()
             elif not intake.has_more() and time.monotonic() - last >= idle:
-                keep_house(settings_or_defaults())
+                keep_house(settings_or_defaults)
                 worth_staying = reactions.idle(queue.put) or queue.permanent
                 if worth_staying:
                     queue.rest()
