@@ -48,6 +48,8 @@ class Provider(msgspec.Struct, frozen=True):
     """The variable by which its library is sent to another server."""
     own_host: str = ""
     """The host of its own servers."""
+    domains: tuple[str, ...] | None = None
+    """What the names of all hosts end in that its library asks; None where that is not known."""
     tools: bool = True
     """Whether its models call tools."""
 
@@ -68,6 +70,7 @@ PROVIDERS = (
         wire="anthropic",
         address="ANTHROPIC_BASE_URL",
         own_host="api.anthropic.com",
+        domains=(".anthropic.com",),
     ),
     Provider(
         "openai",
@@ -79,6 +82,7 @@ PROVIDERS = (
         wire="openai",
         address="OPENAI_BASE_URL",
         own_host="api.openai.com",
+        domains=(".openai.com",),
     ),
     Provider(
         "google",
@@ -91,27 +95,56 @@ PROVIDERS = (
         variables=("GOOGLE_", "GEMINI_"),
         address="GOOGLE_GEMINI_BASE_URL",
         own_host="generativelanguage.googleapis.com",
+        domains=(".googleapis.com",),
     ),
     Provider(
         "openrouter",
         ("OPENROUTER_API_KEY",),
         "anthropic/claude-sonnet-4.5",
         "openai/gpt-5-mini",
+        domains=(".openrouter.ai",),
     ),
-    Provider("mistral", ("MISTRAL_API_KEY",), "mistral-large-latest", "mistral-small-latest"),
-    Provider("groq", ("GROQ_API_KEY",), "llama-3.3-70b-versatile", "llama-3.1-8b-instant"),
-    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-chat", "deepseek-chat"),
-    Provider("google-vertex", variables=("GOOGLE_", "GCLOUD_", "CLOUDSDK_"), priced_as="google"),
-    Provider("azure", variables=("AZURE_", "OPENAI_")),
-    Provider("bedrock", variables=("AWS_",)),
-    Provider("cohere", variables=("CO_", "COHERE_")),
-    Provider("huggingface", variables=("HF_",)),
-    Provider("grok", variables=("GROK_", "XAI_")),
-    Provider("xai"),
+    Provider(
+        "mistral",
+        ("MISTRAL_API_KEY",),
+        "mistral-large-latest",
+        "mistral-small-latest",
+        domains=(".mistral.ai",),
+    ),
+    Provider(
+        "groq",
+        ("GROQ_API_KEY",),
+        "llama-3.3-70b-versatile",
+        "llama-3.1-8b-instant",
+        domains=(".groq.com",),
+    ),
+    Provider(
+        "deepseek",
+        ("DEEPSEEK_API_KEY",),
+        "deepseek-chat",
+        "deepseek-chat",
+        domains=(".deepseek.com",),
+    ),
+    Provider(
+        "google-vertex",
+        variables=("GOOGLE_", "GCLOUD_", "CLOUDSDK_"),
+        priced_as="google",
+        domains=(".googleapis.com", "metadata.google.internal"),
+    ),
+    Provider(
+        "azure",
+        variables=("AZURE_", "OPENAI_"),
+        domains=(".azure.com", ".microsoft.com", ".microsoftonline.com"),
+    ),
+    Provider("bedrock", variables=("AWS_",), domains=(".amazonaws.com",)),
+    Provider("cohere", variables=("CO_", "COHERE_"), domains=(".cohere.com", ".cohere.ai")),
+    Provider("huggingface", variables=("HF_",), domains=(".huggingface.co",)),
+    Provider("grok", variables=("GROK_", "XAI_"), domains=(".x.ai",)),
+    Provider("xai", domains=(".x.ai",)),
     Provider("ollama", wire="openai"),
     Provider("vllm", wire="openai"),
     Provider("litellm", wire="openai"),
-    Provider("cli", tools=False),  # the user's own agent programs: `host_program.py`
+    Provider("cli", domains=(), tools=False),  # the user's own agent programs: `host_program.py`
 )
 _BY_NAME = {name: row for row in PROVIDERS for name in (row.name, *row.aliases)}
 # OpenAI-compatible servers where they usually listen.

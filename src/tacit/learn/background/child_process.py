@@ -65,26 +65,6 @@ def model_addresses(choice: ModelChoice, variables: Mapping[str, str]) -> list[s
     return addresses + [value for name, value in variables.items() if name.lower() in _PROXIES]
 
 
-# Where providers answer, by their names in `models`; those of others are resolved as asked.
-_HOSTS = {
-    "anthropic": (".anthropic.com",),
-    "openai": (".openai.com",),
-    "google": (".googleapis.com",),
-    "google-vertex": (".googleapis.com", "metadata.google.internal"),
-    "openrouter": (".openrouter.ai",),
-    "mistral": (".mistral.ai",),
-    "groq": (".groq.com",),
-    "deepseek": (".deepseek.com",),
-    "azure": (".azure.com", ".microsoft.com", ".microsoftonline.com"),
-    "bedrock": (".amazonaws.com",),
-    "cohere": (".cohere.com", ".cohere.ai"),
-    "huggingface": (".huggingface.co",),
-    "grok": (".x.ai",),
-    "xai": (".x.ai",),
-    "cli": (),
-}
-
-
 def is_model_host(host: str, choice: ModelChoice, variables: Mapping[str, str]) -> bool:
     """Whether the child may ask for the addresses of `host`: to reach the model, and no other.
 
@@ -96,7 +76,7 @@ def is_model_host(host: str, choice: ModelChoice, variables: Mapping[str, str]) 
         return True
     if choice.base_url:
         return False
-    ends = _HOSTS.get(choice.provider.name)
+    ends = choice.provider.domains
     return ends is None or any(f".{host.lower()}".endswith(end) for end in ends)
 
 

@@ -263,7 +263,9 @@ def _write_nothing_new() -> None:
 
     click.echo("Nothing new to learn from. See: tacit sessions")
     known = [host for host in host_registry.each() if host.home.path]
-    here = {host.title: len(list(host.find())) for host in known if host.homes()}
+    with Store.open() as store:
+        stored = store.counts()
+    here = {host.title: stored.get(host.name, 0) for host in known if host.homes()}
     missing = [f"{h.title} ({with_tilde(h.home.resolve())})" for h in known if h.title not in here]
     if here:
         found = ", ".join(f"{title} ({counted(n, 'session')})" for title, n in here.items())
