@@ -1,0 +1,240 @@
+"""Tasks of one kind, within and across projects, by what was asked and by what was done.
+
+Each task is a handful of weighted marks: the telling words of the request, programs, files, tools
+and errors; what is rare among the tasks weighs more. A task joins the group whose middle it is
+nearest to. No model and nothing to download; the same tasks give the same groups in whatever order
+they come, and the time grows little faster than their number.
+"""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import msgspec
+
+from tacit.base.display import counted
+from tacit.learn.distil.segments import Segment
+from tacit.traces.wishes import content_words, telling_words
+
+_NEAR = 0.3
+"""The cosine from which a task belongs to a group."""
+_MOST_MARKS = 40
+_MIDDLE = 60
+"""Marks that are kept of a group's middle."""
+_WIDE = 0.2
+"""Marks that this part of all tasks has say too little to look for groups by."""
+_LIKELY = 5
+"""Groups that are looked at closely for a task."""
+_SMALL = 8
+"""Tasks up to which the middle of a group moves with each."""
+_LONGEST_WORD = 30
+_WEIGHTS = {"w": 1.0, "p": 1.5, "f": 0.8, "x": 0.5, "e": 1.0}
+"""Words, programs, files, kinds of files, errors."""
+
+Vector = dict[str, float]
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """Tasks of one kind."""
+
+    label: str
+    """What kind it is, in words."""
+    words: tuple[str, ...]
+    """The words and programs that tell it from the others, the most telling first."""
+    members: tuple[Segment, ...]
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(member.session for member in self.members))
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(m.project for m in self.members if m.project))
+
+    def shown(self) -> str:
+        """`label (12 tasks, 9 sessions, 2 projects)`."""
+        sizes = [counted(len(self.members), "task"), counted(len(self.sessions), "session")]
+        if len(self.projects) > 1:
+            sizes.append(counted(len(self.projects), "project"))
+        return f"{self.label} ({', '.join(sizes)})"
+
+
+def cluster_tasks(tasks: Iterable[Segment]) -> list[Cluster]:
+    """All tasks in groups of one kind, the largest first."""
+    ordered = sorted(tasks, key=lambda task: (task.session, task.first))
+    marks = [task_marks(task) for task in ordered]
+    rarity = _rarity(marks)
+    vectors = [_vector(own, rarity) for own in marks]
+    groups = _assign(vectors, _seeded(vectors))
+    found = [_cluster([ordered[at] for at in members], rarity) for members in groups if members]
+    return sorted(found, key=lambda c: (-len(c.members), c.label, c.members[0].id))
+
+
+def like_tasks(task: Segment, clusters: Iterable[Cluster]) -> tuple[Segment, ...]:
+    """The tasks of the same kind as `task`, itself among them; none where it is in no group."""
+    for cluster in clusters:
+        if any(member.id == task.id for member in cluster.members):
+            return cluster.members
+    return ()
+
+
+def nearest_tasks(words: str, tasks: Sequence[Segment], least: float = 0.15) -> list[Segment]:
+    """The tasks that `words` speak of, the nearest first."""
+    marks = [task_marks(task) for task in tasks]
+    rarity = _rarity(marks)
+    wanted = _vector({f"w:{stem}": 1.0 for stem in content_words(words)}, rarity)
+    if not wanted:
+        return []
+    scored = []
+    for task, own in zip(tasks, marks, strict=True):
+        asked = _vector({mark: n for mark, n in own.items() if mark[0] in "wp"}, rarity)
+        named = {f"w:{mark[2:]}": weight for mark, weight in asked.items()}
+        scored.append((_dot(wanted, named), task))
+    near = [(score, task) for score, task in scored if score >= least]
+    return [task for _, task in sorted(near, key=lambda pair: (-pair[0], pair[1].id))]
+
+
+def task_marks(task: Segment) -> dict[str, float]:
+    """What a task is known by, with how much each counts before rarity."""
+    found: Counter[str] = Counter(f"w:{stem}" for stem in content_words(task.asked))
+    for name in task.purposes:
+        found[f"p:{name}"] += 1
+        if (program := name.split()[0]) != name:
+            found[f"p:{program}"] += 1
+    for path in task.files:
+        found[f"f:{os.path.basename(path)}"] += 1
+        found[f"x:{os.path.splitext(path)[1]}"] += 1
+    for error in task.errors:
+        found.update(f"e:{word}" for word in error.split()[:4])
+    return {mark: 1 + math.log(count) for mark, count in found.items()}
+
+
+def _rarity(marks: Sequence[dict[str, float]]) -> dict[str, float]:
+    seen = Counter(mark for own in marks for mark in own)
+    return {mark: math.log(1 + len(marks) / count) for mark, count in seen.items()}
+
+
+def _vector(marks: dict[str, float], rarity: dict[str, float]) -> Vector:
+    weighted = {
+        mark: count * rarity[mark] * _WEIGHTS[mark[0]]
+        for mark, count in marks.items()
+        if mark in rarity
+    }
+    return _unit(_heaviest(weighted, _MOST_MARKS))
+
+
+def _heaviest(marks: Vector, most: int) -> Vector:
+    if len(marks) <= most:
+        return marks
+    kept = sorted(marks, key=lambda mark: (-marks[mark], mark))[:most]
+    return {mark: marks[mark] for mark in kept}
+
+
+def _unit(marks: Vector) -> Vector:
+    length = math.sqrt(sum(value * value for value in marks.values()))
+    return {mark: value / length for mark, value in marks.items()} if length else {}
+
+
+def _dot(one: Vector, other: Vector) -> float:
+    if len(one) > len(other):
+        one, other = other, one
+    return sum(value * other.get(mark, 0.0) for mark, value in one.items())
+
+
+class _Middles:
+    """The middles of groups, found by the marks that they share with a task."""
+
+    def __init__(self, wide: frozenset[str]) -> None:
+        self._wide = wide
+        self._sums: list[Vector] = []
+        self._sizes: list[int] = []
+        self._units: list[Vector] = []
+        self._by_mark: dict[str, dict[int, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def nearest(self, vector: Vector) -> int | None:
+        """The group whose middle is nearest to a task; None where none is near."""
+        scores: dict[int, float] = {}
+        for mark, value in vector.items():
+            if mark not in self._wide:
+                for at, weight in self._by_mark.get(mark, {}).items():
+                    scores[at] = scores.get(at, 0.0) + value * weight
+        likely = sorted(scores, key=lambda at: (-scores[at], at))[:_LIKELY]
+        best = max(((_dot(vector, self._units[at]), -at) for at in likely), default=(0.0, 0))
+        return -best[1] if best[0] >= _NEAR else None
+
+    def open(self, vector: Vector) -> None:
+        self._sums.append({})
+        self._sizes.append(0)
+        self._units.append({})
+        self.add(len(self._sums) - 1, vector)
+
+    def add(self, at: int, vector: Vector) -> None:
+        """Move the middle of a group toward one more task; of a large one only now and then."""
+        whole = self._sums[at]
+        for mark, value in vector.items():
+            whole[mark] = whole.get(mark, 0.0) + value
+        self._sizes[at] += 1
+        if self._sizes[at] > _SMALL and self._sizes[at] % _SMALL:
+            return
+        unit = _unit(_heaviest(whole, _MIDDLE))
+        for mark in self._units[at]:
+            self._by_mark[mark].pop(at, None)
+        for mark, weight in unit.items():
+            self._by_mark.setdefault(mark, {})[at] = weight
+        self._units[at] = unit
+
+
+def _seeded(vectors: Sequence[Vector]) -> _Middles:
+    """Groups opened one after the other, the tasks that say most first."""
+    seen = Counter(mark for vector in vectors for mark in vector)
+    most = max(8.0, _WIDE * len(vectors))
+    middles = _Middles(frozenset(mark for mark, count in seen.items() if count > most))
+    order = sorted(range(len(vectors)), key=lambda at: (-len(vectors[at]), at))
+    for at in order:
+        found = middles.nearest(vectors[at])
+        if found is None:
+            middles.open(vectors[at])
+        else:
+            middles.add(found, vectors[at])
+    return middles
+
+
+def _assign(vectors: Sequence[Vector], middles: _Middles) -> list[list[int]]:
+    """Each task to the group that is nearest once all are known; one of its own where none is."""
+    groups: list[list[int]] = [[] for _ in range(len(middles))]
+    for at, vector in enumerate(vectors):
+        found = middles.nearest(vector)
+        if found is None:
+            groups.append([at])
+        else:
+            groups[found].append(at)
+    return groups
+
+
+def _cluster(members: Sequence[Segment], rarity: dict[str, float]) -> Cluster:
+    """A group with words for it: what most of its tasks were asked for, and run with."""
+    asked: Counter[str] = Counter()
+    spelled: dict[str, Counter[str]] = {}
+    ran: Counter[str] = Counter()
+    for member in members:
+        words = telling_words(member.asked)
+        for stem, word in dict(zip(content_words(member.asked), words, strict=True)).items():
+            asked[stem] += 1
+            spelled.setdefault(stem, Counter())[word] += 1
+        ran.update(member.purposes)
+
+    def telling(counts: Counter[str], kind: str) -> list[str]:
+        common = [name for name, count in counts.items() if 3 * count >= len(members)]
+        worth = {n: counts[n] * rarity.get(f"{kind}:{n}", 0.0) for n in common}
+        return sorted(common, key=lambda name: (-worth[name], name))
+
+    plain = (spelled[stem].most_common(1)[0][0] for stem in telling(asked, "w"))
+    words = list(islice((word for word in plain if len(word) <= _LONGEST_WORD), 5))
+    programs = telling(ran, "p")[:3]
+    label = " · ".join(filter(None, (" ".join(words), ", ".join(programs)))) or "other tasks"
+    return Cluster(label, (*words, *programs), tuple(members))
