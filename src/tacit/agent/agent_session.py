@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tacit.agent import agent_events, models, sandbox
 from tacit.agent.activation import Slash, Unknown, parse_slash, slash_words
 from tacit.agent.agent_events import ReviewBegun
@@ -67,9 +69,12 @@ class Session:
         chosen = settings.agent
         self.settings = settings
         self.project = paths.project_root(cwd)
-        self.library = kit.library or Library(cwd, settings)
+        # An empty library is one too, and false.
+        self.library = kit.library if kit.library is not None else Library(cwd, settings)
         self.tools = kit.tools
         self.choice = models.require(chosen, model)
+        if kit.seed is not None:
+            self.choice = msgspec.structs.replace(self.choice, seed=kit.seed)
         self._configured = (models.configured(chosen) if model else None) or self.choice
         redact = settings.traces.redact
         self.conversation = (

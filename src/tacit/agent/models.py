@@ -171,6 +171,8 @@ class ModelChoice(msgspec.Struct, frozen=True):
     """A server of one's own; empty for the provider's."""
     why: str = ""
     """Where the choice came from, for people."""
+    seed: int | None = None
+    """What its chance begins with, where the provider takes one."""
 
     @property
     def prefix(self) -> str:
@@ -435,6 +437,8 @@ def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
         names.append(f"openai-{'responses' if choice.base_url else 'chat'}:{model}")
     found = [_client(msgspec.structs.replace(choice, name=name)) for name in names]
     for one in found:
+        if choice.seed is not None:
+            one._settings = {**(one.settings or {}), "seed": choice.seed}
         # The libraries' own retries would hide what happens; `model_client.py` has the rule.
         client: Any = getattr(one, "client", None)
         if client is not None and hasattr(client, "max_retries"):

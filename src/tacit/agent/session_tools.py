@@ -134,4 +134,6 @@ class Kit(msgspec.Struct, frozen=True):
     library: Library | None = None
     """Instead of the one of its working directory."""
     purpose: str = ""
-    """What a session is for that is not a conversation with a user: `schedule`."""
+    """What a session is for that is not a conversation with a user: `schedule`, `trial`."""
+    seed: int | None = None
+    """What the provider's chance begins with, where it takes one."""

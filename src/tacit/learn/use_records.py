@@ -21,6 +21,7 @@ from tacit.base.doctor import Check, Finding
 from tacit.base.errors import Damaged, TacitError
 from tacit.changes.place import project_place, user_place
 from tacit.learn.curate.curation_records import CURATION_STEPS, CurationRecords
+from tacit.learn.review.review_triggers import is_background_work
 from tacit.learn.skill_runs import SkillRun, SkillVersions, VersionOf, runs_of
 from tacit.traces.observations import paths_of
 from tacit.traces.skill_uses import (
@@ -68,7 +69,7 @@ def record_uses(
     head = store.find(session).head
     session = f"{head.host}:{head.session}"
     trace = Trace(head)
-    if _has_skills(connection, head.host, head.session):
+    if _has_skills(connection, head.host, head.session) and not is_background_work(head):
         trace = store.trace(session)
     runs = runs_of(trace, (versions_in or versions_for)(head.project))
     at = head.ended or head.started or datetime.now(UTC)

@@ -19,6 +19,7 @@ from tacit.learn import use_records
 from tacit.learn.background.background_gate import reading_gate
 from tacit.learn.improve import probation
 from tacit.learn.improve.repairs import Failure, Repairs, counted_failures, outside_cause
+from tacit.learn.review.review_triggers import is_background_work
 from tacit.learn.skill_runs import SkillRun, runs_of
 from tacit.skills.library import Entry, Library, scheduled_entry
 from tacit.traces.store import Store
@@ -60,7 +61,7 @@ def due_repairs(store: Store, session: str, settings: Settings) -> tuple[DueRepa
     if not settings.improve.use:
         return ()
     trace = store.trace(session)
-    if not trace.skills:
+    if not trace.skills or is_background_work(trace.head):
         return ()
     found = [
         DueRepair(f"{trace.id}#{use.run.turn}:{use.run.skill}", _payload(use.run), _why(use))

@@ -360,8 +360,14 @@ def _rest(trace: Trace, look: Look) -> _Rest:
     return _Rest(later, max(0, every - known), since, corrected)
 
 
+TRIAL_FOLDER = "tacit-trial-"
+"""How the names of the folders begin in which trials of skills run."""
+
+
 def is_background_work(head: Head) -> bool:
-    """Whether a session is work of ours in the background: it runs in the data folder."""
+    """Whether a session is work of ours: it runs in the data folder, or is a run of a trial."""
+    if any(part.startswith(TRIAL_FOLDER) for part in head.project.split(os.sep)):
+        return True
     data = os.path.realpath(paths.folders().data)
     return bool(head.project) and paths.is_inside(os.path.realpath(head.project), data)
 

@@ -27,7 +27,7 @@ SECTIONS = {
 NOUNS = (
     "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews", "handoffs",
     "upkeep", "job_reports", "user_shell", "skill_changes", "memory", "versions", "proposals",
-    "sessions", "workers", "agents", "config", "checkup",
+    "sessions", "workers", "agents", "config", "checkup", "trials",
 )  # fmt: skip
 _DECLARATION = re.compile(  # begins with a line break, which is found faster than `^`
     rb"\n(?:@(?:command|group)|\w+_command = \w+)\("
@@ -100,11 +100,11 @@ class Group(click.Group):
 
 
 def group(
-    name: str, section: str, about: str, *examples: str, note: str = ""
+    name: str, section: str, about: str, *examples: str, note: str = "", cls: type[Group] = Group
 ) -> Callable[[Function], Group]:
     """A command of `tacit` that is a group."""
     return command(  # type: ignore[return-value]
-        name, section, about, *examples, note=note, cls=Group, invoke_without_command=True
+        name, section, about, *examples, note=note, cls=cls, invoke_without_command=True
     )
 
 

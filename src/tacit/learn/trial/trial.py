@@ -1,0 +1,337 @@
+"""A trial as it runs: pairs of runs in random order, looked at after each round, until it is clear.
+
+A round has every task once on both sides; the order of tasks and of sides is drawn by the trial's
+id and the round, so that it is the same when a trial goes on. Each run is on record as soon as it
+has ended. It stops for a clear answer, at the limits, and where one run after the other is void.
+"""
+
+import hashlib
+import os
+import random
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from tacit.base.display import amount, counted, dollars
+from tacit.base.errors import NotFound
+from tacit.changes.change import File
+from tacit.changes.gate import Gate
+from tacit.learn.review.review_batch import model_price
+from tacit.learn.trial.arms import SIDES, Arms, Side, others_of, sessions_as_skill
+from tacit.learn.trial.candidate import Candidate, version_files
+from tacit.learn.trial.judge import Judge
+from tacit.learn.trial.trial_records import RecordedRun, TrialAbout, TrialRecord, TrialRecords
+from tacit.learn.trial.trial_report import Answer, answer_of
+from tacit.learn.trial.trial_run import (
+    Ran,
+    Runner,
+    RunResult,
+    changes_in,
+    clean_folder,
+)
+from tacit.learn.trial.trial_tasks import EVALS_FOLDER, Task, TaskSet, evals_of
+from tacit.learn.trial.verifier import Verifier
+from tacit.skills.library import Library
+from tacit.traces.store import Store
+
+TRIES = 2
+"""How often a run that is void is made, before its pair is given up."""
+_MOST_VOID = 3
+"""Void runs in a row that end a trial: no more will come of it now."""
+
+
+class TrialLimits(msgspec.Struct, frozen=True):
+    """How far a trial may go, from where it is."""
+
+    runs: int = 60
+    """Runs in all."""
+    money: float = 0.0
+    """Dollars; 0 is no limit."""
+
+
+class TrialPlan(msgspec.Struct, frozen=True):
+    """What is to be run."""
+
+    about: TrialAbout
+    arms: Arms
+    tasks: tuple[Task, ...]
+
+
+class Trial:
+    """One trial, with what it runs by."""
+
+    def __init__(
+        self,
+        plan: TrialPlan,
+        records: TrialRecords,
+        runner: Runner,
+        verifier: Verifier,
+        judge: Judge | None = None,
+    ) -> None:
+        """Raises `NotFound` where there is nothing to run."""
+        if not plan.tasks:
+            raise NotFound(
+                f"there is no task to try '{plan.about.skill}' with",
+                f"draft some: tacit trial init {plan.about.skill}",
+            )
+        self._plan = plan
+        self._records = records
+        self._runner = runner
+        self._verifier = verifier
+        self._judge = judge
+        self.record: TrialRecord = records.begin(plan.about)
+        self.stopped = ""
+        """Why it stopped, once it has."""
+
+    def answer(self) -> Answer:
+        """What the runs so far say."""
+        return answer_of(self.record, self._records.runs(self.record.id))
+
+    def run(self, limits: TrialLimits) -> Iterator[RecordedRun]:
+        """Run on, and give each run as it has ended."""
+        began = self._records.runs(self.record.id)
+        known = {(run.round, run.task, run.side): run for run in began}
+        made: list[RecordedRun] = []
+        number = 0
+        while not self._is_over(number, made, limits):
+            for task in self._order(number):
+                pair = [
+                    side
+                    for side in self._sides(number, task)
+                    if not _has(known, number, task, side)
+                ]
+                if pair and self._is_over(number, made, limits, within=True):
+                    return
+                for side in pair:
+                    for run in self._tried(number, task, side):
+                        known[number, task.id, side] = run
+                        made.append(run)
+                        yield run
+                self._judge_pair(number, task, known)
+            number += 1
+
+    def _is_over(
+        self, number: int, made: Sequence[RecordedRun], limits: TrialLimits, *, within: bool = False
+    ) -> bool:
+        """Whether to stop before the next round, or `within` one before its next pair."""
+        costs = [run.result.ran.cost for run in made]
+        spent = sum(cost for cost in costs if cost is not None)
+        last = made[-_MOST_VOID:]
+        if len(made) + 2 > limits.runs:
+            self.stopped = f"{len(made)} runs were made, as many as it was given"
+        elif limits.money and spent + (2 * spent / len(made) if made else 0) > limits.money:
+            self.stopped = "the money that it was given is spent"
+        elif len(last) == _MOST_VOID and all(run.result.state == "void" for run in last):
+            self.stopped = f"no run comes to an end: {last[-1].result.ran.void}"
+        elif not within and number and self.answer().finding != "unclear":
+            self.stopped = "the answer is clear"
+        return bool(self.stopped)
+
+    def _order(self, number: int) -> list[Task]:
+        tasks = sorted(self._plan.tasks, key=lambda task: task.id)
+        random.Random(f"{self.record.id}:{number}").shuffle(tasks)  # noqa: S311
+        return tasks
+
+    def _sides(self, number: int, task: Task) -> list[Side]:
+        sides = list(SIDES)
+        random.Random(f"{self.record.id}:{number}:{task.id}").shuffle(sides)  # noqa: S311
+        return sides
+
+    def _tried(self, number: int, task: Task, side: Side) -> Iterator[RecordedRun]:
+        """One run, and another where it is void; each is kept."""
+        seed = int(
+            hashlib.sha256(f"{self.record.id}:{number}:{task.id}".encode()).hexdigest()[:7], 16
+        )
+        for tried in range(1, TRIES + 1):
+            run = RecordedRun(number, task.id, side, tried, self._one(task, side, seed))
+            self._records.add(self.record.id, run)
+            yield run
+            if run.result.state == "done":
+                return
+
+    def _one(self, task: Task, side: Side, seed: int) -> RunResult:
+        with clean_folder(task) as (work, above):
+            skills = os.path.join(above, "skills")
+            self._plan.arms.lay_out(side, skills)
+            ran: Ran = self._runner.run(task, work, skills, seed)
+            if ran.void:
+                return RunResult(state="void", ran=ran)
+            made = changes_in(task, work) if task.expectations else ""
+            shutil.rmtree(skills)
+            return RunResult(
+                state="done",
+                ran=ran,
+                read=self._plan.about.skill in ran.skills,
+                graded=self._verifier.verify(task, work, ran.answer),
+                made=made,
+            )
+
+    def _judge_pair(
+        self, number: int, task: Task, known: dict[tuple[int, str, Side], RecordedRun]
+    ) -> None:
+        """Have a judge say what code cannot, of a pair that has no word of his yet."""
+        pair = [known.get((number, task.id, side)) for side in SIDES]
+        runs = [run for run in pair if run is not None and run.result.state == "done"]
+        if self._judge is None or not task.expectations or len(runs) != 2:
+            return
+        if all(run.result.judged is not None for run in runs):
+            return
+        # Which of the two is shown first says nothing: both orders are asked for.
+        for run, said in zip(
+            runs, self._judge.compare(task, *(r.result for r in runs)), strict=True
+        ):
+            judged = msgspec.structs.replace(run.result, judged=said)
+            kept = msgspec.structs.replace(run, result=judged)
+            self._records.add(self.record.id, kept)
+            known[number, task.id, run.side] = kept
+
+
+def _has(
+    known: Mapping[tuple[int, str, Side], RecordedRun], number: int, task: Task, side: Side
+) -> bool:
+    """Whether nothing is left to do for this run."""
+    run = known.get((number, task.id, side))
+    return run is not None and (run.result.state == "done" or run.tried >= TRIES)
+
+
+def usable_tasks(
+    tasks: Sequence[Task], *, seen: bool, judged: bool, sessions: Sequence[str]
+) -> tuple[list[Task], list[str]]:
+    """Those that can speak for a verdict, and why each of the others cannot.
+
+    `seen`: also those that were drafted from the `sessions` that the skill was written from.
+    """
+    kept, left = [], []
+    for task in tasks:
+        own = [s for s in task.learned_from if s in sessions]
+        if own and not seen:
+            left.append(f"{task.id}: the skill was written from the same session; --seen takes it")
+        elif not task.by_code and not judged:
+            left.append(f"{task.id}: only a judge can say whether it was done; name one: --judge")
+        else:
+            kept.append(task if judged else msgspec.structs.replace(task, expectations=()))
+    return kept, left
+
+
+def version_of(files: Mapping[str, File]) -> str:
+    """What tells one version of a skill from another, its tasks aside."""
+    shown = {path: file.data for path, file in files.items() if not path.startswith(EVALS_FOLDER)}
+    return hashlib.sha256(msgspec.msgpack.encode(shown, order="sorted")).hexdigest()[:16]
+
+
+class TrialWish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person asks of a trial."""
+
+    tasks: TaskSet = TaskSet()
+    """More tasks than the skill brings itself."""
+    against: str = ""
+    """A version, or `sessions`; empty for nothing."""
+    among: bool = False
+    seen: bool = False
+    """Also tasks from the sessions that the skill was written from."""
+    judge: str = ""
+    agent: str = ""
+
+
+AGAINST_SESSIONS = "sessions"
+"""The word for the sessions themselves, in place of a version."""
+
+
+def plan_trial(
+    candidate: Candidate, library: Library, gate: Gate, wish: TrialWish
+) -> tuple[TrialPlan, list[str]]:
+    """What is run for `wish`, and what is left out and why. Raises `NotFound` and `Usage`."""
+    found = [evals_of(candidate.files, candidate.name), wish.tasks]
+    others = others_of(library.entries, candidate.name) if wish.among else {}
+    if wish.among:
+        found += [
+            evals_of(gate.state_of(e.relative_folder, e.root).contents.files, e.name)
+            for e in library.active()
+            if e.name != candidate.name and e.scope != "bundled"
+        ]
+    tasks, left = usable_tasks(
+        [task for part in found for task in part.tasks],
+        seen=wish.seen,
+        judged=bool(wish.judge),
+        sessions=candidate.sessions,
+    )
+    left = [f"{one.id}: {one.why}" for part in found for one in part.left] + left
+    label, old = _other_side(candidate, gate, wish.against)
+    about = TrialAbout(
+        skill=candidate.name,
+        digest=candidate.digest,
+        version=version_of(candidate.files),
+        against=label,
+        among=wish.among,
+        agent=wish.agent,
+        judge=wish.judge,
+        tasks=tuple(sorted(task.digest for task in tasks)),
+        foreign=tuple(task.id for task in tasks if task.owner not in ("", candidate.name)),
+    )
+    arms = Arms(candidate.name, {"with": candidate.files, "without": old}, others)
+    return TrialPlan(about, arms, tuple(tasks)), left
+
+
+def _other_side(candidate: Candidate, gate: Gate, against: str) -> tuple[str, dict[str, File]]:
+    """What the other side has in the skill's place, and what it is called."""
+    if against == AGAINST_SESSIONS:
+        with Store.open() as store:
+            return against, sessions_as_skill(candidate.files, store, candidate.sessions)
+    if against:
+        history = gate.open_place(candidate.root).history
+        version, files = version_files(history, candidate.skill, against)
+        return f"version {version[:8]}", files
+    # A change of a skill that is in use is compared with that skill.
+    return ("the version in use", candidate.old) if candidate.old else ("", {})
+
+
+class TrialEstimate(msgspec.Struct, frozen=True):
+    """What runs are likely to take."""
+
+    runs: int
+    tokens: int
+    cost: float | None
+    """None where no price is known."""
+    known: int
+    """Earlier runs that this rests on."""
+
+    def shown(self) -> str:
+        """In words."""
+        basis = (
+            f"from {counted(self.known, 'earlier run')}" if self.known else "without experience yet"
+        )
+        tokens = f"{amount(self.tokens)} tokens"
+        price = (
+            f"{dollars(self.cost)}, {tokens}"
+            if self.cost is not None
+            else f"{tokens}; no price is known"
+        )
+        return f"at most {counted(self.runs, 'run')}: about {price} ({basis})"
+
+
+_RUN_TOKENS = (20_000, 1_500)
+"""Tokens sent and answered that a run is thought to take before any was made."""
+
+
+def estimate_trial(
+    records: TrialRecords, about: TrialAbout, model: str, runs: int
+) -> TrialEstimate:
+    """What so many runs are likely to take, by those of the same agent, best of this skill."""
+    every = [one for one in records.trials() if one.about.agent == about.agent]
+    own = [one for one in every if one.about.skill == about.skill]
+    known = [
+        r.result.ran
+        for one in own or every[:5]
+        for r in records.runs(one.id)
+        if not r.result.ran.void
+    ]
+    if not known:
+        cost = model_price(model, *_RUN_TOKENS)
+        return TrialEstimate(
+            runs, sum(_RUN_TOKENS) * runs, cost * runs if cost is not None else None, 0
+        )
+    costs = [ran.cost for ran in known if ran.cost is not None]
+    mean = sum(costs) / len(costs) if len(costs) == len(known) else None
+    tokens = sum(ran.tokens for ran in known) * runs // len(known)
+    return TrialEstimate(runs, tokens, mean * runs if mean is not None else None, len(known))

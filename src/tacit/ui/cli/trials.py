@@ -1,0 +1,414 @@
+"""`tacit trial`: does a skill help? Tasks run with and without it, and an answer with an interval.
+
+Owns the command, the question before money is spent, the progress and the words of the answer. The
+trial itself is `learn/trial`'s.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tacit.base import paths
+from tacit.base.atomic_files import write_atomic
+from tacit.base.display import counted, dollars, one_line, plain, shorten
+from tacit.base.errors import NotFound, Usage
+from tacit.base.paths import with_tilde
+from tacit.base.settings import Settings, load_settings
+from tacit.ui.cli import output, user_gate
+from tacit.ui.cli.command import Group, group
+from tacit.ui.cli.user_shell import complete_skill
+
+if TYPE_CHECKING:
+    from tacit.learn.trial.candidate import Candidate
+    from tacit.learn.trial.interval import Interval
+    from tacit.learn.trial.trial import Trial, TrialEstimate, TrialPlan
+    from tacit.learn.trial.trial_records import RecordedRun, TrialRecords
+    from tacit.learn.trial.trial_report import Answer
+    from tacit.learn.trial.trial_run import Runner
+
+_COLOURS = {"helps": "green", "harms": "red", "no difference": "yellow", "unclear": None}
+INTERRUPTED = 130
+_MANY_TOKENS = 1_000_000
+"""Of a model without a known price, tokens above which it is asked first."""
+
+
+class TrialGroup(Group):
+    """`tacit trial SKILL` is short for `tacit trial run SKILL`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = next((word for word in args if not word.startswith("-")), "")
+        if first and first not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@group(
+    "trial",
+    "learn",
+    "Find out whether a skill helps, by runs with and without it.",
+    "tacit trial init db-migration          draft tasks from the sessions it was learned from",
+    "tacit trial db-migration --dry-run     what it would run, and what that may cost",
+    "tacit trial db-migration --runs 40",
+    "tacit trial db-migration --against 3f2a91c0    an earlier version",
+    "tacit trial show db-migration          the answer so far",
+    note="The same command goes on with a trial that was stopped. docs/trials.md says more.",
+    cls=TrialGroup,
+)
+@click.pass_context
+def trial_command(ctx: click.Context, as_json: bool) -> int:
+    """Find out whether a skill helps, by runs of the same tasks with and without it.
+
+    Without a command, the trials so far are listed.
+    """
+    return 0 if ctx.invoked_subcommand else write_trials(as_json)
+
+
+@trial_command.verb(
+    "run",
+    "tacit trial run db-migration --runs 40 --max-cost 2",
+    "tacit trial run db-migration --tasks ./tasks --agent claude",
+    "tacit trial run db-migration --among           beside the rest of the library",
+    "tacit trial run db-migration --against sessions",
+)
+@click.argument("skill", shell_complete=complete_skill)
+@click.option(
+    "--tasks",
+    multiple=True,
+    type=click.Path(file_okay=False),
+    help="A folder of tasks; repeatable.",
+)
+@click.option("--against", default="", help="An earlier version, or 'sessions'; else nothing.")
+@click.option("--among", is_flag=True, help="Both sides also have the rest of the library.")
+@click.option("--agent", default="", help="An agent's own program, e.g. claude; else ours.")
+@click.option("--model", default="", help="provider:model, instead of the setting.")
+@click.option("--judge", default="", help="The model that judges what code cannot check.")
+@click.option("--runs", type=click.IntRange(2), default=60, help="Most runs, both sides together.")
+@click.option(
+    "--max-cost", type=click.FloatRange(0), default=0.0, help="Most dollars; 0 is no limit."
+)
+@click.option(
+    "--seen", is_flag=True, help="Also tasks from sessions that the skill was written from."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be run, and what it may cost.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def run_command(skill: str, as_json: bool, **options: Any) -> int:
+    """Run the tasks of SKILL with and without it, until the answer is clear.
+
+    SKILL is a skill, or a change of one that waits in the inbox. Its tasks are in evals/evals.json
+    of its folder, or in the folders that --tasks names. Each run gets a clean copy of the task's
+    files in the sandbox, and exactly the skills under trial. It stops early where the answer is
+    clear; called again, it goes on.
+    """
+    from tacit.learn.trial.trial_records import open_trials
+
+    settings = load_settings().settings
+    prepared = _Prepared(skill, settings, options)
+    with open_trials() as records:
+        guess = prepared.estimate(records, options["runs"])
+        if options["dry_run"]:
+            return _write_plan(prepared, guess, as_json)
+        if not as_json:
+            prepared.write_left_out()
+        _confirm_cost(guess, settings, options["yes"], as_json)
+        trial = prepared.trial(records)
+        code = _run_on(trial, options, as_json)
+        answer = trial.answer()
+        path = _write_benchmark(trial, records, prepared.plan)
+    if as_json:
+        output.write_json({"answer": answer, "stopped": trial.stopped, "benchmark": path})
+    else:
+        write_answer(answer)
+        output.write_hint(f"stopped: {trial.stopped or 'by you'}")
+        output.write_hint(f"benchmark: {with_tilde(path)}")
+    return code
+
+
+class _Prepared:
+    """A trial that could begin."""
+
+    def __init__(self, skill: str, settings: Settings, options: dict[str, Any]) -> None:
+        from tacit.learn.trial.candidate import find_candidate
+        from tacit.learn.trial.trial import TrialWish, plan_trial
+        from tacit.learn.trial.trial_tasks import TaskSet, tasks_in
+
+        self._settings, self._options = settings, options
+        gate, library = user_gate.open_gate(everywhere=True)
+        self.candidate: Candidate = find_candidate(gate, library, skill)
+        self.runner: Runner = _runner(settings, options["agent"], options["model"])
+        found = [tasks_in(folder) for folder in options["tasks"]]
+        given = TaskSet(
+            tuple(task for part in found for task in part.tasks),
+            tuple(left for part in found for left in part.left),
+        )
+        wish = TrialWish(
+            tasks=given,
+            against=options["against"],
+            among=options["among"],
+            seen=options["seen"],
+            judge=options["judge"],
+            agent=self.runner.title,
+        )
+        plan, self.left = plan_trial(self.candidate, library, gate, wish)
+        self.plan: TrialPlan = plan
+        if not plan.tasks:
+            raise NotFound(
+                f"there is no task to try '{self.candidate.name}' with",
+                "; ".join(self.left) or f"draft some: tacit trial init {self.candidate.name}",
+            )
+
+    def estimate(self, records: "TrialRecords", runs: int) -> "TrialEstimate":
+        from tacit.learn.trial.trial import estimate_trial
+
+        model = self.runner.title.partition(" ")[2]
+        return estimate_trial(records, self.plan.about, model, runs)
+
+    def trial(self, records: "TrialRecords") -> "Trial":
+        from tacit.agent.sandbox import find_sandbox
+        from tacit.learn.trial.judge import Judge
+        from tacit.learn.trial.trial import Trial
+        from tacit.learn.trial.verifier import Verifier
+
+        agent = self._settings.agent
+        verifier = Verifier(find_sandbox(allow_none=agent.sandbox == "none"), agent)
+        judge = Judge(self._settings, self._options["judge"]) if self._options["judge"] else None
+        return Trial(self.plan, records, self.runner, verifier, judge)
+
+    def write_left_out(self) -> None:
+        for why in self.left:
+            click.echo(click.style(f"left out: {plain(one_line(why))}", dim=True), err=True)
+
+
+def _runner(settings: Settings, agent: str, model: str) -> "Runner":
+    from tacit.learn.trial.trial_run import OwnAgent
+
+    return OwnAgent(settings, model)
+
+
+def _confirm_cost(guess: "TrialEstimate", settings: Settings, yes: bool, as_json: bool) -> None:
+    """Say what it is likely to cost, and, where that is much, ask. Raises `Abort` at a no."""
+    limit = settings.learn.confirm_above
+    much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > limit
+    if not as_json:
+        click.echo(f"{guess.shown()}.", err=not sys.stdout.isatty())
+    hint = "go on all the same: --yes; or fewer runs: --runs 20"
+    output.confirm("Go on?", not much or yes, Usage(guess.shown(), hint), err=True)
+
+
+def _write_plan(prepared: _Prepared, guess: "TrialEstimate", as_json: bool) -> int:
+    plan = prepared.plan
+    if as_json:
+        tasks = [{"id": task.id, "prompt": task.prompt} for task in plan.tasks]
+        about = {"trial": plan.about.id, "about": plan.about, "tasks": tasks}
+        return output.write_json({**about, "left_out": prepared.left, "estimate": guess})
+    rows = [(task.id, one_line(task.prompt)) for task in plan.tasks]
+    click.echo(output.table(("task", "prompt"), rows))
+    prepared.write_left_out()
+    click.echo(f"\n{plain(_sides(plan.about.skill, plan.about.against))}, by {plan.about.agent}")
+    click.echo(f"{guess.shown()}. Nothing was run.")
+    return 0
+
+
+def _run_on(trial: "Trial", options: dict[str, Any], as_json: bool) -> int:
+    """Run, and show each run; the exit code."""
+    from tacit.learn.trial.trial import TrialLimits
+
+    limits = TrialLimits(options["runs"], options["max_cost"])
+    try:
+        for number, run in enumerate(trial.run(limits), 1):
+            if not as_json:
+                click.echo(_run_line(number, limits.runs, run), err=True)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _run_line(number: int, most: int, run: "RecordedRun") -> str:
+    result = run.result
+    score = result.score
+    state = (
+        "void"
+        if score is None
+        else "success"
+        if score == 1
+        else f"{score:.0%}"
+        if score
+        else "failed"
+    )
+    tone = {"success": "green", "failed": "red", "void": "yellow"}.get(state)
+    read = ", read" if result.read else ""
+    why = f": {shorten(one_line(result.ran.void), 80)}" if result.ran.void else ""
+    about = f"{run.task}, {run.side}{read}, {result.ran.seconds:.0f} s"
+    return (
+        plain(f"{number:>4}/{most}  ")
+        + click.style(f"{state:<8}", fg=tone)
+        + plain(f"{about}{why}")
+    )
+
+
+def _write_benchmark(trial: "Trial", records: "TrialRecords", plan: "TrialPlan") -> str:
+    """Write benchmark.json beside the data of the trial; its path."""
+    import msgspec
+
+    from tacit.learn.trial.trial_report import benchmark
+
+    found = benchmark(trial.record, records.runs(trial.record.id), plan.tasks)
+    path = os.path.join(paths.folders().data, "trials", trial.record.id, "benchmark.json")
+    write_atomic(path, msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    return path
+
+
+def _sides(skill: str, against: str) -> str:
+    return f"{skill} against {against}" if against else f"with {skill} and without it"
+
+
+def write_answer(answer: "Answer") -> None:
+    """The answer for people."""
+    from tacit.learn.trial.interval import as_change
+    from tacit.learn.trial.trial_report import points
+
+    click.echo()
+    word = click.style(plain(answer.skill), bold=True)
+    click.echo(f"{word}: {click.style(answer.says(), fg=_COLOURS[answer.finding])}")
+    sides = f"{answer.with_skill:.0%} with, {answer.without:.0%} without"
+    rows = {
+        "compared": f"{_sides(answer.skill, answer.against)}; {answer.agent}",
+        "success": f"{sides}; {points(answer.success)} in {counted(answer.pairs, 'pair')}",
+        "tokens": _changes(answer.tokens, as_change),
+        "time": _changes(answer.seconds, as_change),
+        "calls": _changes(answer.calls, as_change),
+        "read": _read_words(answer),
+        "void": ", ".join(f"{n} {side}" for side, n in answer.void.items() if n),
+        "cost": dollars(answer.cost) if answer.cost is not None else "no price is known",
+    }
+    if answer.others is not None:
+        rows["beside"] = f"{points(answer.others)} for the tasks of other skills"
+    if answer.agreement is not None:
+        rows["judge"] = f"agreed with itself in {answer.agreement:.0%}"
+    if answer.attempt > 1:
+        rows["attempt"] = f"{answer.attempt}; the verdict is at {answer.level:.1%}"
+    output.write_rows(rows.items(), 9)
+    if answer.tasks:
+        table = [
+            (row.task, str(row.pairs), f"{row.with_skill:.0%}", f"{row.without:.0%}", str(row.read))
+            for row in answer.tasks
+        ]
+        click.echo()
+        click.echo(output.table(("task", "pairs", "with", "without", "read"), table))
+    last = [sessions[-1] for sessions in answer.sessions.values() if sessions]
+    if last:
+        output.write_hint(
+            f"a run: tacit session {last[0]}   all of them: tacit trial show {answer.trial} --json"
+        )
+
+
+def _changes(interval: "Interval", as_change: Any) -> str:
+    mean, low, high = (as_change(v) for v in (interval.mean, interval.low, interval.high))
+    if not interval.count or high > 100:
+        return f"{mean:+.0%} (too few pairs for an interval)" if interval.count else ""
+    return f"{mean:+.0%} ({low:+.0%} to {high:+.0%})"
+
+
+def _read_words(answer: "Answer") -> str:
+    """Whether it was read at all, told apart from its having been read to no effect."""
+    from tacit.learn.trial.trial_report import points
+
+    if not answer.pairs:
+        return ""
+    text = f"in {answer.read} of {answer.pairs}"
+    if not answer.read:
+        return (
+            f"{text}: it was never read, so this says nothing of its text, only of its description"
+        )
+    if answer.read == answer.pairs:
+        return text
+    return f"{text}; where it was read {points(answer.when_read)}"
+
+
+@trial_command.verb(
+    "init", "tacit trial init db-migration", "tacit trial init db-migration --session 4f2a91c0"
+)
+@click.argument("skill", shell_complete=complete_skill)
+@click.option("--session", "sessions", multiple=True, help="Draft from this session instead.")
+def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
+    """Draft tasks for SKILL into its evals/evals.json, from the sessions it was learned from.
+
+    A draft has the prompt, the files that were read, and the check that passed. It is marked with
+    its session: of those that the skill was written from, no verdict is made unless --seen says
+    so. With --session, tasks come from other sessions, which do count.
+    """
+    from tacit.changes.change import WriteFile
+    from tacit.learn.trial.candidate import find_candidate
+    from tacit.learn.trial.task_drafts import drafts_from
+    from tacit.learn.trial.trial_tasks import EVALS, with_evals
+    from tacit.traces.store import Store
+
+    gate, library = user_gate.open_gate()
+    candidate = find_candidate(gate, library, skill)
+    with Store.open() as store:
+        chosen = [store.find(name).id for name in sessions] or list(candidate.sessions)
+        drafts = drafts_from(store, chosen)
+    old = candidate.files.get(EVALS)
+    data, made = with_evals(old.data if old else None, candidate.name, [d.entry for d in drafts])
+    if not made:
+        why = (
+            "no session that it was learned from holds a task"
+            if not sessions
+            else "no new task is in them"
+        )
+        raise NotFound(
+            f"{why} that could be drafted", f"write tasks by hand into {EVALS}; see docs/trials.md"
+        )
+    files = [file for draft in drafts for file in draft.files if file.path not in candidate.files]
+    verdict = user_gate.propose(
+        gate,
+        candidate.root,
+        candidate.skill,
+        *files,
+        WriteFile(EVALS, data),
+        reason="tasks for trials",
+    )
+    drafted = f"Drafted {counted(len(made), 'task')} into {EVALS} of {candidate.name}"
+    done = f"{drafted}; look them over: tacit edit {candidate.name} --file {EVALS}"
+    return user_gate.write_verdict(verdict, done, as_json)
+
+
+@trial_command.verb("show", "tacit trial show", "tacit trial show db-migration --json")
+@click.argument("trial", required=False, default="")
+def show_command(trial: str, as_json: bool) -> int:
+    """Show the answer of a trial, by its id or its skill; without one, list the trials."""
+    if not trial:
+        return write_trials(as_json)
+    from tacit.learn.trial.trial_records import open_trials
+    from tacit.learn.trial.trial_report import answer_of
+
+    with open_trials() as records:
+        record = records.find(trial)
+        runs = records.runs(record.id)
+    answer = answer_of(record, runs)
+    if as_json:
+        return output.write_json({"answer": answer, "about": record.about, "runs": runs})
+    write_answer(answer)
+    return 0
+
+
+def write_trials(as_json: bool) -> int:
+    """List every trial with its answer so far; the exit code."""
+    from tacit.learn.trial.trial_records import open_trials
+    from tacit.learn.trial.trial_report import answer_of
+
+    with open_trials() as records:
+        found = [(one, answer_of(one, records.runs(one.id))) for one in records.trials()]
+    if as_json:
+        return output.write_json({"trials": [answer for _, answer in found]})
+    if not found:
+        click.echo("Nothing was tried yet: tacit trial SKILL")
+        return 0
+    rows = [
+        (record.id, f"{record.at.astimezone():%Y-%m-%d %H:%M}", one_line(answer.skill),
+         str(answer.pairs), answer.says())
+        for record, answer in found
+    ]  # fmt: skip
+    click.echo(output.table(("trial", "begun", "skill", "pairs", "answer"), rows, ("begun",)))
+    return 0

@@ -1,0 +1,62 @@
+"""Whether a run did its task: commands, files, texts, and scripts with a reward."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tacit.agent.sandbox import NoSandbox, Sandbox, find_sandbox
+from tacit.base.settings import AgentSettings
+from tacit.learn.trial.trial_tasks import Check, Task
+from tacit.learn.trial.verifier import Verifier, placed
+
+
+@pytest.fixture
+def box() -> Sandbox:
+    return find_sandbox() if shutil.which("bwrap") else NoSandbox()
+
+
+def verified(box: Sandbox, work: Path, task: Task, answer: str = "") -> list[bool]:
+    return [one.passed for one in Verifier(box, AgentSettings()).verify(task, str(work), answer)]
+
+
+def test_files_and_texts_are_looked_at_without_a_command(tmp_path: Path, box: Sandbox) -> None:
+    (tmp_path / "out.txt").write_text("a right answer")
+    (tmp_path / "out").symlink_to("/etc/passwd")
+    checks = (
+        Check(file="out.txt"), Check(file="out.txt", contains="right"),
+        Check(file="out.txt", contains="wrong"), Check(file="gone"), Check(file="out"),
+        Check(answer="FORTY"), Check(answer="fifty"),
+    )  # fmt: skip
+    task = Task(id="t", prompt="", checks=checks)
+    found = verified(box, tmp_path, task, "It is forty-two.")
+    assert found == [True, True, False, False, False, True, False]
+
+
+def test_a_command_must_succeed(tmp_path: Path, box: Sandbox) -> None:
+    (tmp_path / "out.txt").write_text("x")
+    checks = (Check(command="test -f out.txt"), Check(command="exit 3"))
+    assert verified(box, tmp_path, Task(id="t", prompt="", checks=checks)) == [True, False]
+
+
+def test_a_script_finds_its_tests_and_gives_its_reward(tmp_path: Path, box: Sandbox) -> None:
+    """The paths that it names are those of a container; here they lead into the run's folders."""
+    (tmp_path / "out.txt").write_text("7")
+    script = b"if grep -q $(cat /tests/wanted) /app/out.txt; then r=1; else r=0; fi\n"
+    script += b"echo $r > /logs/verifier/reward.txt\n"
+    for wanted, passed in ((b"7", True), (b"8", False)):
+        tests = {"test.sh": script, "wanted": wanted}
+        task = Task(id="t", prompt="", tests=tests, script="test.sh", root="/app")
+        assert verified(box, tmp_path, task) == [passed]
+
+
+def test_without_a_reward_the_exit_code_speaks(tmp_path: Path, box: Sandbox) -> None:
+    task = Task(id="t", prompt="", tests={"test.sh": b"exit 1\n"}, script="test.sh", root="/app")
+    assert verified(box, tmp_path, task) == [False]
+
+
+def test_only_whole_paths_are_replaced() -> None:
+    places = {"/app": "/w", "/tests": "/t"}
+    assert placed("cat /app/a /application x/app '/app' /tests", places) == (
+        "cat /w/a /application x/app '/w' /t"
+    )

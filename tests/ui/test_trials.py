@@ -1,0 +1,118 @@
+"""`tacit trial` as a user has it, with a scripted model that only the skill puts right."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inside import answer, tacit
+
+pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
+
+from tacit.testing import ModelServer, ToolUse
+from tacit.traces.store import Store
+from tacit.traces.trace import Head, ToolCall, Trace, Turn
+
+HEAD = "---\nname: frobnicate\ndescription: How to frobnicate. Use when asked to.\n---\n\n"
+
+
+def model(request: Any) -> Any:
+    """Reads the skill where it is offered, and writes the right word only with it."""
+    offered = request.mentions("- frobnicate: How")
+    if not request.tool_results:
+        if offered:
+            return ToolUse("run_skill", {"name": "frobnicate"})
+        return ToolUse("write_file", {"path": "out.txt", "content": "wrong"})
+    if offered and len(request.tool_results) == 1:
+        return ToolUse("write_file", {"path": "out.txt", "content": "right"})
+    return "done"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    with ModelServer(model, strict=False) as server:
+        monkeypatch.setenv("TACIT_AGENT_BASE_URL", server.url + "/v1")
+        monkeypatch.setenv("TACIT_AGENT_MODEL", "openai:mock-model")
+        yield server
+
+
+@pytest.fixture
+def skill(home: Path) -> Path:
+    folder = home / ".agents" / "skills" / "frobnicate"
+    (folder / "evals").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"{HEAD}Write the word right.\n")
+    check = {"file": "out.txt", "contains": "right"}
+    task = {"id": 1, "prompt": "Frobnicate it", "files": [], "checks": [check]}
+    (folder / "evals" / "evals.json").write_text(json.dumps({"evals": [task]}))
+    return folder
+
+
+def test_a_trial_answers_and_goes_on(skill: Path, server: ModelServer, home: Path) -> None:
+    """Estimated, run, on record, opened, gone on with, and nothing is learned from its sessions."""
+    planned = answer("trial", "run", "frobnicate", "--dry-run")
+    assert planned["estimate"]["runs"] == 60
+    assert not server.requests
+    first = answer("trial", "frobnicate", "--runs", "4")["answer"]
+    assert (first["pairs"], first["finding"]) == (2, "unclear")
+    assert (first["with_skill"], first["without"], first["read"]) == (1.0, 0.0, 2)
+    done = tacit("trial", "frobnicate", "--runs", "2")
+    assert "not enough runs to tell: +100 points" in done.stdout, done.stdout + done.stderr
+    shown = answer("trial", "show", "frobnicate")
+    assert shown["answer"]["pairs"] == 3
+    session = shown["answer"]["sessions"]["with"][0]
+    assert "Frobnicate it" in tacit("session", session).stdout
+    with Store.open() as store:
+        from tacit.learn.use_records import catch_up
+        from tacit.traces.skill_uses import uses_of
+
+        catch_up(store)
+        assert not uses_of(store.connection)
+    bodies = [json.loads(request.body) for request in server.requests]
+    assert all("seed" in body for body in bodies)
+    assert not any("evals" in json.dumps(body["messages"]) for body in bodies)
+    assert not list((home / "work").iterdir())
+
+
+def test_what_cannot_be_tried_is_said(skill: Path, server: ModelServer) -> None:
+    (skill / "evals" / "evals.json").unlink()
+    done = tacit("trial", "frobnicate")
+    assert done.returncode == 3
+    assert "tacit trial init frobnicate" in done.stderr
+    assert tacit("trial", "nothing-like-it").returncode == 3
+    assert "Nothing was tried yet" in tacit("trial").stdout
+
+
+def test_tasks_are_drafted_from_sessions_and_marked(skill: Path, home: Path) -> None:
+    """The prompt, the file that was read, the check that passed; no verdict by it unless asked."""
+    text = HEAD.replace("---\n\n", "metadata:\n  sessions: codex:s1\n---\n\n")
+    (skill / "SKILL.md").write_text(f"{text}Write.\n")
+    (skill / "evals" / "evals.json").unlink()
+    (home / "work" / "data.csv").write_text("a,b\n")
+    calls = (
+        ToolCall("1", "Read", "read", {"file_path": str(home / "work" / "data.csv")}),
+        ToolCall("2", "Bash", "shell", {"command": "pytest -q"}, result="1 passed in 0.1s"),
+    )
+    turn = Turn(0, "Frobnicate the data of data.csv please", calls)
+    with Store.open() as store:
+        store.write(Trace(Head("codex", "s1", project=str(home / "work")), (turn,)))
+    done = tacit("trial", "init", "frobnicate")
+    assert "Drafted 1 task" in done.stdout, done.stderr
+    (entry,) = json.loads((skill / "evals" / "evals.json").read_text())["evals"]
+    assert entry["learned_from"] == ["codex:s1"]
+    assert entry["checks"] == [{"command": "pytest -q"}]
+    assert (skill / entry["files"][0]).read_text() == "a,b\n"
+    assert tacit("trial", "init", "frobnicate").returncode == 3
+
+
+def test_a_drafted_task_counts_only_when_that_is_said(
+    skill: Path, home: Path, server: ModelServer
+) -> None:
+    text = HEAD.replace("---\n\n", "metadata:\n  sessions: codex:s1\n---\n\n")
+    (skill / "SKILL.md").write_text(f"{text}Write.\n")
+    task = {"id": 1, "prompt": "x", "checks": [{"answer": "y"}], "learned_from": ["codex:s1"]}
+    (skill / "evals" / "evals.json").write_text(json.dumps({"evals": [task]}))
+    done = tacit("trial", "frobnicate", "--dry-run")
+    assert done.returncode == 3
+    assert "--seen" in done.stderr
+    assert tacit("trial", "frobnicate", "--dry-run", "--seen").returncode == 0
