@@ -26,6 +26,7 @@ from tacit.learn.background.task import RunReport, Task
 from tacit.learn.background.toolset import StagedSkills
 from tacit.learn.improve import probation, repair_broker, repair_job, verification
 from tacit.learn.improve.repairs import Repairs
+from tacit.learn.trial.interval import interval_of
 from tacit.traces.store import Store
 
 # Where the process is killed: the owner of a function, its name, and whether before or after it.
@@ -133,7 +134,7 @@ def one_rollback(home: Path, point: tuple[Any, str, str]) -> dict[str, Any]:
         project_place().root,
         probation.UseCount(5, 20, 0),
         probation.UseCount(5, 20, 19),
-        0.0,
+        interval_of([-1] * 19),
         "worse",
     )
     probation.current_probation = lambda *given: watched

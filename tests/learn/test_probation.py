@@ -1,16 +1,12 @@
-"""Fisher's exact test against counting by hand."""
+"""Repairs on probation: when one is worse, and what is done then."""
 
 import os
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
-from math import isclose
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from repairing import make_skill
 from traces_of_skills import call, session
 
@@ -24,32 +20,12 @@ from tacit.learn import notices, use_records
 from tacit.learn.improve import probation
 from tacit.learn.improve.probation import (
     current_probation,
-    fisher_exact,
     judge_probation,
     settle_probation,
 )
+from tacit.learn.trial.interval import points
 from tacit.traces.skill_uses import Use, prepare_use_tables
 from tacit.traces.store import Store
-
-
-def test_known_values() -> None:
-    """The lady tasting tea, and the ends."""
-    assert isclose(fisher_exact(3, 4, 1, 4), 17 / 70)
-    assert isclose(fisher_exact(4, 4, 0, 4), 1 / 70)
-    assert fisher_exact(0, 4, 4, 4) == 1.0
-    assert fisher_exact(0, 0, 1, 1) == fisher_exact(1, 1, 0, 0) == 1.0
-
-
-@given(st.integers(1, 5), st.integers(1, 5), st.data())
-def test_by_counting(total: int, before: int, data: st.DataObject) -> None:
-    """It is the share of all ways to deal the failures out that are as bad or worse."""
-    failed = data.draw(st.integers(0, total))
-    failed_before = data.draw(st.integers(0, before))
-    everyone = [1] * (failed + failed_before) + [0] * (total + before - failed - failed_before)
-    dealt = [sum(everyone[i] for i in some) for some in combinations(range(len(everyone)), total)]
-    wanted = sum(count >= failed for count in dealt) / len(dealt)
-    assert fisher_exact(failed, total, failed_before, before) == pytest.approx(wanted)
-
 
 NOW = datetime.now(UTC)
 
@@ -76,10 +52,11 @@ def _uses(*counts: tuple[int, int]) -> list[Use]:
     ],
 )
 def test_verdicts(old: Any, new: Any, state: str) -> None:
-    """Clearly worse by the exact test is worse; early only what is beyond doubt; else it stays."""
+    """Clearly worse, at whichever look, is worse; what is not stays after its uses."""
     found = judge_probation("c", "demo", "/r", _uses(*old), _uses(*new), ImproveSettings())
     assert found.state == state, found.numbers
-    assert f"p = {found.chance:.2g}" in found.numbers
+    compared = found.change_in_success
+    assert (points(compared) in found.numbers) == bool(compared.count)
 
 
 def test_only_the_next_five_count() -> None:

@@ -85,7 +85,7 @@ def test_history_shows_the_probation(folder: Path) -> None:
     """How a repair does, in numbers: while it is watched in the head, then in the timeline."""
     _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
     repaired = answer("improve", "check-notes")["change"]
-    numbers = "no use yet, before no use; p = 1"  # when that was made, there was no version yet
+    numbers = "no use yet, before no use"  # when that was made, there was no version yet
     shown = tacit("history", "check-notes").stdout
     assert f"repair {repaired[-8:]} on probation: {numbers}" in shown
     assert answer("history", "check-notes")["probation"]["state"] == "watching"

@@ -162,6 +162,10 @@ class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens that all work in the background may take a day; 0 is no limit."""
     confirm_above: Annotated[float, msgspec.Meta(ge=0)] = 0.25
     """Dollars of an estimate above which `tacit learn` asks before it begins."""
+    holdback: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.0
+    """The part of sessions in which a learned skill is left out, to see whether it helps."""
+    require_trial: bool = False
+    """Whether a learned skill waits until a trial has shown that it does no harm."""
     notify: bool = False
     """Also tell by a desktop notification what was learned."""
 
@@ -205,7 +209,7 @@ class ImproveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     probation_uses: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
     """Uses of a repaired skill that are compared with those before the repair."""
     worse: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.05
-    """The chance, by the exact test, below which a repair counts as worse and is taken back."""
+    """The chance of error with which a repair may be found worse, and is taken back."""
 
 
 class CurateSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

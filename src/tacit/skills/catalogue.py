@@ -18,6 +18,7 @@ import msgspec
 
 from tacit.base.display import counted
 from tacit.skills.library import Entry
+from tacit.skills.standing import RANKS, UNTRIED
 
 # A longer pattern fits nothing.
 _LONGEST = 500
@@ -107,11 +108,14 @@ _SMALLEST = 200
 
 
 class CatalogueOrder(msgspec.Struct, frozen=True):
-    """What comes before the order by name: pinned skills, then the project's, then recent ones."""
+    """What comes before the order by name: pinned skills, the project's, tried and recent ones."""
 
     pinned: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
     """Names, the last used first."""
+    standings: dict[str, str] = {}
+    """By name, of those that were tried: what helps comes before the rest of its scope, and what
+    makes no difference or harms behind it."""
     search: str = SEARCH
     """How the reader finds the rest: the name of a tool, or a command."""
 
@@ -175,22 +179,27 @@ def _rank(order: CatalogueOrder) -> "_Key":
     return _Key(
         {name: number for number, name in enumerate(order.pinned)},
         {name: number for number, name in enumerate(order.recent)},
+        order.standings,
     )
 
 
 class _Key:
-    """The sort key of an entry: pinned, project, recently used, then by name."""
+    """The sort key of an entry: pinned, project, standing, recently used, then by name."""
 
-    def __init__(self, pinned: dict[str, int], recent: dict[str, int]) -> None:
+    def __init__(
+        self, pinned: dict[str, int], recent: dict[str, int], standings: dict[str, str]
+    ) -> None:
         self._pinned = pinned
         self._recent = recent
+        self._standings = standings
 
-    def __call__(self, entry: Entry | CatalogueRow) -> tuple[int, int, int, bool, str]:
+    def __call__(self, entry: Entry | CatalogueRow) -> tuple[int, int, int, int, bool, str]:
         name = entry.name
         never = len(self._recent)
         return (
             self._pinned.get(name, len(self._pinned)),
             0 if entry.scope == "project" else 1,
+            RANKS.get(self._standings.get(name, UNTRIED), 1),
             self._recent.get(name, never),
             not entry.description,  # nothing to choose it by
             name,

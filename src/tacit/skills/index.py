@@ -103,6 +103,11 @@ class Columns:
         )  # fmt: skip
         return list(zip(*columns, strict=True))
 
+    def digests(self) -> "list[str]":
+        """Of each row, the digest of its file."""
+        found: list[str] = marshal.loads(self.packed)[_PACKED.index(DIGEST)]  # noqa: S302
+        return found
+
     def stamp_columns(self) -> "list[memoryview[int]]":
         """Times of modification and change, sizes, inodes."""
         numbers = memoryview(self.stamps).cast("Q")

@@ -203,9 +203,12 @@ class Library:
     ) -> "Catalogue":
         """The block that tells a model which skills there are; see `catalogue.py`."""
         from tacit.skills.catalogue import CatalogueOrder, make_catalogue
+        from tacit.skills.standing import current_standings
 
         most = self.settings.catalogue.budget if budget is None else budget
-        order = CatalogueOrder(pinned=tuple(pinned), recent=tuple(recent))
+        order = CatalogueOrder(
+            pinned=tuple(pinned), recent=tuple(recent), standings=current_standings(self)
+        )
         return make_catalogue(self._offers(), most, order, tuple(touched))
 
     def _offers(self) -> "list[CatalogueRow]":

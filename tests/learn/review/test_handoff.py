@@ -28,6 +28,10 @@ from tacit.learn.review.handoff import (
     waiting,
 )
 from tacit.learn.review.review_triggers import named_sessions
+from tacit.learn.trial.candidate import find_candidate
+from tacit.learn.trial.interval import interval_of
+from tacit.learn.trial.trial_effects import settle_standing
+from tacit.skills.library import Library
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
@@ -115,6 +119,24 @@ def test_the_users_consent_is_asked_as_for_a_reviewer(project: Path, session: Tr
     assert not skill(project).exists()
     (proposal,) = Gate().inbox.waiting()
     assert proposal.change.actor == "reviewer"
+
+
+def test_what_must_be_tried_first_waits_and_lands_by_itself_after(
+    project: Path, session: Trace
+) -> None:
+    """With learn.require_trial it waits though nothing is asked, until a trial rules harm out."""
+    config_file.set_values({"learn.require_trial": "true"})
+    prepare(session)
+    assert answer(taken().id, said(write_file=[NEW])).outcome == "proposed"
+    gate = Gate()
+    candidate = find_candidate(gate, Library(), "package-builds")
+    assert candidate.sessions == (session.id,)
+    settings = load_settings().settings
+    harm, fine = interval_of([-1] * 12 + [0] * 3), interval_of([0] * 40)
+    kept = settle_standing(gate, candidate, harm.finding(), harm, "in a trial", settings)
+    assert (kept.did, skill(project).exists()) == ("waits", False)
+    done = settle_standing(gate, candidate, fine.finding(), fine, "in a trial", settings)
+    assert (done.did, skill(project).exists()) == ("accepted", True)
 
 
 def test_handing_over_twice_is_handing_over_once(session: Trace) -> None:

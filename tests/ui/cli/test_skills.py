@@ -25,7 +25,7 @@ class TestList:
         """The keys that scripts rely on."""
         found = tacit.json("list")
         assert set(found) == {"skills"}
-        assert all(set(entry) == ENTRY for entry in found["skills"])
+        assert all(set(entry) == ENTRY | {"standing"} for entry in found["skills"])
         assert [entry["name"] for entry in found["skills"]] == [
             "broken", "git-rebase", "pdf-forms", "数据库", "learn-from-sessions",
             "schedule-creator", "using-tacit",
@@ -109,7 +109,8 @@ class TestShow:
     def test_json(self, tacit, skills: Path) -> None:
         """The keys that scripts rely on."""
         found = tacit.json("show", "git-rebase")
-        assert set(found) == {"skill", "entry", "files", "shadows", "shadowed_by", "problems"}
+        rest = {"shadows", "shadowed_by", "problems", "standing", "figures"}
+        assert set(found) == {"skill", "entry", "files"} | rest
         assert set(found["skill"]) == SKILL
         assert set(found["entry"]) == ENTRY
         assert found["files"] == ["SKILL.md"]

@@ -9,7 +9,8 @@
 
 Facts wait as skills do. Archiving is easily undone: it waits only where `ask` or `propose-only` is
 set. What the check of origins marks waits in any case. Repairs of a user's own skill wait too,
-unless `improve.own` is set. Drafts that were made by counting always wait. What an actor may do at
+unless `improve.own` is set. Drafts that were made by counting always wait. With
+`learn.require_trial` learned skills wait for a trial, and facts do not. What an actor may do at
 all is the gate's policy. No other module of `learn` makes a gate.
 """
 
@@ -35,6 +36,8 @@ FIRST_ACCEPTED = 3
 """Learned skills that a user reviews before they are asked whether to go on unasked."""
 GO_ON = "tacit config set learn.approval auto"
 KEEP_ASKING = "tacit config set learn.approval ask"
+WAITS_FOR_TRIAL = "it waits until a trial has shown that it does no harm"
+"""Why what is learned waits where `learn.require_trial` is set."""
 _DRAFTS_ASK: frozenset[Actor] = frozenset({"distiller"})
 
 

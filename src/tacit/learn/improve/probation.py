@@ -1,16 +1,16 @@
 """Repairs on probation: the uses after a repair against those before it, and what is done about it.
 
-The shares of failed steps are compared by Fisher's exact test. Where the repair is clearly worse
-it is taken back, announced, and remembered so that it is not made again. Which repair is on
-probation is read from the history each time: the last version is a repair, and nobody has touched
-the skill since. Owns the table `probations`, of verdicts.
+Steps after the repair are paired with steps before it, and the difference has the interval of a
+trial (`learn/trial/interval.py`), so it may be looked at after each use. Where the repair is
+clearly worse it is taken back, announced, and remembered so that it is not made again. Which repair
+is on probation is read from the history each time: the last version is a repair, and nobody has
+touched the skill since. Owns the table `probations`, of verdicts.
 """
 
 import os
+import random
 import sqlite3
 from datetime import UTC, datetime
-from fractions import Fraction
-from math import comb
 from typing import Literal
 
 import msgspec
@@ -34,27 +34,11 @@ from tacit.learn.background.staging import change_id, operations_between
 from tacit.learn.improve.repairs import Repairs, outside_cause
 from tacit.learn.notices import Notice
 from tacit.learn.skill_runs import run_of_use
+from tacit.learn.trial.interval import Interval, interval_of, points
 from tacit.learn.use_records import catch_up
 from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill, skill_digest
 from tacit.traces.skill_uses import Use, uses_of
 from tacit.traces.store import Store
-
-
-def fisher_exact(failed: int, total: int, failed_before: int, total_before: int) -> float:
-    """How likely it is, if nothing had changed, that as many of `total` fail or more.
-
-    1.0 where there is nothing to compare.
-    """
-    if not total or not total_before:
-        return 1.0
-    of_all, all_failed = total + total_before, failed + failed_before
-    most = min(all_failed, total)
-    ways = sum(
-        comb(all_failed, count) * comb(of_all - all_failed, total - count)
-        for count in range(failed, most + 1)
-    )
-    return float(Fraction(ways, comb(of_all, total)))
-
 
 ProbationState = Literal["watching", "kept", "worse"]
 USES_BEFORE = 10
@@ -96,8 +80,8 @@ class Probation(msgspec.Struct, frozen=True):
     root: str
     old: UseCount
     new: UseCount
-    chance: float
-    """That chance alone makes it so much worse."""
+    change_in_success: Interval
+    """Of the share of steps that succeeded, at the level of `improve.worse`."""
     state: ProbationState
 
     @property
@@ -105,7 +89,9 @@ class Probation(msgspec.Struct, frozen=True):
         """In words for a person, short enough to be told whole in a notice."""
         old = self.old
         before = f"{old.failed} of {old.calls} {old.share} in {old.uses}" if old.uses else "no use"
-        return f"{self.new.describe()}, before {before}; p = {self.chance:.2g}"
+        shown = self.change_in_success
+        change = f"; {points(shown)}" if shown.count else ""
+        return f"{self.new.describe()}, before {before}{change}"
 
 
 class ProbationVerdict(msgspec.Struct, frozen=True):
@@ -157,14 +143,26 @@ def current_probation(
 def judge_probation(
     change: str, skill: str, root: str, old: list[Use], new: list[Use], settings: ImproveSettings
 ) -> Probation:
-    """Compare uses, both newest first. Earlier than the last use, only what is beyond doubt."""
+    """Compare uses, both newest first, as often as one likes."""
     watched = new[::-1][: settings.probation_uses]
-    after, before = _count(watched), _count(old[:USES_BEFORE])
-    p = fisher_exact(after.failed, after.calls, before.failed, before.calls)
+    earlier = old[:USES_BEFORE]
+    rng = random.Random(change)  # noqa: S311 - which step is paired with which, the same each time
+    pairs = zip(_steps(watched, rng), _steps(earlier, rng), strict=False)
+    shown = interval_of((ours - theirs for ours, theirs in pairs), settings.worse)
     enough = len(watched) >= settings.probation_uses
-    limit = settings.worse if enough else settings.worse / settings.probation_uses
-    state: ProbationState = "worse" if p <= limit else "kept" if enough else "watching"
-    return Probation(change, skill, root, before, after, p, state)
+    worse = shown.finding() == "harms"
+    state: ProbationState = "worse" if worse else "kept" if enough else "watching"
+    return Probation(change, skill, root, _count(earlier), _count(watched), shown, state)
+
+
+def _steps(uses: list[Use], rng: random.Random) -> list[int]:
+    """The steps of each use, 1 for success; in which order they came in it, nobody noted."""
+    found: list[int] = []
+    for use in uses:
+        own = [0] * use.failed + [1] * (use.calls - use.failed)
+        rng.shuffle(own)
+        found += own
+    return found
 
 
 def settle_probation(

@@ -29,7 +29,7 @@ from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, fact_places
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
-from tacit.learn.background.background_gate import background_gate, places_for
+from tacit.learn.background.background_gate import WAITS_FOR_TRIAL, background_gate, places_for
 from tacit.learn.background.broker import (
     LIMITS,
     Assignment,
@@ -378,6 +378,8 @@ class ReviewWork:
             yield signed.change
 
     def _land(self, change: Change, origin: SkillOrigin | None, waits: str = "") -> LandedChange:
+        if self.settings.learn.require_trial:
+            waits = waits or WAITS_FOR_TRIAL
         for signed in self.signings(change, origin):
             (landed,) = land_changes(self.gate, [signed], waits=waits)
             if not landed.verdict.refused:

@@ -57,6 +57,12 @@ class Interval(msgspec.Struct, frozen=True):
         return self.low > -MARGIN
 
 
+def points(interval: Interval) -> str:
+    """A difference of shares in points of a hundred: `+20 points (+3 to +37)`."""
+    mean, low, high = (round(100 * end) + 0 for end in (interval.mean, interval.low, interval.high))
+    return f"{mean:+d} points ({low:+d} to {high:+d})"
+
+
 def error_of(attempt: int) -> float:
     """The chance of error, to one side, that the n-th candidate of a skill may take."""
     return ERROR / (attempt * (attempt + 1))

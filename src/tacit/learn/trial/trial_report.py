@@ -20,6 +20,7 @@ from tacit.learn.trial.interval import (
     error_of,
     interval_of,
     pairs_to_tell,
+    points,
     relative,
 )
 from tacit.learn.trial.trial_records import RecordedRun, TrialRecord
@@ -96,12 +97,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
             more = counted(max(self.needed - self.pairs, 1), "more pair")
             return f"not enough runs to tell: {points(self.success)}; about {more} would be"
         return f"{self.finding}: {points(self.success)}"
-
-
-def points(interval: Interval) -> str:
-    """A difference of shares in points of a hundred: `+20 points (+3 to +37)`."""
-    mean, low, high = (round(100 * end) + 0 for end in (interval.mean, interval.low, interval.high))
-    return f"{mean:+d} points ({low:+d} to {high:+d})"
 
 
 def pairs_of(runs: Iterable[RecordedRun]) -> list[Pair]:

@@ -20,14 +20,15 @@ SkillLine = tuple[str, str, str, str, str]
 
 _ROWS_AT_ONCE = 200
 _DIM, _BOLD, _RED, _YELLOW, _END = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
+_GREEN = "\x1b[32m"
 
 
-def write_skills(rows: "Iterable[SkillLine]") -> int:
-    """Print `rows`; the exit code is 0 also when there are none."""
+def write_skills(rows: "Iterable[SkillLine]", standings: "dict[str, str] | None" = None) -> int:
+    """Print `rows`; the exit code is 0 also when there are none. A terminal has `standings` too."""
     if sys.stdout.isatty():
         from tacit.base.display import can_colour, columns
 
-        text = skill_table(list(rows), columns(), can_colour())
+        text = skill_table(list(rows), columns(), can_colour(), standings or {})
         if text.count("\n") > 24 and sys.stdin.isatty():
             from tacit.ui.cli.output import page
 
@@ -56,8 +57,10 @@ def tab_separated(rows: "Iterable[SkillLine]") -> str:
     return "".join([f"{name}\t{scope}\t{state}\t{text}\n" for name, scope, text, state, _ in rows])
 
 
-def skill_table(rows: list[SkillLine], space: int, colour: bool) -> str:
-    """The same for people, with a line at the end that counts them."""
+def skill_table(
+    rows: list[SkillLine], space: int, colour: bool, standings: dict[str, str] | None = None
+) -> str:
+    """The same for people, with what trials say and a line at the end that counts them."""
     from tacit.base.display import fit, pad, width
 
     if not rows:
@@ -67,12 +70,13 @@ def skill_table(rows: list[SkillLine], space: int, colour: bool) -> str:
     left = max(space - names - scopes - 4, 10)
     out = []
     for name, scope, text, state, worst in rows:
-        mark = _mark(state, worst)
+        mark = _mark(state, worst, (standings or {}).get(name, ""))
         shown = f"{mark} {text}" if mark else text
         line = f"{pad(name, names)}  {pad(scope, scopes)}  "
         if colour:
             tone = _DIM if state != "active" else ""
-            accent = _RED if worst == "error" else _YELLOW
+            accent = _RED if worst == "error" or mark == "[harms]" else _YELLOW
+            accent = _GREEN if mark == "[helps]" else accent
             cut = fit(shown, left)
             if mark:
                 cut = f"{accent}{cut[: len(mark)]}{_END}{tone}{cut[len(mark) :]}"
@@ -104,10 +108,10 @@ def count_line(rows: list[SkillLine]) -> str:
     return text
 
 
-def _mark(state: str, worst: str) -> str:
+def _mark(state: str, worst: str, standing: str) -> str:
     if state != "active":
         return f"[{state}]"
-    return "[error]" if worst == "error" else ""
+    return "[error]" if worst == "error" else f"[{standing}]" if standing else ""
 
 
 def answer(arguments: list[str]) -> int | None:
@@ -157,15 +161,20 @@ def _list_skills(cwd: str) -> int:
     from tacit.base import paths
     from tacit.skills import index
     from tacit.skills.scopes import REPEATED, skill_roots, skill_states
+    from tacit.skills.standing import read_standings
 
-    cache = paths.folders().cache
+    cache, tried = paths.folders().cache, read_standings()
     snapshots = [(root, index.load(root.path, cache)) for root in skill_roots(cwd)]
     lines: list[Iterable[SkillLine]] = []
+    standings: dict[str, str] = {}
     for (root, snapshot), marks in zip(snapshots, skill_states(snapshots), strict=True):
         known, scopes = snapshot.columns, repeat(root.scope)
         some = zip(known.names, scopes, known.descriptions, marks, known.worst, strict=False)
         lines.append([line for line in some if line[3] != REPEATED] if REPEATED in marks else some)
-    return write_skills(chain.from_iterable(lines))
+        for key in zip(known.names, known.digests(), strict=True) if tried else ():
+            if key in tried:
+                standings[key[0]] = tried[key][0]
+    return write_skills(chain.from_iterable(lines), standings)
 
 
 def _print_catalogue(cwd: str) -> int:

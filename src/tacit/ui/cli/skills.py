@@ -19,6 +19,7 @@ from tacit.base.paths import with_tilde
 from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
+from tacit.skills.standing import UNTRIED, read_standings, standing_of
 from tacit.traces.host_folders import host_folders
 from tacit.ui.cli import fast, output
 from tacit.ui.cli.command import command
@@ -71,10 +72,16 @@ def list_command(
         and (not problems or entry.worst in ("error", "warning"))
         and (not words or any(word.lower() in entry.name.lower() for word in words))
     ]
+    tried = read_standings()
+    standings = {e.name: tried[e.name, e.digest][0] for e in chosen if (e.name, e.digest) in tried}
     if as_json:
-        return output.write_json({"skills": chosen})
+        rows = [
+            msgspec.to_builtins(entry) | {"standing": standings.get(entry.name, UNTRIED)}
+            for entry in chosen
+        ]
+        return output.write_json({"skills": rows})
     return fast.write_skills(
-        [(e.name, e.scope, e.description, e.state, e.worst or "") for e in chosen]
+        [(e.name, e.scope, e.description, e.state, e.worst or "") for e in chosen], standings
     )
 
 
@@ -91,8 +98,9 @@ def list_command(
 def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
     """Print the block that tells a model which skills there are.
 
-    Pinned skills first, then the project's, then those used last. A conversation gets it once, and
-    keeps it to the byte. Skills that do not fit the budget are counted in its last line.
+    Pinned skills first, then the project's, then those that trials found to help, then those used
+    last. A conversation gets it once, and keeps it to the byte. Skills that do not fit the budget
+    are counted in its last line.
     """
     from tacit.changes.pins import pinned_skills
     from tacit.traces.skill_uses import recently_used
@@ -185,6 +193,8 @@ def _skill_as_json(
         "shadows": [e.folder for e in library.shadowed(entry)] if entry else [],
         "shadowed_by": winner.folder if winner else None,
         "problems": problems,
+        "standing": standing_of(entry.name, entry.digest)[0] if entry else UNTRIED,
+        "figures": standing_of(entry.name, entry.digest)[1] if entry else "",
     }
 
 
@@ -221,6 +231,10 @@ def _skill_rows(library: Library, entry: Entry | None, skill: Skill) -> list[tup
         facts.append(("origin", entry.origin))
         if entry.origin == "learned":
             facts.extend(_learned_rows(skill))
+        standing, figures = standing_of(entry.name, entry.digest)
+        if standing != UNTRIED or entry.origin == "learned":
+            hint = figures or f"find out: tacit trial {entry.name}"
+            facts.append(("standing", f"{standing}; {hint}"))
         facts.append(("folder", with_tilde(entry.folder)))
         if entry.also:
             facts.append(("also", ", ".join(with_tilde(path) for path in entry.also)))

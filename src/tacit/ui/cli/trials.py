@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tacit.learn.trial.candidate import Candidate
     from tacit.learn.trial.interval import Interval
     from tacit.learn.trial.trial import Trial, TrialEstimate, TrialPlan
+    from tacit.learn.trial.trial_effects import TrialEffect
     from tacit.learn.trial.trial_records import RecordedRun, TrialRecords
     from tacit.learn.trial.trial_report import Answer
     from tacit.learn.trial.trial_run import Runner
@@ -115,11 +116,16 @@ def run_command(skill: str, as_json: bool, **options: Any) -> int:
         trial = prepared.trial(records)
         code = _run_on(trial, options, as_json)
         answer = trial.answer()
+        effect = prepared.settle(answer)
         path = _write_benchmark(trial, records, prepared.plan)
     if as_json:
-        output.write_json({"answer": answer, "stopped": trial.stopped, "benchmark": path})
+        output.write_json(
+            {"answer": answer, "stopped": trial.stopped, "benchmark": path, "effect": effect}
+        )
     else:
         write_answer(answer)
+        if effect.text:
+            click.echo(plain(effect.text))
         output.write_hint(f"stopped: {trial.stopped or 'by you'}")
         output.write_hint(f"benchmark: {with_tilde(path)}")
     return code
@@ -135,6 +141,7 @@ class _Prepared:
 
         self._settings, self._options = settings, options
         gate, library = user_gate.open_gate(everywhere=True)
+        self._gate = gate
         self.candidate: Candidate = find_candidate(gate, library, skill)
         self.runner: Runner = _runner(settings, options["agent"], options["model"])
         found = [tasks_in(folder) for folder in options["tasks"]]
@@ -174,6 +181,17 @@ class _Prepared:
         verifier = Verifier(find_sandbox(allow_none=agent.sandbox == "none"), agent)
         judge = Judge(self._settings, self._options["judge"]) if self._options["judge"] else None
         return Trial(self.plan, records, self.runner, verifier, judge)
+
+    def settle(self, answer: "Answer") -> "TrialEffect":
+        """Do what follows from the answer; of a comparison with a version, nothing does."""
+        from tacit.learn.trial.trial_effects import TrialEffect, settle_standing
+
+        if self._options["against"]:
+            return TrialEffect("nothing")
+        how = f"in {counted(answer.pairs, 'pair')}, {answer.agent}"
+        return settle_standing(
+            self._gate, self.candidate, answer.finding, answer.verdict, how, self._settings
+        )
 
     def write_left_out(self) -> None:
         for why in self.left:
@@ -265,8 +283,7 @@ def _sides(skill: str, against: str) -> str:
 
 def write_answer(answer: "Answer") -> None:
     """The answer for people."""
-    from tacit.learn.trial.interval import as_change
-    from tacit.learn.trial.trial_report import points
+    from tacit.learn.trial.interval import as_change, points
 
     click.echo()
     word = click.style(plain(answer.skill), bold=True)
@@ -312,7 +329,7 @@ def _changes(interval: "Interval", as_change: Any) -> str:
 
 def _read_words(answer: "Answer") -> str:
     """Whether it was read at all, told apart from its having been read to no effect."""
-    from tacit.learn.trial.trial_report import points
+    from tacit.learn.trial.interval import points
 
     if not answer.pairs:
         return ""

@@ -17,6 +17,7 @@ from tacit.changes.file_edits import diff_files
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.skill_state import read_state
+from tacit.skills.standing import standing_of
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command
 from tacit.ui.cli.output import sparkline
@@ -131,10 +132,13 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
     found = figures(uses, views, log)
     weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
     shown = events[-limit:] if limit else events
+    entry = target.entry
+    standing = standing_of(entry.name, entry.digest) if entry is not None else ("", "")
     if as_json:
         return output.write_json(
             {
                 "skill": target.skill,
+                "standing": standing[0],
                 "figures": found,
                 "weeks": weeks,
                 "events": shown,
@@ -142,6 +146,8 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
             }
         )
     _write_figures(plain(name), found, weeks)
+    if standing[1]:
+        click.echo(output.wrapped(plain(f"{standing[0]}; {standing[1]}")))
     if watched is not None:
         click.echo(output.wrapped(f"repair {watched.change[-8:]} on probation: {watched.numbers}"))
     click.echo()
