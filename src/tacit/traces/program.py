@@ -1,4 +1,5 @@
 """How a host's own program is asked for one answer: its command line, and what its output means.
+Also how it is had to do a task, in a trial.
 
 A record a program, beside the other facts of its host. It says how the program is started so that
 it only answers: no hooks, no tools that can act, none of the user's skills, instructions or
@@ -20,6 +21,8 @@ INSTRUCTIONS = "instructions.md"
 """The file in the question's folder that holds the instructions, for programs that want one."""
 GO = "Answer what you were given, in words alone."
 """What a program is told where something must be said beside the question."""
+DO = "Do the task that you were given."
+"""The same where it is to do something."""
 _LONGEST_REPORT = 1_000_000
 
 
@@ -97,8 +100,18 @@ class Program:
         r"|error: unknown|did you mean|not a known|invalid values:|\bshow help\b"
     )
 
+    works: ClassVar[bool] = False
+    """Whether it is known how it does a task by itself: `work`."""
+
     def start(self, question: Question) -> Start:
         """How it is started for `question`."""
+        raise NotImplementedError
+
+    def work(self, question: Question) -> Start:
+        """How it is started to do a task with its tools, in a sandbox and a home of its own.
+
+        The files are written below that home. Its output is read by `said`.
+        """
         raise NotImplementedError
 
     def said(self, output: str, question: Question) -> Said:

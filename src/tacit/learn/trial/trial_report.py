@@ -93,6 +93,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     def says(self) -> str:
         """The verdict in one sentence."""
+        if not self.pairs:
+            return "nothing can be said: no pair of runs has come to its end"
         if self.finding == "unclear":
             more = counted(max(self.needed - self.pairs, 1), "more pair")
             return f"not enough runs to tell: {points(self.success)}; about {more} would be"

@@ -36,7 +36,7 @@ from tacit.traces.trace import OWN_HOST
 
 RunState = Literal["done", "void"]
 _TOOLS = (*FILE_TOOLS, *(t for t in COMMAND_TOOLS if t.name == "run_command"), *SKILL_TOOLS)
-_MOST_KEPT = 20_000
+MOST_KEPT = 20_000
 """Characters of an answer, and of the files that a run made, that are kept for a judge."""
 
 
@@ -138,7 +138,7 @@ async def _heard(session: Session, prompt: str) -> Ran:
         void = void or ("it took too long" if end.reason == "seconds" else "it was interrupted")
     return Ran(
         session=f"{OWN_HOST}:{session.context.session}",
-        answer=shorten_middle(end.text, _MOST_KEPT),
+        answer=shorten_middle(end.text, MOST_KEPT),
         skills=tuple(read),
         tokens=tokens,
         seconds=time.monotonic() - began,
@@ -175,7 +175,7 @@ def clean_folder(task: Task) -> Iterator[tuple[str, str]]:
 
 def changes_in(task: Task, work: str) -> str:
     """The files that a run made or changed, as text, within what a judge is shown."""
-    parts, left = [], _MOST_KEPT
+    parts, left = [], MOST_KEPT
     for here, folders, names in os.walk(work):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -183,7 +183,7 @@ def changes_in(task: Task, work: str) -> str:
             if os.path.islink(path) or not os.path.isfile(path) or left <= 0:
                 continue
             with open(path, "rb") as file:
-                data = file.read(_MOST_KEPT)
+                data = file.read(MOST_KEPT)
             below = os.path.relpath(path, work)
             if task.files.get(below) != data:
                 text = shorten_middle(data.decode("utf-8", "replace"), left)

@@ -126,6 +126,7 @@ class ClaudeProgram(Program):
     login = "claude, and in it /login"
     status = ("auth", "status")
     paid = "the limits of the Claude plan that it is logged in with, or its key"
+    works = True
 
     def start(self, question: Question) -> Start:
         words = (
@@ -135,6 +136,14 @@ class ClaudeProgram(Program):
         )
         # Else it reads every file that the question names as @path, wherever it lies.
         return Start(words, question.text, {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"})
+
+    def work(self, question: Question) -> Start:
+        words = (
+            *("-p", "--output-format", "json", "--strict-mcp-config", "--allowedTools", _WORKS),
+            *named_model("--model", question),
+        )
+        quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER")
+        return Start(words, question.text, dict.fromkeys(quiet, "1"))
 
     def said(self, output: str, question: Question) -> Said:
         found = one_object(output)
@@ -152,6 +161,10 @@ class ClaudeProgram(Program):
             cost=money(found.get("total_cost_usd")),
             model=models[0] if len(models) == 1 else "",
         )
+
+
+_WORKS = "Bash Read Write Edit MultiEdit Glob Grep Skill Task TodoWrite NotebookEdit"
+"""The tools that a task may need; to leave all checks out is refused to root."""
 
 
 class ClaudeCode(JsonlHost):

@@ -66,6 +66,7 @@ class CodexProgram(Program):
     login = "codex login"
     status = ("login", "status")
     paid = "the limits of the ChatGPT plan that it is logged in with, or its key"
+    works = True
 
     def start(self, question: Question) -> Start:
         off = (word for feature in _FEATURES for word in ("--disable", feature))
@@ -83,6 +84,14 @@ class CodexProgram(Program):
             "-",
         )
         return Start(words, question.text, files={INSTRUCTIONS: question.instructions or GO})
+
+    def work(self, question: Question) -> Start:
+        # Its own sandbox would be one in another; ours holds.
+        words = (
+            *("exec", "--json", "--skip-git-repo-check"),
+            *("--dangerously-bypass-approvals-and-sandbox", *named_model("-m", question), "-"),
+        )
+        return Start(words, question.text)
 
     def said(self, output: str, question: Question) -> Said:
         events = objects(output)

@@ -34,6 +34,7 @@ from tacit.traces.host import (
 )
 from tacit.traces.host_folders import UserPath
 from tacit.traces.program import (
+    DO,
     GO,
     INSTRUCTIONS,
     Program,
@@ -146,6 +147,7 @@ class GeminiProgram(Program):
         "Google's terms forbid third-party tools on its login and have not said whether this is one"
     )
     leaves = True
+    works = True
 
     def start(self, question: Question) -> Start:
         words = (
@@ -161,6 +163,11 @@ class GeminiProgram(Program):
             INSTRUCTIONS: question.instructions or GO,
         }
         return Start(words, question.text, variables, files)
+
+    def work(self, question: Question) -> Start:
+        words = ("-p", DO, "-o", "json", "--yolo", "--skip-trust", "-m", question.model or _MODEL)
+        files = {".gemini/settings.json": msgspec.json.encode(_BY_KEY).decode()}
+        return Start(words, question.text, files=files)
 
     def said(self, output: str, question: Question) -> Said:
         found = one_object(output)
@@ -185,6 +192,7 @@ class GeminiProgram(Program):
 
 _MODEL = "flash"
 """Without a name it asks a model first which model to ask."""
+_BY_KEY = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 _ALONE = {
     "hooksConfig": {"enabled": False},
     "tools": {"core": ["none"]},

@@ -21,6 +21,7 @@ from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source, pla
 from tacit.traces.host_folders import UserPath
 from tacit.traces.hosts import gemini
 from tacit.traces.program import (
+    DO,
     GO,
     Program,
     Question,
@@ -63,11 +64,19 @@ class QwenProgram(Program):
     word = "qwen"
     login = "qwen, and in it /auth"
     paid = "the login or key that Qwen Code has"
+    works = True
 
     def start(self, question: Question) -> Start:
         words = (
             *("-p", GO, "-o", "json", "--bare", "--safe-mode", "--chat-recording=false"),
             *("--exclude-tools", *_TOOLS, "--system-prompt", question.instructions or GO),
+            *named_model("-m", question),
+        )
+        return Start(words, question.text)
+
+    def work(self, question: Question) -> Start:
+        words = (
+            *("-p", DO, "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"),
             *named_model("-m", question),
         )
         return Start(words, question.text)

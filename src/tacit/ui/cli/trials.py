@@ -201,6 +201,10 @@ class _Prepared:
 def _runner(settings: Settings, agent: str, model: str) -> "Runner":
     from tacit.learn.trial.trial_run import OwnAgent
 
+    if agent:
+        from tacit.learn.trial.host_trial import HostAgent
+
+        return HostAgent(settings, agent, model)
     return OwnAgent(settings, model)
 
 
@@ -291,7 +295,9 @@ def write_answer(answer: "Answer") -> None:
     sides = f"{answer.with_skill:.0%} with, {answer.without:.0%} without"
     rows = {
         "compared": f"{_sides(answer.skill, answer.against)}; {answer.agent}",
-        "success": f"{sides}; {points(answer.success)} in {counted(answer.pairs, 'pair')}",
+        "success": f"{sides}; {points(answer.success)} in {counted(answer.pairs, 'pair')}"
+        if answer.pairs
+        else "",
         "tokens": _changes(answer.tokens, as_change),
         "time": _changes(answer.seconds, as_change),
         "calls": _changes(answer.calls, as_change),
@@ -313,7 +319,7 @@ def write_answer(answer: "Answer") -> None:
         ]
         click.echo()
         click.echo(output.table(("task", "pairs", "with", "without", "read"), table))
-    last = [sessions[-1] for sessions in answer.sessions.values() if sessions]
+    last = [found[-1] for found in answer.sessions.values() if found and found[-1]]
     if last:
         output.write_hint(
             f"a run: tacit session {last[0]}   all of them: tacit trial show {answer.trial} --json"
