@@ -8,7 +8,7 @@ Showing events is left to the faces in `ui/`.
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,7 +40,11 @@ from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.event_bus import bus
 from tacit.base.settings import AgentSettings, Settings
+from tacit.skills import holdback
+from tacit.skills.holdback import Holdback
 from tacit.skills.library import Library
+from tacit.traces.hosts.tacit import find_session
+from tacit.traces.trace import OWN_HOST
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ToolCallPart
@@ -77,9 +81,14 @@ class Session:
             self.choice = msgspec.structs.replace(self.choice, seed=kit.seed)
         self._configured = (models.configured(chosen) if model else None) or self.choice
         redact = settings.traces.redact
+        held = self._drawn(resuming, kit)
+        if held.held:
+            self.library.leave_out(held.held)
         self.conversation = (
             resume(resuming, redact=redact) if resuming else self._start(kit.purpose)
         )
+        if not resuming and (held.held or held.offered):
+            self._keep_drawn(held)
         self.temporary = tempfile.mkdtemp(prefix="tacit-")
         self.context = Context(
             self.project,
@@ -100,6 +109,26 @@ class Session:
         self._servers = Servers(settings.mcp.servers)
         self._unsubscribe = bus.subscribe(ReviewBegun, self._on_review)
         self._notices = list(_what_is_not_read(self.project, cwd))
+
+    def _drawn(self, resuming: str, kit: Kit) -> Holdback:
+        """Which learned skills this session is without, by lot, where the user wants to know."""
+        share = self.settings.learn.holdback
+        if not share or kit.purpose or kit.library is not None:
+            return Holdback()
+        if resuming:
+            return holdback.drawn_by(f"{OWN_HOST}:{find_session(resuming)}")
+        return holdback.draw(self.library, share)
+
+    def _keep_drawn(self, drawn: Holdback) -> None:
+        if not holdback.record(f"{OWN_HOST}:{self.conversation.session}", drawn):
+            self.library.leave_out(())  # the model is told of them with the next message
+
+    def release(self, names: Iterable[str]) -> None:
+        """Have those of `names` back that were left out by lot: a person asked for them."""
+        asked = self.library.left_out.intersection(names)
+        if asked:
+            self.library.leave_out(self.library.left_out - asked)
+            holdback.release(f"{OWN_HOST}:{self.conversation.session}", asked)
 
     def use_model(self, name: str) -> None:
         """Go on with another model, from the next message on; `name` as `models.named` reads it.
@@ -128,6 +157,7 @@ class Session:
         The last event is an `End`. Cancelling the reader interrupts the agent; what was done stays.
         """
         self.library.refresh()
+        self.release([*skills, *(word.name for word in slash_words(message))])
         named = Slash(tuple(skills), message, "") if skills else None
         slash = named or parse_slash(message, self.library)
         if isinstance(slash, Unknown):

@@ -95,6 +95,12 @@ class Library:
         self.settings = settings if settings is not None else load_settings(self.cwd).settings
         self.cache = cache or paths.folders().cache
         self._only = roots
+        self.left_out: frozenset[str] = frozenset()
+        self.refresh()
+
+    def leave_out(self, names: Iterable[str]) -> None:
+        """From here on, be without the skills of these names, and with all others."""
+        self.left_out = frozenset(names)
         self.refresh()
 
     def refresh(self) -> None:
@@ -118,6 +124,7 @@ class Library:
         return [
             entry_of(root, row, state, real, also.get(real, ()))
             for root, row, state, real in ranked
+            if row[index.NAME] not in self.left_out
         ]
 
     @cached_property
@@ -191,7 +198,8 @@ class Library:
         """
         from tacit.skills.skill_search import Search
 
-        return Search(self, archived=archived).find(query, limit)
+        found = Search(self, archived=archived).find(query, limit + len(self.left_out))
+        return [hit for hit in found if hit.entry.name not in self.left_out][:limit]
 
     def catalogue(
         self,
@@ -228,7 +236,7 @@ class Library:
                 for number, (name, description, state) in enumerate(
                     zip(known.names, known.descriptions, states, strict=True)
                 )
-                if state == ACTIVE
+                if state == ACTIVE and name not in self.left_out
             ]
         return offers
 

@@ -1,7 +1,8 @@
 """What the worker does once a day when it has nothing else to do: packs histories, drops sessions
 that are older than the settings keep, redacts those that were stored under fewer rules for secrets,
-makes the small backup. Each step is tried by itself; one that fails is logged, and tried again the
-next day. What the steps need is loaded when a round is due: an idle worker asks often.
+compares daily use where lots were drawn, makes the small backup. Each step is tried by itself; one
+that fails is logged, and tried again the next day. What the steps need is loaded when a round is
+due: an idle worker asks often.
 """
 
 import os
@@ -36,6 +37,8 @@ def keep_house(load: Callable[[], Settings], now: float | None = None) -> bool:
     _try("histories are not packed", lambda: pack_histories(data))
     _try("old sessions are not dropped", lambda: _drop_sessions(settings))
     _try("stored sessions are not redacted again", lambda: _redact_again(settings))
+    if settings.learn.holdback:
+        _try("daily use is not compared", lambda: _settle_daily_use(settings))
     _try("no daily backup", lambda: backup.make_daily(now))
     return True
 
@@ -66,6 +69,17 @@ def _redact_again(settings: Settings) -> None:
     if os.path.exists(database.default_path()):
         with open_store(settings.traces) as store:
             redact_again(store, settings.traces)
+
+
+def _settle_daily_use(settings: Settings) -> None:
+    from tacit.changes.gate import Gate
+    from tacit.changes.place import all_places
+    from tacit.learn.trial.daily_use import settle_daily_use
+    from tacit.skills.library import Library
+
+    library = Library(paths.user_home(), settings)
+    for effect in settle_daily_use(Gate(all_places(library.cwd)), library, settings):
+        log(effect.text)
 
 
 def _try(failed: str, step: Callable[[], object]) -> None:

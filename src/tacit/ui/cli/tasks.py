@@ -66,6 +66,7 @@ def run_command(
     session = Session(loaded.settings, model=model, yes=yes, kit=chat_kit())
     reactions.listen_to_chat()
     try:
+        session.release(skill)
         names = [session.library.get(name).name for name in skill]
         message = " ".join([*(f"/{name}" for name in names), message])
         return asyncio.run(print_events(session.say(message), as_json))

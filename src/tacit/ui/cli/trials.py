@@ -397,6 +397,38 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
     return user_gate.write_verdict(verdict, done, as_json)
 
 
+@trial_command.verb("observe", "tacit trial observe db-migration")
+@click.argument("skill", shell_complete=complete_skill)
+def observe_command(skill: str, as_json: bool) -> int:
+    """Compare tasks of daily use in which SKILL was used with like tasks without it.
+
+    That is an observation: the agent chose when to read the skill. With learn.holdback, sessions
+    of our chat that were offered it are compared with those that were not, by lot: a trial.
+    """
+    from tacit.learn.trial.daily_use import daily_use
+    from tacit.learn.trial.interval import points
+    from tacit.skills.library import Library
+    from tacit.traces.store import Store
+
+    entry = Library().find(skill)
+    with Store.open() as store:
+        store.take_in_own()
+        found = daily_use(store, entry.name if entry is not None else skill)
+    if as_json:
+        return output.write_json(found)
+    click.echo(f"{click.style(plain(skill), bold=True)}: used in {counted(found.used, 'task')}")
+    for label, part in (("observed", found.observed), ("by lot", found.by_lot)):
+        if part is None:
+            continue
+        shares = f"{part.with_skill:.0%} with, {part.without:.0%} without"
+        text = f"{shares}; {points(part.success)} in {counted(part.success.count, 'pair')}"
+        if not part.success.count:
+            text = "no like tasks on both sides of which it is known how they ended"
+        output.write_rows([(label, text), ("", ", ".join(part.kinds))], 9)
+    output.write_hint("what is observed is no trial: the agent chose when to read the skill")
+    return 0
+
+
 @trial_command.verb("show", "tacit trial show", "tacit trial show db-migration --json")
 @click.argument("trial", required=False, default="")
 def show_command(trial: str, as_json: bool) -> int:

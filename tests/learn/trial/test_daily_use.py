@@ -1,0 +1,96 @@
+"""Daily use: an observation of like tasks, and a trial where lots were drawn."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tried_skills import user_skill
+
+from tacit.base.settings import LearnSettings, Settings
+from tacit.changes.gate import Gate
+from tacit.changes.place import user_place
+from tacit.learn.trial.daily_use import daily_use, settle_daily_use
+from tacit.skills import holdback
+from tacit.skills.holdback import Holdback
+from tacit.skills.library import Library
+from tacit.skills.standing import standing_of
+from tacit.traces.store import Store
+from tacit.traces.trace import Activation, Head, ToolCall, Trace, Turn
+
+BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def write(store: Store, number: int, *, used: bool, worked: bool) -> str:
+    """A session that migrates the database, with the skill or without; its id."""
+    at = BEGAN + timedelta(hours=number)
+    result = "3 passed in 0.1s" if worked else "1 failed, 2 passed in 0.1s"
+    call = ToolCall(
+        "1", "Bash", "shell", {"command": "pytest tests/test_migration.py"}, result=result,
+        failed=not worked, error="" if worked else "exit code 1", at=at,
+    )  # fmt: skip
+    steps = (*((Activation("migrate", at),) if used else ()), call)
+    turn = Turn(0, "Write the database migration and test it", steps, started=at, ended=at)
+    head = Head("tacit", f"s{number}", project="/p", started=at, ended=at)
+    store.write(Trace(head, (turn,)))
+    return head.id
+
+
+@pytest.fixture
+def digest(home: Path) -> str:
+    user_skill("migrate", learned=True)
+    return Library().get("migrate").digest
+
+
+@pytest.fixture
+def others(store: Store) -> None:
+    """Other work, so that there are kinds of tasks."""
+    for number in range(85):
+        words = f"Look at topic{number} and thing{number} of part{number}"
+        head = Head("tacit", f"o{number}", project="/p", started=BEGAN, ended=BEGAN)
+        store.write(Trace(head, (Turn(0, words, (), started=BEGAN, ended=BEGAN),)))
+
+
+def test_used_against_not_used_is_an_observation(store: Store, digest: str, others: None) -> None:
+    """It has an interval, and finds nothing by itself."""
+    for number in range(20):
+        write(store, number, used=number % 2 == 0, worked=number % 2 == 0)
+    found = daily_use(store, "migrate")
+    assert (found.used, found.observed.success.count) == (10, 10)
+    assert (found.observed.with_skill, found.observed.without) == (1.0, 0.0)
+    assert found.observed.success.low > 0
+    assert (found.by_lot, found.finding) == (None, "unclear")
+
+
+def test_without_like_tasks_nothing_is_compared(store: Store, digest: str) -> None:
+    write(store, 1, used=True, worked=True)
+    found = daily_use(store, "migrate")
+    assert (found.used, found.observed.success.count) == (1, 0)
+
+
+def test_lots_make_it_a_trial_and_harm_has_its_consequence(
+    store: Store, digest: str, home: Path, others: None
+) -> None:
+    """Offered sessions count as such, whoever read the skill: those who did not were offered it."""
+    for number in range(20):
+        held = number % 2 == 0
+        session = write(store, number, used=number % 4 == 1, worked=held)
+        own = {"migrate": digest}
+        holdback.record(session, Holdback("", {} if held else own, own if held else {}))
+    found = daily_use(store, "migrate")
+    assert found.by_lot is not None
+    assert (found.by_lot.success.count, found.finding) == (10, "harms")
+    gate = Gate([user_place()])
+    settings = Settings(learn=LearnSettings(holdback=0.1))
+    (effect,) = settle_daily_use(gate, Library(), settings)
+    assert effect.did == "archived"
+    assert standing_of("migrate", digest)[0] == "harms"
+    assert settle_daily_use(gate, Library(), settings) == []
+
+
+def test_runs_of_trials_are_no_daily_use(store: Store, digest: str) -> None:
+    for number in range(4):
+        write(store, number, used=True, worked=True)
+    tasks = daily_use(store, "migrate").used
+    head = Head("tacit", "trial", project="/tmp/tacit-trial-x/work")
+    store.write(Trace(head, (Turn(0, "Write it", (Activation("migrate"),)),)))
+    assert daily_use(store, "migrate").used == tasks == 4
