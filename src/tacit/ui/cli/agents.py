@@ -396,9 +396,9 @@ def disconnect_command(hosts: tuple[str, ...], yes: bool, dry_run: bool, as_json
     for plan, left in outcomes:
         links = () if dry_run or plan.error or _is_server(plan) else _unlink_skills(plan.host)
         later = {other.connector.file() for other in plans if not _is_server(other)}
-        kept = left and not (_is_server(plan) and plan.connector.file() in later)
+        is_left = left and not (_is_server(plan) and plan.connector.file() in later)
         state = "not-connected" if plan.change is None else "planned" if dry_run else "disconnected"
-        rows.append(agent_row(plan, state, backup_left=kept, unlinked=links))
+        rows.append(agent_row(plan, state, backup_left=is_left, unlinked=links))
     if as_json:
         output.write_json({"agents": rows})
         return next((plan.error.exit_code for plan in plans if plan.error), 0)
