@@ -1,10 +1,10 @@
-"""`tacit mcp`: the library served to other programs."""
+"""`tacit mcp` and `tacit web`: the library served to other programs, and pages for a browser."""
 
 import os
 
 import click
 
-from tacit.base.errors import NotFound, Unwritable
+from tacit.base.errors import NotFound, Unwritable, Usage
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 
@@ -77,3 +77,71 @@ def _serve_http(project: str, port: int, as_json: bool) -> int:
     config = uvicorn.Config(http_app(project, token), log_level="warning", lifespan="on")
     uvicorn.Server(config).run(sockets=[listener])
     return 0
+
+
+@command(
+    "web",
+    "find",
+    "Look at skills, proposals, sessions and cost in a browser.",
+    "tacit web                          start it, and open the browser",
+    "tacit web --no-open                only print the address",
+    note="It goes when this terminal does. A second start opens the first.",
+)
+@click.option("--no-open", is_flag=True, help="Print the address; open no browser.")
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Instead of 8766.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--let-others-in", is_flag=True, help="With --host: other machines may connect.")
+def web_command(
+    no_open: bool, port: int | None, host: str, let_others_in: bool, as_json: bool
+) -> int:
+    """Look at skills, proposals, sessions, jobs and cost in a browser, and answer the inbox there.
+
+    The pages are served on this machine alone, to the browser that opens the printed address.
+    """
+    if host not in ("127.0.0.1", "localhost") and not let_others_in:
+        raise Usage(
+            f"{host} can be reached by other machines, and what they send is not encrypted",
+            "leave --host out, or add --let-others-in if you want that",
+        )
+    try:
+        from tacit.ui.web import web_server
+    except ImportError as error:
+        raise NotFound(
+            f"the pages need more to be installed: {error.name}",
+            "install it: pip install 'tacit[web]'",
+        ) from None
+    if running := web_server.running_address():
+        _tell_address(running, no_open, as_json, "It runs already")
+        return 0
+    return _serve_pages("127.0.0.1" if host == "localhost" else host, port, no_open, as_json)
+
+
+def _serve_pages(host: str, port: int | None, no_open: bool, as_json: bool) -> int:
+    import uvicorn
+
+    from tacit.ui.web import web_server
+    from tacit.ui.web.page_guard import PageKeys
+
+    listener = web_server.listen(host, web_server.PORT if port is None else port)
+    number = listener.getsockname()[1]
+    address, keys = f"http://{host}:{number}", PageKeys()
+    word = web_server.note_running(address)
+    app = web_server.make_app(keys, web_server.known_hosts(host, number), word)
+    _tell_address(f"{address}/?token={keys.new_token()}", no_open, as_json, "Tacit is at")
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        web_server.forget_running()
+    return 0
+
+
+def _tell_address(address: str, no_open: bool, as_json: bool, how: str) -> None:
+    if as_json:
+        output.write_json({"address": address})
+    else:
+        click.echo(f"{how}: {address}")
+        if not no_open:
+            click.echo("Ctrl-C ends it.")
+    if not no_open and not as_json:
+        click.launch(address)
