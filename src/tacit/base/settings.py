@@ -130,6 +130,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds without an event after which a session counts as over."""
     idle: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 30.0
     """Seconds without work after which the worker goes."""
+    pages: bool = False
+    """Whether `tacit daemon` also serves the pages; `tacit web` opens them."""
 
 
 class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
