@@ -42,6 +42,15 @@ _MAX_DEPTH = 8
 _MAX_ITEMS = 1000
 
 
+_MARK = 64
+"""Characters that the words about what was left out may take; for fewer nothing is left out, so a
+text that was shortened before stays as it is."""
+
+
+def _kept(text: str) -> str:
+    return text if len(text) <= MAX_TEXT + _MARK else shorten_middle(text, MAX_TEXT)
+
+
 def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """`arguments` with long texts shortened and deep parts as text, and how many were cut."""
     cuts = 0
@@ -59,7 +68,7 @@ def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
             return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
         if value is None or isinstance(value, bool | int | float):
             return value
-        short = shorten_middle(str(value), MAX_TEXT)
+        short = _kept(str(value))
         cuts += short != value
         return short
 
@@ -411,7 +420,7 @@ class Assembler:
         self._clear()
 
     def _short(self, text: str) -> str:
-        short = shorten_middle(text, MAX_TEXT)
+        short = _kept(text)
         if short is not text:
             self.passed("shortened")
         return short
@@ -447,7 +456,7 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
             step.reply,
         )
         if tool_calls.is_delegation(step.name):
-            yield _delegation(step)
+            yield delegation_of(step)
         for name in () if step.failed else skills_loaded(kind, step.arguments):
             if name not in loaded:
                 loaded.add(name)
@@ -460,7 +469,7 @@ _FACTS = (
 )  # fmt: skip
 
 
-def _delegation(call: _OpenCall) -> Subagent:
+def delegation_of(call: "_OpenCall | ToolCall") -> Subagent:
     said = {name: values.string(value) for name, value in call.arguments.items()}
     who = said.get("subagent_type") or said.get("agent") or said.get("agent_name") or ""
     task = next((said[key] for key in _TASKS if said.get(key)), "")
