@@ -203,8 +203,8 @@ def _entries(turn: Turn, *, copied: bool) -> list[Entry]:
             found.append(_entry(step, turn.number))
     if found:
         said = [at for at, entry in enumerate(found) if entry.source == "agent"]
-        last = said[-1] if said else -1
-        found[last] = msgspec.structs.replace(found[last], usage=turn.usage)
+        place = said[-1] if said else -1
+        found[place] = msgspec.structs.replace(found[place], usage=turn.usage)
     if not copied:
         return found
     # What it took was taken in the session that it comes from.
