@@ -42,15 +42,6 @@ _MAX_DEPTH = 8
 _MAX_ITEMS = 1000
 
 
-_MARK = 64
-"""Characters that the words about what was left out may take; for fewer nothing is left out, so a
-text that was shortened before stays as it is."""
-
-
-def _kept(text: str) -> str:
-    return text if len(text) <= MAX_TEXT + _MARK else shorten_middle(text, MAX_TEXT)
-
-
 def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """`arguments` with long texts shortened and deep parts as text, and how many were cut."""
     cuts = 0
@@ -68,7 +59,7 @@ def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
             return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
         if value is None or isinstance(value, bool | int | float):
             return value
-        short = _kept(str(value))
+        short = shorten_middle(str(value), MAX_TEXT)
         cuts += short != value
         return short
 
@@ -420,7 +411,7 @@ class Assembler:
         self._clear()
 
     def _short(self, text: str) -> str:
-        short = _kept(text)
+        short = shorten_middle(text, MAX_TEXT)
         if short is not text:
             self.passed("shortened")
         return short
