@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,13 @@ def rows(trajectory: Trajectory, form: str) -> list[Any]:
 
 def rich() -> Trace:
     """A session with something of everything."""
+    at = datetime(2026, 11, 1, 9, 2, tzinfo=UTC)  # when the third turn begins
     shortened = shorten_middle("word " * 6000, MAX_TEXT)
     odd = msgspec.structs.replace(ran("x", ""), finished=False)
     return made(
         [f"Build it. {HOSTILE}", Told("a file", "file"), f"I do. {HOSTILE}", ran("make", HOSTILE)],
         ["No, not so.", Activation("release"), ran("make all", "boom", failed=True), "Sorry."],
-        ["", Told("A long text.", "teammate"), "Well.", ran("cat", shortened)],
+        ["", Told("A long text.", "teammate", at), "Well.", ran("cat", shortened)],
         ["Go on.", Compaction("We built."), called("mcp.do it", {"a": [1, {"b": "<x>"}]}), odd],
     )
 
@@ -269,7 +271,7 @@ def test_quoting_of_tags_can_be_taken_back(text: str) -> None:
     assert not re.search(r"</?(?:think(?:ing)?|tool_call|tool_response)>", quoted)
 
 
-def test_ids_that_are_empty_or_used_twice_get_new_ones() -> None:
+def test_a_call_without_an_id_gets_one() -> None:
     call = ToolCall("same", "Bash", "shell")
     trace = made(["Go."])
     turn = msgspec.structs.replace(

@@ -59,7 +59,7 @@ _OF_MESSAGES = _OF_TRACE | {
     "asides": "skills that were loaded, and work handed over, by no call",
     "replies": "what the user typed in refusing or answering a call, apart from its result",
     "unfinished": f"calls without a result: they get the words {NO_RESULT}",
-    "ids": "ids of calls that were empty or used twice: they get new ones",
+    "ids": "calls without an id: they get one",
     "usage": "tokens by turn",
     "head": "project, branch, title, version and times of the session",
     "summaries": "which of the system's messages is a summary, and of what",
@@ -82,7 +82,7 @@ def count_losses(trajectory: Trajectory, form: Form) -> dict[str, int]:
             "asides": sum(len(part) for entry in entries for part in entry.asides),
             "replies": sum(bool(call.reply) for call in calls),
             "unfinished": sum(not call.finished for call in calls),
-            "ids": len(calls) - len({call.id for call in calls if call.id}),
+            "ids": sum(not call.id for call in calls),
             "usage": sum(entry.usage != Usage() for entry in entries),
             "head": 1,
             "names": sum(_function_name(call.name) != call.name for call in calls),
@@ -96,10 +96,12 @@ def count_losses(trajectory: Trajectory, form: Form) -> dict[str, int]:
 
 
 def _with_ids(trajectory: Trajectory) -> Trajectory:
-    """`trajectory` with an id of its own for every call."""
+    """`trajectory` with an id for every call, its own in its turn."""
     used: set[str] = set()
-    entries = []
+    entries, turn = [], -1
     for at, entry in enumerate(trajectory.entries, 1):
+        if entry.turn != turn:
+            used, turn = set(), entry.turn
         calls = []
         for number, call in enumerate(entry.calls, 1):
             name = call.id
