@@ -90,5 +90,5 @@ def try_out(asked: list[Question], runner: SmallModel, runs: int) -> Answer:
 
 def as_lines(answer: Answer) -> str:
     """The answer, as it can go into the docs."""
-    shares = f"{answer.with_skill:.0%} with, {answer.without:.0%} without"
-    return f"{answer.says()} in {answer.pairs} pairs ({shares}; read in {answer.read})"
+    shares = f"{answer.with_skill:.0%} right with, {answer.without:.0%} without"
+    return f"{answer.pairs} pairs, {shares}, read in {answer.read}; {answer.says()}"
