@@ -21,7 +21,8 @@ from tacit.traces.host_folders import host_folders
 
 BUILT_IN = (
     "claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "pi", "hermes", "tacit",
-    "openhands", "swe-agent", "cursor", "sharegpt", "openai",
+    "openhands", "atif", "tau-bench", "swe-agent", "openinference", "otel", "langfuse", "langsmith",
+    "cursor", "sharegpt", "openai",
 )  # fmt: skip
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "host-package"
 

@@ -195,6 +195,14 @@ class Assembler:
                 if name == "project":
                     self._facts[name] = repository_folder(value[:4000])
 
+    def restore_host(self, name: str) -> None:
+        """The session is another host's, as an export of ours says; a name that is not known stays
+        what it was read by."""
+        from tacit.traces import host_registry
+
+        if name in host_registry.names():
+            self._facts["host"] = name
+
     def at(self, moment: datetime | None) -> datetime | None:
         """Note that something happened at `moment`. Clocks may go backwards; that is counted."""
         if moment is None:
