@@ -155,6 +155,8 @@ _ERROR_BEGINS = ("Error:", "ERROR:", "error:", "Traceback (most recent call last
 def stated_outcome(content: Any) -> tuple[str, bool, str]:
     """The readable part of a result, whether it failed, and the error that it names."""
     result = values.text(content)
+    if isinstance(content, dict) and any(key in content for key in (*_CODES, "error", "success")):
+        return _outcome_of_object(content, result)
     if result.lstrip().startswith("{"):
         inner = values.decoded_json(result)
         if isinstance(inner, dict):

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from tacit.traces import values
+from tacit.traces import tool_calls, values
 from tacit.traces.assembler import Assembler
 from tacit.traces.chat_message import messages_of
 from tacit.traces.conversation_files import ConversationFiles, verdict
@@ -46,11 +46,12 @@ class Atif(ConversationFiles):
             _, _, inner = source.key.partition("/")
             if not inner:
                 into.about(verdict=_reward(run, source.path))
-            for number in inner.split("/") if inner else ():
-                parent = _session(run)
-                embedded = values.objects(run.get("subagent_trajectories"))
-                run = embedded[int(number)]
-                into.about(parent=parent)
+            parent = ""
+            for depth, number in enumerate(inner.split("/") if inner else ()):
+                parent = _session(run, embedded=depth > 0)
+                run = values.objects(run.get("subagent_trajectories"))[int(number)]
+            if parent:
+                into.about(parent=parent, session=_session(run, embedded=True))
             yield from self._trajectory(run, into)
 
     def _trajectory(self, run: dict[str, Any], into: Assembler) -> Iterator[None]:
@@ -122,6 +123,8 @@ class Atif(ConversationFiles):
             for result in mine:
                 rest.remove(result)
                 _returned(known, result, began, into)
+                if not own and not tool_calls.is_delegation(function):
+                    _helper_of(result, began, into)
             _asides(own, into)
         for result in rest:
             if into.tool_of(earlier := values.string(result.get("source_call_id"))):
@@ -141,9 +144,13 @@ def _returned(call_id: str, result: dict[str, Any], began: Any, into: Assembler)
         call_id, text, failed=failed, error=error, reply=values.string(own.get("reply")),
         at=ended, duration=took,
     )  # fmt: skip
-    for helper in values.objects(result.get("subagent_trajectory_ref")) if not own else ():
+
+
+def _helper_of(result: dict[str, Any], at: Any, into: Assembler) -> None:
+    """Tell that a call handed work on, where its name does not say so."""
+    for helper in values.objects(result.get("subagent_trajectory_ref")):
         named = helper.get("trajectory_id") or helper.get("session_id")
-        into.delegated(session=values.string(named), at=began)
+        into.delegated(session=values.string(named), at=at)
 
 
 def _asides(own: dict[str, Any], into: Assembler) -> None:
@@ -165,8 +172,10 @@ def _helpers(run: dict[str, Any], depth: int = 0) -> Iterator[str]:
             yield from (f"{number}/{part}" for part in _helpers(inner, depth + 1))
 
 
-def _session(run: dict[str, Any]) -> str:
-    return values.string(run.get("session_id")) or values.string(run.get("trajectory_id"))
+def _session(run: dict[str, Any], *, embedded: bool = False) -> str:
+    """What names a trajectory; an embedded one may share the session of the one around it."""
+    session, own = values.string(run.get("session_id")), values.string(run.get("trajectory_id"))
+    return own or session if embedded and not _own(run) else session or own
 
 
 def _own(value: dict[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,15 @@ with the fields of its trace; scores stand in files of their own, or in the trac
 interface give `{"trace": {…}, "observations": […]}`, or a trace that holds both lists.
 """
 
+import os
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from tacit.traces import values
+from tacit.traces.assembler import Assembler
 from tacit.traces.chat_message import messages_of
+from tacit.traces.host import Source, decode_lines, file_stamp, ignore, plain_files
 from tacit.traces.spans import Span, SpanFiles, SpanKind, scored, tool_name
 from tacit.traces.trace import Usage
 
@@ -28,6 +32,14 @@ class Langfuse(SpanFiles):
             inner = values.objects(found["observations"])
             return "trace" in found or any(_is_observation(one) for one in inner[:5])
         return _is_observation(found) or _is_score(found)
+
+    def tell(self, records: Iterator[Any], source: Source, into: Assembler) -> Iterator[None]:
+        beside = os.path.join(os.path.dirname(os.path.dirname(source.path)), "scores")
+        known = {source.key, *self.layout(source.path).joined.get(source.key, ())}
+        for file in plain_files(beside, 0):
+            scores = _scores(file, file_stamp(file))
+            into.about(verdict=next((scores[name] for name in known if name in scores), ""))
+        yield from super().tell(records, source, into)
 
     def spans(self, record: Any) -> Iterator[Span]:
         found = values.mapping(record)
@@ -53,6 +65,19 @@ class Langfuse(SpanFiles):
             made=list(messages_of(trace.get("output"), "assistant")),
             verdict=verdict,
         )
+
+
+@lru_cache(maxsize=64)
+def _scores(file: str, stamp: str) -> dict[str, str]:
+    """The verdicts in a file of scores, as the blob export writes it, by trace and by session."""
+    found: dict[str, str] = {}
+    try:
+        for _, line in decode_lines(file, 0, dict[str, Any], ignore):
+            if _is_score(line) and (span := _score(line)).verdict:
+                found |= dict.fromkeys(filter(None, (span.trace, span.conversation)), span.verdict)
+    except OSError:
+        pass
+    return found
 
 
 def _is_observation(value: dict[str, Any]) -> bool:

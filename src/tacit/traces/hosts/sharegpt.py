@@ -33,7 +33,8 @@ class ShareGPT(ConversationFiles):
                 model=values.string(about.get("model")),
                 verdict=verdict("resolved", about.get("resolved"))
                 or verdict("reward", about.get("reward"))
-                or verdict("completed", about.get("completed")),
+                # Hermes says so of a run that was broken off; one that ended need not be right.
+                or ("completed: false" if about.get("completed") is False else ""),
             )
             for message in _messages(record):
                 if isinstance(message, dict):
@@ -71,7 +72,11 @@ class ShareGPT(ConversationFiles):
     def _response(self, text: str, into: Assembler) -> None:
         inner = values.mapping(values.decoded_json(text))
         result, failed, error = stated_outcome(inner.get("content", text) if inner else text)
-        call_id = values.string(inner.get("tool_call_id")) or _next_id(into, "answered")
+        call_id = values.string(inner.get("tool_call_id"))
+        if not call_id or not into.tool_of(
+            call_id
+        ):  # calls need not say the id that answers repeat
+            call_id = _next_id(into, "answered")
         into.returned(call_id, result, failed=failed, error=error)
 
 
