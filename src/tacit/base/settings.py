@@ -55,6 +55,8 @@ class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Drop sessions that ended longer ago; 0 keeps them all."""
     keep_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Drop the oldest sessions when the store is larger; 0 is no limit."""
+    otlp_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    """Port of this machine at which `tacit daemon` takes OpenTelemetry traces; 0 takes none."""
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -137,9 +137,26 @@ def _flat(span: dict[str, Any]) -> RawSpan:
         _time(span.get("end_time")),
         attributes,
         events,
+        log=span.get("log") is True,
     )
     made.error = _error(made, code in ("ERROR", "StatusCode.ERROR"), told)
     return made
+
+
+def flat_form(span: RawSpan) -> dict[str, Any]:
+    """`span` as one object by itself, which is read back as the same."""
+    status = {"status_code": "ERROR", "description": span.error} if span.error else {}
+    return {
+        "name": span.name,
+        "context": {"trace_id": span.trace, "span_id": span.id},
+        "parent_id": span.parent,
+        "start_time": span.start,
+        "end_time": span.end,
+        "attributes": span.attributes,
+        "events": [{"name": name, "attributes": told} for name, told in span.events],
+        "status": status,
+        "log": span.log,
+    }
 
 
 def _error(span: RawSpan, failed: bool, message: str) -> str:

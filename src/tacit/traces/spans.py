@@ -93,12 +93,15 @@ class SpanFiles(ConversationFiles):
             for span in self.spans(record):
                 if span.trace not in traces:
                     continue
+                # An id is a span's own in its trace alone.
+                span.id = f"{span.trace}/{span.id or len(found)}"
+                span.parent = f"{span.trace}/{span.parent}" if span.parent else ""
                 if len(found) >= _MOST:
                     into.passed("too-long")
                 elif span.id in found and (span.partial or found[span.id].partial):
                     found[span.id] = found[span.id].with_words_of(span)
                 else:  # sent twice, the later one counts
-                    found[span.id or f"#{len(found)}"] = span
+                    found[span.id] = span
         into.about(session=source.key)
         yield from tell_spans(list(found.values()), into)
 

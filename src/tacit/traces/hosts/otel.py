@@ -6,11 +6,14 @@ OpenLLMetry writes them to this day. OTLP in JSON, a request a line, or spans as
 them. What was not captured cannot be read; how many calls that concerns is counted.
 """
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
+from tacit.base import paths
 from tacit.traces import values
 from tacit.traces.chat_message import Message, Role, messages_of
+from tacit.traces.host import Source
 from tacit.traces.hosts.openinference import openinference_span
 from tacit.traces.otlp import RawSpan, is_flat, is_otlp, raw_spans, unflatten
 from tacit.traces.spans import Span, SpanFiles, SpanKind, scored, tool_name
@@ -44,12 +47,24 @@ class OpenTelemetry(SpanFiles):
     def claims(self, record: Any) -> bool:
         return is_otlp(record) or is_flat(record)
 
+    def find(self) -> Iterator[Source]:
+        return self.inside(received_folder())
+
     def spans(self, record: Any) -> Iterator[Span]:
         for raw in raw_spans(record):
-            if "openinference.span.kind" in raw.attributes:
-                yield openinference_span(raw)
-            elif (span := genai_span(raw)) is not None:
+            if (span := self.span_of(raw)) is not None:
                 yield span
+
+    def span_of(self, raw: RawSpan) -> Span | None:
+        """What a span means, by whichever conventions it follows."""
+        if "openinference.span.kind" in raw.attributes:
+            return openinference_span(raw)
+        return genai_span(raw)
+
+
+def received_folder() -> str:
+    """Where the daemon keeps the spans that agents send it."""
+    return os.path.join(paths.folders().data, "otlp")
 
 
 def genai_span(raw: RawSpan) -> Span | None:

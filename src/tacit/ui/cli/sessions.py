@@ -323,11 +323,14 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     from tacit.work.intake import keep_to_limits, open_store, piped_file, redact_again, sources
 
     context, unknown = click.get_current_context(), list[str]()
-    if what == "-":
-        piped = context.with_resource(piped_file(sys.stdin.buffer))
-    chosen = sources(
-        piped if what == "-" else what, parse_since(since) if since else None, unknown.append
-    )
+    place = context.with_resource(piped_file(sys.stdin.buffer)) if what == "-" else what
+    try:
+        chosen = sources(place, parse_since(since) if since else None, unknown.append)
+    except NotFound as error:
+        if what != "-":
+            raise
+        came = "no session of a known form" if os.path.getsize(place) else "nothing"
+        raise NotFound(f"{came} came in on standard input", error.hint) from None
     chosen_settings = settings.load_settings().settings.traces
     store = context.with_resource(open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
@@ -370,9 +373,9 @@ def _write_taken(taken: "list[Taken]") -> None:
     for t in taken:
         if left := t.counts.get("forgotten"):
             click.echo(f"{t.title}: {counted(left, 'session')} left out, as you forgot them")
-    passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
-    for title, reason, count in passed:
-        output.write_hint(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}")
+    for t in taken:
+        if lost := [f"{n:,} {REASONS.get(reason, reason)}" for reason, n in t.skipped.items()]:
+            output.write_hint(f"{t.title}: passed over {'; '.join(lost)}")
     if any(t.counts.get("new") or t.counts.get("grown") for t in taken):
         click.echo("\nSee them: tacit sessions")
 
