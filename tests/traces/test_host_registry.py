@@ -74,6 +74,18 @@ def test_a_host_of_another_package_keeps_the_contract(check, example: Path, tmp_
     check(HostCase(host_registry.get("example"), path, expected, str(tmp_path / "s")))
 
 
+@pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
+def test_a_reader_of_another_package_keeps_the_contract(
+    check, example: Path, tmp_path: Path
+) -> None:
+    """Ten lines that read files of one's own form are a host like any other."""
+    expected = Expected("diary#doc0", "", ("Build it.",), (), 0, 1, 0)
+    path = str(PACKAGE / "diary.json")
+    (source,) = host_registry.recognise(path)
+    assert source.host == "diary"
+    check(HostCase(host_registry.get("diary"), path, expected, str(tmp_path / "s")))
+
+
 def test_its_sessions_are_found_like_all_others(example: Path, home: Path) -> None:
     """They are found at home and recognised by form."""
     folder = home / ".example" / "sessions"
