@@ -33,6 +33,7 @@ _WRAPPED = (
     "query", "answer", "response", "result", "text", "args",
 )  # fmt: skip
 """Where a request or an answer holds its messages; the first that is there counts."""
+_INNER = ("function", "functionCall", "function_call")
 _DEEPEST = 8
 
 
@@ -87,7 +88,8 @@ class Message(msgspec.Struct):
         if self.role == "user":
             into.prompt(self.text, self.at)
         elif self.role == "assistant":
-            into.about(model=self.model)
+            if self.model:
+                into.about(model=self.model)
             into.said(self.text, self.at)
             for call in self.calls:
                 into.called(call.id, call.name, call.arguments, self.at)
@@ -167,32 +169,54 @@ def message_of(value: dict[str, Any]) -> Message | None:
 
 def _message(role: Role, value: dict[str, Any]) -> Message:
     """The message whose fields are `value`."""
-    extra = values.mapping(value.get("additional_kwargs"))
     made = Message(role, [], [], [], model=values.string(value.get("model")))
-    made.at = values.when(value.get("timestamp")) or values.when(value.get("created_at"))
+    if said := value.get("timestamp") or value.get("created_at"):
+        made.at = values.when(said)
     content = value.get("parts", value.get("content", value.get("contents")))
-    if isinstance(content, str) and content.startswith('[{"'):  # parts that became text on the way
-        parts = values.objects(values.decoded_json(content))
-        if parts and all(_is_part(part) or "function" in part for part in parts):
-            content = parts
-    call_id = values.string(value.get("tool_call_id")) or values.string(value.get("id"))
+    if isinstance(content, str):
+        content = _parts_of(content) if content.startswith('[{"') else content
     if role == "tool" and not _has_result(content):
-        text, failed, error = stated_outcome(content)
-        wrong = value.get("is_error") is True or value.get("status") == "error"
-        name = values.string(value.get("name"))
-        made.results.append(Result(call_id, text, failed or wrong, error, name))
+        made.results.append(_whole_result(value, content))
         return made
-    for part in content if isinstance(content, list) else [content]:
-        _take(part, made)
-    calls = values.items(value.get("tool_calls")) or values.items(extra.get("tool_calls"))
-    known = {call.id for call in made.calls if call.id}
-    for call in calls or [{"function": value.get("function_call") or extra.get("function_call")}]:
-        found = _call(values.mapping(call))
-        if found.name and (not found.id or found.id not in known):
-            made.calls.append(found)
+    if isinstance(content, str):
+        if content.strip():
+            made.texts.append(content)
+    else:
+        for part in content if isinstance(content, list) else [content]:
+            _take(part, made)
+    _take_calls(value, made)
     if made.results and made.role in ("user", "") and not made.texts:
         made.role = "tool"
     return made
+
+
+def _parts_of(content: str) -> Any:
+    """The parts in a content that became text on the way; the text where it is only that."""
+    parts = values.objects(values.decoded_json(content))
+    sound = bool(parts) and all(_is_part(part) or "function" in part for part in parts)
+    return parts if sound else content
+
+
+def _whole_result(value: dict[str, Any], content: Any) -> Result:
+    """The result that a tool's message is as a whole."""
+    text, failed, error = stated_outcome(content)
+    wrong = value.get("is_error") is True or value.get("status") == "error"
+    call_id = values.string(value.get("tool_call_id")) or values.string(value.get("id"))
+    return Result(call_id, text, failed or wrong, error, values.string(value.get("name")))
+
+
+def _take_calls(value: dict[str, Any], made: Message) -> None:
+    """The calls that stand beside a message's content."""
+    extra = value.get("additional_kwargs")
+    for place in (value, extra) if isinstance(extra, dict) else (value,):
+        calls = values.items(place.get("tool_calls"))
+        if not calls and place.get("function_call"):
+            calls = [{"function": place["function_call"]}]
+        if calls:
+            known = {call.id for call in made.calls if call.id}
+            found = [_call(values.mapping(call)) for call in calls]
+            made.calls += [c for c in found if c.name and (not c.id or c.id not in known)]
+            return
 
 
 def _take(part: Any, made: Message) -> None:
@@ -253,9 +277,7 @@ def _has_result(content: Any) -> bool:
 
 def _call(part: dict[str, Any]) -> Call:
     part = values.mapping(part.get("tool_call")) or part
-    inner = part
-    for key in ("function", "functionCall", "function_call"):
-        inner = values.mapping(part.get(key)) or inner
+    inner = next((part[k] for k in _INNER if isinstance(part.get(k), dict)), part)
     call_id = _first(part, "id", "call_id", "toolCallId", "tool_call_id") or inner.get("id")
     if part.get("type") in ("function_call", "custom_tool_call"):
         call_id = part.get("call_id") or call_id  # `id` is the item's own there

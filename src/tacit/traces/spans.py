@@ -80,10 +80,14 @@ class SpanFiles(ConversationFiles):
         """The spans in a record."""
         raise NotImplementedError
 
+    def places(self, record: Any) -> Iterator[tuple[str, str]]:
+        """The trace of each span in a record, and its conversation, where it says so."""
+        return ((span.trace, span.conversation) for span in self.spans(record))
+
     def group(self, record: Record) -> list[tuple[str, str]]:
         found: dict[str, str] = {}
-        for span in self.spans(record.value):
-            found[span.trace] = found.get(span.trace) or span.conversation
+        for trace, conversation in self.places(record.value):
+            found[trace] = found.get(trace) or conversation
         return list(found.items())
 
     def tell(self, records: Iterator[Any], source: Source, into: Assembler) -> Iterator[None]:

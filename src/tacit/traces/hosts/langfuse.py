@@ -41,6 +41,14 @@ class Langfuse(SpanFiles):
             into.about(verdict=next((scores[name] for name in known if name in scores), ""))
         yield from super().tell(records, source, into)
 
+    def places(self, record: Any) -> Iterator[tuple[str, str]]:
+        found = values.mapping(record)
+        if isinstance(found.get("observations"), list):
+            yield from super().places(record)
+        else:
+            session = values.string(_either(found, "sessionId", "session_id"))
+            yield values.string(_either(found, "traceId", "trace_id")), session
+
     def spans(self, record: Any) -> Iterator[Span]:
         found = values.mapping(record)
         if not isinstance(found.get("observations"), list):

@@ -26,6 +26,10 @@ class LangSmith(SpanFiles):
     def claims(self, record: Any) -> bool:
         return any("run_type" in run for run in _runs(values.mapping(record)))
 
+    def places(self, record: Any) -> Iterator[tuple[str, str]]:
+        for run in _runs(values.mapping(record)):
+            yield _trace(run), _thread(run)
+
     def spans(self, record: Any) -> Iterator[Span]:
         for run in _runs(values.mapping(record)):
             yield _span(run)
@@ -50,23 +54,35 @@ def _runs(record: dict[str, Any], depth: int = 0) -> Iterator[dict[str, Any]]:
         yield from _runs(record["run"], depth + 1)
 
 
-def _span(run: dict[str, Any]) -> Span:
+def _trace(run: dict[str, Any]) -> str:
+    return values.string(run.get("trace_id") or run.get("id"))
+
+
+def _metadata(run: dict[str, Any]) -> dict[str, Any]:
     extra = _opened(run.get("extra"))
-    metadata = values.mapping(extra.get("metadata")) or _opened(run.get("metadata"))
+    return values.mapping(extra.get("metadata")) or _opened(run.get("metadata"))
+
+
+def _thread(run: dict[str, Any]) -> str:
+    told = _metadata(run)
+    return next((name for key in _THREADS if (name := values.string(told.get(key)))), "")
+
+
+def _span(run: dict[str, Any]) -> Span:
     kind = _KINDS.get(values.string(run.get("run_type")), "other")
     parents = values.items(run.get("parent_run_ids"))
     inputs, outputs = _opened(run.get("inputs")), _opened(run.get("outputs"))
     span = Span(
         values.string(run.get("id")),
         values.string(run.get("parent_run_id") or (parents[-1] if parents else "")),
-        values.string(run.get("trace_id") or run.get("id")),
-        next((name for key in _THREADS if (name := values.string(metadata.get(key)))), ""),
+        _trace(run),
+        _thread(run),
         kind,
         values.string(run.get("name")),
         values.when(run.get("start_time")),
         values.when(run.get("end_time")),
         error=values.text(run.get("error")),
-        model=values.string(metadata.get("ls_model_name")),
+        model=values.string(_metadata(run).get("ls_model_name")),
         verdict=_verdict(_opened(run.get("feedback_stats"))),
     )
     if kind == "tool":

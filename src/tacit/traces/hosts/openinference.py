@@ -29,6 +29,10 @@ class OpenInference(SpanFiles):
     def claims(self, record: Any) -> bool:
         return any("openinference.span.kind" in raw.attributes for raw in raw_spans(record))
 
+    def places(self, record: Any) -> Iterator[tuple[str, str]]:
+        for raw in raw_spans(record):
+            yield raw.trace, values.string(raw.attributes.get("session.id"))
+
     def spans(self, record: Any) -> Iterator[Span]:
         annotated = values.objects(values.mapping(record).get("annotations"))
         for raw in raw_spans(record):

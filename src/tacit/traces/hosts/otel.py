@@ -50,6 +50,10 @@ class OpenTelemetry(SpanFiles):
     def find(self) -> Iterator[Source]:
         return self.inside(received_folder())
 
+    def places(self, record: Any) -> Iterator[tuple[str, str]]:
+        for raw in raw_spans(record):
+            yield raw.trace, _first(raw.attributes, *_CONVERSATIONS)
+
     def spans(self, record: Any) -> Iterator[Span]:
         for raw in raw_spans(record):
             if (span := self.span_of(raw)) is not None:

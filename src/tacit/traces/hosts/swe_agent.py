@@ -141,15 +141,21 @@ def _first_task(run: dict[str, Any]) -> str:
 def _resolved(folder: str, instance: str) -> str:
     """What the evaluation beside the runs in `folder` says of one of them."""
     for near in (folder, os.path.dirname(folder)):
-        try:
-            names = sorted(name for name in os.listdir(near) if name.endswith(".json"))
-        except OSError:
-            continue
-        for name in [n for n in names if not n.endswith(".traj.json")][:_REPORTS]:
-            path = os.path.join(near, name)
+        for path in _may_report(near, file_stamp(near)):
             if (found := _report(path, file_stamp(path)).get(instance)) is not None:
                 return verdict("resolved", found)
     return ""
+
+
+@lru_cache(maxsize=64)
+def _may_report(folder: str, stamp: str) -> tuple[str, ...]:
+    """The files in a folder that may say which runs were resolved."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+    except OSError:
+        return ()
+    found = [name for name in names if not name.endswith(".traj.json")][:_REPORTS]
+    return tuple(os.path.join(folder, name) for name in found)
 
 
 @lru_cache(maxsize=64)
