@@ -35,6 +35,7 @@ _WRAPPED = (
 """Where a request or an answer holds its messages; the first that is there counts."""
 _INNER = ("function", "functionCall", "function_call")
 _DEEPEST = 8
+_MOST_OPEN = 64
 
 
 class Call(NamedTuple):
@@ -82,17 +83,19 @@ class Message(msgspec.Struct):
     def tell(self, into: Assembler) -> None:
         """Tell what it says: results first, then words, then calls."""
         for result in self.results:
+            call_id = result.id or next_answered(into)
             into.returned(
-                result.id, result.text, failed=result.failed, error=result.error, at=self.at
+                call_id, result.text, failed=result.failed, error=result.error, at=self.at
             )
         if self.role == "user":
+            into.state.pop("unanswered", None)
             into.prompt(self.text, self.at)
         elif self.role == "assistant":
             if self.model:
                 into.about(model=self.model)
             into.said(self.text, self.at)
             for call in self.calls:
-                into.called(call.id, call.name, call.arguments, self.at)
+                into.called(call.id or new_call_id(into), call.name, call.arguments, self.at)
         elif not self.role:
             into.passed("unknown-record")
         self.tell_lost(into)
@@ -103,6 +106,19 @@ class Message(msgspec.Struct):
             into.passed("attachment", self.attachments)
         if self.unknown:
             into.passed("unknown-record", self.unknown)
+
+
+def new_call_id(into: Assembler) -> str:
+    """An id for a call that has none; results that name no call answer such calls in order."""
+    number = into.state["numbered"] = into.state.get("numbered", 0) + 1
+    into.state["unanswered"] = [*into.state.get("unanswered", ())[-_MOST_OPEN:], f"#{number}"]
+    return f"#{number}"
+
+
+def next_answered(into: Assembler) -> str:
+    """The id of the first call of those that has no result yet; empty: the latest of all calls."""
+    first, *into.state["unanswered"] = into.state.get("unanswered") or [""]
+    return str(first)
 
 
 def messages_of(value: Any, role: Role = "user", depth: int = 0) -> Iterator[Message]:
@@ -278,6 +294,8 @@ def _has_result(content: Any) -> bool:
 def _call(part: dict[str, Any]) -> Call:
     part = values.mapping(part.get("tool_call")) or part
     inner = next((part[k] for k in _INNER if isinstance(part.get(k), dict)), part)
+    if isinstance(part.get("value"), str):  # LLaMA-Factory
+        inner = values.mapping(values.decoded_json(part["value"])) or inner
     call_id = _first(part, "id", "call_id", "toolCallId", "tool_call_id") or inner.get("id")
     if part.get("type") in ("function_call", "custom_tool_call"):
         call_id = part.get("call_id") or call_id  # `id` is the item's own there

@@ -35,7 +35,10 @@ class Atif(ConversationFiles):
 
     def claims(self, record: Any) -> bool:
         run = values.mapping(record)
-        return values.string(run.get("schema_version")).startswith("ATIF") and "steps" in run
+        if values.string(run.get("schema_version")).startswith("ATIF"):
+            return "steps" in run
+        steps = values.objects(run.get("steps"))[:5]  # some leave the name out
+        return "agent" in run and any({"step_id", "source"} <= step.keys() for step in steps)
 
     def parts(self, record: Any) -> Iterator[str]:
         return _helpers(values.mapping(record))
@@ -137,6 +140,9 @@ def _returned(call_id: str, result: dict[str, Any], began: Any, into: Assembler)
     own, content = _own(result), _text(result.get("content"), into)
     took = values.amount(own.get("duration"))
     text, failed, error = stated_outcome(content)
+    # Not in the RFC, and about all the same.
+    stated = values.mapping(result.get("extra")).get("status")
+    failed = failed or result.get("is_error") is True or stated in ("failed", "error")
     if own:
         text, failed, error = content, own.get("failed") is True, values.text(own.get("error"))
     ended = began + timedelta(seconds=took) if began and took is not None else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
+from tacit.traces.chat_message import new_call_id, next_answered
 from tacit.traces.conversation_files import ConversationFiles, verdict
 from tacit.traces.host import Source, stated_outcome
 
@@ -66,7 +67,7 @@ class ShareGPT(ConversationFiles):
             into.passed("bad-record")
             return
         given = call.get("arguments", call.get("parameters"))
-        call_id = values.string(call.get("id")) or _next_id(into, "asked")
+        call_id = values.string(call.get("id")) or new_call_id(into)
         into.called(call_id, values.string(call.get("name")), given)
 
     def _response(self, text: str, into: Assembler) -> None:
@@ -76,7 +77,7 @@ class ShareGPT(ConversationFiles):
         if not call_id or not into.tool_of(
             call_id
         ):  # calls need not say the id that answers repeat
-            call_id = _next_id(into, "answered")
+            call_id = next_answered(into)
         into.returned(call_id, result, failed=failed, error=error)
 
 
@@ -87,12 +88,6 @@ def _messages(record: Any) -> list[Any]:
                 return values.items(record.get(name))
         return []
     return values.items(record)
-
-
-def _next_id(into: Assembler, what: str) -> str:
-    """A name for the next call, or answer, that has none: they come in the same order."""
-    into.state[what] = into.state.get(what, 0) + 1
-    return f"#{into.state[what]}"
 
 
 HOSTS = (ShareGPT(),)
