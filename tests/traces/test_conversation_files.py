@@ -297,6 +297,28 @@ def test_counts_are_those_of_another_parse(name: str, tmp_path: Path) -> None:
     assert found == _counted(file)
 
 
+def test_an_id_that_is_used_again_is_another_call(tmp_path: Path) -> None:
+    """Cached answers repeat ids: each call keeps its own result, also where ids are left out."""
+
+    def call(name: str, call_id: str | None) -> list[dict[str, Any]]:
+        asked = {"function": {"name": name, "arguments": "{}"}} | (
+            {"id": call_id} if call_id else {}
+        )
+        return [
+            {"role": "assistant", "content": "", "tool_calls": [asked]},
+            {"role": "tool", "tool_call_id": call_id, "content": f"of {name}"},
+        ]
+
+    user = {"role": "user", "content": "go"}
+    again = [user, *call("a", "1"), *call("b", "1"), *call("c", "1")]
+    first, second = call("d", None)[0], call("e", None)[0]
+    nameless = [user, first, second, call("d", None)[1], call("e", None)[1]]
+    for messages, wanted in ((again, "abc"), (nameless, "de")):
+        (tmp_path / "x.json").write_text(json.dumps(messages))
+        (trace,) = imported(tmp_path / "x.json")
+        assert [(c.name, c.result) for c in trace.calls] == [(n, f"of {n}") for n in wanted]
+
+
 def test_files_of_no_known_form_are_named(tmp_path: Path) -> None:
     """JSON that nobody claims is told of; what is no JSON is nobody's business."""
     (tmp_path / "other.json").write_text('{"some": "thing"}')

@@ -262,6 +262,11 @@ class Assembler:
         self._unpaired = call
         self._steps.append(call)
 
+    def is_answered(self, call_id: str) -> bool:
+        """Whether a call of that id in this turn has its result."""
+        call = self._calls.get(call_id)
+        return call is not None and call.finished
+
     def tool_of(self, call_id: str) -> str:
         """The name of the tool that a call used; empty where the call is not known."""
         call = self._call(call_id)

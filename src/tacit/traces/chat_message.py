@@ -80,22 +80,27 @@ class Message(msgspec.Struct):
         calls = tuple((call.name, _same(call.arguments)) for call in self.calls)
         return self.role, self.text.strip(), calls, tuple(r.text.strip() for r in self.results)
 
-    def tell(self, into: Assembler) -> None:
-        """Tell what it says: results first, then words, then calls."""
+    def tell(self, into: Assembler, *, sure: bool = False) -> None:
+        """Tell what it says: results first, then words, then calls.
+
+        `sure` says that an id stands for one call, however often it is told.
+        """
         for result in self.results:
-            call_id = result.id or next_answered(into)
+            call_id = result.id if sure else answered_as(result.id, into)
             into.returned(
                 call_id, result.text, failed=result.failed, error=result.error, at=self.at
             )
         if self.role == "user":
             into.state.pop("unanswered", None)
+            into.state.pop("again", None)
             into.prompt(self.text, self.at)
         elif self.role == "assistant":
             if self.model:
                 into.about(model=self.model)
             into.said(self.text, self.at)
             for call in self.calls:
-                into.called(call.id or new_call_id(into), call.name, call.arguments, self.at)
+                call_id = call.id if sure else asked_as(call.id, into)
+                into.called(call_id, call.name, call.arguments, self.at)
         elif not self.role:
             into.passed("unknown-record")
         self.tell_lost(into)
@@ -108,15 +113,27 @@ class Message(msgspec.Struct):
             into.passed("unknown-record", self.unknown)
 
 
-def new_call_id(into: Assembler) -> str:
-    """An id for a call that has none; results that name no call answer such calls in order."""
+def asked_as(call_id: str, into: Assembler) -> str:
+    """The id by which a call is told: its own, unless it has none or an earlier call had it.
+
+    Files repeat ids, of calls that were over: the answers of a model are cached, for one.
+    """
+    if call_id and not into.is_answered(call_id):
+        return call_id
     number = into.state["numbered"] = into.state.get("numbered", 0) + 1
-    into.state["unanswered"] = [*into.state.get("unanswered", ())[-_MOST_OPEN:], f"#{number}"]
-    return f"#{number}"
+    made = f"{call_id}#{number}"
+    if call_id:
+        into.state["again"] = into.state.get("again", {}) | {call_id: made}
+    else:
+        into.state["unanswered"] = [*into.state.get("unanswered", ())[-_MOST_OPEN:], made]
+    return made
 
 
-def next_answered(into: Assembler) -> str:
-    """The id of the first call of those that has no result yet; empty: the latest of all calls."""
+def answered_as(call_id: str, into: Assembler) -> str:
+    """The id of the call that a result answers; without one, of the first that has no result yet,
+    and if none is known, empty: the latest of all calls."""
+    if call_id:
+        return str(into.state.get("again", {}).get(call_id, call_id))
     first, *into.state["unanswered"] = into.state.get("unanswered") or [""]
     return str(first)
 

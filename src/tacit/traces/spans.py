@@ -259,7 +259,7 @@ class _Telling:
             self._into.told(message.text, "agent", message.at)
             message.texts = []
         if message.role != "user" or message.text or message.results:
-            message.tell(self._into)
+            message.tell(self._into, sure=True)
 
     def _told_as(self, call: Call) -> str:
         """The id by which a call is told: its own, unless another call had that."""

@@ -15,7 +15,7 @@ import msgspec
 
 from tacit.traces import tool_calls, values
 from tacit.traces.assembler import Assembler
-from tacit.traces.chat_message import messages_of
+from tacit.traces.chat_message import answered_as, asked_as, messages_of
 from tacit.traces.conversation_files import ConversationFiles, verdict
 from tacit.traces.host import Source, ignore, read_document, stated_outcome
 from tacit.traces.trace import REASONS, Teller, Usage
@@ -117,10 +117,10 @@ class Atif(ConversationFiles):
         for call in calls:
             name, own = values.string(call.get("tool_call_id")), _own(call)
             began = values.when(own.get("at")) or at
-            known = "" if own.get("id") == "" else name
+            known = "" if own.get("id") == "" else asked_as(name, into)
             function = values.string(call.get("function_name"))
             into.called(known, function, call.get("arguments"), began)
-            mine = [r for r in rest if (r.get("source_call_id") or "") == name]
+            mine = [r for r in rest if name and r.get("source_call_id") == name]
             if not mine and len(calls) == 1:
                 mine = [r for r in rest if not r.get("source_call_id")]
             for result in mine:
@@ -130,8 +130,9 @@ class Atif(ConversationFiles):
                     _helper_of(result, began, into)
             _asides(own, into)
         for result in rest:
-            if into.tool_of(earlier := values.string(result.get("source_call_id"))):
-                _returned(earlier, result, at, into)  # of a step before
+            earlier = values.string(result.get("source_call_id"))
+            if earlier and into.tool_of(earlier):
+                _returned(answered_as(earlier, into), result, at, into)  # of a step before
             else:
                 into.told(_text(result.get("content"), into), "output", at)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.chat_message import new_call_id, next_answered
+from tacit.traces.chat_message import answered_as, asked_as
 from tacit.traces.conversation_files import ConversationFiles, verdict
 from tacit.traces.host import Source, stated_outcome
 
@@ -67,17 +67,15 @@ class ShareGPT(ConversationFiles):
             into.passed("bad-record")
             return
         given = call.get("arguments", call.get("parameters"))
-        call_id = values.string(call.get("id")) or new_call_id(into)
+        call_id = asked_as(values.string(call.get("id")), into)
         into.called(call_id, values.string(call.get("name")), given)
 
     def _response(self, text: str, into: Assembler) -> None:
         inner = values.mapping(values.decoded_json(text))
         result, failed, error = stated_outcome(inner.get("content", text) if inner else text)
         call_id = values.string(inner.get("tool_call_id"))
-        if not call_id or not into.tool_of(
-            call_id
-        ):  # calls need not say the id that answers repeat
-            call_id = next_answered(into)
+        known = call_id and into.tool_of(call_id)  # calls need not say the id that answers repeat
+        call_id = answered_as(call_id if known else "", into)
         into.returned(call_id, result, failed=failed, error=error)
 
 
