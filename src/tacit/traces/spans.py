@@ -255,11 +255,16 @@ class _Telling:
         for result in message.results:
             self._open = [(known, call) for known, call in self._open if known != result.id]
         message.results = [r for r in message.results if r.id not in self._ended]
+        message.calls = [c for c in message.calls if not self._is_past(c.id)]
         if helper and message.role == "user":
             self._into.told(message.text, "agent", message.at)
             message.texts = []
         if message.role != "user" or message.text or message.results:
             message.tell(self._into, sure=True)
+
+    def _is_past(self, known: str) -> bool:
+        """Whether a tool's span told a call whole, and that in an earlier turn."""
+        return known in self._ended and not self._into.is_answered(known)
 
     def _told_as(self, call: Call) -> str:
         """The id by which a call is told: its own, unless another call had that."""
