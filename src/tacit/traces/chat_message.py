@@ -208,6 +208,9 @@ def _message(role: Role, value: dict[str, Any]) -> Message:
     content = value.get("parts", value.get("content", value.get("contents")))
     if isinstance(content, str):
         content = _parts_of(content) if content.startswith('[{"') else content
+    if role == "tool" and isinstance(content, dict) and "function" in content:
+        made.role = "system"  # Langfuse puts definitions of tools among LangChain's messages
+        return made
     if role == "tool" and not _has_result(content):
         made.results.append(_whole_result(value, content))
         return made

@@ -38,7 +38,7 @@ _QUIET_ACTIONS = (
     "start", "loop_recovery",
 )  # fmt: skip
 _QUIET_SEEN = (
-    "agent_state_changed", "null", "recall", "think", "condense", "success", "task_tracking",
+    "agent_state_changed", "null", "recall", "think", "condense", "success",
 )  # fmt: skip
 
 
