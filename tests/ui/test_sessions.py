@@ -88,7 +88,7 @@ def test_a_folder_of_many_forms_and_what_was_lost(home: Path) -> None:
         "atif", "openai", "sharegpt", "tau-bench", "swe-agent", "openhands", "otel",
         "openinference", "langfuse", "langsmith",
     }  # fmt: skip
-    assert answer("session", "sim-1")["outcome"]["evidence"] == "reward: 1"
+    assert "reward: 1" in tacit("session", "sim-1").stdout
 
 
 def test_sessions_come_in_on_standard_input(home: Path) -> None:
