@@ -4,6 +4,8 @@ import gzip
 import http.client
 import json
 import os
+import socket
+import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -173,6 +175,19 @@ def test_more_than_the_limits_is_put_off(
     assert post(listener, chat("a", "x")) == 503
     monkeypatch.setattr(listener, "_rate", otlp_listener._Rate(0, 0))
     assert post(listener, chat("a", "x")) == 429
+
+
+def test_silent_senders_do_not_keep_others_out(
+    listener: OtlpListener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More connections than there are places for are closed; when they are gone, all is well."""
+    monkeypatch.setattr(listener._server, "_slots", threading.BoundedSemaphore(1))
+    silent = socket.create_connection(("127.0.0.1", listener.port))
+    silent.sendall(b"POST /v1/traces HTTP/1.1\r\n")
+    with pytest.raises((http.client.HTTPException, OSError)):
+        send(listener, b"{}")
+    silent.close()
+    assert post(listener, chat("a", "x")) == 200
 
 
 def test_secrets_are_not_written(listener: OtlpListener) -> None:

@@ -37,7 +37,7 @@ MAX_CONVERSATION = 64 * 1024 * 1024
 MAX_FOLDER = 512 * 1024 * 1024
 """Bytes of a request once unpacked, of one conversation, and of all of them together."""
 MAX_AT_ONCE = 8
-"""Requests that are dealt with at a time; more are asked to come again."""
+"""Connections at a time; more are closed, and may come again."""
 PER_SECOND = 50
 """Requests that may come in a second, over ten seconds."""
 _SECONDS = 10.0
@@ -93,7 +93,6 @@ class OtlpListener:
         """Raises `Refused` where the port is taken."""
         self.inbox = _Inbox(redact)
         self._token = token()
-        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)
         self._rate = _Rate(PER_SECOND, _SECONDS)
         try:
             self._server = _Server(("127.0.0.1", port), _Handler)
@@ -125,24 +124,32 @@ class OtlpListener:
         if not self._rate.allows():
             raise Refusal(429, "too many requests")
 
-    @contextlib.contextmanager
-    def slot(self) -> Iterator[None]:
-        """One of a few places for requests. Raises `Refusal` when there is none."""
-        if not self._slots.acquire(timeout=1.0):
-            raise Refusal(503, "busy")
-        try:
-            yield
-        finally:
-            self._slots.release()
-
     def _tell_often(self) -> None:
         while not self._ended.wait(_TOLD_EVERY):
             self.inbox.tell_spool()
 
 
 class _Server(ThreadingHTTPServer):
+    """A thread for each connection, up to a number; each connection is one request."""
+
     daemon_threads = True
     listener: OtlpListener
+
+    def __init__(self, *where: Any) -> None:
+        super().__init__(*where)
+        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._slots.acquire(timeout=1.0):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)  # the sender tries again
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._slots.release()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -157,11 +164,10 @@ class _Handler(BaseHTTPRequestHandler):
             listener.check(self.headers)
             if self.path not in _PATHS:
                 raise Refusal(404, f"send to {' or '.join(_PATHS)}")
-            with listener.slot():
-                body = self._body()
-                binary = "json" not in (self.headers.get("Content-Type") or "")
-                request = _from_protobuf(body, _PATHS[self.path]) if binary else _from_json(body)
-                rejected = listener.inbox.take(request)
+            body = self._body()
+            binary = "json" not in (self.headers.get("Content-Type") or "")
+            request = _from_protobuf(body, _PATHS[self.path]) if binary else _from_json(body)
+            rejected = listener.inbox.take(request)
         except Refusal as refusal:
             self._answer(refusal.status, {"message": str(refusal)})
         except OSError as error:  # a full disk: the sender may try again
