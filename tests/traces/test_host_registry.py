@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import trace_samples
 
 from tacit import hook
 from tacit.agent.off_limits import is_secret_path
@@ -126,6 +127,14 @@ def test_an_unknown_host_is_not_found() -> None:
     with pytest.raises(NotFound, match="no host 'nobody'") as caught:
         host_registry.get("nobody")
     assert "claude-code" in caught.value.hint
+
+
+def test_a_file_is_known_though_its_first_line_says_little(tmp_path: Path) -> None:
+    """Claude Code begins most files with a snapshot of files, or a summary of an older session."""
+    first = '{"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}\n'
+    path = tmp_path / "x.jsonl"
+    path.write_text(first + trace_samples.file_of("claude-code").read_text())
+    assert [source.host for source in host_registry.recognise(str(tmp_path))] == ["claude-code"]
 
 
 def test_a_path_that_is_not_there_is_not_found(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ the same number. So a reading's turns replace what was kept from their first num
 records mean is the host's business, keeping the turns is the store's.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -40,6 +41,14 @@ MAX_TEXT = 24_000
 """Characters kept of one text, result or argument: its beginning and its end."""
 _MAX_DEPTH = 8
 _MAX_ITEMS = 1000
+_CUT = re.compile(r"\[… [\d,]+ characters left out …\]")
+
+
+def _cut_long(text: str) -> str:
+    """`text` at the length that is kept. One that was cut before, as in an export, stays."""
+    if MAX_TEXT < len(text) <= MAX_TEXT + 100 and _CUT.search(text):
+        return text
+    return shorten_middle(text, MAX_TEXT)
 
 
 def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
@@ -59,7 +68,7 @@ def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
             return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
         if value is None or isinstance(value, bool | int | float):
             return value
-        short = shorten_middle(str(value), MAX_TEXT)
+        short = _cut_long(str(value))
         cuts += short != value
         return short
 
@@ -424,7 +433,7 @@ class Assembler:
         self._clear()
 
     def _short(self, text: str) -> str:
-        short = shorten_middle(text, MAX_TEXT)
+        short = _cut_long(text)
         if short is not text:
             self.passed("shortened")
         return short

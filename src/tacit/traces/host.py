@@ -14,6 +14,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
 from json import JSONDecodeError, loads
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -346,7 +348,7 @@ class JsonlHost(Host):
         raise NotImplementedError
 
     def recognises(self, line: dict[str, Any]) -> bool:
-        """Whether `line`, the first object of some file, is in this host's form."""
+        """Whether `line`, one of the first objects of some file, is in this host's form."""
         raise NotImplementedError
 
     def start(self, source: Source, into: "Assembler") -> None:
@@ -364,7 +366,7 @@ class JsonlHost(Host):
             for file in plain_files(path):
                 if file.endswith(".jsonl"):
                     yield from self.inside(file)
-        elif (first := first_object(path)) is not None and self._own(first):
+        elif any(map(self._own, first_objects(path))):
             yield from self._sources([path])
 
     def fingerprint(self, source: Source, position: int) -> str:
@@ -420,19 +422,34 @@ def plain_files(folder: str, depth: int = 8) -> Iterator[str]:
             continue
 
 
+_LOOK = 10
+"""Objects at the beginning of a file by which it is recognised: the first may say little."""
+
+
+def first_objects(path: str) -> tuple[dict[str, Any], ...]:
+    """The JSON objects among the first few lines of the file at `path`."""
+    return _first_objects(path, file_stamp(path))
+
+
 def first_object(path: str) -> dict[str, Any] | None:
-    """The first line of the file at `path` that is a JSON object, among its first few."""
+    """The first of them."""
+    return next(iter(first_objects(path)), None)
+
+
+@lru_cache(maxsize=2)
+def _first_objects(path: str, stamp: str) -> tuple[dict[str, Any], ...]:
+    """The same, of a file that is as `stamp` says: every host asks for them."""
+    found = []
     try:
         with open_regular(path) as file:
-            for number, (_, line, _) in enumerate(split_lines(file, 0, ignore)):
-                value = repair_text(line)
+            for _, line, _ in islice(split_lines(file, 0, ignore), _LOOK):
+                value = values.decoded_json(line)
+                value = repair_text(line) if value is None else value
                 if isinstance(value, dict):
-                    return value
-                if number >= 4:
-                    return None
+                    found.append(value)
     except OSError:
-        return None
-    return None
+        return ()
+    return tuple(found)
 
 
 def file_stamp(path: str) -> str:

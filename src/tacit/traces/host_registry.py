@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tacit.base.errors import NotFound
 from tacit.traces import hosts
 from tacit.traces.conversation_files import ConversationFiles, first_records
-from tacit.traces.host import Host, Source, plain_files
+from tacit.traces.host import Host, JsonlHost, Source, plain_files
 from tacit.traces.host_folders import HostFolders
 
 if TYPE_CHECKING:
@@ -88,20 +88,19 @@ def recognise(path: str, unknown: Callable[[str], None] = lambda file: None) -> 
     if not os.path.exists(path):
         raise NotFound(f"there is no {path}", "check the path")
     found: list[Source] = []
-    taken: set[str] = set()
-    readers: list[ConversationFiles] = []
+    by_file: list[JsonlHost | ConversationFiles] = []
     for host in each():
+        if isinstance(host, JsonlHost | ConversationFiles):
+            by_file.append(host)
         if isinstance(host, ConversationFiles):
-            readers.append(host)
-            mine = list(host.whole_folders(path))
-        else:
-            mine = [source for source in host.inside(path) if source.path not in taken]
-        found += mine
-        taken.update(source.path for source in mine)
+            found += host.whole_folders(path)
+        elif host not in by_file:
+            found += host.inside(path)
+    taken = {source.path for source in found}
     for file in plain_files(path) if os.path.isdir(path) else (path,):
         if file in taken or os.path.isdir(file) or _lies_in(file, taken):
             continue
-        mine = next((some for host in readers if (some := list(host.inside(file)))), [])
+        mine = next((some for host in by_file if (some := list(host.inside(file)))), [])
         found += mine
         if not mine and first_records(file):
             unknown(file)
