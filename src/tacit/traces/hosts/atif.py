@@ -113,7 +113,7 @@ class Atif(ConversationFiles):
         self, calls: list[dict[str, Any]], results: list[dict[str, Any]], at: Any, into: Assembler
     ) -> None:
         """Tell calls, each with its results; a result of no call is what something printed."""
-        rest = list(results)
+        rest, ended = list(results), []
         for call in calls:
             name, own = values.string(call.get("tool_call_id")), _own(call)
             began = values.when(own.get("at")) or at
@@ -125,16 +125,27 @@ class Atif(ConversationFiles):
                 mine = [r for r in rest if not r.get("source_call_id")]
             for result in mine:
                 rest.remove(result)
-                _returned(known, result, began, into)
+                if known:
+                    ended.append((known, result, began))
+                else:  # it is told apart by its place alone
+                    _returned(known, result, began, into)
                 if not own and not tool_calls.is_delegation(function):
                     _helper_of(result, began, into)
             _asides(own, into)
+        for known, result, began in sorted(ended, key=_when_ended):
+            _returned(known, result, began, into)
         for result in rest:
             earlier = values.string(result.get("source_call_id"))
             if earlier and into.tool_of(earlier):
                 _returned(answered_as(earlier, into), result, at, into)  # of a step before
             else:
                 into.told(_text(result.get("content"), into), "output", at)
+
+
+def _when_ended(told: tuple[str, dict[str, Any], Any]) -> float:
+    _, result, began = told
+    took = values.amount(_own(result).get("duration")) or 0.0
+    return began.timestamp() + took if began else took
 
 
 def _returned(call_id: str, result: dict[str, Any], began: Any, into: Assembler) -> None:
