@@ -9,7 +9,7 @@ trial's folder. What ATIF has no words for stands in `extra.tacit` where `tacit 
 import os
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -86,11 +86,11 @@ class Atif(ConversationFiles):
     def _step(self, step: dict[str, Any], into: Assembler) -> bool:
         """Tell one step; whether it says what it cost."""
         at, source, own = values.when(step.get("timestamp")), step.get("source"), _own(step)
-        text, told = _text(step.get("message"), into), own.get("told")
+        text, told = _text(step.get("message"), into), values.string(own.get("told"))
         if told in _SUMMARIES:
             into.compacted(text, at)
         elif told in _TELLERS:
-            into.told(text, told, at)
+            into.told(text, cast("Teller", told), at)
         elif source == "user":
             into.prompt(text, at)
         elif source == "agent":
