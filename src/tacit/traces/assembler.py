@@ -492,7 +492,7 @@ def _delegation(call: _OpenCall) -> Subagent:
 _TASKS = ("prompt", "task", "goal", "message", "description")
 
 
-READERS = 2
+READERS = 3
 """Raised when readers tell of the same records what they did not before: all is read anew then."""
 
 
