@@ -73,6 +73,35 @@ def test_all_agents_are_found(home: Path) -> None:
     assert "\x1b[" not in shown
 
 
+FORMS = FIXTURES.parent / "trace-forms"
+
+
+def test_a_folder_of_many_forms_and_what_was_lost(home: Path) -> None:
+    """Each form by its reader; attachments, copied steps and unknown files are said and counted."""
+    shown = tacit("import", str(FORMS)).stdout
+    assert "ATIF: passed over 4 steps copied from an earlier session" in shown
+    assert "; 1 attachments" in shown
+    assert "left alone 1 file of no known form: report.json" in shown
+    again = answer("import", str(FORMS))
+    assert [Path(file).name for file in again["not_recognised"]] == ["report.json"]
+    assert {row["host"] for row in again["hosts"]} == {
+        "atif", "openai", "sharegpt", "tau-bench", "swe-agent", "openhands", "otel",
+        "openinference", "langfuse", "langsmith",
+    }  # fmt: skip
+    assert "reward: 1" in tacit("session", "sim-1").stdout
+
+
+def test_sessions_come_in_on_standard_input(home: Path) -> None:
+    """What another program writes, once however often; what is none is said, with no file named."""
+    for _ in range(2):
+        (row,) = answer("import", "-", given=(FORMS / "openai.jsonl").read_bytes())["hosts"]
+        assert (row["host"], row["skipped"]) == ("openai", {"attachment": 1})
+    assert len(answer("sessions")["sessions"]) == 1
+    for data, said in ((b"{}", "no session of a known form came in"), (b"", "nothing came in")):
+        done = tacit("import", "-", given=data)
+        assert (done.returncode, said in done.stderr) == (3, True)
+
+
 @pytest.mark.parametrize("width", ["100", "80", "40"])
 def test_the_table_fits(home: Path, width: str) -> None:
     """No line of the sessions or of an import is wider than the terminal."""

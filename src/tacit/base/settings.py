@@ -57,6 +57,8 @@ class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Drop the oldest sessions when the store is larger; 0 is no limit."""
     save: Literal["", "atif"] = ""
     """`atif` also writes each session, as it ends, to trajectories/ in the data folder."""
+    otlp_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    """Port of this machine at which `tacit daemon` takes OpenTelemetry traces; 0 takes none."""
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -454,12 +454,20 @@ def session_outcome(marks: Sequence[TaskOutcome], verdict: str = "") -> Outcome:
     """How a session ended: a verifier's verdict, else the last task that can be judged, unless
     files were changed after it."""
     if verdict:
-        bad = verdict.endswith((": 0", "false")) or ": -" in verdict
-        return Outcome("failed" if bad else "worked", "verdict", verdict)
+        return Outcome(_judged(verdict.rpartition(": ")[2]), "verdict", verdict)
     for mark, outcome in zip(reversed(marks), reversed(task_outcomes(marks)), strict=True):
         if outcome.state != "unclear" or mark.changed:
             return outcome
     return Outcome()
+
+
+def _judged(value: str) -> State:
+    """What a verdict's value says: true and false, or a number, of which a part is neither."""
+    try:
+        number = float(value)
+    except ValueError:
+        return "failed" if value == "false" else "worked"
+    return "worked" if number >= 1 else "failed" if number <= 0 else "unclear"
 
 
 def trace_outcome(trace: Trace) -> Outcome:

@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
@@ -506,13 +506,27 @@ def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgot
         return Forgotten()
     before = _bytes_used(store)
     own = [name for name in names if name.startswith(f"{OWN_HOST}:")]
+    received = _received_files(store, names)
     removed = store.remove(names, by_user=by_user)
     if by_user:
         for name in own:
             _delete_own_file(name.partition(":")[2])
         _delete_saved(names)
+    for path in received:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
     in_log = _scrub(store)
     return Forgotten(removed, max(0, before - _bytes_used(store)), in_log)
+
+
+def _received_files(store: Store, names: list[str]) -> list[str]:
+    """The files, of those sessions, that agents sent to the daemon: they are nobody else's."""
+    from tacit.traces.hosts.otel import received_folder
+
+    wanted, folder = {name for name in names if name.startswith("otel:")}, received_folder()
+    rows = store.connection.execute("SELECT session, source FROM sessions WHERE host = 'otel'")
+    found = [row["source"] for row in rows if f"otel:{row['session']}" in wanted] if wanted else []
+    return [path for path in found if os.path.dirname(path) == folder]
 
 
 def _delete_own_file(session: str) -> None:

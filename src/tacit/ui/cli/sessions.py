@@ -306,9 +306,11 @@ def take_in_with_bar(store: Store, chosen: "list[Source]", *, hidden: bool) -> "
     "tacit import                       every agent that is found here",
     "tacit import codex --since 30d",
     "tacit import ./trajectories.jsonl  a file or folder of a known form",
-    note="Forms: the transcripts of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, "
-    "opencode, pi and Hermes; OpenAI-style message lists, ShareGPT, SWE-agent .traj; "
-    "OpenHands and Cursor by their docs.",
+    "zcat runs.gz | tacit import -      what another program writes",
+    note="Forms, known by what stands in the file: the transcripts of Claude Code, Codex, Gemini "
+    "CLI, Qwen Code, Copilot CLI, opencode, pi and Hermes; ATIF (Harbor); messages of OpenAI and "
+    "Anthropic; ShareGPT; tau-bench; SWE-agent and mini-swe-agent; OpenHands; OpenTelemetry (OTLP "
+    "in JSON) and OpenInference (Phoenix); exports of Langfuse and LangSmith; Cursor by its docs.",
 )
 @click.argument("what", required=False, default="")
 @click.option("--since", help="Only those changed since: 7d, 12h, a date.")
@@ -318,11 +320,19 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     Secrets are taken out before anything is stored. Reading again costs little: only what is new is
     read. The agents' own files are never changed.
     """
-    from tacit.work.intake import keep_to_limits, open_store, redact_again, sources
+    from tacit.work.intake import keep_to_limits, open_store, piped_file, redact_again, sources
 
-    chosen = sources(what, parse_since(since) if since else None)
+    context, unknown = click.get_current_context(), list[str]()
+    place = context.with_resource(piped_file(sys.stdin.buffer)) if what == "-" else what
+    try:
+        chosen = sources(place, parse_since(since) if since else None, unknown.append)
+    except NotFound as error:
+        if what != "-":
+            raise
+        came = "no session of a known form" if os.path.getsize(place) else "nothing"
+        raise NotFound(f"{came} came in on standard input", error.hint) from None
     chosen_settings = settings.load_settings().settings.traces
-    store = click.get_current_context().with_resource(open_store(chosen_settings))
+    store = context.with_resource(open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
     keep_to_limits(store, chosen_settings)
     if not redact_again(store, chosen_settings, most=100):
@@ -330,7 +340,9 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
         redact_again(store, chosen_settings)
     deaf = find_deafness(store.connection)
     if as_json:
-        return output.write_json({"hosts": taken, "not_understood": deaf})
+        return output.write_json(
+            {"hosts": taken, "not_understood": deaf, "not_recognised": unknown}
+        )
     for one in deaf:
         output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
     if not taken:
@@ -340,6 +352,9 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
             click.echo(f"tacit: {line}", err=True)
         return 0
     _write_taken(taken)
+    if unknown:
+        named = ", ".join(map(os.path.basename, unknown[:3])) + (", …" if unknown[3:] else "")
+        output.write_hint(f"left alone {counted(len(unknown), 'file')} of no known form: {named}")
     return 0
 
 
@@ -358,9 +373,9 @@ def _write_taken(taken: "list[Taken]") -> None:
     for t in taken:
         if left := t.counts.get("forgotten"):
             click.echo(f"{t.title}: {counted(left, 'session')} left out, as you forgot them")
-    passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
-    for title, reason, count in passed:
-        output.write_hint(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}")
+    for t in taken:
+        if lost := [f"{n:,} {REASONS.get(reason, reason)}" for reason, n in t.skipped.items()]:
+            output.write_hint(f"{t.title}: passed over {'; '.join(lost)}")
     if any(t.counts.get("new") or t.counts.get("grown") for t in taken):
         click.echo("\nSee them: tacit sessions")
 
