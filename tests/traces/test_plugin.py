@@ -123,7 +123,7 @@ def test_the_folder_holds_what_each_agent_needs() -> None:
 def test_the_command_for_hermes_shows_what_tacit_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By default the inbox; words that cannot be read and a missing program are told, not raised."""
+    """By default the inbox; words that cannot be read and a missing program are told."""
     found = files("1.2.3")
     assert b'version: "1.2.3"' in found["hermes/plugin.yaml"]
     plugin: dict[str, Any] = {}
