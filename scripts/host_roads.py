@@ -30,7 +30,7 @@ from host_learning import (
     worker_log,
 )
 from host_programs import Installed, Place, run, running
-from host_sessions import BIN, Conversation, converse, data_of, furnish, tacit
+from host_sessions import BIN, WARM_UP, Conversation, converse, data_of, furnish, tacit
 from tacit.testing import ModelServer, Turns, marked
 from tacit.traces.store import Store
 
@@ -135,7 +135,9 @@ def walk(agent: Agent, installed: Installed, base: Path, timeout: float) -> Road
     home = base / agent.name / "roads"
     many = [agent.shell.use(f"sh tally.sh {when}") for when in WHENS]
     failing = [agent.shell.use(f"sh test.sh {when}".strip()) for when in ("", *WHENS)]
-    rules = [(marked(HELP), Turns([agent.helper.use(_ORDER), "Split."]))] if agent.helper else []
+    # Qwen Code's helper works in the background, and is reported in a turn of its own.
+    helped = [agent.helper.use(_ORDER), "Split.", "Noted."] if agent.helper else []
+    rules = [(marked(HELP), Turns(helped))] if helped else []
     rules += [(marked(HELPER), Turns([*many[:HELPED], "Counted."]))]
     with serve(many, failing, *rules) as server, serve([], [], strict=True) as reviewer:
         paths = (*installed.path, BIN)
@@ -143,6 +145,7 @@ def walk(agent: Agent, installed: Installed, base: Path, timeout: float) -> Road
         furnish(agent, place)
         other = _repository(place)
         on = _Walk(agent, installed, place, server, timeout)
+        on.talk(WARM_UP)  # Qwen Code writes into its settings at the first start ever
         before = _files(agent, place)
         on.type("connect", agent.host.name, "--facts", "--yes")
         for _ in range(2):  # what was seen once is no habit
