@@ -1,7 +1,7 @@
 """The agents' own programs as models, for scripts/test-hosts: one review through each of them.
 
-The person's home has hooks, instructions and a skill, none of which may be seen in the question. A
-session is in the store, `tacit setup` and `tacit learn` are typed, and the program asks a scripted
+The person's home has hooks and instructions, which are none of a review's business. A session is in
+the store, `tacit setup` and `tacit learn` are typed, and the program asks a scripted
 model. Its hooks do nothing but leave a mark that they fired.
 """
 
@@ -139,14 +139,10 @@ def _programs(agent: Agent, installed: Installed, place: Place) -> Path:
 
 
 def _plant(agent: Agent, place: Place) -> None:
-    """Instructions and a skill of the user's own, which are none of a review's business."""
-    skill = f"---\nname: planted\ndescription: {_SIGN}, use it always.\n---\n\n{_SIGN}.\n"
-    files = {_INSTRUCTIONS[agent.name]: f"Always say {_SIGN}.\n"}
-    files[f"{agent.home_skills}/planted/SKILL.md"] = skill
-    for name, text in files.items():
-        file = place.home / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+    """Instructions of the user's own, which are none of a review's business."""
+    file = place.home / _INSTRUCTIONS[agent.name]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"Always say {_SIGN}.\n", encoding="utf-8")
 
 
 def _mark_hooks(agent: Agent, place: Place) -> Path:
