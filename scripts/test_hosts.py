@@ -102,9 +102,7 @@ def hand_over_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -
         found = hand_over(agent, installed, base, chosen.timeout)
         return [(name, check(found)) for name, check in HANDOFF]
 
-    # Hermes gives up before its first request here; why was not found out yet.
-    able = [agent for agent in agents if agent.name != "hermes"]
-    return _each(able, chosen, [name for name, _ in HANDOFF], checked)
+    return _each(agents, chosen, [name for name, _ in HANDOFF], checked)
 
 
 def answer_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:

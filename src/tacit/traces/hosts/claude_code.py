@@ -157,6 +157,7 @@ class ClaudeProgram(Program):
 class ClaudeCode(JsonlHost):
     name = "claude-code"
     title = "Claude Code"
+    asks = ("AskUserQuestion",)
     aliases = ("claude",)
     precedence = 1
     home = UserPath(".claude", "CLAUDE_CONFIG_DIR")

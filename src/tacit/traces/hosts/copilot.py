@@ -126,6 +126,7 @@ def _dollars(used: dict[str, Any]) -> float | None:
 class Copilot(JsonlHost):
     name = "copilot"
     title = "Copilot CLI"
+    asks = ("ask_user",)
     aliases = ("copilot-cli",)
     precedence = 5
     home = UserPath(".copilot", "COPILOT_HOME")

@@ -24,6 +24,7 @@ _TOKENS = (
 class OpenHands(Host):
     name = "openhands"
     title = "OpenHands"
+    asks = ()
     tested = False
     precedence = 60
     home = UserPath(".openhands")
