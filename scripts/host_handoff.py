@@ -17,7 +17,7 @@ import msgspec
 
 from host_agents import Agent
 from host_checks import Verdict
-from host_programs import Installed, Place, environment, prepare, run
+from host_programs import TERMS, Installed, Place, environment, prepare, run
 from host_sessions import BIN, tacit
 from tacit.testing import ModelServer, Request
 from tacit.testing.script import ReplyLike
@@ -94,7 +94,7 @@ class _Script:
 def hand_over(agent: Agent, installed: Installed, base: Path, timeout: float) -> HandedOver:
     """Have a real agent do a review."""
     script, home = _Script(agent), base / f"handoff-{agent.name}"
-    with ModelServer(script, strict=False) as server:
+    with ModelServer(script, strict=False, terms=TERMS) as server:
         project = home / "project"
         place = Place(home=home, project=project, url=server.url, path=installed.path)
         prepare(agent, place)

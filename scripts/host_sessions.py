@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from host_agents import Agent
-from host_programs import Installed, Place, Run, environment, prepare, run
+from host_programs import TERMS, Installed, Place, Run, environment, prepare, run
 from tacit.base.errors import TacitError
 from tacit.testing import ModelServer, Request, Rules, Turns, marked, reply, toolless
 from tacit.testing.server import Other
@@ -213,7 +213,7 @@ def _serve(agent: Agent, home: Path) -> ModelServer:
     rules = Rules(
         (toolless, "Tally the herd"), (marked(MARKER), Turns(replies)), default="Nothing to add."
     )
-    return ModelServer(rules, strict=False)
+    return ModelServer(rules, strict=False, terms=TERMS)
 
 
 def furnish(agent: Agent, place: Place) -> None:
