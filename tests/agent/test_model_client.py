@@ -315,3 +315,19 @@ def test_figures_that_cannot_be_are_not_believed(open_session, wire, reported: U
     assert 0 < used.output_tokens < 1_000
     assert used.estimated
     assert "counted by characters" in of(agent_events.Notice, told)[0].text
+
+
+@pytest.mark.parametrize(
+    ("wire", "model"),
+    [("openai-responses", "gpt-5-mini"), ("gemini", "gemini-3-pro-preview")],
+)
+def test_what_a_model_thought_goes_back_with_its_calls(open_session, wire, model: str) -> None:
+    """Signatures and reasoning, over several calls and a new message; the server refuses a
+    conversation without them."""
+    look = ToolUse("ls", {"path": "."})
+    with ModelServer([look, look, "one", look, "two"]) as server:
+        session = open_session(server, wire, {"model": f"{WIRES[wire][0]}:{model}"})
+        told = say(session, "look", "again")
+    assert [end.text for end in of(agent_events.End, told)] == ["one", "two"]
+    sent = server.requests[-1].body
+    assert (b"thoughtSignature" if wire == "gemini" else b'"reasoning"') in sent
