@@ -248,10 +248,10 @@ def test_the_parameters_are_those_of_the_libraries() -> None:
 @pytest.mark.parametrize(
     ("wire", "words"),
     [
-        ("anthropic", "model: mock"),
-        ("openai-chat", "The model `mock` does not exist or you do not have access to it."),
-        ("openai-responses", "The model `mock` does not exist or you do not have access to it."),
-        ("gemini", "models/mock is not found for API version v1beta"),
+        ("anthropic", "model: m"),
+        ("openai-chat", "The model `m` does not exist or you do not have access to it."),
+        ("openai-responses", "The model `m` does not exist or you do not have access to it."),
+        ("gemini", "models/m is not found for API version v1beta"),
     ],
 )
 def test_a_model_that_there_is_not_is_refused(call, wire, words) -> None:
@@ -260,7 +260,7 @@ def test_a_model_that_there_is_not_is_refused(call, wire, words) -> None:
         answer = call(server.url, *CALLS[wire])
     assert answer.status == 404
     assert words in answer.json["error"]["message"]
-    for models in ((), ("other", "mock")):
+    for models in ((), ("other", "m")):
         with ModelServer("fine", models=models) as server:
             assert call(server.url, *CALLS[wire]).status == 200
 
