@@ -206,6 +206,7 @@ def test_a_program_is_kept_for_learning(
     assert "cli:claude answered in" in told
     assert "A review is one request" in told
     assert "from the limits of the Claude plan" in told
+    assert "It calls no tools, so it reviews sessions and does nothing else" in told
     assert "Sessions are learned from with cli:claude, for at most $2.00 a day" in told
     kept = settings.load_settings().settings
     assert (kept.learn.model, kept.agent.model) == ("cli:claude", "")

@@ -46,6 +46,7 @@ _TOKENS = (
     "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens",
 )  # fmt: skip
 _REJECTED = "The user rejected this tool call"
+"""As the program says it, with what the user typed behind `User feedback: ` (seen with 1.0.102)."""
 _ENDING = re.compile(r"\n?<(?:shellId: [^>]*|exited) (?:completed )?with exit code -?\d+>\s*\Z")
 
 
