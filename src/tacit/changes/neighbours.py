@@ -202,7 +202,8 @@ class LibraryNeighbours:
             from tacit.skills.skill_search import Search
 
             self._search = Search(library)
-        hits = self._search.find(text, 8)
+        # What came with a clone counts for nobody: it is no reason to leave a new skill out.
+        hits = [hit for hit in self._search.find(text, 8) if hit.entry.state != "untrusted"]
         listed = {hit.entry.folder: (hit.entry.root, hit.entry.folder) for hit in hits}
         for root, folder in self._changed.values():
             listed.setdefault(os.path.join(root, folder), (root, folder))

@@ -17,7 +17,7 @@ from tacit.base.paths import existing_folder, user_home
 from tacit.changes.change import Change, Create, Rewrite, Verdict, acting_as, make_change
 from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for, fact_text
 from tacit.changes.gate import Gate
-from tacit.changes.place import fact_places
+from tacit.changes.place import fact_places, user_place
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.findings import (
     ChecksFinding,
@@ -34,6 +34,7 @@ from tacit.learn.findings import (
 from tacit.learn.ledger import Ledger
 from tacit.learn.rates import Rate, RuleCount, Trouble
 from tacit.skills.skill import suggest_name
+from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
 from tacit.traces.wishes import telling_words
@@ -403,6 +404,9 @@ def propose_draft(made: Draft) -> Verdict:
 def _skill_change(gate: Gate, made: Draft) -> Change:
     root = gate.open_place().place.root
     now = gate.state_of(made.name, root)
+    if not now.is_live and _learned_for_all(gate, made.name):
+        root = user_place().root
+        now = gate.state_of(made.name, root)
     files = {"SKILL.md": made.text.encode()}
     return make_change(
         made.name,
@@ -412,6 +416,12 @@ def _skill_change(gate: Gate, made: Draft) -> Change:
         root=root,
         base=now.head.id if now.is_live and now.head else "",
     )
+
+
+def _learned_for_all(gate: Gate, name: str) -> bool:
+    """Whether an earlier draft of this name was accepted among the user's own skills."""
+    file = gate.state_of(name, user_place().root).contents.files.get("SKILL.md")
+    return file is not None and parse_skill(file.data, name).learned
 
 
 def _same_subject(old: Change, new: Change) -> bool:

@@ -30,7 +30,7 @@ from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.observations import paths_of, recoveries
 from tacit.traces.outcomes import failed_check
 from tacit.traces.trace import REFUSED, ToolCall, Trace
-from tacit.traces.wishes import Request, Wish, asked, content_words, reply_to, requests, wishes
+from tacit.traces.wishes import Request, Wish, asked, content_words, requests, wishes
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -216,7 +216,7 @@ def _refusals(project: str, traces: list[Trace]) -> Iterator[RefusalFinding]:
         for run in runs_of(trace):
             work = work_class(run.purpose) or run.purpose
             if run.outcome.state == "refused":
-                words = clean(reply_to(run.call))
+                words = clean(run.call.reply)
                 quote = Quote(words, trace.id, run.turn)
                 found.setdefault(work, []).append((run.purpose, quote))
                 lasting |= {run.purpose} if words.casefold() in rules else set()

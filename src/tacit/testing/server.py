@@ -365,8 +365,9 @@ class ModelServer:
     """Serves one script from threads of its own, between `start` and `close` or in a `with`.
 
     What the provider would refuse is refused, by the rules of its wire format; `terms` say which
-    key and which limits hold. Leaving the `with` block raises such a refusal and what went
-    wrong in the script, because a client may take the error it was sent for the model's or go on
+    key and which limits hold, and where `models` are named, a request for another is refused.
+    Leaving the `with` block raises such a refusal and what went wrong in the script, because a
+    client may take the error it was sent for the model's or go on
     after it; `strict=False` leaves that to `failures`.
     """
 
@@ -377,12 +378,12 @@ class ModelServer:
         port: int = 0,
         clock: Clock | None = None,
         strict: bool = True,
-        models: tuple[str, ...] = ("mock-model",),
+        models: tuple[str, ...] = (),
         terms: Terms | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
-        self.terms = terms or Terms()
-        self.models = models
+        self.terms = msgspec.structs.replace(terms or Terms(), models=models)
+        self.models = models or ("mock-model",)
         self.closing = threading.Event()
         self._script = as_script(script)
         self._port = port

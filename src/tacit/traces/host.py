@@ -266,6 +266,8 @@ class Host:
     """Files of keys: below its home, or with a place of their own."""
     obeys: tuple[str, ...] = ()
     """Files and folders of a project that it obeys, also deeper down: no command may write them."""
+    asks: tuple[str, ...] | None = None
+    """The tools by which it asks its user, whose answers are the user's words; None: not known."""
     remark: str = ""
     """What the user should know of how skills reach it, where that is not as with the others."""
 

@@ -30,7 +30,7 @@ from tacit.traces.command_purposes import (
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn
-from tacit.traces.wishes import is_lasting, reply_to
+from tacit.traces.wishes import is_lasting
 
 _PATHS = (
     "file_path", "filePath", "path", "filename", "file", "notebook_path", "target_file",
@@ -131,7 +131,7 @@ def corrections(trace: Trace) -> list[Correction]:
         if worked and turn.prompt and is_correction(turn.prompt):
             found.append(Correction(turn.number, turn.prompt))
         found += [
-            Correction(turn.number, reply_to(call) or call.result, "refusal")
+            Correction(turn.number, call.reply or call.result, "refusal")
             for call in turn.calls
             if call.error == REFUSED
         ]

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base.display import one_line
-from tacit.traces.trace import REFUSED, ToolCall, Trace
+from tacit.traces.trace import REFUSED, Trace
 
 MOST_TYPED = 800
 """A longer prompt was pasted or made by a program; rules are not looked for in it."""
@@ -22,7 +22,6 @@ _LONGEST, _SHORTEST = 340, 12
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
 _WORK = ("shell", "write", "edit")
-_TOLD = re.compile(r"\bthe user said:\s*", re.IGNORECASE)
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -45,14 +44,6 @@ class Request(msgspec.Struct, frozen=True):
     thing: str
 
 
-def reply_to(call: ToolCall) -> str:
-    """What the user typed in refusing `call` or in answer to it; empty where that is nothing."""
-    if call.reply or call.error != REFUSED:
-        return call.reply
-    found = _TOLD.search(call.result)
-    return call.result[found.end() :].strip() if found else ""
-
-
 class Typed(msgspec.Struct, frozen=True):
     """What the user typed in one go."""
 
@@ -71,8 +62,9 @@ def typed(trace: Trace) -> Iterator[Typed]:
         if turn.prompt and len(turn.prompt) <= MOST_TYPED:
             yield Typed(turn.number, turn.prompt, worked)
         for call in turn.calls:
-            if words := reply_to(call):
-                yield Typed(turn.number, words, True, call.error == REFUSED and call.kind in _WORK)
+            if call.reply:
+                refuses = call.error == REFUSED and call.kind in _WORK
+                yield Typed(turn.number, call.reply, True, refuses)
         worked = worked or bool(turn.steps)
 
 

@@ -300,6 +300,15 @@ class Presence:
         return True
 
 
+def is_away(address: Address, name: str) -> bool:
+    """Whether no worker of the machine `name` is there. Raises `psycopg.Error`."""
+    import psycopg
+
+    with psycopg.connect(address.url, connect_timeout=5, autocommit=True) as connection:
+        row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_number(name),)).fetchone()
+    return bool(row and row[0])  # the lock went with the connection
+
+
 def _number(name: str) -> int:
     """The lock of a name: PostgreSQL's are numbers of 64 bits."""
     return int.from_bytes(sha256(f"tacit worker {name}".encode()).digest()[:8], "big", signed=True)

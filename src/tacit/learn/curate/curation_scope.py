@@ -19,7 +19,7 @@ from tacit.base.clock import Clock, SystemClock
 from tacit.base.database import DATABASE_FILE
 from tacit.base.errors import TacitError
 from tacit.changes.history import History
-from tacit.changes.place import Place, project_place, user_place
+from tacit.changes.place import Place, own_places, project_place, user_place
 from tacit.changes.stage import ARCHIVE
 from tacit.skills import index
 from tacit.skills.library import skills_in_use
@@ -70,8 +70,10 @@ def default_scope(clock: Clock | None = None) -> CurationScope:
 
 
 def known_places(database: str) -> list[Place]:
-    """The user's skills folder, and those of trusted projects that sessions were seen in."""
+    """The user's skills folder, and those of projects that sessions were seen in and that are
+    trusted or hold something of the user's own."""
     found = {user_place().real: user_place()}
+    own = {place.real for place in own_places()}
     if os.path.exists(database):
         try:
             projects = _projects(database)
@@ -79,7 +81,8 @@ def known_places(database: str) -> list[Place]:
             projects = []
         for project in projects:
             place = project_place(project)
-            if place.scope == "project" and trust.is_trusted(place.project):
+            counts = place.real in own or trust.is_trusted(place.project)
+            if place.scope == "project" and counts:
                 found.setdefault(place.real, place)
     return [place for place in found.values() if os.path.isdir(place.root)]
 

@@ -162,6 +162,7 @@ def _server(words: Sequence[str]) -> dict[str, Any]:
 class ClaudeCode(JsonlHost):
     name = "claude-code"
     title = "Claude Code"
+    asks = ("AskUserQuestion",)
     aliases = ("claude",)
     precedence = 1
     home = UserPath(".claude", "CLAUDE_CONFIG_DIR")

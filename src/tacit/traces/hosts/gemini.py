@@ -197,6 +197,7 @@ _ALONE = {
 class Gemini(JsonlHost):
     name = "gemini"
     title = "Gemini CLI"
+    asks = ("ask_user",)
     aliases = ("gemini-cli",)
     precedence = 3
     home = UserPath(".gemini")

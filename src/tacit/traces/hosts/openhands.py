@@ -45,6 +45,7 @@ _QUIET_SEEN = (
 class OpenHands(ConversationFiles):
     name = "openhands"
     title = "OpenHands"
+    asks = ()
     tested = False
     precedence = 60
     home = UserPath(".openhands")

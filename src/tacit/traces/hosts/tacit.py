@@ -60,6 +60,7 @@ class _Line(msgspec.Struct, gc=False):
 class Tacit(JsonlHost):
     name = OWN_HOST
     title = "Tacit"
+    asks = ("ask_user",)
     precedence = 9
     files = r"[^/]+\.jsonl"
     form = _Line

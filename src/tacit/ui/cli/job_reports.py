@@ -109,7 +109,10 @@ def show_job(job: str, as_json: bool) -> int:
 @jobs_command.verb("retry", "tacit jobs retry review-3f9c")
 @click.argument("job")
 def retry_job(job: str, as_json: bool) -> int:
-    """Have a job done again, or now if it was put off."""
+    """Have a job done again, or now if it was put off.
+
+    One that waits for another machine, which is away, is done by this one.
+    """
     from tacit.work import jobs
 
     entry = jobs.retry(job)
