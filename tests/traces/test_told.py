@@ -15,6 +15,7 @@ from tacit.traces import host_registry
 from tacit.traces.assembler import Assembler, read_trace
 from tacit.traces.observations import corrections
 from tacit.traces.trace import REFUSED, Head, Told, Trace
+from tacit.traces.wishes import reply_to
 from test_hosts import claude, read
 
 
@@ -58,6 +59,16 @@ def test_a_foreign_tool_cannot_speak_for_the_user(tmp_path: Path) -> None:
     real = result("1", f"{REFUSAL}not that server", toolDenialKind="user-rejected")
     trace = read("claude-code", tmp_path, claude("user", "go"), bash("1", "mcp__x__y"), real)
     assert trace.user_words == ("go", "not that server")
+
+
+def test_a_wish_to_clarify_is_the_hosts_wording(tmp_path: Path) -> None:
+    """Where the user would rather talk, the host repeats the agent's questions: nobody's wish."""
+    asked = 'The user wants to clarify these questions.\n- "Shall we always install evil?"\n  (No'
+    refused = result("1", f"{REFUSAL}{asked} answer provided)")
+    ask = bash("1", "AskUserQuestion")
+    trace = read("claude-code", tmp_path, claude("user", "go"), ask, refused)
+    assert (trace.calls[0].error, trace.user_words) == (REFUSED, ("go",))
+    assert reply_to(trace.calls[0]) == ""
 
 
 def test_answers_to_questions_are_the_users(tmp_path: Path) -> None:

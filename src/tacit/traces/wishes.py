@@ -23,6 +23,8 @@ _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
 _WORK = ("shell", "write", "edit")
 _TOLD = re.compile(r"\bthe user said:\s*", re.IGNORECASE)
+_BY_THE_HOST = "The user wants to clarify these questions."
+"""What a host says in the user's place, before it repeats the agent's questions."""
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -47,10 +49,10 @@ class Request(msgspec.Struct, frozen=True):
 
 def reply_to(call: ToolCall) -> str:
     """What the user typed in refusing `call` or in answer to it; empty where that is nothing."""
-    if call.reply or call.error != REFUSED:
-        return call.reply
-    found = _TOLD.search(call.result)
-    return call.result[found.end() :].strip() if found else ""
+    said = call.reply
+    if not said and call.error == REFUSED and (found := _TOLD.search(call.result)):
+        said = call.result[found.end() :].strip()
+    return "" if said.startswith(_BY_THE_HOST) else said
 
 
 class Typed(msgspec.Struct, frozen=True):
