@@ -94,6 +94,16 @@ def test_without_a_backup(used: Path) -> None:
     assert sum(contents()["sessions"].values()) == 3
 
 
+def test_a_folder_in_its_place(used: Path) -> None:
+    """It is told as damage, put aside with what is in it, and the sessions are read again."""
+    used.unlink()
+    (used / "x").mkdir(parents=True)
+    assert "a folder stands in its place" in database_trouble()
+    mend()
+    assert sum(contents()["sessions"].values()) == 3
+    assert [path.name for path in used.parent.glob("tacit.db.damaged-*/*")] == ["x"]
+
+
 def test_made_anew_by_whoever_came_next(used: Path) -> None:
     """A database that was deleted, and made anew by the next command, is noticed all the same."""
     used.unlink()

@@ -40,7 +40,8 @@ def check_jobs() -> list[Finding]:
         f"put it aside as {os.path.basename(aside)} and begin a new one; jobs that were not over"
         " are queued again, the list of those that were is lost"
     )
-    return [Finding("jobs", f"{place.path} is damaged: {damage}", fix, _begin_anew(place, aside))]
+    what = damage if place.path in damage else f"{place.path} is damaged: {damage}"
+    return [Finding("jobs", what, fix, _begin_anew(place, aside))]
 
 
 def check_waiting() -> list[Finding]:
