@@ -162,7 +162,7 @@ def test_not_under_a_running_worker(used: Path, monkeypatch: pytest.MonkeyPatch)
 def test_any_file_may_be_damaged(tmp_path: Path) -> None:
     """A sample of what scripts/test-faults does with every kind of file in every way."""
     program = Path(__file__).parent / "corruption_driver.py"
-    arguments = [str(tmp_path / "run"), "37", str(TRANSCRIPTS / "claude" / "home")]
+    arguments = [str(tmp_path / "run"), "97", str(TRANSCRIPTS / "claude" / "home")]
     done = subprocess.run(
         [sys.executable, str(program), *arguments], capture_output=True, text=True, timeout=900
     )
