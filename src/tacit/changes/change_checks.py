@@ -273,7 +273,8 @@ def _hidden(opened: OpenPlace) -> Iterator[Finding]:
         if not _is_somewhere(opened, skill):
             yield Finding(
                 "hidden-nothing",
-                f"git's exclude file hides the skill '{skill}', which is not there",
+                f"git's exclude file hides the skill '{skill}', which is not in"
+                f" {opened.place.root} any more",
                 "that line is removed",
                 partial(git_exclude.show, opened.place, skill, opened.data),
             )
