@@ -403,7 +403,8 @@ def _with_habits(
 
 def _habits(project: str, traces: list[Trace]) -> Iterator[HabitsFinding]:
     together, left, said = pairs(traces), left_out(traces), messages(traces)
-    shown = [one.sessions for one in (*together, *left)] + ([said.sessions] if said else [])
+    shown = [pair.sessions for pair in together] + [one.sessions for one in left]
+    shown += [said.sessions] if said else []
     sessions = tuple(dict.fromkeys(session for own in shown for session in own))
     if sessions:
         yield HabitsFinding(
