@@ -97,3 +97,14 @@ def test_requests_are_verbs_with_their_objects() -> None:
     assert [(request.verb, request.thing) for request in found] == [
         ("commit", ""), ("update", "docs"), ("create", "PR"),
     ]  # fmt: skip
+
+
+def test_who_is_to_do_it_is_a_correction_with_what_it_answers() -> None:
+    """ "Not you" is said against what the agent did; what it points at stands before it."""
+    trace = made(
+        ["Should state.json be ignored by git?", ran("ls")],
+        ["Sure, but the program should handle that by itself, not you adding that here."],
+    )
+    (wish,) = wishes(trace)
+    assert wish.strength == "correction"
+    assert wish.text.startswith("Should state.json be ignored by git? Sure, but the program")

@@ -24,8 +24,8 @@ CLAUDE = "b4a27079-b3f0-4aac-a79c-04d4f81b280f"
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 ROW = {
     "id", "host", "session", "project", "model", "title", "started", "ended", "turns", "prompts",
-    "calls", "failures", "skills", "input_tokens", "output_tokens", "cost", "redacted", "learned",
-    "decided",
+    "calls", "failures", "skills", "input_tokens", "output_tokens", "cost", "redacted", "outcome",
+    "learned", "decided",
 }  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def test_one_session_as_a_timeline(home: Path) -> None:
         assert words in shown
     value = answer("session", f"claude-code:{CLAUDE}")
     assert set(value) == {
-        "session", "turns", "corrections", "mended", "commands", "files", "skipped"
+        "session", "turns", "tasks", "corrections", "mended", "commands", "files", "skipped"
     }  # fmt: skip
     assert set(value["session"]) == ROW
     assert [c["failed"] for c in value["commands"]] == [True, False, False]

@@ -229,6 +229,10 @@ def explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
         return Unwritable(
             f"cannot open {path}: {error.strerror or error}", "check the permissions of its folder"
         )
+    if os.path.isdir(path):
+        return Damaged(
+            f"{path} is damaged: a folder stands in its place", "run: tacit doctor --fix"
+        )
     # The low byte is the primary code; the rest says which kind of it.
     match (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:

@@ -14,6 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tacit.base.secrets import clean
+from tacit.learn.habits import (
+    LeftOut,
+    Messages,
+    Pair,
+    edited_files,
+    left_out,
+    messages,
+    own_commands,
+    pairs,
+)
 from tacit.learn.rates import (
     FEWEST,
     Rate,
@@ -91,6 +101,16 @@ class ChecksFinding(Finding, frozen=True, kw_only=True):
     """Files that are changed along with most work, and in how many sessions."""
     changing: int = 0
     """Sessions in which files were changed."""
+    others: tuple[Rate, ...] = ()
+    """Commands of the project that are no checks."""
+
+
+class HabitsFinding(Finding, frozen=True, kw_only=True):
+    """How changes are made: files that go together, what stays out of commits, messages."""
+
+    pairs: tuple[Pair, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    messages: Messages | None = None
 
 
 class TroubleFinding(Finding, frozen=True, kw_only=True):
@@ -140,11 +160,14 @@ def _project_findings(project: str, traces: list[Trace]) -> list[Finding]:
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
     mends = [mend for trace in traces for mend in recoveries(trace)]
     failing = troubles(runs, rates, mends)
-    checks = [_with_habits(found, runs, traces) for found in _checks(project, rates, runs, failing)]
+    checks = [
+        _with_habits(found, runs, traces, rates) for found in _checks(project, rates, runs, failing)
+    ]
     return [
         *refusals,
         *(_asked_for(project, traces) if project else ()),
         *checks,
+        *(_habits(project, traces) if project else ()),
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
@@ -263,8 +286,8 @@ def _requests(project: str, traces: list[Trace]) -> Iterator[RequestFinding]:
                     continue
                 seen.add(request.text)
                 found.setdefault(key, []).append((quote, request))
-    for (verb, thing), pairs in found.items():
-        quotes = tuple(quote for quote, _ in pairs)
+    for (verb, thing), own in found.items():
+        quotes = tuple(quote for quote, _ in own)
         sessions = _sessions(quotes)
         enough = max(_LEAST_ACTS, len(traces) // _RARE) if verb in _ACTS else FEWEST
         if len(sessions) >= enough:
@@ -352,7 +375,7 @@ _OFTEN = 3
 
 
 def _with_habits(
-    found: ChecksFinding, runs: Sequence[Run], traces: Sequence[Trace]
+    found: ChecksFinding, runs: Sequence[Run], traces: Sequence[Trace], rates: dict[str, Rate]
 ) -> ChecksFinding:
     """The checks together with what is done along with them: hooks that run them, files."""
     hooked = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
@@ -364,14 +387,29 @@ def _with_habits(
     changed: Counter[str] = Counter()
     changing = 0
     for trace in traces:
-        own = {
-            done.key.removeprefix("edit ") for done in _done(trace) if done.key.startswith("edit ")
-        }
+        own = edited_files(trace)
         changing += bool(own)
         changed.update(path for path in own if _COMPANION.search(path))
     enough = max(_LEAST_ACTS, changing // _OFTEN)
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
-    return msgspec.structs.replace(found, hooked=rate, companions=companions, changing=changing)
+    return msgspec.structs.replace(
+        found,
+        hooked=rate,
+        companions=companions,
+        changing=changing,
+        others=own_commands(rates.values()),
+    )
+
+
+def _habits(project: str, traces: list[Trace]) -> Iterator[HabitsFinding]:
+    together, left, said = pairs(traces), left_out(traces), messages(traces)
+    shown = [pair.sessions for pair in together] + [one.sessions for one in left]
+    shown += [said.sessions] if said else []
+    sessions = tuple(dict.fromkeys(session for own in shown for session in own))
+    if sessions:
+        yield HabitsFinding(
+            project=project, sessions=sessions, pairs=together, left_out=left, messages=said
+        )
 
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")

@@ -83,7 +83,23 @@ class Listener(ThreadingHTTPServer):
 
     def __init__(self, model: "ModelServer", port: int) -> None:
         self.model = model
+        self._connections: set[Any] = set()
         super().__init__(("127.0.0.1", port), Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Also end the connections that clients left open: nothing outlives the server."""
+        super().server_close()
+        for request in tuple(self._connections):
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RD)  # an answer that is under way is sent
 
     def server_bind(self) -> None:
         # Not HTTPServer's own, which asks the resolver for the host's name.

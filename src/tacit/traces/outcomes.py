@@ -385,9 +385,16 @@ _COMPLAINT = re.compile(
     r"|falsch",
     re.IGNORECASE,
 )
+_THEN_SHIP = re.compile(r"(?:^|\band|\bthen|,|\.)\s+(?:commit|push|merge)\b[^?]*$", re.IGNORECASE)
+_SHORT_ORDER = 80
+"""Characters up to which a prompt that ends in an order to ship asks for little else."""
 _SHIPS = re.compile(
     r"^(?:git push|git merge|gh pr (?:create|merge)|gh release|npm publish|cargo publish|twine)"
 )
+
+
+_PROVES = ("test", "check")
+"""Classes of work that show that something does what it should; a build shows that it builds."""
 
 
 class TaskOutcome(msgspec.Struct, frozen=True):
@@ -397,16 +404,20 @@ class TaskOutcome(msgspec.Struct, frozen=True):
     before: Outcome = Outcome()
     changed: bool = False
     """Whether it changed files."""
+    failing: tuple[str, ...] = ()
+    """The classes of checks that failed last, each with what it said."""
+    passed: tuple[str, ...] = ()
 
 
 def task_outcome(turn: Turn) -> TaskOutcome:
     """What a turn shows by itself: its last checks, what it shipped, the words that begin it."""
     last: dict[str, Outcome] = {}
-    changed = False
+    changed = stopped = False
     for call in turn.calls:
         if call.kind in ("write", "edit") and not call.failed:
             changed = True
             last = {key: found for key, found in last.items() if found.failed}
+        stopped = call_outcome(call).state in ("cancelled", "unfinished")
         for name, outcome in purpose_outcomes(call):
             key = work_class(name) or (name if _SHIPS.match(name) else "format")
             if key != "format" and (outcome.failed or outcome.state == "worked"):
@@ -414,25 +425,51 @@ def task_outcome(turn: Turn) -> TaskOutcome:
                 state: State = "failed" if outcome.failed else "worked"
                 last.pop(key, None)
                 last[key] = Outcome(state, outcome.reason, said)
-    ends = sorted(last.values(), key=lambda outcome: outcome.failed)  # a failure outweighs the rest
-    return TaskOutcome(ends[-1] if ends else Outcome(), _said_of_before(turn.prompt), changed)
+    return TaskOutcome(
+        Outcome("unclear", "user") if stopped else _by_checks(last, turn.prompt),
+        _said_of_before(turn.prompt),
+        changed,
+        tuple(key for key, found in last.items() if found.failed),
+        tuple(key for key, found in last.items() if not found.failed),
+    )
+
+
+def _by_checks(last: dict[str, Outcome], prompt: str) -> Outcome:
+    """What the last checks of a turn say together: a failure outweighs the rest, and that it
+    builds or that a linter is content is success only where that was asked for."""
+    ends = sorted(last.items(), key=lambda item: (item[1].failed, _proves(item[0], prompt)))
+    if not ends:
+        return Outcome()
+    key, outcome = ends[-1]
+    if outcome.failed or _proves(key, prompt):
+        return outcome
+    return Outcome("unclear", outcome.reason, outcome.evidence)
+
+
+def _proves(key: str, prompt: str) -> bool:
+    named = re.search(rf"\b{re.escape(key.rstrip('s'))}", prompt, re.IGNORECASE)
+    return key in _PROVES or bool(_SHIPS.match(key)) or named is not None
 
 
 def _said_of_before(prompt: str) -> Outcome:
     start = prompt.strip()[:300]
     if _COMPLAINT.search(start):
         return Outcome("failed", "user", _line(start))
-    return Outcome("worked", "user", _line(start)) if _PRAISE.match(start) else Outcome()
+    pleased = _PRAISE.match(start) or (len(start) <= _SHORT_ORDER and _THEN_SHIP.search(start))
+    return Outcome("worked", "user", _line(start)) if pleased else Outcome()
 
 
 def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
     """How each task ended: by what the user said next, else by its own evidence.
 
-    Praise does not make a failed check good, and a check that passed before the user complained
-    does not answer the complaint.
+    A check that failed is over when checks of its class work, not when others do. Praise does not
+    make a failed check good, and a check that passed before the user complained does not answer
+    the complaint.
     """
     found = []
+    failing: set[str] = set()
     for at, mark in enumerate(marks):
+        failing = (failing | set(mark.failing)) - set(mark.passed)
         said = marks[at + 1].before if at + 1 < len(marks) else Outcome()
         passed_before = at > 0 and marks[at - 1].own.state == "worked"
         if said.state == "failed":
@@ -445,6 +482,9 @@ def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
             )
         elif mark.own.state == "worked" and mark.before.state == "failed" and passed_before:
             found.append(Outcome("unclear", "user", mark.before.evidence))
+        elif mark.own.state == "worked" and failing:
+            still = f"{', '.join(sorted(failing))} failed before, and did not work since"
+            found.append(Outcome("unclear", "output", still))
         else:
             found.append(mark.own)
     return found

@@ -113,6 +113,9 @@ _AGAINST = re.compile(
     |n['’]t)\s+(?:use|run|have|add|change|touch|do|go)\b
     | \bmake\s+sure\s+(?:to|you|that\s+you|we)\s+(?:always\s+|never\s+)?(?:review|check|run|test
     |verify|update|keep|use|follow|ask|write|add)\b
+    | (?:,|\band|\bbut)\s+not\s+you\b | \b(?:instead\s+of|rather\s+than)\s+you\b
+    | ,\s*(?:und\s+)?nicht\s+du\b | ,\s*(?:et\s+)?(?:non\s+)?pas\s+toi\b | ,\s*(?:y\s+)?no\s+tú\b
+    | ,\s*а\s+не\s+ты\b
     | 不要 | 别(?!的|人) | 不用 | 而不是 | じゃなくて | ではなく | 말고
     | \b(?:bitte\s+nicht|statt(?:dessen)?|lieber|kein(?:e|en)?)\b | \b(?:plutôt\s+que
     |au\s+lieu\s+de|évite)\b
@@ -205,6 +208,8 @@ def wishes(trace: Trace) -> list[Wish]:
                 continue
             needed = told[at - 1] if at else before if _ANSWERS.match(sentence) else ""
             whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
+            if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
+                whole = f"{needed} {whole}"
             whole = sentence if _FOR_ONCE.search(whole) else whole.strip()
             if _stands_alone(whole, pointed=whole != sentence):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))

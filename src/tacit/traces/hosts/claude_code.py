@@ -88,6 +88,7 @@ _REPLY = re.compile(
     r"[Tt]he user said:\n(?P<said>.*?)(?:\n\nNote: The user's next message may contain [^\n]*)?\Z",
     re.DOTALL,
 )
+_CLARIFIES = "The user wants to clarify these questions."
 _ANSWERED = re.compile(r"\A(?:User|The user) has answered your questions: ")
 _ANSWER = re.compile(
     r'"="(.*?)"(?=, "|\. You can now| user notes: | selected preview)|'
@@ -305,6 +306,8 @@ class ClaudeCode(JsonlHost):
             said = _REPLY.match(result) if failed else None
             if said is not None:
                 error, reply = REFUSED, said["said"]
+                if reply.startswith(_CLARIFIES):
+                    reply = ""  # the program's words around the agent's own questions
             elif result.startswith(_REFUSED):
                 error = REFUSED
             elif _ANSWERED.match(result):

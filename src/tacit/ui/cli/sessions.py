@@ -129,6 +129,7 @@ def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[dict[str, Any]
             "output_tokens": s.head.usage.output,
             "cost": s.head.usage.cost,
             "redacted": s.redacted,
+            "outcome": s.outcome,
             "learned": outcomes.get(s.id, ""),
             "decided": decisions.get(s.id),
         }
@@ -171,6 +172,7 @@ def session_command(name: str, full: bool, as_digest: bool, as_json: bool) -> in
             {
                 "session": session_rows([stored], Ledger(store.connection))[0],
                 "turns": trace.turns,
+                "tasks": store.task_outcomes(stored.id),
                 "corrections": observations.corrections(trace),
                 "mended": observations.recoveries(trace),
                 "commands": observations.commands(trace),
