@@ -15,12 +15,10 @@ written, the index lives in memory.
 
 import os
 import re
-import shutil
 from binascii import crc32
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
 
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -29,15 +27,16 @@ from tacit.base.atomic_files import locked
 from tacit.base.errors import Busy, TacitError
 from tacit.base.marshal_cache import Stamp, read_cache, stamp, write_cache
 from tacit.base.paths import make_private
+from tacit.base.patterns import late_pattern
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.skill_file import parse_skill, read_skill_bytes
 
-_CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-_CAMEL = re.compile(r"\b(?=[A-Za-z0-9]*[a-z][A-Z])[A-Za-z0-9]{4,40}\b")
-_CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]{2,}|[A-Z]{2,}|[0-9]+")
-_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.S | re.M)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+)", re.M)
+_CJK_RUN = late_pattern("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_CAMEL = late_pattern(r"\b(?=[A-Za-z0-9]*[a-z][A-Z])[A-Za-z0-9]{4,40}\b")
+_CAMEL_PART = late_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]{2,}|[A-Z]{2,}|[0-9]+")
+_FENCE = late_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.S | re.M)
+_HEADING = late_pattern(r"^#{1,6}[ \t]+(.+)", re.M)
 # Words that say nothing about what a skill is for.
 _STOP = (
     "a an and are as at be but by can for from has have how i if in into is it its may more no not "
@@ -125,9 +124,9 @@ def _pairs_and_singles(match: re.Match[str]) -> str:
 
 FORMAT = 2
 _HEAP = 64_000_000
-_INSIDE = re.compile(r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json")
+_INSIDE = late_pattern(r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json")
 _UNSEEN = (-1, -1, -1, -1)
-_HEAD = f"tacit-search {FORMAT} {version('tantivy')}\n".encode()
+_HEAD = f"tacit-search {FORMAT} {tantivy.__version__}\n".encode()
 
 Manifest = dict[str, dict[str, str]]
 """Root -> skill folder below it -> digest of the SKILL.md that was indexed."""
@@ -198,6 +197,8 @@ class SearchIndex:
         """Throw the index away; the next update builds it again."""
         self._tantivy = None
         self.manifest, self._files = {}, {}
+        import shutil
+
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def is_sound(self) -> bool:

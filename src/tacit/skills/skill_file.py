@@ -8,14 +8,15 @@ import errno
 import os
 import re
 import stat
-from hashlib import blake2b
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Unwritable
 from tacit.skills import frontmatter, skill
 from tacit.skills.skill import Problem, Severity, Skill, problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SKILL_FILE_NAMES = ("SKILL.md", "skill.md")
 MAX_SKILL_READ = 8 * 1024 * 1024
@@ -47,6 +48,8 @@ def read_skill(folder: str | os.PathLike[str]) -> Skill:
             continue
         except OSError as error:
             raise Unwritable(f"cannot read {file}: {error.strerror}", "check its kind") from error
+        from pathlib import Path
+
         real = Path(os.path.abspath(path))
         return parse_skill(data, real.name, folder=real, file=name, size=size)
     raise NotFound(f"no SKILL.md in {path}", "see what there is: tacit list")
@@ -73,6 +76,8 @@ def read_skill_bytes(path: str) -> tuple[bytes, int]:
 
 def skill_digest(data: bytes) -> str:
     """What tells one text of a SKILL.md from another; the library's index keeps it."""
+    from hashlib import blake2b
+
     return blake2b(data[:MAX_SKILL_READ], digest_size=8).hexdigest()
 
 
@@ -80,7 +85,7 @@ def parse_skill(
     data: bytes | str,
     folder_name: str = "",
     *,
-    folder: Path | None = None,
+    folder: "Path | None" = None,
     file: str = "SKILL.md",
     size: int = 0,
 ) -> Skill:

@@ -16,10 +16,10 @@ import msgspec
 import tantivy
 
 from tacit.base.display import one_line
-from tacit.skills import search_index
+from tacit.skills import frontmatter, search_index
 from tacit.skills.library import Entry, archive_snapshots, archived_entries
 from tacit.skills.search_index import Progress, SearchIndex, document_key, is_damage
-from tacit.skills.skill_file import parse_skill, read_skill_bytes
+from tacit.skills.skill_file import decode, read_skill_bytes
 
 if TYPE_CHECKING:
     from tacit.skills.library import Library
@@ -219,9 +219,9 @@ def best_line(entry: Entry, rare_terms: list[tuple[str, float]]) -> tuple[int, s
         data, size = read_skill_bytes(os.path.join(entry.folder, entry.file))
     except OSError:
         return 0, ""
-    skill = parse_skill(data, entry.name, size=size)
+    parts = frontmatter.split(decode(data, size)[0])
     best, found, text = 0.0, 0, ""
-    for number, line in enumerate(skill.body.split("\n"), skill.body_line):
+    for number, line in enumerate(parts.body.split("\n"), parts.body_line):
         lowered = line.lower()
         weight = sum(weight for word, weight in rare_terms if word in lowered)
         if weight > best:
