@@ -162,7 +162,7 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             continue
         start, end = match.span("q" if match.groupdict().get("q") else "s")
         seen = start
-        if match.re is SAID_VALUE:
+        if match.re.pattern == SAID_VALUE.pattern:
             end = start + len(text[start:end].rstrip(".,;:"))
         value = _LINE_END.sub("", text[start:end])
         end = start + len(value)
@@ -196,7 +196,7 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
             return None
         if "\n" in text[match.start() : match.start("open")] and "login" not in before:
             return None
-    elif match.re is SAID_VALUE:
+    elif match.re.pattern == SAID_VALUE.pattern:
         said = text[match.end("word") : match.start("s")].strip().lower()
         if said == "to" and not (
             _CHANGES.search(before) or match["word"].lower().startswith("has")

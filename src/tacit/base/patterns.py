@@ -31,5 +31,8 @@ class _LatePattern(_Pattern):
 
 
 def late_pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """As `re.compile`, but later. An error in `source` shows at the first use."""
+    """As `re.compile`, but later. An error in `source` shows at the first use.
+
+    The `re` of a match is the compiled expression, so compare their `pattern`, not the two.
+    """
     return cast(re.Pattern[AnyStr], _LatePattern(source, flags))
