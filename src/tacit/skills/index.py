@@ -122,10 +122,10 @@ class Columns:
             self._others = marshal.loads(self.packed)  # noqa: S302
         return self._others
 
-    def stamp_columns(self) -> "list[memoryview[int]]":
+    def stamp_columns(self) -> list[list[int]]:
         """Times of modification and change, sizes, inodes."""
         numbers = memoryview(self.stamps).cast("Q")
-        return [numbers[field::4] for field in range(4)]
+        return [numbers[field::4].tolist() for field in range(4)]
 
 
 class Snapshot:

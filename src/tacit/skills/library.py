@@ -23,7 +23,6 @@ from tacit.base.settings import Settings, load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.scopes import (
-    ACTIVE,
     REPEATED,
     Root,
     other_ways,
@@ -255,29 +254,16 @@ class Library:
     ) -> "Catalogue":
         """The block that tells a model which skills there are; see `catalogue.py`."""
         from tacit.skills.catalogue import CatalogueOrder, make_catalogue
+        from tacit.skills.project_terms import project_terms
 
         most = self.settings.catalogue.budget if budget is None else budget
-        order = CatalogueOrder(pinned=tuple(pinned), recent=tuple(recent))
+        order = CatalogueOrder(tuple(pinned), tuple(recent), terms=project_terms(self.cwd))
         return make_catalogue(self._offers(), most, order, tuple(touched))
 
     def _offers(self) -> "list[CatalogueRow]":
-        """What the catalogue needs of the active skills, without making an entry of each."""
-        from tacit.skills.catalogue import CatalogueRow
+        from tacit.skills.catalogue import offered_rows
 
-        offers = []
-        for (root, snapshot), states in zip(self.snapshots, self.states, strict=True):
-            known, scope = snapshot.columns, root.scope
-            hidden = {n for n, flags in known.flags.items() if flags & index.NO_MODEL}
-            offers += [
-                CatalogueRow(
-                    name, description, scope, number not in hidden, known.paths.get(number, ())
-                )
-                for number, (name, description, state) in enumerate(
-                    zip(known.names, known.descriptions, states, strict=True)
-                )
-                if state == ACTIVE
-            ]
-        return offers
+        return offered_rows(self.snapshots, self.states)
 
     def _at(self, path: str) -> Entry | None:
         from tacit.skills.skill_file import SKILL_FILE_NAMES
