@@ -146,7 +146,7 @@ def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any
     pinned = {name: number for number, name in enumerate(order.pinned)}
     recent = {name: number for number, name in enumerate(order.recent)}
     crowded = sum(len(e.name) + len(e.description) + 5 for e in offered) > room
-    fits = _fits_of(offered, order.terms) if crowded else {}
+    fits = _fits_of(offered, order.terms) if crowded and order.terms else {}
 
     def rank(number: int) -> "tuple[int, int, int, float, bool, str]":
         entry = offered[number]
@@ -160,7 +160,15 @@ def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any
             name,
         )
 
-    return [offered[number] for number in sorted(range(len(offered)), key=rank)]
+    # Most skills have nothing but a name to go by, and come in its order already.
+    first, plain = [], []
+    for number, entry in enumerate(offered):
+        chosen = entry.name in pinned or entry.name in recent or number in fits
+        (first if chosen or entry.scope == "project" else plain).append(number)
+    first.sort(key=rank)
+    plain.sort(key=lambda number: offered[number].name)
+    plain.sort(key=lambda number: not offered[number].description)
+    return [offered[number] for number in (*first, *plain)]
 
 
 def _fits_of(offered: "Sequence[Any]", terms: tuple[str, ...]) -> dict[int, float]:
