@@ -121,7 +121,9 @@ def _load(text: str) -> Any:
         raise _YamlFault(why, text.count("\n", 0, at)) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise _YamlFault(str(error).split("\n")[0] or type(error).__name__, 0) from None
-    if not _is_small(values, 2 * len(text) + _ALIAS_ALLOWANCE):
+    # Each level needs an opener, each value a character, and nothing is shared without an anchor.
+    bounded = len(text) <= MAX_NODES and "&" not in text and _openers(text) <= MAX_DEPTH
+    if not bounded and not _is_small(values, 2 * len(text) + _ALIAS_ALLOWANCE):
         raise _YamlFault("it unfolds to too many values (aliases inside aliases)", 0)
     return values
 
@@ -196,10 +198,14 @@ def _yaml_line(text: str, error: "yaml.MarkedYAMLError") -> int:
     return text.count("\n", 0, mark.index) if mark else 0
 
 
+def _openers(text: str) -> int:
+    return sum(map(text.count, _OPENERS))
+
+
 def _is_deep(text: str) -> bool:
     """Whether `text` nests deeper than any head should: the loader recurses on the C stack, and
     100,000 brackets would take the whole process down."""
-    if sum(map(text.count, _OPENERS)) <= _FEW_OPENERS:
+    if _openers(text) <= _FEW_OPENERS:
         return False
     import yaml
 

@@ -91,7 +91,7 @@ def name_faults(name: str) -> list[str]:
         wrong.append("begins or ends with a hyphen")
     if "--" in name:
         wrong.append("has two hyphens in a row")
-    if not all(c.isalnum() or c == "-" for c in name):
+    if not (name.replace("-", "") or "a").isalnum():
         wrong.append("has characters other than letters, digits and hyphens")
     return wrong
 

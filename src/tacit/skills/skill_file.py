@@ -6,7 +6,6 @@ decision; whether the result meets the open standard to the letter is `skill_lin
 
 import errno
 import os
-import re
 import stat
 from typing import TYPE_CHECKING, Any
 
@@ -172,9 +171,9 @@ class _Fields:
     def _complain(
         self, code: str, key: str, severity: Severity | None = None, /, **fill: Any
     ) -> None:
-        head = self._head or ""
-        match = re.search(rf"^{re.escape(key)}[ \t]*:", head, re.M)
-        at = head.count("\n", 0, match.start()) if match else -1
+        parts = (line.partition(":") for line in (self._head or "").split("\n"))
+        of_key = (n for n, (word, colon, _) in enumerate(parts) if colon and word.rstrip() == key)
+        at = next(of_key, -1)
         self._problems.append(problem(code, max(self._line + at, 1), severity=severity, **fill))
 
     def name(self, folder_name: str, file: str) -> str:
