@@ -170,15 +170,26 @@ class TestOrder:
         assert found[0] == found[1]
         assert found[0] == sorted(many)[:20]
 
-    def test_shadowed_ones_follow_the_winner(self, home: Path, project: Path, put) -> None:
-        """Even when the shadowed one fits better."""
+    def test_of_copies_in_several_folders_the_winner_is_shown(
+        self, home: Path, project: Path, put
+    ) -> None:
+        """Even when the shadowed one fits better: the name does not mean that one."""
         trust.add(str(project))
         put(project / ".agents" / "skills" / "paint", description="Paints. Also zebras.")
         put(home / ".agents" / "skills" / "paint", description="Zebras, zebras, zebra zebras.")
         hits = Library().search("zebras")
-        assert [(h.entry.name, h.entry.state) for h in hits] == [
-            ("paint", "active"), ("paint", "shadowed"),
-        ]  # fmt: skip
+        assert [(h.entry.name, h.entry.state) for h in hits] == [("paint", "active")]
+
+    def test_of_copies_in_one_folder_the_one_that_fits_is_shown(
+        self, user_skills: Path, put
+    ) -> None:
+        """Not the first by its path; where they fit alike, the newest."""
+        put(user_skills / "1", name="paint", description="Paints walls.")
+        put(user_skills / "2", name="paint", description="Paints walls and zebras.")
+        put(user_skills / "3", name="paint", description="Paints walls.")
+        os.utime(user_skills / "1" / "SKILL.md", (1, 1))
+        assert [os.path.basename(h.entry.folder) for h in Library().search("zebras")] == ["2"]
+        assert [os.path.basename(h.entry.folder) for h in Library().search("walls")] == ["3"]
 
     def test_untrusted_ones_are_marked(self, project: Path, put) -> None:
         """They are found, so that the user knows, and say what they are."""

@@ -41,6 +41,8 @@ NAME_COVER = 0.4
 DESCRIPTION_COVER = 0.5
 _LINE_TERMS = 12
 _MOST_TIES = 10_000
+# So many copies of one name are looked at for each result.
+_COPIES = 4
 # With more to put into the index than this, an answer does not wait for all of them.
 _MANY = 3_000
 _SOON_SKILLS, _SOON_STEMS = 1_000, 20
@@ -98,9 +100,13 @@ class Search:
         self._filter = self._root_filter(self._roots) if others else None
 
     def find(self, query: str, limit: int = 10) -> list[Hit]:
-        """The best `limit` skills for `query`, best first; ties in the order of their names."""
+        """The best `limit` skills for `query`, best first; ties in the order of their names.
+
+        Of several skills of one name one is shown: of copies in one folder of skills the one that
+        fits best, or the newest; of copies in several, one that lies where the name's own does.
+        """
         query = search_index.as_utf8(query)
-        best = self._scores(query, limit)
+        best = _one_a_name(self._scores(query, limit * _COPIES))[:limit]
         rare_terms = self._rarest(search_index.without_stop_words(Counter(_exact(query))))
         return [Hit(entry, score, *best_line(entry, rare_terms)) for score, entry in best]
 
@@ -298,6 +304,29 @@ def _in_order(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
             pair[1].folder,
         ),
     )
+
+
+def _one_a_name(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
+    """Of each name the copy to show, at the place and with the score of its best."""
+    copies: dict[str, list[tuple[float, Entry]]] = {}
+    for pair in scored:
+        copies.setdefault(pair[1].name, []).append(pair)
+    shown = []
+    for same in copies.values():
+        # The first is what the name means; the archived and those of other folders yield to it.
+        root, lead = same[0][1].root, max(score for score, _ in same)
+        near = [pair for pair in same if pair[1].root == root]
+        best = max(score for score, _ in near)
+        fitting = [entry for score, entry in near if score == best]
+        shown.append((lead, fitting[0] if len(fitting) == 1 else max(fitting, key=_changed_at)))
+    return shown
+
+
+def _changed_at(entry: Entry) -> float:
+    try:
+        return os.stat(os.path.join(entry.folder, entry.file)).st_mtime
+    except OSError:
+        return 0.0
 
 
 def best_line(entry: Entry, rare_terms: list[tuple[str, float]]) -> tuple[int, str]:
