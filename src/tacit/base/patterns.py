@@ -17,7 +17,7 @@ class _Pattern:
 class _LatePattern(_Pattern):
     """Becomes a `_Pattern` when anything of it is asked for."""
 
-    def __init__(self, source: str | bytes, flags: int) -> None:
+    def __init__(self, source: Any, flags: int) -> None:
         self._given = (source, flags)
 
     def __getattr__(self, name: str) -> Any:

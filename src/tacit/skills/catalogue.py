@@ -161,7 +161,8 @@ def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any
         )
 
     # Most skills have nothing but a name to go by, and come in its order already.
-    first, plain = [], []
+    first: list[int] = []
+    plain: list[int] = []
     for number, entry in enumerate(offered):
         chosen = entry.name in pinned or entry.name in recent or number in fits
         (first if chosen or entry.scope == "project" else plain).append(number)

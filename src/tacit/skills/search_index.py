@@ -131,7 +131,7 @@ _SOON = 1.0
 """Seconds for which somebody who wants an answer soon waits for others."""
 _NOTHING = marshal.dumps({})
 _UNSEEN = (-1, -1, -1, -1)
-_HEAD = f"tacit-search {FORMAT} {tantivy.__version__}\n".encode()
+_HEAD = f"tacit-search {FORMAT} {tantivy.__version__}\n".encode()  # type: ignore[attr-defined]
 
 Manifest = dict[str, dict[str, str]]
 """Root -> skill folder below it -> digest of the SKILL.md that was indexed."""
