@@ -16,11 +16,12 @@ from bench.measure import Failed, Figure
 from bench.pool import read, synthetic
 from bench.prompt import measure_catalogue
 from bench.runs import SIZES, Bench, Options, note
-from bench.starting import measure_list, measure_refresh, measure_start
+from bench.starting import measure_everyday, measure_list, measure_refresh, measure_start
 
 MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "start": measure_start,
     "list": measure_list,
+    "everyday": measure_everyday,
     "catalogue": measure_catalogue,
     "search": measure_search,
     "lint": measure_lint,

@@ -10,6 +10,7 @@ import base64
 import re
 from collections.abc import Iterable, Iterator
 
+from tacit.base.patterns import late_pattern
 from tacit.base.placeholders import (
     ADDRESS,
     BRACKETS,
@@ -72,10 +73,10 @@ _OPEN = r"(?P<open>[brufN@]{0,2}\\{0,3}[\"'`]{1,3}|[「『“„]|)"
 _VALUE = r"(?P<s>(?:base64:)?[^\s\"'`<>()\[\]{},;|\x00]{6,512}+)"
 _QUOTED = r"(?:(?<=[\"'`])(?P<q>[^\s\"'`\x00]{6,512}+)(?=[\"'`])"
 _END = r"(?=[\s\"'`,;)\]}|<]|\Z)(?P<after>.?)"
-ASSIGNED_VALUE = re.compile(f"{_WORD}{_REST}{_SIGN}{_OPEN}{_QUOTED}|{_VALUE}{_END})")
+ASSIGNED_VALUE = late_pattern(f"{_WORD}{_REST}{_SIGN}{_OPEN}{_QUOTED}|{_VALUE}{_END})")
 
 # The same without a sign: `--password VALUE` on a command line, `login NAME password VALUE`.
-OPTION_VALUE = re.compile(
+OPTION_VALUE = late_pattern(
     rf"{_WORD}{_REST}\s{{1,8}}(?:[057][ \t]{{1,4}})?{_OPEN}{_QUOTED}|{_VALUE}{_END})"
 )
 # A message in which somebody says that the password is VALUE, in one language or another.
@@ -88,28 +89,28 @@ _IS = (
     r"(?:[ \t]{1,4}(?i:is|was|ist|war|lautet|es|est|é|è|este|je|är|er|to|là|है|olan)[ \t]{1,4}"
     r"|[ \t]{0,4}(?:[:=：→]|[—–-][ \t]|是|为|為|は|는|은|,[ \t])[ \t]{0,4})"
 )
-SAID_VALUE = re.compile(
+SAID_VALUE = late_pattern(
     rf"{_WORD}(?P<rest>(?:s|et|en|ul|i)?){_FOR}{_IS}(?P<open>[\"'`「『“„‘]{{0,2}}){_PRINTABLE}"
     r"(?=[\s\"'`,;)\]}|<]|[^\x00-\x7f]|\Z)(?P<after>)"
 )
 # `credentials: NAME / VALUE`, `log in with NAME / VALUE`.
-PAIR = re.compile(
+PAIR = late_pattern(
     r"(?i:cred(?:ential)?s?|log ?in)(?:[ \t](?:are|is|with|as))?:?[ \t]{1,4}[\"'`]?[\w.@-]{2,40}"
     rf"[\"'`]?(?::|[ \t]{{0,2}}/[ \t]{{1,2}})[\"'`]?{_PRINTABLE}(?=[\s\"'`,;)]|\Z)"
 )
 
-_BEFORE_OPTION = re.compile(
+_BEFORE_OPTION = late_pattern(
     r"(?:^|[\s\"'(])(?:--?|/)[a-z0-9-]{0,40}$"  # --password X, -storepass X
     r"|(?:^|\s)(?:config|configure) set \S{0,60}$|(?:^|\s)setx [a-z0-9_]{0,40}$"
 )
 # `use password …`, `login NAME password …`, `set the password to …`: somebody hands it over.
-_BEFORE_PASSWORD = re.compile(
+_BEFORE_PASSWORD = late_pattern(
     r"(?:^|[^a-z])(?:use|using|with)(?: (?:the|this|my|our))?(?: [a-z]{1,20})? $"
     r"|(?:^|[\s(])(?:login|user|username|account|uid|ssid)(?: is|:|=)?\s{1,4}\S{1,60}[\s,;/]{1,10}"
     r"(?:and |with )?$"
     r"|(?:wifi connect|role|with login|encrypted|enable) [^\n]{0,40}$|(?:^|\s)enable $"
 )
-_CHANGES = re.compile(r"(?:set|chang|reset|updat)[a-z]{0,4} (?:the |my |our )?(?:[a-z]{1,20} )?$")
+_CHANGES = late_pattern(r"(?:set|chang|reset|updat)[a-z]{0,4} (?:the |my |our )?(?:[a-z]{1,20} )?$")
 _PREFIXES = (
     "db", "user", "my", "pg", "smtp", "ftp", "root", "admin", "mail", "store", "key", "login",
     "redis", "mongo", "sql", "http", "bind", "proxy", "vpn", "ssh", "app", "wifi", "sudo", "become",
@@ -161,7 +162,7 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             continue
         start, end = match.span("q" if match.groupdict().get("q") else "s")
         seen = start
-        if match.re is SAID_VALUE:
+        if match.re.pattern == SAID_VALUE.pattern:
             end = start + len(text[start:end].rstrip(".,;:"))
         value = _LINE_END.sub("", text[start:end])
         end = start + len(value)
@@ -172,7 +173,7 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             yield start, end, "password" if for_password else "assigned-secret"
 
 
-_LINE_END = re.compile(r"(?:\\{1,3}[nrt]?){1,4}\Z")
+_LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z")
 """Written out, or the backslash of a quote in a quoted text; neither is of the value."""
 
 
@@ -195,7 +196,7 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
             return None
         if "\n" in text[match.start() : match.start("open")] and "login" not in before:
             return None
-    elif match.re is SAID_VALUE:
+    elif match.re.pattern == SAID_VALUE.pattern:
         said = text[match.end("word") : match.start("s")].strip().lower()
         if said == "to" and not (
             _CHANGES.search(before) or match["word"].lower().startswith("has")
@@ -234,15 +235,15 @@ _SPOKEN = (
     "password", "passwort", "passphrase", "passcode", "passwd", "kennwort", "contrasena", "senha",
     "wachtwoord", "mdp", "mot de passe",
 )  # fmt: skip
-SPOKEN = re.compile(
+SPOKEN = late_pattern(
     f"(?i:{'|'.join((*_SPOKEN, *_FOREIGN))})"
     r"|(?i:admin|root)(?P<pair>[ \t]{0,2}/{1,2}[ \t]{0,2}|:)"
 )
-STRONG = re.compile(
+STRONG = late_pattern(
     r"(?<![^\s\"'`(（：:>「])(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{8,64})(?=[\s\"'`,;)」]|\Z)"
 )
-_AS_THE = re.compile(r"[^a-z](?:(?:as|is|that's|it's) (?:the|my|our|a)|as) (?:[a-z]{1,10} )?$")
-_SETTING = re.compile(r"[\w.-]{1,40}=")
+_AS_THE = late_pattern(r"[^a-z](?:(?:as|is|that's|it's) (?:the|my|our|a)|as) (?:[a-z]{1,10} )?$")
+_SETTING = late_pattern(r"[\w.-]{1,40}=")
 
 
 def _begins_name(text: str, at: int, before: str) -> bool:
@@ -261,7 +262,7 @@ def _is_password_word(word: str) -> bool:
     return word.lower() not in ("credential", "secret", "token", "key")
 
 
-_NO_SECRET_NAME = re.compile(
+_NO_SECRET_NAME = late_pattern(
     r"(?:id|ids|name|names|path|file|files|dir|url|uri|type|types|hash|count|counts|length|len"
     r"|limit|limits|field|fields|expiry|expires|expiration|ttl|age|env|arn|version|regex|pattern"
     r"|policy|manager|store|ref|role|rule|rules|size|usage|budget|s_used|izer|ized|ization|price"
@@ -315,38 +316,38 @@ def _is_small_or_a_test(word: str, value: str) -> bool:
     return word.isupper() and bool(WORDS.fullmatch(value))
 
 
-_SMALL, _CAPITAL = re.compile("[a-z]"), re.compile("[A-Z]")
+_SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")
 
 
 # `Authorization: Bearer …` and its kin, wherever they stand.
-HEADER = re.compile(
+HEADER = late_pattern(
     r"(?i:bearer|basic|token|apikey|digest)[ \t]{1,4}"
     r"(?P<s>[A-Za-z0-9_.~+/=-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
 )
 HEADER_WORDS = ("bearer ", "basic ")
-AUTHORIZATION = re.compile(
+AUTHORIZATION = late_pattern(
     r"(?i:authorization)[\"'\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?"
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9-]{2,20})[ \t]{1,4})?"
     r"(?P<s>[A-Za-z0-9_.~+/=:-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
 )
 # `auth=("name", "password")`, `SetBasicAuth("name", "password")`.
-GIVEN_PAIR = re.compile(
+GIVEN_PAIR = late_pattern(
     r"(?i:auth)\w{0,10}[ =]{0,3}\([ \t]{0,4}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,4},[ \t]{0,4}"
     r"[\"'](?P<s>[^\s\"']{6,128})[\"']"
 )
 # What docker and npm keep: name and password in base64.
-ENCODED_PAIR = re.compile(
+ENCODED_PAIR = late_pattern(
     r"_?auth\"?[ \t]{0,4}[:=][ \t]{0,4}\"?(?P<s>[A-Za-z0-9+/]{12,2000}+={0,2})(?=[\s\",}]|\Z)"
 )
-COOKIES = re.compile(
+COOKIES = late_pattern(
     r"(?i:cookie)[\"'\]]{0,2}(?:[ \t]{0,4}[:=]|(?=[ \t]{1,4}[\"']))[ \t]{0,4}[\"'`]?"
     r"(?P<jar>[^\n\"'`\x00]{8,4096})"
 )
-COOKIE = re.compile(r"(?P<name>[A-Za-z0-9_.\[\]-]{1,64})=(?P<s>[^\s;,\"'`\x00]{12,4096})")
-_LOGGED_IN = re.compile(r"sess|sid|auth|token|jwt|login|remember|csrf|xsrf|identity|aspnet", re.I)
+COOKIE = late_pattern(r"(?P<name>[A-Za-z0-9_.\[\]-]{1,64})=(?P<s>[^\s;,\"'`\x00]{12,4096})")
+_LOGGED_IN = late_pattern(r"sess|sid|auth|token|jwt|login|remember|csrf|xsrf|identity|aspnet", re.I)
 
 # The password in scheme://user:password@host.
-IN_URL = re.compile(
+IN_URL = late_pattern(
     r"://(?P<user>[^\s:/@\"'`<>\x00]{0,128}):(?P<s>[^\s/\"'`<>\x00]{4,256})@(?P<host>[A-Za-z0-9.\[-]{1,100})"
 )
 
@@ -464,7 +465,7 @@ COMMAND_OPTIONS = (
     (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
 )
 # `curl -u user:password`, in one word or two.
-CURL_USER = re.compile(
+CURL_USER = late_pattern(
     r"(?:-u|--user)[ =]?[\"']?(?P<user>[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,63}):"
     r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
 )
@@ -495,18 +496,18 @@ COMMANDS = {
     "psk": rf"psk\"?[ \t]{{0,4}}[=:][ \t]{{0,4}}(?=\S{{0,128}}[A-Z]){_ARGUMENT}",
 }
 # What is piped into a program that asks for a password.
-PIPED = re.compile(
+PIPED = late_pattern(
     r"(?:echo|printf|yes)[ \t](?:-[ne]{1,2}[ \t]|[\"']%s(?:\\n)?[\"'][ \t]){0,2}"
     r"[\"']?(?:[\w.-]{1,64}:)?"
     r"(?P<s>[^\s\"'`<>|;&\x00]{6,128})[\"']?[ \t]{0,4}\|[^\n|;&]{0,80}?"
     r"(?:sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S|chpasswd|password-stdin|passwd --stdin)"
 )
-FED = re.compile(
+FED = late_pattern(
     r"sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S[^\n|;&<]{0,80}<<<[ \t]{0,4}"
     rf"{_ARGUMENT}"
 )
 # ~/.pgpass: host, port, database, user, password.
-PGPASS = re.compile(
+PGPASS = late_pattern(
     r"^[\w.*-]{1,100}:(?:[0-9]{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:"
     r"(?P<s>[^\s:\"'`]{6,128})[ \t]{0,20}$",
     re.M,

@@ -13,10 +13,12 @@ from typing import Literal
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
+
 _MOST = 20_000
-_HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
-_REDIRECT = re.compile(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
-_ENDS = re.compile(r"&&|\|\||\|&|;;|[;&|()\n]")
+_HERE = late_pattern(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
+_REDIRECT = late_pattern(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
+_ENDS = late_pattern(r"&&|\|\||\|&|;;|[;&|()\n]")
 # Words that only build a larger command: the rest of the line is what is done.
 _OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"}
 _NO_COMMAND = {"for", "select", "case", "function", "done", "fi", "esac", "}", "[[", "in"}
@@ -217,7 +219,7 @@ _RUNNERS = {
 }  # fmt: skip
 _RUNNER_VALUES = {"--with", "--python", "-p", "--env-file", "--extra", "--group", "--directory"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
-_INTERPRETERS = re.compile(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
+_INTERPRETERS = late_pattern(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
 # Programs with subcommands, and their options that take a word before those.
 _WITH_SUBCOMMANDS = {
     "git": {"-C", "-c", "--git-dir", "--work-tree"}, "make": {"-C", "-f"}, "go": {"-C"},
@@ -233,9 +235,9 @@ _WITH_SUBCOMMANDS = {
 _SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
 _TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow"}
 _TWO_WORDS = {"aws", "gcloud", "az"}
-_ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
-_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
+_ASSIGN = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_WORD = late_pattern(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
+_PROGRAM = late_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
 _DEPTH = 3
 
 
@@ -263,7 +265,7 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
     "check": ("checks?", "verify", "validate", "ci", "pre-commit"),
 }  # fmt: skip
 _CLASSES = {
-    name: re.compile(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
+    name: late_pattern(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
     for name, words in _CLASS_WORDS.items()
 }
 
@@ -393,9 +395,9 @@ _TAKES_TEXT = {
 _WITH_MESSAGES = {"git", "gh", "glab", "hub", "hg", "jj", "svn"}
 _TAKES_BRANCH = {"-b", "-B", "-c", "-C", "--branch", "--head", "--base"}
 _VALUES = (
-    (re.compile(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b"), "<version>"),
-    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
-    (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
+    (late_pattern(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b"), "<version>"),
+    (late_pattern(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
+    (late_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
 )
 _LONG_WORD = 60
 
@@ -426,7 +428,7 @@ def _plain_word(word: str, project: str) -> str:
     return f'"{word}"' if re.search(r"\s|^$", word) else word
 
 
-_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
+_RAW = late_pattern(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
 
 
 def abstracted(commands: list[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacit.base.display import one_line, shorten
+from tacit.base.patterns import late_pattern
 from tacit.traces import values
 from tacit.traces.command_purposes import (
     WorkClass,
@@ -117,33 +118,33 @@ SIGNS: tuple[Sign, ...] = (
          r"|command not found|^(?:\S*/)?(?:ba|z|da)?sh: .*(?:not found|No such file"
          r"|Permission denied)|^Segmentation fault"),
 )  # fmt: skip
-_FAILED = [(s.work, re.compile(s.failed, re.MULTILINE)) for s in SIGNS]
-_WORKED = [(s.work, re.compile(s.worked, re.MULTILINE)) for s in SIGNS if s.worked]
+_FAILED = [(s.work, late_pattern(s.failed, re.MULTILINE)) for s in SIGNS]
+_WORKED = [(s.work, late_pattern(s.worked, re.MULTILINE)) for s in SIGNS if s.worked]
 _SIGNS: tuple[tuple[State, list[tuple[WorkClass | None, re.Pattern[str]]]], ...] = (
     ("failed", _FAILED), ("worked", _WORKED),
 )  # fmt: skip
 
-_TIMED_OUT = re.compile(
+_TIMED_OUT = late_pattern(
     r"^.{0,80}\b(?:timed out|timeout) after\b|\bcommand timed out\b", re.I | re.M
 )
-_SIBLING = re.compile(
+_SIBLING = late_pattern(
     r"sibling tool call|parallel tool call|^<tool_use_error>Cancelled", re.I | re.M
 )
-_STOPPED = re.compile(r"\[Request interrupted by user|^(?:Operation )?(?:cancelled"
+_STOPPED = late_pattern(r"\[Request interrupted by user|^(?:Operation )?(?:cancelled"
      r"|aborted) by (?:the )?user", re.I | re.M)  # fmt: skip
-_TOOL_ERROR = re.compile(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
-_OWN_EXIT = re.compile(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
-_STARTED = re.compile(r"running in (?:the )?background|^Command running in", re.IGNORECASE)
+_TOOL_ERROR = late_pattern(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
+_OWN_EXIT = late_pattern(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
+_STARTED = late_pattern(r"running in (?:the )?background|^Command running in", re.IGNORECASE)
 # Programs whose exit code 1 says that something is not there, or differs.
 _SEARCHES = {"grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which"}
-_NO_OUTPUT = re.compile(
+_NO_OUTPUT = late_pattern(
     r"\(?Bash completed with no output\)?|\(no output\)|^Exit code \d+$|^[$>] .*$"
     r"|^Shell cwd was reset.*$",
     re.M,
 )
 """What a host, or a runner that repeats its command, prints for nothing."""
-_FOR_FAILURES = re.compile(r"fail|error|panic|✗|✖|not ok|warn", re.IGNORECASE)
-_ERROR_LINE = re.compile(
+_FOR_FAILURES = late_pattern(r"fail|error|panic|✗|✖|not ok|warn", re.IGNORECASE)
+_ERROR_LINE = late_pattern(
     r"^\W*(?:error|fatal|failed|failure|cannot|unable|usage|unknown)\b", re.I | re.M
 )
 # They say nothing when all is well.
@@ -367,7 +368,7 @@ def _line(text: str) -> str:
 
 # Tasks and sessions.
 
-_PRAISE = re.compile(
+_PRAISE = late_pattern(
     r"^\W*(?:great|perfect|thanks?|thank you|works|it works|looks? good|lgtm|nice|awesome"
     r"|excellent|good job|well done"
     r"|super|parfait|merci|danke|perfekt|gracias|完美|谢谢|很好|ありがとう)\b|^\W*(?:完美|谢谢|很好|ありがとう)"
@@ -375,7 +376,7 @@ _PRAISE = re.compile(
     r"|the )?(?:pr|pull request)|open a pr)\b",
     re.IGNORECASE,
 )
-_COMPLAINT = re.compile(
+_COMPLAINT = late_pattern(
     r"\b(?:still|doesn['’]?t|does not|didn['’]?t|isn['’]?t|not)\s+(?:\w+\s+){0,2}(?:work|working"
     r"|fixed|there|right|correct|pass)\w*\b"
     r"|\b(?:still|checks?|tests?|ci|build)\s+(?:still\s+)?(?:fail|broken|wrong|red)\w*|^\W*(?:no"
@@ -385,10 +386,10 @@ _COMPLAINT = re.compile(
     r"|falsch",
     re.IGNORECASE,
 )
-_THEN_SHIP = re.compile(r"(?:^|\band|\bthen|,|\.)\s+(?:commit|push|merge)\b[^?]*$", re.IGNORECASE)
+_THEN_SHIP = late_pattern(r"(?:^|\band|\bthen|,|\.)\s+(?:commit|push|merge)\b[^?]*$", re.IGNORECASE)
 _SHORT_ORDER = 80
 """Characters up to which a prompt that ends in an order to ship asks for little else."""
-_SHIPS = re.compile(
+_SHIPS = late_pattern(
     r"^(?:git push|git merge|gh pr (?:create|merge)|gh release|npm publish|cargo publish|twine)"
 )
 

@@ -16,6 +16,7 @@ from typing import Literal
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
 from tacit.traces.assembler import READERS, Bookmark, Reading
 from tacit.traces.host import Source
 from tacit.traces.outcomes import TaskOutcome, session_outcome, task_outcome
@@ -108,9 +109,9 @@ _WIDE = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
     "\U00020000-\U0003134f"
 )  # fmt: skip
-_WIDE_CHARACTER = re.compile(f"([{_WIDE}])")
-_PIECE = re.compile(f"[{_WIDE}]+|[^{_WIDE}]+")
-_QUERY = re.compile(r'"([^"]+)"|(\S+)')
+_WIDE_CHARACTER = late_pattern(f"([{_WIDE}])")
+_PIECE = late_pattern(f"[{_WIDE}]+|[^{_WIDE}]+")
+_QUERY = late_pattern(r'"([^"]+)"|(\S+)')
 _MAX_RESULT = 6000  # of a tool's result; its beginning and end say most
 _AROUND = 70
 

@@ -10,14 +10,12 @@ installed DBOS lacks of these. Starting it and queueing with it is left to `engi
 
 import contextlib
 import os
-import secrets
 import sqlite3
 import time
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -75,6 +73,8 @@ class Address(msgspec.Struct, frozen=True):
         """For a person: without the password."""
         if self.path:
             return paths.with_tilde(self.path)
+        from urllib.parse import urlsplit, urlunsplit
+
         parts = urlsplit(self.url)
         host = parts.netloc.rpartition("@")[2]
         user = f"{parts.username}@" if parts.username else ""
@@ -98,6 +98,8 @@ def address() -> Address:
         path = os.path.join(paths.folders().data, "jobs.db")
         return Address(f"sqlite:///{path}", path)
     try:
+        from urllib.parse import urlsplit
+
         parts = urlsplit(url)
         scheme, name, _ = parts.scheme, parts.path.strip("/"), parts.port
     except ValueError as error:
@@ -310,7 +312,7 @@ def make_jobs_db(address: Address) -> None:
         if connection.execute("PRAGMA user_version").fetchone()[0] == version:
             return
     folder, name = os.path.split(address.path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
     try:
         with opened(address) as connection:
             _copy(connection, temporary)

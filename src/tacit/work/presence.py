@@ -9,7 +9,6 @@ into their queues.
 
 import contextlib
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -190,6 +189,8 @@ def machine() -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError), open(path, encoding="utf-8") as file:
         if name := file.read(100).strip():
             return name
+    import socket
+
     host = socket.gethostname().split(".")[0][:40] or "machine"
     parts = [host, os.path.realpath(paths.folders().data)]
     with contextlib.suppress(OSError), open("/etc/machine-id", encoding="ascii") as file:

@@ -17,7 +17,6 @@ from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
 from tacit.base.settings import LearnSettings, load_settings
 from tacit.learn.ledger import Ledger, RecordedDecision, Review
-from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command, group
@@ -25,6 +24,7 @@ from tacit.ui.cli.user_shell import complete_session
 
 if TYPE_CHECKING:
     from tacit.learn.improve.repair_triggers import RepairAccount
+    from tacit.traces.store import Stored
     from tacit.work.jobs import Attempt, Entry
 
 
@@ -181,6 +181,7 @@ def why_command(session: str, as_json: bool) -> int:
     """
     from tacit.learn.improve.repair_triggers import repair_accounts
     from tacit.learn.improve.repair_triggers import session_folder as settings_folder
+    from tacit.traces.store import Store
 
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(session)
@@ -214,7 +215,7 @@ def why_command(session: str, as_json: bool) -> int:
     return 0
 
 
-def _write_unreviewed(stored: Stored, decisions: list[RecordedDecision], short: str) -> None:
+def _write_unreviewed(stored: "Stored", decisions: list[RecordedDecision], short: str) -> None:
     waits = bool(decisions) and decisions[0].decision.due
     state = "is to be looked at (see: tacit jobs)" if waits else "has not been looked at"
     click.echo(f"{stored.id} {state}; by hand: tacit learn {short}")
@@ -262,7 +263,7 @@ def _how_to_see(change: str) -> str:
     return f"{state}see it: tacit inbox {short}"
 
 
-def _spending_on(stored: Stored) -> list[budget.Spending]:
+def _spending_on(stored: "Stored") -> list[budget.Spending]:
     """What was spent on the session; of a chat, over all its parts."""
     ever = budget.days_ago(3650)
     return [
@@ -362,6 +363,8 @@ def cost_report(learn: LearnSettings, days: int, *, now: datetime | None = None)
 
 def _chat_spending(since: datetime) -> Spent:
     """The user's own conversations, by what their sessions say; `requests` counts conversations."""
+    from tacit.traces.store import Store
+
     with Store.open() as store:
         usages = [s.head.usage for s in store.sessions(host=OWN_HOST, since=since, limit=100_000)]
     return Spent(

@@ -48,8 +48,11 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
     library = Library()
     limit = limit or library.settings.search.limit
     with indexing_progress() as progress:
-        search = Search(library, progress, archived=True)
+        search = Search(library, progress, archived=True, soon=query)
     hits = search.find(query, limit)
+    if search.behind:
+        text = "Not all skills are indexed yet; that goes on by itself. Search again in a minute."
+        click.echo(text, err=True)
     if as_json:
         rows = [{"skill": h.entry, "score": h.score, "line": h.line, "text": h.text} for h in hits]
         output.write_json({"query": query, "results": rows})
