@@ -16,6 +16,8 @@ import msgspec
 _MOST = 20_000
 _HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
 _REDIRECT = re.compile(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
+_PLAIN = re.compile(r"[A-Za-z0-9_./:=,+@%~^-]+")
+"""What stands for itself wherever it stands."""
 _ENDS = re.compile(r"&&|\|\||\|&|;;|[;&|()\n]")
 # Words that only build a larger command: the rest of the line is what is done.
 _OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"}
@@ -73,6 +75,10 @@ class _Reader:
         self._end_word()
 
     def _step(self) -> None:
+        if plain := _PLAIN.match(self.text, self.at):
+            self._add(plain[0])
+            self.at = plain.end()
+            return
         c = self.text[self.at]
         if c in " \t\r":
             self._end_word()

@@ -101,7 +101,18 @@ MIGRATIONS = (
     # The version of the rules for secrets by which a session was redacted; below zero while the
     # full text may still hold words that were taken out.
     "ALTER TABLE sessions ADD COLUMN rules INTEGER NOT NULL DEFAULT 0;",
+    # Sessions are looked up by the whole of their own id, by its beginning, by its end (as
+    # `SHORT_ID` has it), and listed by their time.
+    """
+    CREATE INDEX sessions_session ON sessions (session);
+    CREATE INDEX sessions_short_id ON sessions (substr(session, -8));
+    CREATE INDEX sessions_when ON sessions (coalesce(ended, stored), id);
+    """,
 )
+
+SHORT_ID = 8
+"""Characters of a session's id that people are shown: its end, for many agents' begin with the
+time."""
 
 
 _WIDE = (

@@ -9,7 +9,6 @@ longer hold them. What a row holds is left to `session_rows.py`.
 import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -26,11 +25,8 @@ from tacit.traces.host import Host, Source
 from tacit.traces.hosts.tacit import session_ids, session_path
 from tacit.traces.outcomes import Outcome, task_outcomes
 from tacit.traces.redaction import Redact, sum_counts
-from tacit.traces.session_rows import SessionRows, Written, turn_of
+from tacit.traces.session_rows import SHORT_ID, SessionRows, Written, turn_of
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
-
-_SHORT = 8
-"""Characters of a session's id that people are shown."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -67,7 +63,6 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
-        self._ends: Counter[str] | None = None
         version = redaction.VERSION if redact is None else 0  # by other rules, or by none
         self._rows = SessionRows(connection, redaction.rules(redact), version)
         database.migrate(connection, "traces", session_rows.MIGRATIONS)
@@ -222,34 +217,32 @@ class Store:
 
     def find(self, name: str) -> Stored:
         """The session called `name`: `host:session`, or enough of either end of its own id."""
-        host, _, session = name.rpartition(":")
-        rows = self._connection.execute(
-            """
-            SELECT * FROM sessions WHERE (host = :host AND session = :session)
-              OR session = :name OR (length(:name) >= 4 AND (
-                substr(session, 1, length(:name)) = :name OR substr(session, -length(:name)) = :name
-              ))
-            ORDER BY session = :name DESC LIMIT 6
-            """,
-            {"host": host, "session": session, "name": name},
-        ).fetchall()
-        exact = [row for row in rows if name in (row["session"], f"{row['host']}:{row['session']}")]
-        if len(exact or rows) > 1:
-            known = ", ".join(f"{row['host']}:{row['session']}" for row in exact or rows)
+        rows = self._named(name)
+        if len(rows) > 1:
+            known = ", ".join(f"{row['host']}:{row['session']}" for row in rows)
             raise WrongUse(f"several sessions are called '{name}': {known}", "name it in full")
         if not rows:
             raise NotFound(f"there is no session '{name}'", "see what there is: tacit sessions")
-        return self._stored((exact or rows)[0])
+        return self._stored(rows[0])
+
+    def _named(self, name: str) -> list[sqlite3.Row]:
+        """The sessions that `name` may mean, a few at most: the exact one, else by an end."""
+        host, _, session = name.rpartition(":")
+        given = {"host": host, "session": session, "name": name, "end": name[-SHORT_ID:]}
+        rows = self._connection.execute(_EXACT, given).fetchall()
+        if not rows and len(name) >= _LEAST:
+            by_end = _BY_END if len(name) >= SHORT_ID else _BY_SHORT_END
+            for query in (_BY_BEGINNING, by_end):
+                rows += self._connection.execute(query, given).fetchall()
+        return list({row["id"]: row for row in rows}.values())
 
     def short_id(self, session: str) -> str:
-        """The end of a session's id that no other session shares, for people to read and type.
-
-        The end, because many agents' ids begin with the time.
-        """
-        if self._ends is None:
-            rows = self._connection.execute("SELECT session FROM sessions")
-            self._ends = Counter(row[0][-_SHORT:] for row in rows)
-        return session if self._ends[session[-_SHORT:]] > 1 else session[-_SHORT:]
+        """The end of a session's id that no other session shares, for people to read and type."""
+        end = session[-SHORT_ID:]
+        others = self._connection.execute(
+            "SELECT 1 FROM sessions WHERE substr(session, -8) = ? LIMIT 2", (end,)
+        )
+        return session if len(others.fetchall()) > 1 else end
 
     def turns(self, name: str) -> Iterator[Turn]:
         """The turns of a session, one by one."""
@@ -371,6 +364,22 @@ class Store:
         )
 
 
+_LEAST = 4
+"""Characters of an end of an id that name a session."""
+_EXACT = """
+  SELECT * FROM sessions WHERE host = :host AND session = :session
+  UNION SELECT * FROM sessions WHERE session = :name LIMIT 6
+"""
+_BY_BEGINNING = """
+  SELECT * FROM sessions WHERE session >= :name AND session < :name || char(1114111) LIMIT 6
+"""
+_BY_END = """
+  SELECT * FROM sessions
+  WHERE substr(session, -8) = :end AND substr(session, -length(:name)) = :name LIMIT 6
+"""
+_BY_SHORT_END = """
+  SELECT * FROM sessions WHERE substr(session, -length(:name)) = :name LIMIT 6
+"""
 # Helpers may have helpers; what names itself in a circle is met once.
 _FAMILY = """
   WITH RECURSIVE part (id, host, session) AS (
