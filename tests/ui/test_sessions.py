@@ -159,10 +159,32 @@ def test_search_in_sessions(home: Path) -> None:
     answer("import")
     found = answer("search", "--sessions", "invent version")
     assert set(found) == {"query", "turns"}
-    assert set(found["turns"][0]) == {"id", "turn", "project", "at", "snippet"}
+    assert set(found["turns"][0]) == {
+        "id", "turn", "step", "project", "at", "snippet",
+    }  # fmt: skip
     assert found["turns"][0]["id"] == f"claude-code:{CLAUDE}"
     assert "KeyError" in tacit("search", "--sessions", "KeyError").stdout
     assert tacit("search", "--sessions", "zebra").returncode == 1
+
+
+def test_steps_are_found_and_shown_whole(home: Path) -> None:
+    """By words, by what failed, by a file, by a skill; what is found is a step that can be read."""
+    install(home, "claude")
+    answer("import")
+    (found,) = answer("sessions", "--failed", "build.py")["steps"]
+    assert (found["id"], found["place"]) == (f"claude-code:{CLAUDE}", "0.4")
+    assert "step 0.4" in tacit("sessions", "--search", "KeyError VERSION").stdout
+    assert "step 0.2" in tacit("sessions", "--file", "demo/README.md").stdout
+    assert tacit("sessions", "--file", "EADME.md").returncode == 1
+    assert "No session fits" in tacit("sessions", "--skill", "none").stdout
+    shown = tacit("session", CLAUDE, "--step", "0.4").stdout
+    assert 'v = os.environ["VERSION"]' in shown
+    assert "Build the package" not in shown
+    assert "Build the package" in tacit("session", CLAUDE, "--step", "0").stdout
+    (step,) = answer("session", CLAUDE, "--step", "0.0")["steps"]
+    assert step == {"place": "0.0", "step": "Build the package of this project."}
+    for wrong in ("0.99", "7", "x", "0.x"):
+        assert "there is no step" in error(3, "session", CLAUDE, "--step", wrong)["message"]
 
 
 def test_secrets_are_counted_and_not_stored(home: Path) -> None:

@@ -19,13 +19,14 @@ import msgspec
 from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.base.errors import Usage as WrongUse
-from tacit.traces import redaction, session_rows
+from tacit.traces import redaction, session_rows, session_search
 from tacit.traces.assembler import Reading, repository_folder
 from tacit.traces.host import Host, Source
 from tacit.traces.hosts.tacit import session_ids, session_path
 from tacit.traces.outcomes import Outcome, task_outcomes
 from tacit.traces.redaction import Redact, sum_counts
 from tacit.traces.session_rows import SHORT_ID, SessionRows, Written, turn_of
+from tacit.traces.session_search import Sought
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
 
 
@@ -46,16 +47,6 @@ class Stored(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         return self.head.id
-
-
-class Hit(msgspec.Struct, frozen=True):
-    """A turn in which the words were found."""
-
-    id: str
-    turn: int
-    project: str
-    at: datetime | None
-    snippet: session_rows.Snippet
 
 
 class Store:
@@ -177,6 +168,16 @@ class Store:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return self._rows.outdated() is None
 
+    def index_again(self, most: int = 500) -> None:
+        """Bring the full text of what an earlier version stored up to date, `most` turns at once.
+
+        One short transaction each: a kill leaves the rest for the next time.
+        """
+        while True:
+            with self._writing():
+                if self._rows.index_again(most) < most:
+                    return
+
     # Asking.
 
     def sessions(
@@ -185,6 +186,7 @@ class Store:
         host: str = "",
         project: str = "",
         since: datetime | None = None,
+        skill: str = "",
         limit: int = 100,
     ) -> list[Stored]:
         """The sessions, the latest first; those below `project` count as its own.
@@ -199,9 +201,12 @@ class Store:
                 WHERE main.host = sessions.host AND main.session = sessions.parent))
               AND (:project = '' OR project = :project
                 OR substr(project, 1, length(:project) + 1) = :project || '/')
+              AND (:skill = '' OR EXISTS (SELECT 1 FROM turns, json_each(turns.skills) AS used
+                WHERE session_id = sessions.id AND skills != '[]' AND used.value = :skill))
             ORDER BY coalesce(ended, stored) DESC, id DESC LIMIT :limit
             """,
             {
+                "skill": skill,
                 "host": host,
                 "project": _project(project),
                 "since": since.timestamp() if since else 0.0,
@@ -294,22 +299,13 @@ class Store:
         rows = self._connection.execute(_FAMILY, (head.host, head.session))
         return [f"{head.host}:{row['session']}" for row in rows]
 
-    def search(self, query: str, *, project: str = "", limit: int = 20) -> list[Hit]:
-        """The turns in which all words of `query` stand, the best first."""
-        wanted = session_rows.match_query(query)
-        if not wanted:
-            return []
-        rows = self._connection.execute(
-            """
-            SELECT host, session, project, number, body FROM turns_text
-              JOIN turns ON turns.id = turns_text.rowid JOIN sessions ON session_id = sessions.id
-            WHERE turns_text MATCH :wanted AND (:project = '' OR project = :project
-              OR substr(project, 1, length(:project) + 1) = :project || '/')
-            ORDER BY bm25(turns_text, 3.0, 2.0, 1.0), ended DESC LIMIT :limit
-            """,
-            {"wanted": wanted, "project": _project(project), "limit": limit},
-        )
-        return [_hit(row, query) for row in rows.fetchall()]
+    def search(
+        self, query: str | Sought, *, project: str = "", limit: int = 20
+    ) -> list[session_search.Hit]:
+        """The steps in which all words of `query` stand, the best first; or what is sought."""
+        sought = query if isinstance(query, Sought) else Sought(query, project=project)
+        sought = msgspec.structs.replace(sought, project=_project(sought.project))
+        return session_search.find_hits(self._connection, sought, limit)
 
     # Forgetting; how it is made to last is `forgetting.py`'s.
 
@@ -410,17 +406,6 @@ def _project(folder: str) -> str:
 def _head(data: bytes, session: str) -> Head:
     """A stored head, under the name by which its session is known."""
     return msgspec.structs.replace(msgspec.json.decode(data, type=Head), session=session)
-
-
-def _hit(row: sqlite3.Row, query: str) -> Hit:
-    turn = turn_of(row["body"])
-    return Hit(
-        f"{row['host']}:{row['session']}",
-        row["number"],
-        row["project"],
-        turn.started,
-        session_rows.snippet_around(turn, query),
-    )
 
 
 class Forgotten(msgspec.Struct, frozen=True):
