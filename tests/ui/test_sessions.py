@@ -277,6 +277,28 @@ def test_forgetting_names_the_drafts_that_quote(home: Path) -> None:
     assert f"tacit reject {proposal['id'][-8:]} --forget" in done.stdout
 
 
+def test_what_came_of_a_session_that_is_gone_stays_explained(home: Path) -> None:
+    """Too old by the settings: `import` says so, and what it taught names it without an error."""
+    wish = "No, always read the version from the VERSION file."
+    with Store.open() as store:
+        store.write(made(["Build it.", ran("make", "ok")], [wish], session="old-1", project="/p"))
+    assert answer("learn", "--no-model")["drafts"]
+    found = answer("import", TACIT_TRACES_KEEP_DAYS="1")
+    assert found["dropped"] == 1
+    assert "old-1" not in tacit("sessions").stdout
+    told = answer("why", "claude-code:old-1")
+    assert told["reviews"][0]["outcome"] == "proposed"
+    assert "traces.keep_days" in told["gone"]
+    assert "What came of it stays:" in tacit("why", "old-1").stdout
+    assert "tacit why claude-code:old-1" in error(3, "session", "old-1")["hint"]
+    (waiting,) = answer("inbox")["proposals"]
+    assert "claude-code:old-1" in tacit("inbox", waiting["id"]).stdout
+    accepted = tacit("accept", waiting["id"])
+    assert accepted.returncode == 0, accepted.stderr
+    assert tacit("log").returncode == 0
+    assert "claude-code:old-1" in tacit("history", waiting["change"]["skill"]).stdout
+
+
 def test_why(home: Path) -> None:
     """Before: how to have it looked at. After: what came of it, by which method, and where."""
     install(home, "claude")
@@ -284,7 +306,7 @@ def test_why(home: Path) -> None:
     assert f"tacit learn {CLAUDE[-8:]}\n" in tacit("why", CLAUDE[:8]).stdout
     assert tacit("session", CLAUDE[-8:]).returncode == 0
     found = answer("why", CLAUDE)
-    assert set(found) == {"session", "reviews", "decisions", "repairs", "spent"}
+    assert set(found) == {"session", "reviews", "decisions", "repairs", "spent", "gone"}
     assert (found["session"], found["reviews"]) == (f"claude-code:{CLAUDE}", [])
     answer("learn", CLAUDE)
     (review,) = answer("why", CLAUDE)["reviews"]

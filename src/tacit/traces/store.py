@@ -49,6 +49,22 @@ class Stored(msgspec.Struct, frozen=True):
         return self.head.id
 
 
+class GoneSession(msgspec.Struct, frozen=True):
+    """A session of which only the name is left; what was learned from it stays."""
+
+    id: str
+    by_user: bool
+
+    def explain(self) -> str:
+        """Why it is not there."""
+        why = (
+            "you had it forgotten"
+            if self.by_user
+            else "it was older, or more, than the settings keep (traces.keep_days, keep_megabytes)"
+        )
+        return f"the session '{self.id}' is not stored any more: {why}"
+
+
 class Store:
     """The sessions of this user. One thread at a time; many processes may have one each."""
 
@@ -227,8 +243,33 @@ class Store:
             known = ", ".join(f"{row['host']}:{row['session']}" for row in rows)
             raise WrongUse(f"several sessions are called '{name}': {known}", "name it in full")
         if not rows:
+            if gone := self.gone(name):
+                raise NotFound(gone.explain(), f"what came of it: tacit why {gone.id}")
             raise NotFound(f"there is no session '{name}'", "see what there is: tacit sessions")
         return self._stored(rows[0])
+
+    def has(self, name: str) -> bool:
+        """Whether a session of that full name is stored."""
+        host, _, session = name.partition(":")
+        query = "SELECT 1 FROM sessions WHERE host = ? AND session = ?"
+        return self._connection.execute(query, (host, session)).fetchone() is not None
+
+    def gone(self, name: str) -> GoneSession | None:
+        """The session called `name` that was stored once and is not any more, where it is one."""
+        host, _, session = name.rpartition(":")
+        end = session if len(session) >= _LEAST else "\0"
+        rows = self._connection.execute(
+            """
+            SELECT host, session, by_user FROM forgotten WHERE (:host = '' OR host = :host)
+              AND (session = :session OR substr(session, -length(:end)) = :end)
+            ORDER BY session = :session DESC LIMIT 2
+            """,
+            {"host": host, "session": session, "end": end},
+        ).fetchall()
+        if not rows or (len(rows) > 1 and rows[0]["session"] != session):
+            return None
+        row = rows[0]
+        return GoneSession(f"{row['host']}:{row['session']}", bool(row["by_user"]))
 
     def _named(self, name: str) -> list[sqlite3.Row]:
         """The sessions that `name` may mean, a few at most: the exact one, else by an end."""

@@ -419,15 +419,18 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     chosen_settings = settings.load_settings().settings.traces
     store = click.get_current_context().with_resource(open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
-    keep_to_limits(store, chosen_settings)
+    dropped = keep_to_limits(store, chosen_settings).sessions
     if not redact_again(store, chosen_settings, most=100):
         click.echo("looking for secrets again in what was stored before", err=True)
         redact_again(store, chosen_settings)
     deaf = find_deafness(store.connection)
     if as_json:
-        return output.write_json({"hosts": taken, "not_understood": deaf})
+        return output.write_json({"hosts": taken, "not_understood": deaf, "dropped": dropped})
     for one in deaf:
         output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
+    if dropped:
+        said = f"dropped {counted(dropped, 'session')} older, or more, than is kept"
+        output.write_hint(f"{said} (traces.keep_days, traces.keep_megabytes)")
     if not taken:
         where = f" of {what}" if what else ""
         click.echo(f"No sessions{where} were found.")
