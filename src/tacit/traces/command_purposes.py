@@ -9,6 +9,7 @@ accepts, and never raises.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -33,6 +34,12 @@ class SimpleCommand(msgspec.Struct, frozen=True):
 
 def joined_commands(text: str) -> list[SimpleCommand]:
     """The commands in `text`, in order."""
+    return list(_joined_commands(text))
+
+
+@lru_cache(maxsize=256)
+def _joined_commands(text: str) -> tuple[SimpleCommand, ...]:
+    """The same; what is asked about one call is asked in a row."""
     reader = _Reader(text[:_MOST].replace("\\\n", " "))
     reader.read()
     found: list[SimpleCommand] = []
@@ -41,7 +48,7 @@ def joined_commands(text: str) -> list[SimpleCommand]:
             found.append(SimpleCommand(tuple(words), end))
         elif found and not found[-1].joined.strip("()"):  # `(a) && b`
             found[-1] = SimpleCommand(found[-1].words, end)
-    return found
+    return tuple(found)
 
 
 def simple_commands(text: str) -> list[list[str]]:
