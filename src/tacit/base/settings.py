@@ -114,7 +114,10 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """MCP servers whose tools the agent gets."""
+    """MCP servers whose tools the agent gets, and what clients of `tacit mcp` may do."""
+
+    land: bool = False
+    """Whether what clients of `tacit mcp` propose lands by itself, if nothing has to be asked."""
 
     servers: dict[str, McpServer] = {}
     """By name, each as [mcp.servers.NAME] with command and args, or url."""

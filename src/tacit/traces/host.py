@@ -268,6 +268,10 @@ class Host:
         """How it is told to call the hook; None where it cannot be."""
         return None
 
+    def server_entry(self) -> "Connector | None":
+        """How it is told of `tacit mcp`; None where it takes no MCP servers."""
+        return None
+
     def session_of(self, transcript: str) -> str:
         """The session's id by the name of its file."""
         return os.path.basename(transcript).rpartition(".")[0]

@@ -33,6 +33,7 @@ from tacit.traces.program import (
     objects,
     reported,
 )
+from tacit.traces.server_entry import TOML, ServerEntry
 from tacit.traces.trace import REFUSED
 
 _QUIET = (
@@ -140,6 +141,9 @@ class Codex(JsonlHost):
             " them.",
             seconds=3,  # it cuts SessionEnd down to this, and warns at every start of more
         )
+
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "config.toml", "mcp_servers", form=TOML)
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)

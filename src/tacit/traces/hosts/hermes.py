@@ -23,6 +23,7 @@ from tacit.traces.connector import Connector, HookedFile, SettingsFormat, Settin
 from tacit.traces.host import Hooks, SkillFolders, Source, stated_outcome
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shown_folder
+from tacit.traces.server_entry import ServerEntry
 from tacit.traces.settings_json import Unfit
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of
 from tacit.traces.trace import REFUSED
@@ -81,6 +82,9 @@ class Hermes(SqliteHost):
             todo="Start hermes once in a terminal and allow the three hooks when it asks; runs "
             "without a terminal need --accept-hooks.",
         )
+
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "config.yaml", "mcp_servers", form=HermesSettings.form)
 
     def helpers(self, source: Source) -> Iterator[Source]:
         return self._listed(source.path, _HELPERS, source.key)
