@@ -266,6 +266,7 @@ def hang_bell(dbos: Any) -> Callable[[str], None]:
 
     def ring(queue: str) -> None:
         for event in list(events):
+            assert isinstance(event, QueueBell)
             event.ring(queue and f"queue-worker-{queue}")
 
     def removed(run: str, bucket: tuple[str, str] | None) -> None:
