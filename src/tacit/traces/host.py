@@ -21,6 +21,7 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.host_folders import HostFolders, UserPath
+from tacit.traces.trace import Given
 
 if TYPE_CHECKING:
     from tacit.traces.assembler import Assembler
@@ -316,6 +317,13 @@ class Host:
     def helpers(self, source: Source) -> Iterator[Source]:
         """The own sessions of the helpers that the session at `source` started."""
         return iter(())
+
+    def given(self, source: Source) -> Given:
+        """The system prompt and the tools of the session at `source`, where they are written.
+
+        May raise `OSError` or `sqlite3.Error`.
+        """
+        return Given()
 
     def stamp(self, source: Source) -> str:
         """A text that changes when the session does; cheap, and empty when it is gone."""

@@ -256,7 +256,8 @@ class Store:
 
     def gone(self, name: str) -> GoneSession | None:
         """The session called `name` that was stored once and is not any more, where it is one."""
-        host, _, session = name.rpartition(":")
+        host, colon, session = name.partition(":")
+        host, session = (host, session) if colon else ("", name)
         end = session if len(session) >= _LEAST else "\0"
         rows = self._connection.execute(
             """
@@ -273,7 +274,7 @@ class Store:
 
     def _named(self, name: str) -> list[sqlite3.Row]:
         """The sessions that `name` may mean, a few at most: the exact one, else by an end."""
-        host, _, session = name.rpartition(":")
+        host, _, session = name.partition(":")
         given = {"host": host, "session": session, "name": name, "end": name[-SHORT_ID:]}
         rows = self._connection.execute(_EXACT, given).fetchall()
         if not rows and len(name) >= _LEAST:
@@ -539,6 +540,7 @@ def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgot
     if by_user:
         for name in own:
             _delete_own_file(name.partition(":")[2])
+        _delete_saved(names)
     in_log = _scrub(store)
     return Forgotten(removed, max(0, before - _bytes_used(store)), in_log)
 
@@ -548,6 +550,17 @@ def _delete_own_file(session: str) -> None:
     if session and os.path.basename(session) == session:
         try:
             os.unlink(session_path(session))
+        except FileNotFoundError:
+            pass
+
+
+def _delete_saved(names: list[str]) -> None:
+    """Delete the trajectories that `traces.save` wrote of forgotten sessions."""
+    from tacit.traces.trajectory_forms import FORMS, saved_path
+
+    for name in names:
+        try:
+            os.unlink(saved_path(name, FORMS["atif"]))
         except FileNotFoundError:
             pass
 

@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 from tacit.changes.gate import Gate
 from tacit.ui.web import web_server
 from tacit.ui.web.page_guard import COOKIE, PageKeys
+from waiting import until
 
 HOST = "127.0.0.1:8766"
 
@@ -124,6 +125,16 @@ def test_the_note_is_private_and_goes(home: Any) -> None:
     assert web_server.running_address() == ""  # nothing answers there
     web_server.forget_running()
     assert not file.exists()
+
+
+def test_a_second_start_opens_what_runs(home: Any) -> None:
+    """Also what runs beside a daemon; when that ends, nothing says that it runs."""
+    server = web_server.PageServer(port=0)
+    with server.beside():
+        address = until(web_server.running_address)
+        assert address.startswith(f"{server.address}/?token=")
+    assert web_server.running_address() == ""
+    assert not list(home.rglob("web.json"))
 
 
 def test_other_machines_only_in_words(tacit: Any) -> None:

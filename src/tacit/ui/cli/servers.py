@@ -113,26 +113,9 @@ def web_command(
     if running := web_server.running_address():
         _tell_address(running, no_open, as_json, "It runs already")
         return 0
-    return _serve_pages("127.0.0.1" if host == "localhost" else host, port, no_open, as_json)
-
-
-def _serve_pages(host: str, port: int | None, no_open: bool, as_json: bool) -> int:
-    import uvicorn
-
-    from tacit.ui.web import web_server
-    from tacit.ui.web.page_guard import PageKeys
-
-    listener = web_server.listen(host, web_server.PORT if port is None else port)
-    number = listener.getsockname()[1]
-    address, keys = f"http://{host}:{number}", PageKeys()
-    word = web_server.note_running(address)
-    app = web_server.make_app(keys, web_server.known_hosts(host, number), word)
-    _tell_address(f"{address}/?token={keys.new_token()}", no_open, as_json, "Tacit is at")
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
-    try:
-        uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        web_server.forget_running()
+    server = web_server.PageServer("127.0.0.1" if host == "localhost" else host, port)
+    _tell_address(server.new_address(), no_open, as_json, "Tacit is at")
+    server.run()
     return 0
 
 

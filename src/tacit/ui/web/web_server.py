@@ -8,7 +8,8 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import Request as Asked
@@ -77,6 +78,46 @@ def make_app(keys: PageKeys, hosts: tuple[str, ...], word: str = "") -> "ASGIApp
         await (another if inside else inner)(scope, receive, send)
 
     return app
+
+
+class PageServer:
+    """The pages at an address, noted as running from its making until it is closed."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int | None = None) -> None:
+        """Raises `Unwritable` where the port cannot be had."""
+        import uvicorn
+
+        self._listener = listen(host, PORT if port is None else port)
+        number = self._listener.getsockname()[1]
+        self._keys = PageKeys()
+        self.address = f"http://{host}:{number}"
+        word = note_running(self.address)
+        app = make_app(self._keys, known_hosts(host, number), word)
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+        )
+
+    def new_address(self) -> str:
+        """An address that opens the pages, once."""
+        return f"{self.address}/?token={self._keys.new_token()}"
+
+    def run(self) -> None:
+        """Answer until the process is told to stop."""
+        try:
+            self._server.run(sockets=[self._listener])
+        finally:
+            forget_running()
+
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[None]:
+        """Answer in a thread for a `with` block."""
+        thread = threading.Thread(target=self.run, name="pages", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._server.should_exit = True
+            thread.join(5)
 
 
 def listen(host: str, port: int) -> socket.socket:
