@@ -44,6 +44,10 @@ _FOREIGN = (
     "كلمة المرور", "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
     "암호",
 )  # fmt: skip
+_find_foreign_letter = re.compile(
+    f"[{''.join(next(c for c in word if not c.isascii()) for word in _FOREIGN)}]"
+).search
+"""One of these stands wherever one of those words does."""
 # In lower case, what a name holds; `key` only after one of KEY_KINDS.
 _ANCHORS = (
     "pass", "pw", "credential", "secret", "token", "key", "kennwort", "contrasena", "clave",
@@ -119,8 +123,11 @@ _PREFIXES = (
 
 def find_passwords(text: str, lower: str) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII."""
+    words = _words_in(lower)
+    if not words and text.isascii() and not any(sign in text for sign in _SIGNS):
+        return  # as most texts
     for find in (_named, _headers, _commands, _records):
-        for start, end, rule in find(text, lower):
+        for start, end, rule in find(text, lower, words):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
 
@@ -137,21 +144,34 @@ def _places(text: str, word: str) -> Iterator[int]:
         at = text.find(word, at + len(word))
 
 
-def _names(text: str, lower: str) -> set[int]:
+def _words_in(lower: str) -> frozenset[str]:
+    """Which of the words beside which any pattern here looks stand in a text: asked once for all,
+    since most texts hold few of them."""
+    if len(lower) < _SHORT and not _find_word(lower):
+        return _NO_WORDS
+    found = [word for word in _SEEDS if word in lower]
+    if not found:
+        return _NO_WORDS
+    return frozenset(found + [word for word in _LONGER if word in lower])
+
+
+def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
     """Where names that may tell stand."""
-    found = {at for word in _ANCHORS for at in places(lower, word)}
+    found = {at for word in _ANCHORS if word in words for at in places(lower, word)}
     if "mot de passe" in lower or "mot_de_passe" in lower:
         found |= {at - 7 for at in places(lower, "passe") if at >= 7}
     if not text.isascii():
-        small = text.lower() if len(text.lower()) == len(text) else text
-        found |= {at for word in _FOREIGN for at in places(small, word)}
+        small = text.lower()
+        small = small if len(small) == len(text) else text
+        if _find_foreign_letter(small):  # and not only a dash or a tick
+            found |= {at for word in _FOREIGN for at in places(small, word)}
     return found
 
 
-def _named(text: str, lower: str) -> Iterator[Span]:
+def _named(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """A value next to a name that tells."""
-    names = _names(text, lower)
-    yield from _near(text, lower, names)
+    names = _names(text, lower, words)
+    yield from _near(text, lower, names, words)
     seen = -1
     for at in sorted(names):
         if at < seen:  # `secret_token = …`: the first word has spoken for the whole name
@@ -205,9 +225,9 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
     return match
 
 
-def _near(text: str, lower: str, names: set[int]) -> Iterator[Span]:
+def _near(text: str, lower: str, names: set[int], words: frozenset[str]) -> Iterator[Span]:
     """What only a password looks like, a few words after or before the word for one."""
-    pairs = {at for word in ("admin", "root") for at in places(lower, word)}
+    pairs = {at for word in _ACCOUNTS if word in words for at in places(lower, word)}
     for at in (*names, *pairs):
         match = SPOKEN.match(text, at)
         if match is None:
@@ -352,14 +372,14 @@ IN_URL = late_pattern(
 )
 
 
-def _headers(text: str, lower: str) -> Iterator[Span]:
+def _headers(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """Authorization headers, cookies, and passwords in URLs."""
     for word in HEADER_WORDS:
-        for at in places(lower, word):
+        for at in places(lower, word) if word in words else ():
             match = HEADER.match(text, at)
             if match and _is_header_value(word, match["s"]):
                 yield *match.span("s"), "authorization-header"
-    for at in places(lower, "auth"):
+    for at in places(lower, "auth") if "auth" in words else ():
         match = AUTHORIZATION.match(text, at)
         if match and _is_header_value((match["scheme"] or "").lower(), match["s"]):
             yield *match.span("s"), "authorization-header"
@@ -370,7 +390,7 @@ def _headers(text: str, lower: str) -> Iterator[Span]:
         if match and text[at - 1 : at] in ("_", '"') and _is_header_value("basic", match["s"]):
             yield *match.span("s"), "password"
     done = 0
-    for at in places(lower, "cookie"):
+    for at in places(lower, "cookie") if "cookie" in words else ():
         if at >= done and (match := COOKIES.match(text, at)):
             done = match.end()
             yield from _cookies(match)
@@ -464,6 +484,8 @@ COMMAND_OPTIONS = (
     ),
     (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
 )
+_find_option = re.compile(" -(?:[pPNawkUub]|-body)").search
+"""Whether one of those options stands in a text at all."""
 # `curl -u user:password`, in one word or two.
 CURL_USER = late_pattern(
     r"(?:-u|--user)[ =]?[\"']?(?P<user>[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,63}):"
@@ -514,20 +536,21 @@ PGPASS = late_pattern(
 )
 
 
-def _commands(text: str, lower: str) -> Iterator[Span]:
+def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """Passwords on the command lines of programs that take them there."""
-    for option, programs, pattern in COMMAND_OPTIONS if " -" in text or " /p:" in text else ():
+    given = _find_option(text) or " /p:" in text
+    for option, programs, pattern in COMMAND_OPTIONS if given else ():
         for at in places(text, option):
             match = re.compile(pattern).match(text, at)
             if match and _is_given(match["s"]) and re.search(programs, _line_before(text, at)):
                 yield *match.span("s"), "password"
-    for word in ("-u", "--user") if "curl" in lower else ():
+    for word in ("-u", "--user") if "curl" in words else ():
         for at in places(text, word):
             match = CURL_USER.match(text, at)
             if match and "curl" in lower[max(0, at - 300) : at] and not is_weak(match["s"]):
                 yield *match.span("s"), "password"
     for word, pattern in COMMANDS.items():
-        for at in places(lower, word):
+        for at in places(lower, word) if word in words else ():
             match = re.compile(pattern).match(text, at)
             if match and _is_given(match["s"]):
                 yield *match.span("s"), "password"
@@ -542,9 +565,9 @@ def _is_given(value: str) -> bool:
     return bool(LETTER.search(value)) and not is_weak(value) and not is_path(value)
 
 
-def _records(text: str, lower: str) -> Iterator[Span]:
+def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
-    if "sudo" in lower or "passw" in lower:
+    if "sudo" in words or ("pass" in words and "passw" in lower):
         for word in ("echo ", "printf ", "yes "):
             for at in places(text, word):
                 match = PIPED.match(text, at)
@@ -554,8 +577,8 @@ def _records(text: str, lower: str) -> Iterator[Span]:
             match = FED.match(text, at)
             if match and _is_given(match["s"]):
                 yield *match.span("s"), "password"
-    for word in ("cred", "log in", "login"):
-        for at in places(lower, word):
+    for word in _LOGINS:
+        for at in places(lower, word) if word in words else ():
             match = PAIR.match(text, at)
             if match and is_password(match["s"]) and not WORDS.fullmatch(match["s"]):
                 yield *match.span("s"), "password"
@@ -563,3 +586,31 @@ def _records(text: str, lower: str) -> Iterator[Span]:
         for match in PGPASS.finditer(text):
             if _is_given(match["s"]):
                 yield *match.span("s"), "password"
+
+
+_ACCOUNTS = ("admin", "root")
+_LOGINS = ("cred", "log in", "login")
+# Each pattern above begins at one of these words, in small letters, or at one of these signs.
+_ALL_WORDS = tuple(
+    dict.fromkeys(
+        (
+            *_ANCHORS,
+            *_ACCOUNTS,
+            *HEADER_WORDS,
+            "auth",
+            "cookie",
+            "curl",
+            "sudo",
+            *_LOGINS,
+            *COMMANDS,
+        )
+    )
+)
+_SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
+_LONGER = tuple(word for word in _ALL_WORDS if word not in _SEEDS)
+"""Words that hold another of them, so that they stand nowhere without it."""
+_SIGNS = ("://", " -", " /p:", ":5432:", ":*:")
+_SHORT = 40
+"""Characters up to which one expression is quicker than a look for each word."""
+_find_word = re.compile("|".join(map(re.escape, _SEEDS))).search
+_NO_WORDS: frozenset[str] = frozenset()

@@ -50,14 +50,18 @@ class Redacted(NamedTuple):
     counts: dict[str, int]
 
 
+_MARK_BEGINS = "[redacted: "
 _MARK = late_pattern(r"\[redacted: [a-z0-9-]{1,40}\]")
 
 
 def find(text: str) -> list[Secret]:
     """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any."""
-    masked = _MARK.sub(lambda mark: "\x00" * len(mark[0]), text)
+    masked = text
+    if _MARK_BEGINS in text:
+        masked = _MARK.sub(lambda mark: "\x00" * len(mark[0]), text)
     # Small letters at the same offsets, whatever the script: one character each, never two.
-    lower = masked.encode("ascii", "replace").decode("ascii").lower()
+    ascii_text = masked if masked.isascii() else masked.encode("ascii", "replace").decode("ascii")
+    lower = ascii_text.lower()
     spans = sorted(
         (
             *_formats(masked, lower),
@@ -107,7 +111,9 @@ def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
 
 def _formats(text: str, lower: str) -> Iterator[Span]:
     """The providers' own formats."""
-    long_words = "\n".join(word for word in text.split() if len(word) >= MIN_FORMAT)
+    if len(text) < MIN_FORMAT:
+        return
+    long_words = "\n".join([word for word in text.split() if len(word) >= MIN_FORMAT])
     if not long_words:
         return
     hits = {index for hit in _ANCHOR.findall(f"\n{long_words}") for index in _ROWS_OF[hit]}

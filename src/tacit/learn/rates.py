@@ -98,17 +98,13 @@ class Trouble(msgspec.Struct, frozen=True):
         return work_class(self.form)
 
 
-def runs_of(trace: Trace) -> list[Run]:
-    """What a session ran, in order: commands by their purpose, other tools by their name.
-
-    What is about a file that the agent wrote itself in this session is left out: nobody has it.
-    """
+def lasting_runs(trace: Trace, runs: Iterable[Run]) -> list[Run]:
+    """Those of all `runs` of a session that are not about a file which the agent wrote itself in
+    it: nobody has that."""
     written = _files_written(trace)
     return [
         run
-        for turn in trace.turns
-        for call in turn.calls
-        for run in runs_of_call(call, trace.id, turn.number, trace.project)
+        for run in runs
         if run.purpose not in written
         and not any(os.path.basename(word) in written for word in run.form.split())
     ]

@@ -9,6 +9,7 @@ accepts, and never raises.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,8 @@ from tacit.base.patterns import late_pattern
 _MOST = 20_000
 _HERE = late_pattern(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
 _REDIRECT = late_pattern(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
+_PLAIN = late_pattern(r"[A-Za-z0-9_./:=,+@%~^-]+")
+"""What stands for itself wherever it stands."""
 _ENDS = late_pattern(r"&&|\|\||\|&|;;|[;&|()\n]")
 # Words that only build a larger command: the rest of the line is what is done.
 _OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"}
@@ -33,6 +36,12 @@ class SimpleCommand(msgspec.Struct, frozen=True):
 
 def joined_commands(text: str) -> list[SimpleCommand]:
     """The commands in `text`, in order."""
+    return list(_joined_commands(text))
+
+
+@lru_cache(maxsize=256)
+def _joined_commands(text: str) -> tuple[SimpleCommand, ...]:
+    """The same; what is asked about one call is asked in a row."""
     reader = _Reader(text[:_MOST].replace("\\\n", " "))
     reader.read()
     found: list[SimpleCommand] = []
@@ -41,7 +50,7 @@ def joined_commands(text: str) -> list[SimpleCommand]:
             found.append(SimpleCommand(tuple(words), end))
         elif found and not found[-1].joined.strip("()"):  # `(a) && b`
             found[-1] = SimpleCommand(found[-1].words, end)
-    return found
+    return tuple(found)
 
 
 def simple_commands(text: str) -> list[list[str]]:
@@ -75,6 +84,10 @@ class _Reader:
         self._end_word()
 
     def _step(self) -> None:
+        if plain := _PLAIN.match(self.text, self.at):
+            self._add(plain[0])
+            self.at = plain.end()
+            return
         c = self.text[self.at]
         if c in " \t\r":
             self._end_word()

@@ -74,6 +74,7 @@ def _redact_again(settings: Settings) -> None:
     if os.path.exists(database.default_path()):
         with open_store(settings.traces) as store:
             redact_again(store, settings.traces)
+            store.index_again()
 
 
 def _try(failed: str, step: Callable[[], object]) -> None:

@@ -172,14 +172,16 @@ def take_in(
 ) -> list[Taken]:
     """Store what is new in `chosen`; one result a host, in the order in which they came.
 
-    With `ended` they are known to be over, and may be learned from.
+    The oldest is stored first, so that what was stored last is what happened last. With `ended`
+    they are known to be over, and may be learned from.
     """
-    counts: dict[str, Counter[str]] = {}
+    chosen = list(chosen)
+    counts: dict[str, Counter[str]] = {source.host: Counter() for source in chosen}
     redacted: dict[str, Counter[str]] = {}
     skipped: dict[str, Counter[str]] = {}
-    for source in chosen:
+    for source in sorted(chosen, key=lambda source: source.modified):
         written = store_session(store, source, ended=ended)
-        counts.setdefault(source.host, Counter())[written.status] += 1
+        counts[source.host][written.status] += 1
         redacted.setdefault(source.host, Counter()).update(written.redacted)
         if written.status in NEWS:
             skipped.setdefault(source.host, Counter()).update(store.find(written.id).head.skipped)

@@ -76,9 +76,8 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
 
 
 def _search_sessions(query: str, limit: int, as_json: bool) -> int:
-    from tacit.base.clock import ago
-    from tacit.base.paths import with_tilde
     from tacit.traces.store import Store
+    from tacit.ui.cli.sessions import write_hits
 
     with Store.open() as store:
         hits = store.search(query, limit=limit)
@@ -88,15 +87,7 @@ def _search_sessions(query: str, limit: int, as_json: bool) -> int:
     if not hits:
         click.echo("No session holds all of these words. Take in more: tacit import", err=True)
         return 1
-    for hit in hits:
-        place = click.style(f"{with_tilde(hit.project)}, {ago(hit.at)}", dim=True)
-        click.echo(f"{click.style(hit.id, bold=True)} turn {hit.turn}  {place}")
-        text, at = "", 0
-        for start, end in hit.snippet.marks:
-            text += plain(hit.snippet.text[at:start])
-            text += click.style(plain(hit.snippet.text[start:end]), fg="yellow")
-            at = end
-        click.echo(f"    {' '.join((text + plain(hit.snippet.text[at:])).split())}")
+    write_hits(hits)
     return 0
 
 
