@@ -10,9 +10,9 @@ from tacit.skills.catalogue import CatalogueOrder, CatalogueRow, make_catalogue
 from tacit.skills.library import Library
 from tacit.skills.standing import (
     UNTRIED,
-    current_standings,
     read_standings,
     standing_of,
+    standings_in,
     write_standing,
 )
 from tacit.ui.cli import fast
@@ -46,9 +46,9 @@ def test_a_version_that_was_edited_since_is_untried(home: Path) -> None:
     skill(home, "notes")
     entry = Library().get("notes")
     write_standing("notes", entry.digest, "helps", "+30 points")
-    assert current_standings(Library()) == {"notes": "helps"}
+    assert standings_in(Library().snapshots) == {"notes": "helps"}
     skill(home, "notes", "other and longer")
-    assert current_standings(Library()) == {}
+    assert standings_in(Library().snapshots) == {}
 
 
 def test_what_helps_is_offered_first_and_what_harms_last() -> None:

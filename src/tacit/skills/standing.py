@@ -12,7 +12,8 @@ from tacit.base import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tacit.skills.library import Library
+    from tacit.skills.index import Snapshot
+    from tacit.skills.scopes import Root
 
 UNTRIED = "untried"
 RANKS = {"helps": 0, UNTRIED: 1, "no difference": 2, "harms": 3}
@@ -54,11 +55,13 @@ def write_standing(name: str, digest: str, standing: str, figures: str) -> None:
         write_atomic(path, "".join("\t".join(row) + "\n" for row in rows).encode())
 
 
-def current_standings(library: "Library") -> dict[str, str]:
-    """The standings of the skills of a library as they are now, by name; without the untried."""
-    found = {}
-    for (name, digest), (standing, _) in read_standings().items():
-        entry = library.find(name)
-        if entry is not None and entry.digest == digest and entry.state == "active":
-            found[entry.name] = standing
+def standings_in(snapshots: "list[tuple[Root, Snapshot]]") -> dict[str, str]:
+    """The standings of skills as they are now, by name; without the untried."""
+    found: dict[str, str] = {}
+    if tried := read_standings():
+        for _, snapshot in snapshots:
+            digests = snapshot.columns.others()[-1]
+            for key in zip(snapshot.columns.names, digests, strict=True):
+                if key in tried:
+                    found.setdefault(key[0], tried[key][0])
     return found

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,6 +29,10 @@ from tacit.base.settings import McpSettings, Settings, load_settings
 from tacit.skills.library import Entry, Library, scheduled_entry
 from tacit.work.due_times import exact_time
 from tacit.work.schedule_store import NEVER, Schedule
+
+if TYPE_CHECKING:
+    from tacit.skills.catalogue import CatalogueRow
+    from tacit.skills.skill_search import Hit
 
 CREATOR = "schedule-creator"
 
@@ -165,13 +170,31 @@ class RunLibrary(Library):
     def __init__(self, schedule: Schedule, settings: Settings) -> None:
         self._schedule = schedule
         super().__init__(schedule.binding.project, settings)
-        self.leave_out([CREATOR])
 
     @cached_property
     def entries(self) -> list[Entry]:
         own = scheduled_entry(self._schedule.name)
-        others = (e for e in super().entries if e.name != self._schedule.name)
+        others = (e for e in super().entries if e.name not in (CREATOR, self._schedule.name))
         return [*others, *([own] if own is not None else [])]
+
+    def named(self, name: str) -> list[Entry]:
+        return [entry for entry in self.entries if entry.name == name]
+
+    def _aliased(self, alias: str) -> list[Entry]:
+        return [entry for entry in self.entries if alias in entry.aliases]
+
+    def _known_names(self) -> set[str]:
+        return {name for entry in self.entries for name in (entry.name, *entry.aliases)}
+
+    def _lying_at(self, real: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.real == real), None)
+
+    def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
+        found = super().search(query, limit, archived=archived)
+        return [hit for hit in found if hit.entry.name not in (CREATOR, self._schedule.name)]
+
+    def _offers(self) -> "list[CatalogueRow]":
+        return [offer for offer in super()._offers() if offer.name != CREATOR]
 
 
 def _usable(library: Library, name: str) -> str:

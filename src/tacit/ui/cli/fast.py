@@ -161,24 +161,35 @@ def _list_skills(cwd: str) -> int:
     from tacit.base import paths
     from tacit.skills import index
     from tacit.skills.scopes import REPEATED, skill_roots, skill_states
-    from tacit.skills.standing import read_standings
+    from tacit.skills.standing import standings_in
 
-    cache, tried = paths.folders().cache, read_standings()
+    cache = paths.folders().cache
     snapshots = [(root, index.load(root.path, cache)) for root in skill_roots(cwd)]
     lines: list[Iterable[SkillLine]] = []
-    standings: dict[str, str] = {}
     for (root, snapshot), marks in zip(snapshots, skill_states(snapshots), strict=True):
         known, scopes = snapshot.columns, repeat(root.scope)
         some = zip(known.names, scopes, known.descriptions, marks, known.worst, strict=False)
         lines.append([line for line in some if line[3] != REPEATED] if REPEATED in marks else some)
-        for key in zip(known.names, known.digests(), strict=True) if tried else ():
-            if key in tried:
-                standings[key[0]] = tried[key][0]
-    return write_skills(chain.from_iterable(lines), standings)
+    return write_skills(chain.from_iterable(lines), standings_in(snapshots))
 
 
 def _print_catalogue(cwd: str) -> int:
+    from tacit.base import paths
     from tacit.changes.pins import pinned_skills
-    from tacit.skills.library import Library
+    from tacit.skills import index
+    from tacit.skills.catalogue import BUDGET, CatalogueOrder, make_catalogue, offered_rows
+    from tacit.skills.project_terms import project_terms
+    from tacit.skills.scopes import skill_roots, skill_states
+    from tacit.skills.standing import standings_in
 
-    return write_parts([Library(cwd).catalogue(pinned=pinned_skills(cwd)).text])
+    recent: tuple[str, ...] = ()
+    if os.path.exists(os.path.join(paths.folders().data, "tacit.db")):
+        from tacit.traces.skill_uses import recently_used
+
+        recent = recently_used()
+    cache = paths.folders().cache
+    snapshots = [(root, index.load(root.path, cache)) for root in skill_roots(cwd)]
+    offers = offered_rows(snapshots, skill_states(snapshots))
+    tried = standings_in(snapshots)
+    order = CatalogueOrder(pinned_skills(cwd), recent, terms=project_terms(cwd), standings=tried)
+    return write_parts([make_catalogue(offers, BUDGET, order).text])

@@ -98,9 +98,10 @@ def list_command(
 def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
     """Print the block that tells a model which skills there are.
 
-    Pinned skills first, then the project's, then those that trials found to help, then those used
-    last. A conversation gets it once, and keeps it to the byte. Skills that do not fit the budget
-    are counted in its last line.
+    Pinned skills first, then the project's, those that trials found to help, those used last, and
+    those that speak of what the project is made of: its languages, tools and libraries. A
+    conversation gets it once, and keeps it to the byte. Skills that do not fit the budget are
+    counted in its last line.
     """
     from tacit.changes.pins import pinned_skills
     from tacit.traces.skill_uses import recently_used
@@ -109,7 +110,7 @@ def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: boo
         budget=budget, touched=touched, pinned=pinned_skills(), recent=recently_used()
     )
     if as_json:
-        output.write_json(made)
+        output.write_json(made.as_dict())
     else:
         click.echo(made.text, nl=False)
     return 0
