@@ -186,7 +186,12 @@ FROM a').fetchone()[0])"
 
 _OPENS = {"sqlite3.connect", "database.connect", "Store.open", "open_store"}
 """Calls that hand out something that has to be closed."""
-_CLOSES = {"closing", "contextlib.closing", "click.get_current_context().with_resource"}
+_CLOSES = {
+    "closing",
+    "contextlib.closing",
+    "click.get_current_context().with_resource",
+    "context.with_resource",
+}
 _HAND_ON = {"connect", "open", "open_store", "_try_open"}
 """Functions that hand on what they open, and close it themselves where they fail."""
 

@@ -25,7 +25,12 @@ from tacit.work.intake import SessionStored
 def store(home: Path) -> Store:
     store = Store.open()
     for number in range(3):
-        store.write(made([f"Do {number}.", ran("make", "ok"), "Done."], session=f"s{number}"))
+        store.write(
+            made(
+                [f"Do {number}.", ran("make test", "3 passed in 0.1s"), "Done."],
+                session=f"s{number}",
+            )
+        )
     helper = made(["", Told("help", "agent"), "Helped."], session="h")
     store.write(Trace(msgspec.structs.replace(helper.head, parent="s0"), helper.turns))
     return store

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tacit.base import database
-from tacit.base.errors import BadConfig, Damaged, Unwritable
+from tacit.base.errors import BadConfig, Damaged
 from tacit.work import jobs_db
 from tacit.work.jobs_db import Address, Unreachable
 
@@ -65,7 +65,7 @@ def test_a_place_that_is_a_folder_is_said() -> None:
     """Not a traceback, but what cannot be opened."""
     place = jobs_db.address()
     os.makedirs(place.path)
-    with pytest.raises(Unwritable, match=r"jobs\.db"):
+    with pytest.raises(Damaged, match=r"jobs\.db"):
         jobs_db.check(place)
 
 

@@ -112,7 +112,7 @@ def test_a_renamed_computer_keeps_its_name_for_jobs(monkeypatch: pytest.MonkeyPa
     from tacit.work import presence
 
     before = presence.machine()
-    monkeypatch.setattr(presence.socket, "gethostname", lambda: "other")
+    monkeypatch.setattr("socket.gethostname", lambda: "other")
     assert presence.machine() == before
 
 

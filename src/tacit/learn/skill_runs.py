@@ -22,7 +22,7 @@ from tacit.changes.history import History, Version
 from tacit.changes.place import Place
 from tacit.skills.skill_file import MAX_SKILL_READ, SKILL_FILE_NAMES, skill_digest
 from tacit.traces.skill_uses import By, Use
-from tacit.traces.tool_calls import our_tool, skills_loaded
+from tacit.traces.tool_calls import is_outcome_report, skills_loaded
 from tacit.traces.trace import OWN_HOST, REFUSED, Activation, Kind, ToolCall, Trace, Turn
 
 
@@ -292,7 +292,7 @@ class _Walk:
 
 def reported_failure(call: ToolCall) -> tuple[str, str] | None:
     """The skill that a client of `tacit mcp` said has failed, and what it said of that."""
-    if our_tool(call.name) != "report_outcome" or call.arguments.get("worked") is not False:
+    if not is_outcome_report(call.name) or call.arguments.get("worked") is not False:
         return None
     said = (call.arguments.get(key) for key in ("step", "detail"))
     why = ": ".join(part for part in said if isinstance(part, str) and part)

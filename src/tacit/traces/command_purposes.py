@@ -341,7 +341,7 @@ def _name(words: list[str], depth: int) -> str:
     rest = words[1:]
     if program in _PREPARES or program in _LOOKS or program in _CHORES:
         # `bin/test` is a script of the project, `/usr/bin/test` and `test` are not.
-        own = folder and not folder.startswith("/")
+        own = re.fullmatch(r"[\w.@+-][\w./@+-]*", folder) and _PROGRAM.fullmatch(program)
         return f"{folder.removeprefix('./')}/{program}" if own else ""
     if program in _SHELLS or _INTERPRETERS.fullmatch(program):
         return _interpreted(program, rest, depth)

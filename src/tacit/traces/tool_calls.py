@@ -89,7 +89,6 @@ TOOL_NAMES: tuple[ToolNames, ...] = (
     ToolNames("remember", "other", (
         "save_memory", "store_memory", "memory", "remember", *_over_mcp("remember"),
     )),
-    ToolNames("report_outcome", "other", _over_mcp("report_outcome")),
 )  # fmt: skip
 
 # Tools that do several things, told apart by their argument `command`.
@@ -140,6 +139,11 @@ def our_tool(name: str, arguments: Mapping[str, Any] | None = None) -> str | Non
     if _plain(name) in _EDITORS:
         return _COMMANDS.get(str((arguments or {}).get("command", "")), ("edit", "edit_file"))[1]
     return None
+
+
+def is_outcome_report(name: str) -> bool:
+    """Whether a call of `name` says over MCP how a skill did."""
+    return _plain(name) in {_plain(known) for known in _over_mcp("report_outcome")}
 
 
 def is_delegation(name: str) -> bool:
