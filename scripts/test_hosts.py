@@ -21,6 +21,7 @@ from host_answers import ANSWERS, answers, review
 from host_checks import CHECKS, Verdict
 from host_handoff import HANDOFF, hand_over
 from host_learning import LEARNING, Learned, chat, homes_end, learn
+from host_mcp import MCP, serve_library
 from host_programs import Installed, InstallFailed, default_cache, forget, install, is_there
 from host_roads import ROADS, walk
 from host_sessions import hold
@@ -116,6 +117,17 @@ def answer_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> i
     return _each(able, chosen, [name for name, _ in ANSWERS], checked)
 
 
+def serve_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:
+    """Have each agent that takes MCP servers use the library, and print the table of that."""
+
+    def checked(agent: Agent, installed: Installed) -> list[tuple[str, Verdict]]:
+        found = serve_library(agent, installed, base, chosen.timeout)
+        return [(name, check(found)) for name, check in MCP]
+
+    able = [agent for agent in agents if agent.host.server_entry() is not None]
+    return _each(able, chosen, [name for name, _ in MCP], checked)
+
+
 def _each(
     agents: list[Agent],
     chosen: argparse.Namespace,
@@ -174,6 +186,7 @@ TABLES = {
     "roads": walk_all,
     "handoff": hand_over_all,
     "programs": answer_all,
+    "mcp": serve_all,
 }
 
 
