@@ -313,7 +313,7 @@ def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
 
 # Checks, and what fails.
 
-_PLAIN = {
+EVERYBODYS_CHECKS = {
     "pytest",
     "go test",
     "go build",
@@ -335,7 +335,7 @@ def _checks(
         return
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
-    if all(rate.purpose in _PLAIN for rate in usual) and not near and not rules:
+    if all(rate.purpose in EVERYBODYS_CHECKS for rate in usual) and not near and not rules:
         return
     sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
     yield ChecksFinding(
@@ -403,7 +403,7 @@ def _other_troubles(
 
 # Procedures.
 
-_KNOWN_TO_ALL = {
+KNOWN_TO_ALL = {
     "git add", "git commit", "git push", "git checkout", "git switch", "git pull", "git fetch",
     "git stash", "git rebase", "git merge", "git restore", "git reset", "git rm", "git mv",
     "npm install", "pip install", "gh api", "gh pr view", "curl", "python", "node",
@@ -418,7 +418,7 @@ _AFTER = 4
 _HALF = 2
 
 
-class _Done(msgspec.Struct, frozen=True):
+class Done(msgspec.Struct, frozen=True):
     """One thing that was done and worked: its key, and the form it had."""
 
     key: str
@@ -430,16 +430,16 @@ def _procedures(
     project: str, traces: list[Trace], failing: Sequence[Trouble]
 ) -> Iterator[ProcedureFinding]:
     """For each thing that is worth a procedure: what was done around it in most sessions."""
-    goals: dict[str, dict[str, tuple[list[_Done], int]]] = {}
+    goals: dict[str, dict[str, tuple[list[Done], int]]] = {}
     for trace in traces:
         way = _done(trace)
         for at, done in enumerate(way):
-            if _is_goal(done):
+            if is_goal(done):
                 goals.setdefault(done.key, {})[trace.id] = (way[: at + 1 + _AFTER], at)
     told: set[tuple[str, str]] = set()
     for goal, led in goals.items():
         steps = _steps_around(goal, led) if len(led) >= FEWEST else ()
-        telling = [step for step in steps if step.key not in _KNOWN_TO_ALL]
+        telling = [step for step in steps if step.key not in KNOWN_TO_ALL]
         if all((session, goal) in told for session in led):
             continue  # it is a step of another procedure
         if len(steps) >= _SHORTEST and len(telling) >= FEWEST:
@@ -456,7 +456,7 @@ def _procedures(
             )
 
 
-def _steps_around(goal: str, led: dict[str, tuple[list[_Done], int]]) -> tuple[Step, ...]:
+def _steps_around(goal: str, led: dict[str, tuple[list[Done], int]]) -> tuple[Step, ...]:
     """The goal and what stands around it in most of the sessions, in its usual order."""
     seen: dict[str, list[tuple[int, str]]] = {}
     for way, place in led.values():
@@ -475,13 +475,13 @@ def _steps_around(goal: str, led: dict[str, tuple[list[_Done], int]]) -> tuple[S
     )
 
 
-def _is_goal(done: _Done) -> bool:
+def is_goal(done: Done) -> bool:
     """Whether it changes something that others see, and is no check and no daily chore."""
     if done.tool:
         return not _LOOKING.search(done.key)
     if done.key.startswith("edit "):
         return False
-    return done.key not in _KNOWN_TO_ALL and bool(_LASTING.search(done.key))
+    return done.key not in KNOWN_TO_ALL and bool(_LASTING.search(done.key))
 
 
 _LASTING = re.compile(
@@ -490,26 +490,26 @@ _LASTING = re.compile(
 )  # fmt: skip
 
 
-def _done(trace: Trace) -> list[_Done]:
+def _done(trace: Trace) -> list[Done]:
     """What was done in a session and worked, in order."""
-    found: list[_Done] = []
+    found: list[Done] = []
     for turn in trace.turns:
         for call in turn.calls:
-            found += _done_by(call, trace)
+            found += done_by(call, trace)
     return found
 
 
-def _done_by(call: ToolCall, trace: Trace) -> Iterator[_Done]:
+def done_by(call: ToolCall, trace: Trace) -> Iterator[Done]:
     if call.error == REFUSED or not call.finished:
         return
     if call.kind in ("write", "edit") and not call.failed:
         for path in paths_of(call):
             name = os.path.relpath(path, trace.project) if _inside(path, trace.project) else ""
             if name:
-                yield _Done(f"edit {name}", name)
+                yield Done(f"edit {name}", name)
     for run in runs_of_call(call, trace.id, 0, trace.project):
         if run.outcome.state == "worked":
-            yield _Done(run.purpose, run.form, call.kind == "other")
+            yield Done(run.purpose, run.form, call.kind == "other")
 
 
 def _inside(path: str, project: str) -> bool:
