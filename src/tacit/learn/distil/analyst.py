@@ -117,16 +117,30 @@ _LETTER = re.compile(r"^\s*([ABab])[\s:.]*(?=\d)")
 def judge_answer(answer: AnalystAnswer, parts: Sequence[tuple[Trace, Segment]]) -> list[Judged]:
     """What holds of an answer, for each task that it is about.
 
-    A lesson belongs to the tasks in which a quote of it stands. One whose words came from a tool's
-    output is dropped, in whichever task it was found.
+    Of a pair, a lesson belongs to the attempt in which most of its quotes stand, so that it is not
+    held for what the other one shows; where both do, to the one that succeeded. One whose words
+    came from a tool's output is dropped.
     """
-    judged = []
-    for letter, (trace, task) in zip("AB", parts, strict=False):
-        part = segment_trace(trace, task)
-        given = [_for_part(found, letter) for found in answer.lessons[:MOST_LESSONS]]
-        kept, dropped = _holding(given, part, _corrected(trace, task))
-        judged.append(Judged(task, kept, dropped))
-    return judged
+    readers = [_Reader(trace, task) for trace, task in parts]
+    kept: list[list[Lesson]] = [[] for _ in parts]
+    dropped: list[list[str]] = [[] for _ in parts]
+    for found in answer.lessons[:MOST_LESSONS]:
+        given = [_for_part(found, letter) for letter, _ in zip("AB", parts, strict=False)]
+        held = [reader.check(lesson) for reader, lesson in zip(readers, given, strict=True)]
+        best = max(range(len(parts)), key=lambda at: (_shown(held[at][0]), at))
+        lesson, why = held[best]
+        if lesson is None:
+            dropped[best].append(f"{shorten(one_line(found.text), 80)}: {why}")
+        else:
+            kept[best].append(lesson)
+    tasks = [task for _, task in parts]
+    return [
+        Judged(task, tuple(k), tuple(d)) for task, k, d in zip(tasks, kept, dropped, strict=True)
+    ]
+
+
+def _shown(lesson: Lesson | None) -> int:
+    return len(lesson.quotes) if lesson is not None else -1
 
 
 def _for_part(found: FoundLesson, letter: str) -> Lesson:
@@ -146,24 +160,25 @@ def _for_part(found: FoundLesson, letter: str) -> Lesson:
     )
 
 
-def _holding(
-    given: Sequence[Lesson], part: Trace, corrected: frozenset[int]
-) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
-    steps = steps_of(part)
-    witness: Witness | None = None
-    kept: list[Lesson] = []
-    dropped: list[str] = []
-    for lesson in given:
-        held, why = check_quotes(lesson, steps)
+class _Reader:
+    """Holds lessons against one task."""
+
+    def __init__(self, trace: Trace, task: Segment) -> None:
+        self._part = segment_trace(trace, task)
+        self._steps = steps_of(self._part)
+        self._corrected = _corrected(trace, task)
+        self._witness: Witness | None = None
+
+    def check(self, lesson: Lesson) -> tuple[Lesson | None, str]:
+        """The lesson as far as it holds, or why it does not."""
+        held, why = check_quotes(lesson, self._steps)
         if held is not None:
-            witness = witness or Witness(sources(part))
-            why = planted(held, witness)
+            self._witness = self._witness or Witness(sources(self._part))
+            why = planted(held, self._witness)
         if held is None or why:
-            dropped.append(f"{shorten(one_line(lesson.text), 80)}: {why}")
-            continue
-        said = any(_turn(q.step) in corrected for q in held.quotes if q.by == "user")
-        kept.append(msgspec.structs.replace(held, said=said))
-    return tuple(kept), tuple(dropped)
+            return None, why
+        said = any(_turn(q.step) in self._corrected for q in held.quotes if q.by == "user")
+        return msgspec.structs.replace(held, said=said), ""
 
 
 def planted(lesson: Lesson, witness: Witness) -> str:

@@ -13,7 +13,6 @@ import msgspec
 from tacit.agent import budget
 from tacit.base.errors import TacitError
 from tacit.learn.distil.clusters import Cluster, cluster_tasks, nearest_tasks
-from tacit.learn.distil.inquiry import MOST_ANSWER, Inquiry
 from tacit.learn.distil.segments import Segment, segments
 from tacit.learn.distil.support import Lessons
 from tacit.learn.rates import FEWEST
@@ -203,9 +202,3 @@ def _habits() -> tuple[float, int]:
         entries = []
     spent = budget.sum_spent(entry.spent for entry in entries)
     return (spent.seconds / spent.requests if spent.requests else _USUAL_SECONDS), AT_ONCE
-
-
-def price_of(asked: Inquiry, model: str) -> float:
-    """What a request may cost at most, as far as its price is known."""
-    size = len(asked.instructions) + len(asked.message)
-    return model_price(model, size // 3, MOST_ANSWER) or 0.0

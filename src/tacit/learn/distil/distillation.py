@@ -16,8 +16,11 @@ from typing import Any
 
 import msgspec
 
+from tacit.agent import budget
 from tacit.base import paths
+from tacit.base.clock import until_tomorrow
 from tacit.base.job import Job, JobFamily, JobResult, cancelled, family, job_id
+from tacit.base.settings import load_settings
 from tacit.changes.change import acting_as, new_change_id
 from tacit.changes.inbox import Inbox
 from tacit.learn.distil import consensus
@@ -37,11 +40,10 @@ from tacit.learn.distil.distil_plan import (
     Reading,
     Tell,
     open_sessions,
-    price_of,
     read_tasks,
 )
 from tacit.learn.distil.distilled_skill import SkillWriter, Written, plan_skills
-from tacit.learn.distil.inquiry import Inquiry, answer_job, reply_of
+from tacit.learn.distil.inquiry import Inquiry, answer_job, most_cost, reply_of
 from tacit.learn.distil.lessons import Lesson, LessonQuote, claim_of
 from tacit.learn.distil.segments import Segment, segment_trace, segments
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, open_lessons
@@ -56,6 +58,8 @@ WINDOW = 100
 """Jobs of a run that are on their way at a time."""
 _LOOK = 0.2
 """Seconds between looks at what is over."""
+_SILENCE = 30.0
+"""Seconds without an answer after which it is asked whether the day's budget is used up."""
 _SHIFT = 60.0
 """Seconds after which the coordinator makes way for its next attempt."""
 
@@ -133,9 +137,10 @@ _TRIES, _PATIENCE = 3, 5.0
 class Stopped(Exception):
     """The run is to make way: the user stopped it, or its shift is over."""
 
-    def __init__(self, why: str, *, goes_on: bool = False) -> None:
+    def __init__(self, why: str, later: float = 0.0) -> None:
         super().__init__(why)
-        self.goes_on = goes_on
+        self.later = later
+        """Seconds after which it goes on; 0 where somebody has to say so."""
 
 
 def run_distil(job: Job) -> JobResult:
@@ -147,8 +152,9 @@ def run_distil(job: Job) -> JobResult:
     try:
         result = go_on(run, jobs, shift=_SHIFT)
     except Stopped as stopped:
-        return JobResult("goes on" if stopped.goes_on else "stopped", str(stopped),
-                         later=0.01 if stopped.goes_on else 0.0)  # fmt: skip
+        return JobResult(
+            "goes on" if stopped.later else "stopped", str(stopped), later=stopped.later
+        )
     finally:
         if threads is not None:
             threads.close()
@@ -241,6 +247,7 @@ class _Run:
         self._traces: dict[str, Trace] = {}
         self._dropped = 0
         self._stopped = ""
+        self._heard = time.monotonic()
         self._tasks: dict[str, Segment] = {}
 
     def finish(self) -> DistilResult:
@@ -318,7 +325,7 @@ class _Run:
     def _queue(
         self, kind: str, key: str, data: dict[str, Any], asked: Inquiry, on_way: dict[str, Any]
     ) -> bool:
-        held = price_of(asked, self.options.model)
+        held = most_cost(asked, self.options.model)
         if self.options.max_cost:
             row = self.lessons.run(self.id)
             taken = (row["spent"] if row else 0.0) + self.lessons.held(self.id)
@@ -347,6 +354,7 @@ class _Run:
                 asked = 0 if reply.refused else 1
                 self.lessons.release(self.id, kind, key, state, reply.cost or 0.0, asked)
         if over:
+            self._heard = time.monotonic()
             self.jobs.withdraw(kind, tuple(over))
             if self._tell:
                 self._tell(progress(self.id))
@@ -360,7 +368,7 @@ class _Run:
             return
         parts = [(self._trace(task.session), task) for task in tasks]
         for judged in judge_answer(answer, parts):
-            self._dropped += len(judged.dropped) if len(parts) == 1 else 0
+            self._dropped += len(judged.dropped)
             own = judged
             if len(parts) == 1 and (cuts := _within(answer.cuts, judged.task)):
                 own = msgspec.structs.replace(judged, task=self._refined(judged.task, cuts))
@@ -417,6 +425,11 @@ class _Run:
 
     def _wait(self, kind: str, on_way: dict[str, Any]) -> None:
         self._check(kind, on_way)
+        if time.monotonic() - self._heard > _SILENCE:
+            learn = load_settings().settings.learn
+            if budget.is_spent(learn):
+                raise Stopped(budget.refusal_today(learn), later=until_tomorrow())
+            self._heard = time.monotonic()
         time.sleep(_LOOK)
 
     def _check(self, kind: str = "", on_way: Collection[str] = ()) -> None:
@@ -429,7 +442,7 @@ class _Run:
                     self.lessons.release(self.id, kind, key, "withdrawn", 0.0, 0)
             raise Stopped("stopped by you")
         if time.monotonic() > self._until:
-            raise Stopped("it goes on", goes_on=True)
+            raise Stopped("it goes on", later=0.01)
 
     # Then.
 

@@ -18,6 +18,7 @@ from tacit.base.clock import until_tomorrow
 from tacit.base.errors import TacitError
 from tacit.base.job import Job, JobResult
 from tacit.base.settings import Settings, load_settings
+from tacit.learn.review.review_batch import model_price
 
 MOST_ANSWER = 3_000
 """Tokens that an answer may have."""
@@ -55,9 +56,11 @@ def answer_job(job: Job) -> JobResult:
     try:
         choice = models.for_learning(settings)
     except TacitError as error:
+        # Where machines share the queue, another one may have a model.
+        if job.attempt < _OTHERS:
+            return JobResult("put off", error.message, later=_SOON / 2)
         return _answered(Reply(refused=error.explain()))
-    limits = Limits(1, settings.learn.seconds, settings.learn.tokens, settings.learn.money)
-    held = budget.reserve(settings.learn, limits)
+    held = budget.reserve(settings.learn, _limits(asked, choice.name, settings))
     if held.refusal:
         later = until_tomorrow() if budget.is_spent(settings.learn) else _SOON
         return JobResult("put off", held.refusal, later=later)
@@ -68,6 +71,31 @@ def answer_job(job: Job) -> JobResult:
 
 
 _SOON = 60.0
+_OTHERS = 5
+_LEAST_HELD = 0.0001
+
+
+def most_cost(asked: Inquiry, model: str) -> float:
+    """What a request may cost at most, as far as a price is known."""
+    return model_price(model, _sent(asked), MOST_ANSWER) or 0.0
+
+
+def _sent(asked: Inquiry) -> int:
+    """Tokens that are sent, at most: text has three characters a token or more."""
+    return (len(asked.instructions) + len(asked.message)) // 3 + 200
+
+
+def _limits(asked: Inquiry, model: str, settings: Settings) -> Limits:
+    """What one request may take. Twenty at once must fit the day's budget, so no more is held."""
+    learn = settings.learn
+    money = max(most_cost(asked, model), _LEAST_HELD)
+    tokens = _sent(asked) + MOST_ANSWER
+    return Limits(
+        1,
+        learn.seconds,
+        min(tokens, learn.tokens) if learn.tokens else tokens,
+        min(money, learn.money) if learn.money else money,
+    )
 
 
 def _ask(

@@ -395,10 +395,12 @@ class Lessons:
     # The jobs of a run.
 
     def hold(self, run: str, kind: str, key: str, data: Any, held: float) -> None:
-        """A job is about to be queued, and may cost `held`. One that is known stays as it is."""
+        """A job is about to be queued, and may cost `held`. One that is over stays as it is."""
         with self.writing():
             self._connection.execute(
-                "INSERT OR IGNORE INTO distil_children VALUES (?, ?, ?, ?, ?, 'queued')",
+                "INSERT INTO distil_children VALUES (?, ?, ?, ?, ?, 'queued')"
+                " ON CONFLICT DO UPDATE SET state = 'queued', held = excluded.held,"
+                " data = excluded.data WHERE state = 'withdrawn'",
                 (run, kind, key, msgspec.json.encode(data), held),
             )
 
