@@ -240,9 +240,8 @@ class CountingAnalyst:
             if wish.turn in turns and (self._trace.project or wish.strength != "manner"):
                 text = shorten(one_line(clean(wish.text)), LONGEST - 30)
                 quote = LessonQuote(str(wish.turn), shorten(text, 200), "user")
-                lasting = wish.strength != "manner"
                 line = f"“{text}” (the user's words)"
-                yield Lesson(kind="do", text=line, quotes=(quote,), said=lasting)
+                yield Lesson(kind="do", text=line, quotes=(quote,), said=True)
 
     def _asked(self, turns: set[int]) -> Iterator[Lesson]:
         for request in self._requests:

@@ -185,7 +185,7 @@ def agree(lessons: Lessons, sessions: Collection[str], *, least: int = FEWEST) -
     by_id = {one.id: one for one in known}
     left = settle_conflicts(lessons, by_id)
     losers, unsettled = _losers(lessons), {n for c in left for n in (c.one, c.other)}
-    most = _most_before(known)
+    most = _most_shown(known)
     names = ("written", "few", "overruled", "rejected", "negative")
     found: dict[str, list[KnownLesson]] = {name: [] for name in names}
     for one in known:
@@ -223,22 +223,27 @@ _ASKED_LEAST, _ASKED_RARE = 3, 20
 
 def _enough(one: KnownLesson, total: int, least: int, most: Mapping[str, int]) -> bool:
     support = one.support
-    if one.about.startswith(ASKED):  # an act of every day, unless it recurs in many sessions
+    if one.about.startswith(ASKED) and "not before" in one.text:
+        # An act of every day, unless it recurs in many sessions.
         return support.sessions >= max(_ASKED_LEAST, least, total // _ASKED_RARE)
     if one.text.startswith(_BEFORE) and 2 * support.sessions <= most.get(one.about, 0):
         return False  # it stood before it, and mostly something else did
+    if one.text.startswith(_CHECK) and _SELDOM * support.sessions < most.get(_CHECK, 0):
+        return False  # tried now and then, beside the checks that the project has
     return support.sessions >= least or support.said > 0
 
 
-_BEFORE = "Before `"
+_BEFORE, _CHECK = "Before `", "Check the work with "
+_SELDOM = 5
 
 
-def _most_before(known: Iterable[KnownLesson]) -> dict[str, int]:
-    """In how many sessions something stood before each goal, at most."""
+def _most_shown(known: Iterable[KnownLesson]) -> dict[str, int]:
+    """In how many sessions something stood before each goal, and a check was run, at most."""
     found: dict[str, int] = {}
     for one in known:
-        if one.text.startswith(_BEFORE):
-            found[one.about] = max(found.get(one.about, 0), one.support.sessions)
+        if one.text.startswith((_BEFORE, _CHECK)):
+            name = one.about if one.text.startswith(_BEFORE) else _CHECK
+            found[name] = max(found.get(name, 0), one.support.sessions)
     return found
 
 

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -54,8 +55,10 @@ from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
 DISTIL_KIND = "distil"
-WINDOW = 100
+WINDOW = 200
 """Jobs of a run that are on their way at a time."""
+_AT_A_TIME = 10
+"""Answers that are taken in before more is queued."""
 _LOOK = 0.2
 """Seconds between looks at what is over."""
 _SILENCE = 30.0
@@ -305,14 +308,14 @@ class _Run:
             self.jobs.queue(ANALYSE, key, data["payload"])
         ended = False
         while True:
-            self._collect(ANALYSE, on_way, self._judge)
+            more = self._collect(ANALYSE, on_way, self._judge)
             while len(on_way) < WINDOW and not ended:
                 unit = next((u for u in waiting if not under_way & {t.id for t in u}), None)
                 if unit is None or not self._queue_unit(unit, on_way):
                     ended = True
             if not on_way:
                 return
-            self._wait(ANALYSE, on_way)
+            self._wait(ANALYSE, on_way, at_once=more)
 
     def _queue_unit(self, unit: Sequence[Segment], on_way: dict[str, Any]) -> bool:
         """Hold what a request may cost, and queue it; False where the money is used up."""
@@ -339,9 +342,11 @@ class _Run:
 
     def _collect(
         self, kind: str, on_way: dict[str, Any], take: Callable[[dict[str, Any], str, str], None]
-    ) -> None:
-        """Take in the answers that came, each with its cost in one step; a second time is none."""
-        over = self.jobs.results(kind, tuple(on_way))
+    ) -> bool:
+        """Take in some of the answers that came, each with its cost in one step; whether there are
+        more. Not all at once, so that meanwhile the queue does not run dry."""
+        found = self.jobs.results(kind, tuple(on_way))
+        over = dict(islice(found.items(), _AT_A_TIME))
         for key, result in over.items():
             reply = reply_of(result)
             data = on_way.pop(key)
@@ -358,6 +363,7 @@ class _Run:
             self.jobs.withdraw(kind, tuple(over))
             if self._tell:
                 self._tell(progress(self.id))
+        return len(found) > len(over)
 
     def _judge(self, data: dict[str, Any], text: str, model: str) -> None:
         answer = read_answer(text)
@@ -403,7 +409,7 @@ class _Run:
         waiting = iter(batches)
         ended = False
         while True:
-            self._collect(MERGE, on_way, self._take_merge)
+            more = self._collect(MERGE, on_way, self._take_merge)
             while len(on_way) < WINDOW and not ended:
                 if (batch := next(waiting, None)) is None:
                     ended = True
@@ -417,20 +423,21 @@ class _Run:
                     ended = True
             if not on_way:
                 return
-            self._wait(MERGE, on_way)
+            self._wait(MERGE, on_way, at_once=more)
 
     def _take_merge(self, data: dict[str, Any], text: str, model: str) -> None:
         if (answer := consensus.read_merge(text)) is not None:
             consensus.carry_out_merge(self.lessons, self._index, data["batch"], answer)
 
-    def _wait(self, kind: str, on_way: dict[str, Any]) -> None:
+    def _wait(self, kind: str, on_way: dict[str, Any], *, at_once: bool) -> None:
         self._check(kind, on_way)
         if time.monotonic() - self._heard > _SILENCE:
             learn = load_settings().settings.learn
             if budget.is_spent(learn):
                 raise Stopped(budget.refusal_today(learn), later=until_tomorrow())
             self._heard = time.monotonic()
-        time.sleep(_LOOK)
+        if not at_once:
+            time.sleep(_LOOK)
 
     def _check(self, kind: str = "", on_way: Collection[str] = ()) -> None:
         """Make way where the user stopped the run, or this attempt took long enough."""

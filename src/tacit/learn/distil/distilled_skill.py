@@ -198,7 +198,9 @@ _AROUND = 20
 
 
 def _description(plan: SkillPlan) -> str:
-    named = [one.about for one in plan.lessons if one.about and not one.about.startswith(ASKED)]
+    # What fails or was refused is told below, with how: here it would read as advice.
+    advised = [o for o in plan.lessons if o.kind == "do" and section_of(o) != _SECTIONS[3]]
+    named = [one.about for one in advised if one.about and not one.about.startswith(ASKED)]
     things = ", ".join(list(dict.fromkeys(shorten(name, 40) for name in named))[:5])
     about = f": {things}" if things else ""
     place = plan.title.partition(" in ")[2]
