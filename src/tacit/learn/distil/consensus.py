@@ -130,6 +130,9 @@ def _settled(lessons: Lessons, one: KnownLesson, other: KnownLesson) -> tuple[st
     if one.when != other.when:
         return "each under its condition", ""
     for a, b in ((one, other), (other, one)):
+        if a.kind == "avoid" and a.support.said and not b.support.said:
+            return "by the user's own words", a.id  # an agent's habit does not outweigh them
+    for a, b in ((one, other), (other, one)):
         if a.support.sessions >= max(FEWEST, _OUTNUMBERS * b.support.sessions):
             return f"by support: {a.support.sessions} sessions to {b.support.sessions}", a.id
     for a, b in ((one, other), (other, one)):

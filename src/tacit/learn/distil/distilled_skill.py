@@ -90,6 +90,12 @@ def plan_skills(
     for home in [home for home in groups if home[1] >= 0]:
         if len(groups[home]) < _OWN_SKILL or len(clusters[home[1]].sessions) < _OWN_SESSIONS:
             groups.setdefault((home[0], -1), []).extend(groups.pop(home))
+    if len(groups) > 1 and len(groups.get(("", -1), ())) < _OWN_SKILL:
+        # A few lines of several projects make no skill: they go where most of their sessions are.
+        for one in groups.pop(("", -1), []):
+            seen = Counter(row.project for row in lessons.rows(one.id) if row.side == "for")
+            homes = sorted(groups, key=lambda home: (-seen[home[0]], home[1], home[0]))
+            groups[homes[0]].append(one)
     return [_plan(home, own, clusters, into) for home, own in sorted(groups.items())]
 
 
