@@ -73,8 +73,8 @@ _OURS = (
         local=True,
         own_keys=True,
     ),
-    Kind("analyse", _INQUIRY, "analyse", at_once=20, per_hour=-1, poll=0.1),
-    Kind("merge", _INQUIRY, "merge", at_once=20, per_hour=-1, poll=0.1),
+    Kind("analyse", _INQUIRY, "analyse", at_once=20, per_hour=-1, poll=0.05),
+    Kind("merge", _INQUIRY, "merge", at_once=20, per_hour=-1, poll=0.05),
 )
 _registered: dict[str, Kind] = {}
 _functions: dict[str, Run] = {}

@@ -57,7 +57,7 @@ from tacit.traces.trace import Trace
 DISTIL_KIND = "distil"
 WINDOW = 200
 """Jobs of a run that are on their way at a time."""
-_AT_A_TIME = 10
+_AT_A_TIME = 25
 """Answers that are taken in before more is queued."""
 _LOOK = 0.2
 """Seconds between looks at what is over."""
@@ -310,6 +310,7 @@ class _Run:
         while True:
             more = self._collect(ANALYSE, on_way, self._judge)
             while len(on_way) < WINDOW and not ended:
+                self._check(ANALYSE, on_way)
                 unit = next((u for u in waiting if not under_way & {t.id for t in u}), None)
                 if unit is None or not self._queue_unit(unit, on_way):
                     ended = True

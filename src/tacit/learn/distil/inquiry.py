@@ -7,6 +7,7 @@ process, and twenty at once cost twenty connections rather than twenty interpret
 
 import asyncio
 import time
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -77,7 +78,16 @@ _LEAST_HELD = 0.0001
 
 def most_cost(asked: Inquiry, model: str) -> float:
     """What a request may cost at most, as far as a price is known."""
-    return model_price(model, _sent(asked), MOST_ANSWER) or 0.0
+    sent, answered = _prices(model)
+    return _sent(asked) * sent + MOST_ANSWER * answered
+
+
+@cache
+def _prices(model: str) -> tuple[float, float]:
+    """Dollars for a token that is sent, and for one of an answer; 0 where no price is known."""
+    many = 1_000_000
+    sent, both = model_price(model, many, 0), model_price(model, many, many)
+    return ((sent or 0.0) / many, ((both or 0.0) - (sent or 0.0)) / many)
 
 
 def _sent(asked: Inquiry) -> int:

@@ -329,6 +329,25 @@ class Lessons:
         rows = self._connection.execute(_COUNT.format(within=within)).fetchall()
         return {row[0]: Support(*row[1:]) for row in rows}
 
+    def forget_sessions(self, sessions: Collection[str]) -> None:
+        """Drop all that was kept of sessions: their tasks, their words, and the lessons that only
+        they showed and that stand in no skill."""
+        names = [(name,) for name in sessions]
+        with self.writing():
+            for table, column in (
+                ("lesson_support", "session"),
+                ("distil_tasks", "session"),
+                ("distil_sessions", "id"),
+            ):
+                self._connection.executemany(
+                    f"DELETE FROM {table} WHERE {column} = ?",  # noqa: S608
+                    names,
+                )
+            self._connection.execute(
+                "DELETE FROM lessons WHERE state IN ('open', 'overruled')"
+                " AND NOT EXISTS (SELECT 1 FROM lesson_support WHERE lesson = lessons.id)"
+            )
+
     # Contradictions.
 
     def conflict(self, one: str, other: str, why: str) -> None:

@@ -136,6 +136,10 @@ def distil_command(**given: Any) -> int:
     if result is None:
         _say(asked, "Stopped; what was read is kept, and the same command goes on.")
         return INTERRUPTED
+    if options.store:  # what was never to be imported does not stay
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(options.store + ending)
     _write_result(result, asked)
     return 0
 
