@@ -228,16 +228,16 @@ class CountingAnalyst:
             *self._asked(turns),
             *self._refused(runs),
             *self._failing(runs),
-            *self._checks(runs),
             *self._rules(runs),
-            *self._orders(part),
+            *(self._ways(runs, part) if task.outcome.state != "failed" else ()),
         ):
             found.setdefault((lesson.kind, lesson.text), lesson)
         return list(found.values())
 
     def _wished(self, turns: set[int]) -> Iterator[Lesson]:
         for wish in self._wishes:
-            if wish.turn in turns and (self._trace.project or wish.strength != "manner"):
+            # Of a conversation without a folder nobody knows whether it was the user who spoke.
+            if wish.turn in turns and self._trace.project:
                 text = shorten(one_line(clean(wish.text)), LONGEST - 30)
                 quote = LessonQuote(str(wish.turn), shorten(text, 200), "user")
                 line = f"“{text}” (the user's words)"
@@ -289,6 +289,11 @@ class CountingAnalyst:
                 quotes = (self._quote(run.call, run.form), self._quote(mend.succeeded, form))
                 text = f"{failed} fails as it is called; run {worked}."
                 yield Lesson(kind="do", text=text, about=run.purpose, quotes=quotes)
+
+    def _ways(self, runs: Sequence[Run], part: Trace) -> Iterator[Lesson]:
+        """How work is done, by tasks that did not fail."""
+        yield from self._checks(runs)
+        yield from self._orders(part)
 
     def _checks(self, runs: Sequence[Run]) -> Iterator[Lesson]:
         for run in runs:

@@ -113,6 +113,7 @@ def _plan(
     base = os.path.basename(project.rstrip("/"))
     where = base if re.fullmatch(r"[\w.+-]{1,40}", base) else ""
     words = _plain_words(clusters[kind] if kind >= 0 else (clusters[0] if clusters else None))
+    words = words or _words_of(own) or ["shared"]
     topic = " ".join(words) if kind >= 0 or not where else "everyday work"
     before = _mostly(one.skill for one in own if one.skill)
     name = into or before or suggest_name("-".join(filter(None, (where, *words[:2]))))
@@ -123,6 +124,12 @@ def _plan(
     title = f"{topic[:1].upper()}{topic[1:]}" + (f" in {where}" if where else "")
     ordered = sorted(own, key=lambda one: (-one.support.sessions, one.id))
     return SkillPlan(name=name, project=project, title=title, topic=topic, lessons=tuple(ordered))
+
+
+def _words_of(own: Sequence[KnownLesson]) -> list[str]:
+    """Words for what lessons are about, where the requests had none in common."""
+    found = re.findall(r"[^\W\d_]{3,20}", " ".join(one.about for one in own))
+    return list(dict.fromkeys(found))[:3]
 
 
 def _plain_words(cluster: Cluster | None) -> list[str]:

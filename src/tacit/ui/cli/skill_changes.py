@@ -30,6 +30,7 @@ from tacit.changes.change import (
     WriteFile,
     bytes_of,
     executable_paths,
+    make_change,
 )
 from tacit.changes.gate import Gate
 from tacit.changes.journal import OpenPlace
