@@ -282,7 +282,7 @@ def truth() -> None:
 
 def growth(sizes: list[int]) -> None:
     """How time, requests, characters and memory grow with the number of tasks."""
-    print("| tasks | s | requests | characters sent | MB | one review a session, characters |")
+    print("| tasks | s | requests | characters sent | MB | a review each: requests, characters |")
     print("|---|---|---|---|---|---|")
     for size in sizes:
         pid = os.fork()
@@ -293,12 +293,15 @@ def growth(sizes: list[int]) -> None:
 
 
 def _grow(size: int) -> None:
+    from tacit.learn.digest import digest
+    from tacit.learn.review.review_batch import CHARACTERS_A_TOKEN, ReviewAverages, estimate_cost
     from tacit.learn.review.review_job import WantedReview, review_instructions
 
     sent = 0
     kinds = regularities()
-    fixed = len(review_instructions(WantedReview("", "after", skills=True, facts=False), 8))
-    reviews = 0
+    wanted = WantedReview(job="", moment="after", skills=True, facts=False)
+    fixed = len(review_instructions(wanted, 8))
+    shown: list[int] = []
     with tempfile.TemporaryDirectory() as home:
         os.environ["TACIT_HOME"] = home
         with Store.open() as store:
@@ -306,8 +309,11 @@ def _grow(size: int) -> None:
                 one = kinds[number % len(kinds)]
                 talk = "and then this was printed at length. " * 40
                 turn = [f"Work on {one.name}, round {number}", ran(one.first, talk), ran(one.then)]
-                store.write(made(turn, session=f"s{number}", project="/p/app"))
-                reviews += 4 * (fixed + 3_000)  # four requests, each with the digest
+                trace = made(turn, session=f"s{number}", project="/p/app")
+                store.write(trace)
+                shown.append(len(digest(trace).text))
+        guess = estimate_cost(shown, "x:y", instructions=fixed, habits=ReviewAverages())
+        reviews = f"{guess.requests}, {guess.input_tokens * CHARACTERS_A_TOKEN:,}"
 
         def answer(job: Job) -> JobResult:
             nonlocal sent
@@ -319,7 +325,7 @@ def _grow(size: int) -> None:
         took = time.monotonic() - began
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
-            f"| {size} | {took:.1f} | {result.requests} | {sent:,} | {memory} | {reviews:,} |",
+            f"| {size} | {took:.1f} | {result.requests} | {sent:,} | {memory} | {reviews} |",
             flush=True,
         )
 
