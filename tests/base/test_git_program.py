@@ -28,6 +28,7 @@ MAY_START = {
     "learn/background/confinement.py": "our own probe",
     "hook.py": "our own worker",
     "ui/cli/output.py": "the user's pager",
+    "ui/web/answers.py": "our own schedule, run by hand",
     "agent/host_program.py": "the agent program that the user chose as a model",
 }
 """The modules that start programs, and which."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tacit.base.display import estimate_tokens
 from tacit.changes import policy
 from tacit.changes.change import (
     ACTORS,
@@ -270,8 +271,8 @@ def test_limits_are_exact() -> None:
 
 def test_estimate_says_that_it_is_one() -> None:
     """Scripts without spaces count more tokens a character, and the message says 'estimate'."""
-    assert policy.estimate_tokens("語" * 300) > policy.estimate_tokens("a" * 300)
+    assert estimate_tokens("語" * 300) > estimate_tokens("a" * 300)
     skill = Skill(name="a", description="d", body="x" * 30_000)
     (found,) = policy.check_size({}, skill)
     assert "estimate" in found.reason
-    assert policy.sizes({}, skill)["heavy-body"] == policy.estimate_tokens(skill.body)
+    assert policy.sizes({}, skill)["heavy-body"] == estimate_tokens(skill.body)

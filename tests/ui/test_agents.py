@@ -244,9 +244,9 @@ def test_status(machine: Path) -> None:
     done = tacit("connect", "--status", COLUMNS="120")
     lines = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines()}
     assert done.returncode == 0
-    assert lines["Claude Code"][2:6] == ["yes", "yes", "just", "now"]
-    assert lines["Codex"][1:4] == ["0.166.0", "no", "never"]
-    assert lines["Qwen Code"][2:5] == ["no", "no", "never"]
+    assert lines["Claude Code"][2:6] == ["yes", "yes", "no", "just"]
+    assert lines["Codex"][1:4] == ["0.166.0", "no", "no"]
+    assert lines["Qwen Code"][2:6] == ["no", "no", "no", "never"]
     row = next(row for row in answer("connect", "--status")["agents"] if row["heard"])
     assert (row["host"], row["connected"], row["trouble"]) == ("claude-code", True, "")
 

@@ -98,15 +98,20 @@ async def forget_fact(call: Forget, context: Context) -> Result:
 
 async def recall(call: Recall, context: Context) -> Result:
     _check_use(context)
-    known = await asyncio.to_thread(recallable_facts, context.library.cwd)
-    found = [k for k in known if k.fact.name == call.query.strip()] or _search(known, call)
-    text = secrets.redact("\n\n".join(_whole(k) for k in found[:_MOST])).text
-    return Result(context.shorten(text) or "(no fact fits)")
+    texts = await asyncio.to_thread(recalled_texts, context.library.cwd, call.query)
+    return Result(context.shorten("\n\n".join(texts)) or "(no fact fits)")
 
 
-def _search(known: list[KnownFact], call: Recall) -> list[KnownFact]:
+def recalled_texts(cwd: str, query: str) -> list[str]:
+    """The fact called `query`, or those that fit it, each in full and without secrets."""
+    known = recallable_facts(cwd)
+    found = [k for k in known if k.fact.name == query.strip()] or _search(known, query)
+    return [secrets.redact(_whole(k)).text for k in found[:_MOST]]
+
+
+def _search(known: list[KnownFact], query: str) -> list[KnownFact]:
     """The facts that share words with the query, those that share most first."""
-    wanted = content_words(call.query)
+    wanted = content_words(query)
     scored = [
         (len(wanted & content_words(f"{k.fact.name} {k.fact.says} {k.fact.detail}")), k)
         for k in known

@@ -130,13 +130,7 @@ async def run_skill(call: RunSkill, context: Context) -> Result:
 
 def activate(call: RunSkill, context: Context) -> Result:
     """Load a skill into the conversation. The same for a model's call and for `/name`."""
-    entry = context.library.find(call.name) or _brought_back(call.name, context)
-    if entry is None:
-        near = context.library.suggest(call.name)
-        tail = f" Near: {', '.join(near)}." if near else " search_skills finds the right one."
-        raise Failed(f"There is no skill '{call.name}'.{tail}")
-    if entry.state == "untrusted":
-        raise Failed(f"The skill '{entry.name}' belongs to a project that the user does not trust.")
+    entry = trusted_skill(context.library, call.name, context.session)
     try:
         text, active = render(context.library, entry.name, call.arguments, context.active)
     except NotFound as error:
@@ -146,16 +140,27 @@ def activate(call: RunSkill, context: Context) -> Result:
     return Result(text, activated=active)
 
 
-def _brought_back(name: str, context: Context) -> Entry | None:
-    """The skill that was archived under `name`, back in the library. Raises `Failed`."""
+def trusted_skill(library: Library, name: str, session: str = "") -> Entry:
+    """The skill that `name` means to a model, back from the archive if need be. Raises `Failed`."""
+    entry = library.find(name) or _brought_back(library, name, session)
+    if entry is None:
+        near = library.suggest(name)
+        tail = f" Near: {', '.join(near)}." if near else " search_skills finds the right one."
+        raise Failed(f"There is no skill '{name}'.{tail}")
+    if entry.state == "untrusted":
+        raise Failed(f"The skill '{entry.name}' belongs to a project that the user does not trust.")
+    return entry
 
-    found = bring_back(context.library, name, "model", context.session)
+
+def _brought_back(library: Library, name: str, session: str) -> Entry | None:
+    """The skill that was archived under `name`, back in the library. Raises `Failed`."""
+    found = bring_back(library, name, "model", session)
     if found is None:
         return None
     if not found.name:
         raise Failed(found.note)
-    context.library.refresh()
-    return context.library.find(found.name)
+    library.refresh()
+    return library.find(found.name)
 
 
 async def search_skills(call: SearchSkills, context: Context) -> Result:
@@ -323,7 +328,7 @@ def _operation(call: ManageSkill) -> Operation:
     if call.action == "create":
         if not call.content.strip():
             raise Failed("create needs `content`: the text of SKILL.md, or its body")
-        return Create({"SKILL.md": _whole(call).encode()})
+        return Create({"SKILL.md": skill_text(call.name, call.description, call.content).encode()})
     if call.action == "edit":
         if not call.old:
             raise Failed("edit needs `old`, which stands in the file once, and `new`")
@@ -337,16 +342,17 @@ def _operation(call: ManageSkill) -> Operation:
     return WriteFile(call.path, call.content.encode())
 
 
-def _whole(call: ManageSkill) -> str:
-    if call.content.startswith("---\n"):
-        return call.content
-    if not call.description.strip():
+def skill_text(name: str, description: str, content: str) -> str:
+    """SKILL.md with this body, or `content` itself where that is one. Raises `Failed`."""
+    if content.startswith("---\n"):
+        return content
+    if not description.strip():
         raise Failed("create needs `description`: what it does and when it is of use")
     import yaml
 
-    head = {"name": call.name, "description": " ".join(call.description.split())}
+    head = {"name": name, "description": " ".join(description.split())}
     dumped = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=1000)
-    return f"---\n{dumped}---\n\n{call.content.strip()}\n"
+    return f"---\n{dumped}---\n\n{content.strip()}\n"
 
 
 def _root(call: ManageSkill, context: Context) -> str:

@@ -157,3 +157,13 @@ def amount(number: int) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 skill`, `11,493 skills`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+_PER_TOKEN = 4.0  # characters, of English prose and code
+_PER_TOKEN_WIDE = 1.5  # of scripts that are written without spaces
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens `text` is: by characters, so an estimate, not a count."""
+    wide = sum(1 for c in text if c >= "\u2e80") if not text.isascii() else 0
+    return round((len(text) - wide) / _PER_TOKEN + wide / _PER_TOKEN_WIDE)

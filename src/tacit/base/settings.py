@@ -55,6 +55,8 @@ class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Drop sessions that ended longer ago; 0 keeps them all."""
     keep_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Drop the oldest sessions when the store is larger; 0 is no limit."""
+    save: Literal["", "atif"] = ""
+    """`atif` also writes each session, as it ends, to trajectories/ in the data folder."""
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,7 +116,10 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """MCP servers whose tools the agent gets."""
+    """MCP servers whose tools the agent gets, and what clients of `tacit mcp` may do."""
+
+    land: bool = False
+    """Whether what clients of `tacit mcp` propose lands by itself, if nothing has to be asked."""
 
     servers: dict[str, McpServer] = {}
     """By name, each as [mcp.servers.NAME] with command and args, or url."""
@@ -127,6 +132,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds without an event after which a session counts as over."""
     idle: Annotated[float, msgspec.Meta(ge=0, le=86400)] = 30.0
     """Seconds without work after which the worker goes."""
+    pages: bool = False
+    """Whether `tacit daemon` also serves the pages; `tacit web` opens them."""
 
 
 class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,6 +11,7 @@ that no change can choose the rules it is judged by.
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
+from tacit.base.display import estimate_tokens
 from tacit.changes import neighbours
 from tacit.changes.change import (
     SKILL_FILE,
@@ -29,15 +30,6 @@ from tacit.skills.skill_file import MAX_BODY_LINES, MAX_DESCRIPTION, SKILL_FILE_
 MAX_BODY_TOKENS = 5_000
 MAX_SKILL_BYTES = 1024 * 1024
 MAX_SKILL_FILES = 50
-
-_PER_TOKEN = 4.0  # characters, of English prose and code
-_PER_TOKEN_WIDE = 1.5  # of scripts that are written without spaces
-
-
-def estimate_tokens(text: str) -> int:
-    """About how many tokens `text` is: by characters, so an estimate, not a count."""
-    wide = sum(1 for c in text if c >= "\u2e80") if not text.isascii() else 0
-    return round((len(text) - wide) / _PER_TOKEN + wide / _PER_TOKEN_WIDE)
 
 
 class Measure(NamedTuple):

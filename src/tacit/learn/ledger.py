@@ -260,21 +260,24 @@ class Ledger:
                 if known is None:
                     self._insert([job])
 
-    def claim(self, kind: str, claim: str, lapsed: datetime) -> DecidedJob | None:
-        """Give the oldest job of `kind` to `claim`: one that nobody has, or had since `lapsed`."""
+    def claimable(self, kind: str, lapsed: datetime) -> list[DecidedJob]:
+        """The jobs of `kind` that nobody has, or had since `lapsed`, the oldest first."""
+        rows = self._connection.execute(
+            "SELECT * FROM decided_jobs WHERE kind = ? AND (claim = '' OR claimed_at < ?)"
+            " ORDER BY claim != '', at, rowid",
+            (kind, lapsed.isoformat()),
+        )
+        return [_job(row) for row in rows.fetchall()]
+
+    def claim(self, job: DecidedJob, claim: str, lapsed: datetime) -> bool:
+        """Give a job that is `claimable` to `claim`; False where another was faster."""
         with database.transaction(self._connection):
-            row = self._connection.execute(
-                "SELECT * FROM decided_jobs WHERE kind = ? AND (claim = '' OR claimed_at < ?)"
-                " ORDER BY claim != '', at, rowid LIMIT 1",
-                (kind, lapsed.isoformat()),
-            ).fetchone()
-            if row is None:
-                return None
-            self._connection.execute(
-                "UPDATE decided_jobs SET claim = ?, claimed_at = ? WHERE kind = ? AND key = ?",
-                (claim, datetime.now(UTC).isoformat(), kind, row["key"]),
+            taken = self._connection.execute(
+                "UPDATE decided_jobs SET claim = ?, claimed_at = ? WHERE kind = ? AND key = ?"
+                " AND (claim = '' OR claimed_at < ?)",
+                (claim, datetime.now(UTC).isoformat(), job.kind, job.key, lapsed.isoformat()),
             )
-        return _job(row)
+        return taken.rowcount == 1
 
     def renew(self, kind: str, claim: str) -> DecidedJob | None:
         """The job that `claim` has, for as long again; None where it has none, or lost it."""

@@ -22,7 +22,7 @@ from tacit.changes.history import History, Version
 from tacit.changes.place import Place
 from tacit.skills.skill_file import MAX_SKILL_READ, SKILL_FILE_NAMES, skill_digest
 from tacit.traces.skill_uses import By, Use
-from tacit.traces.tool_calls import skills_loaded
+from tacit.traces.tool_calls import our_tool, skills_loaded
 from tacit.traces.trace import OWN_HOST, REFUSED, Activation, Kind, ToolCall, Trace, Turn
 
 
@@ -240,7 +240,10 @@ class _Walk:
             governed_by=self._last,
             at=call.at,
         )
-        for run in self._active.values():
+        reported = reported_failure(call)
+        for name, run in self._active.items():
+            if reported is not None and reported[0] == name:
+                step = msgspec.structs.replace(step, failed=True, error=reported[1])
             run.add(step, self._answer)
 
     def _activated(self, turn: Turn, found: Activation, calls: list[ToolCall]) -> None:
@@ -285,6 +288,15 @@ class _Walk:
             return ""
         found = _LOADED_SKILL.match(call.result)
         return html.unescape(found[1]) if found else ""
+
+
+def reported_failure(call: ToolCall) -> tuple[str, str] | None:
+    """The skill that a client of `tacit mcp` said has failed, and what it said of that."""
+    if our_tool(call.name) != "report_outcome" or call.arguments.get("worked") is not False:
+        return None
+    said = (call.arguments.get(key) for key in ("step", "detail"))
+    why = ": ".join(part for part in said if isinstance(part, str) and part)
+    return str(call.arguments.get("skill", "")), why or "the agent reported that it failed"
 
 
 def _names(call: ToolCall, name: str) -> bool:

@@ -14,7 +14,7 @@ from tacit.base.errors import TacitError
 from tacit.changes.history import Version
 from tacit.learn.improve.probation import ProbationVerdict
 from tacit.learn.skill_runs import run_of_use
-from tacit.traces.skill_uses import RecordedViews, Use
+from tacit.traces.skill_uses import RecordedViews, SkillReport, Use
 from tacit.traces.store import Store
 
 _EDITS = ("create", "edit", "hand", "rename")
@@ -98,6 +98,7 @@ def _versions(uses: Sequence[Use]) -> Iterable[VersionFigures]:
 EventKind = Literal[
     "made", "found", "edited", "by hand", "repaired", "kept", "rolled back", "archived",
     "absorbed", "restored", "renamed", "deleted", "pinned", "unpinned", "used", "failed",
+    "reported",
 ]  # fmt: skip
 
 _KINDS: dict[str, EventKind] = {
@@ -139,12 +140,14 @@ def timeline(
     uses: Iterable[Use],
     store: Store | None,
     verdicts: Iterable[ProbationVerdict] = (),
+    reports: Iterable[SkillReport] = (),
 ) -> list[SkillEvent]:
     """All that happened, the oldest first. Uses that went well stand together by day."""
     log = list(log)
     events = [_changed(version) for version in log]
     events += _used(uses, store)
     events += _stayed(log, verdicts)
+    events += (_reported(report) for report in reports)
     return sorted(events, key=lambda event: event.at)
 
 
@@ -173,6 +176,15 @@ def _stayed(log: list[Version], verdicts: Iterable[ProbationVerdict]) -> Iterato
                 detail=verdict.numbers,
                 change=verdict.change,
             )
+
+
+def _reported(report: SkillReport) -> SkillEvent:
+    """What a client said of it over MCP, which is its own claim."""
+    how = "it worked" if report.worked else "it failed"
+    detail = f"{how}: {report.said}" if report.said else how
+    return SkillEvent(
+        at=report.at, what="reported", by=report.client, detail=detail, digest=report.digest
+    )
 
 
 def _what(version: Version) -> EventKind:

@@ -447,7 +447,7 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
             step.reply,
         )
         if tool_calls.is_delegation(step.name):
-            yield _delegation(step)
+            yield delegation_of(step)
         for name in () if step.failed else skills_loaded(kind, step.arguments):
             if name not in loaded:
                 loaded.add(name)
@@ -460,7 +460,7 @@ _FACTS = (
 )  # fmt: skip
 
 
-def _delegation(call: _OpenCall) -> Subagent:
+def delegation_of(call: "_OpenCall | ToolCall") -> Subagent:
     said = {name: values.string(value) for name, value in call.arguments.items()}
     who = said.get("subagent_type") or said.get("agent") or said.get("agent_name") or ""
     task = next((said[key] for key in _TASKS if said.get(key)), "")

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -29,6 +29,7 @@ from tacit.traces.connector import (
     Hook,
     drop_backup,
     is_installed,
+    planning,
     program_of,
     trouble_with,
     write_change,
@@ -51,7 +52,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def load_records() -> dict[str, Record]:
-    """By host. What cannot be read counts as forgotten."""
+    """By connector. What cannot be read counts as forgotten."""
     try:
         with open(_records_file(), "rb") as file:
             return msgspec.json.decode(file.read(), type=dict[str, Record])
@@ -59,10 +60,10 @@ def load_records() -> dict[str, Record]:
         return {}
 
 
-def remember_connection(host: str, change: FileChange, folders: tuple[str, ...]) -> None:
-    """Note what was written for `host`; a file that was ours before stays so."""
+def remember_connection(key: str, change: FileChange, folders: tuple[str, ...]) -> None:
+    """Note what was written under `key`; a file that was ours before stays so."""
     known = load_records()
-    old = known.get(host)
+    old = known.get(key)
     same = old is not None and old.path == change.path
     record = Record(
         path=change.path,
@@ -71,12 +72,12 @@ def remember_connection(host: str, change: FileChange, folders: tuple[str, ...])
         splices=change.splices,
         folders=(*(old.folders if same and old is not None else ()), *folders),
     )
-    _save_records({**known, host: record})
+    _save_records({**known, key: record})
 
 
-def forget_connection(host: str) -> None:
+def forget_connection(key: str) -> None:
     known = load_records()
-    if known.pop(host, None) is not None:
+    if known.pop(key, None) is not None:
         _save_records(known)
 
 
@@ -126,30 +127,40 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan_connecting(connectors: Iterable[Connector], hook: Hook) -> list[Plan]:
-    """What has to be written so that each agent calls the hook."""
+    """What has to be written so that each agent calls the hook, or knows the MCP server."""
+    return _plans(connectors, lambda connector: connector.connecting(hook))
+
+
+def _plans(
+    connectors: Iterable[Connector], change_for: Callable[[Connector], FileChange | None]
+) -> list[Plan]:
+    """A plan for each, where those for one file follow on each other."""
     plans = []
-    for connector in connectors:
-        try:
-            plans.append(Plan(connector, connector.connecting(hook)))
-        except TacitError as error:
-            plans.append(Plan(connector, error=error))
+    with planning() as texts:
+        for connector in connectors:
+            try:
+                change = change_for(connector)
+            except TacitError as error:
+                plans.append(Plan(connector, error=error))
+                continue
+            plans.append(Plan(connector, change))
+            if change is not None:
+                texts[change.path] = change.after
     return plans
 
 
 def plan_disconnecting(connectors: Iterable[Connector]) -> list[Plan]:
     """What has to be written so that nothing of ours is left; exact if nobody else wrote since."""
     known = load_records()
-    plans = []
-    for connector in connectors:
-        try:
-            change = connector.disconnecting()
-            record = known.get(connector.host.name)
-            if change is not None and record is not None and record.path == change.path:
-                change = _restoring_bytes(change, record)
-            plans.append(Plan(connector, change))
-        except TacitError as error:
-            plans.append(Plan(connector, error=error))
-    return plans
+
+    def change_for(connector: Connector) -> FileChange | None:
+        change = connector.disconnecting()
+        record = known.get(connector.key)
+        if change is not None and record is not None and record.path == change.path:
+            change = _restoring_bytes(change, record)
+        return change
+
+    return _plans(connectors, change_for)
 
 
 def connect(plan: Plan) -> None:
@@ -157,7 +168,7 @@ def connect(plan: Plan) -> None:
     assert plan.change is not None
     with _locked():
         folders = write_change(plan.change)
-        remember_connection(plan.host, plan.change, folders)
+        remember_connection(plan.connector.key, plan.change, folders)
 
 
 def disconnect(plan: Plan) -> bool:
@@ -165,12 +176,12 @@ def disconnect(plan: Plan) -> bool:
     assert plan.change is not None
     with _locked():
         write_change(plan.change)
-        record = load_records().get(plan.host)
+        record = load_records().get(plan.connector.key)
         left = drop_backup(plan.change.path, plan.change.after)
         if record is not None:
             if plan.change.after is None:
                 remove_folders(record)
-            forget_connection(plan.host)
+            forget_connection(plan.connector.key)
     return left
 
 
@@ -195,6 +206,12 @@ def connectors() -> dict[str, Connector]:
     """How each agent is connected, by host, of all that can be."""
     found = ((host.name, host.connector()) for host in host_registry.each())
     return {name: connector for name, connector in found if connector is not None}
+
+
+def server_entries() -> dict[str, Connector]:
+    """How each agent is told of `tacit mcp`, by host, of all that take MCP servers."""
+    found = ((host.name, host.server_entry()) for host in host_registry.each())
+    return {name: entry for name, entry in found if entry is not None}
 
 
 def find_connector(name: str) -> Connector:
@@ -225,6 +242,8 @@ class ConnectionStatus(msgspec.Struct, frozen=True):
     """Why it will not be heard although it is connected; mended by connecting it again."""
     heard: float | None
     """When it last called, in seconds since 1970."""
+    mcp: bool
+    """Told of `tacit mcp`."""
     sessions: int | None
     """How many of its sessions are in the store; None where the store cannot be read."""
     file: str
@@ -265,6 +284,7 @@ def _status(connector: Connector, heard: float | None, sessions: int | None) -> 
         version=version_of(host),
         connected=bool(calls),
         trouble=_trouble(connector, dict(calls)),
+        mcp=bool((entry := host.server_entry()) and entry.calls()),
         heard=heard,
         sessions=sessions,
         file=connector.file(),

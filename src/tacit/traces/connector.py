@@ -14,6 +14,8 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
@@ -55,8 +57,28 @@ class FileChange(msgspec.Struct, frozen=True):
         return unified_diff(self.before or "", self.after or "", first, second).rstrip("\n")
 
 
+_planned: ContextVar[dict[str, str | None] | None] = ContextVar("tacit_planned", default=None)
+
+
+@contextmanager
+def planning() -> Iterator[dict[str, str | None]]:
+    """For a `with` block, files say what the dictionary says of them: what is planned already.
+
+    A block inside another goes on with its dictionary.
+    """
+    known = _planned.get()
+    texts: dict[str, str | None] = {} if known is None else known
+    token = _planned.set(texts)
+    try:
+        yield texts
+    finally:
+        _planned.reset(token)
+
+
 def read_settings(path: str) -> str | None:
     """The text of a file with its line ends, or None where there is none."""
+    if path in (planned := _planned.get() or {}):
+        return planned[path]
     try:
         with open(path, "rb") as file:
             return file.read().decode("utf-8")
@@ -190,6 +212,11 @@ class Connector(Protocol):
     def host(self) -> Host: ...
 
     @property
+    def key(self) -> str:
+        """What names it in the record of what was written."""
+        ...
+
+    @property
     def todo(self) -> str:
         """What the user must still do once connected; empty where nothing is left."""
         ...
@@ -297,6 +324,10 @@ class HookedFile(msgspec.Struct, frozen=True):
     form: ClassVar[SettingsFormat]
     grouped: ClassVar[bool] = False
     """Whether an event holds groups, with the hooks in a list of each."""
+
+    @property
+    def key(self) -> str:
+        return self.host.name
 
     def entry(self, command: str) -> dict[str, Any]:
         """What stands in the list of an event."""
@@ -438,6 +469,10 @@ class OwnFile(msgspec.Struct, frozen=True):
     read_calls: Callable[[str], Mapping[str, str]]
     """The commands in a text that `content` wrote."""
     todo: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.host.name
 
     def file(self) -> str:
         return os.path.join(settings_folder(self.host), self.name)

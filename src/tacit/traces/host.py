@@ -21,6 +21,7 @@ import msgspec
 
 from tacit.traces import values
 from tacit.traces.host_folders import HostFolders, UserPath
+from tacit.traces.trace import Given
 
 if TYPE_CHECKING:
     from tacit.traces.assembler import Assembler
@@ -268,6 +269,10 @@ class Host:
         """How it is told to call the hook; None where it cannot be."""
         return None
 
+    def server_entry(self) -> "Connector | None":
+        """How it is told of `tacit mcp`; None where it takes no MCP servers."""
+        return None
+
     def session_of(self, transcript: str) -> str:
         """The session's id by the name of its file."""
         return os.path.basename(transcript).rpartition(".")[0]
@@ -312,6 +317,13 @@ class Host:
     def helpers(self, source: Source) -> Iterator[Source]:
         """The own sessions of the helpers that the session at `source` started."""
         return iter(())
+
+    def given(self, source: Source) -> Given:
+        """The system prompt and the tools of the session at `source`, where they are written.
+
+        May raise `OSError` or `sqlite3.Error`.
+        """
+        return Given()
 
     def stamp(self, source: Source) -> str:
         """A text that changes when the session does; cheap, and empty when it is gone."""

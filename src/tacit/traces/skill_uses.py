@@ -61,6 +61,19 @@ USE_STEPS = (
     DROP INDEX host_uses_of_skill;
     CREATE INDEX uses_of_skill ON uses (skill, at);
     """,
+    """
+    CREATE TABLE reports (
+      id INTEGER PRIMARY KEY,
+      skill TEXT NOT NULL,
+      digest TEXT NOT NULL,
+      worked INTEGER NOT NULL,
+      said TEXT NOT NULL,
+      client TEXT NOT NULL,
+      project TEXT NOT NULL,
+      at TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX reports_of_skill ON reports (skill, at);
+    """,
 )
 USE_TABLES = ("uses", "views", "recorded")
 
@@ -88,6 +101,20 @@ class RecordedViews(msgspec.Struct, frozen=True):
     day: str
     session: str
     times: int
+
+
+class SkillReport(msgspec.Struct, frozen=True):
+    """What a client that followed a skill said of it; its own claim, which no trace confirms."""
+
+    skill: str
+    digest: str
+    """Of the SKILL.md that it was given."""
+    worked: bool
+    said: str
+    """The step that failed, and why."""
+    client: str
+    project: str
+    at: datetime
 
 
 def prepare_use_tables(connection: sqlite3.Connection) -> None:
@@ -149,3 +176,29 @@ def record_view(skill: str, by: By = "user", path: str | None = None) -> None:
             "INSERT INTO views VALUES (?, ?, ?, '', 1) ON CONFLICT DO UPDATE SET times = times + 1",
             (skill, by, f"{datetime.now(UTC):%Y-%m-%d}"),
         )
+
+
+def record_report(report: SkillReport, path: str | None = None) -> None:
+    """Keep what a client reported; of each skill, the last hundred."""
+    row = msgspec.structs.astuple(report)
+    with open_use_tables(path) as connection, database.transaction(connection):
+        connection.execute(
+            "INSERT INTO reports (skill, digest, worked, said, client, project, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*row[:-1], report.at.astimezone(UTC).isoformat()),
+        )
+        connection.execute(
+            "DELETE FROM reports WHERE skill = ? AND id NOT IN"
+            " (SELECT id FROM reports WHERE skill = ? ORDER BY id DESC LIMIT 100)",
+            (report.skill, report.skill),
+        )
+
+
+def reports_of(connection: sqlite3.Connection, skill: str) -> list[SkillReport]:
+    """What clients reported of a skill, newest first."""
+    rows = connection.execute(
+        "SELECT skill, digest, worked, said, client, project, at FROM reports WHERE skill = ?"
+        " ORDER BY id DESC",
+        (skill,),
+    )
+    return [msgspec.convert(dict(row), SkillReport, strict=False) for row in rows.fetchall()]

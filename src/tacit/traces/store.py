@@ -222,6 +222,12 @@ class Store:
 
     def find(self, name: str) -> Stored:
         """The session called `name`: `host:session`, or enough of either end of its own id."""
+        agent, _, own = name.partition(":")
+        row = self._connection.execute(  # by the index, as most are asked for
+            "SELECT * FROM sessions WHERE host = ? AND session = ?", (agent, own)
+        ).fetchone()
+        if row is not None:
+            return self._stored(row)
         host, _, session = name.rpartition(":")
         rows = self._connection.execute(
             """
@@ -504,6 +510,7 @@ def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgot
     if by_user:
         for name in own:
             _delete_own_file(name.partition(":")[2])
+        _delete_saved(names)
     in_log = _scrub(store)
     return Forgotten(removed, max(0, before - _bytes_used(store)), in_log)
 
@@ -513,6 +520,17 @@ def _delete_own_file(session: str) -> None:
     if session and os.path.basename(session) == session:
         try:
             os.unlink(session_path(session))
+        except FileNotFoundError:
+            pass
+
+
+def _delete_saved(names: list[str]) -> None:
+    """Delete the trajectories that `traces.save` wrote of forgotten sessions."""
+    from tacit.traces.trajectory_forms import FORMS, saved_path
+
+    for name in names:
+        try:
+            os.unlink(saved_path(name, FORMS["atif"]))
         except FileNotFoundError:
             pass
 

@@ -1,9 +1,9 @@
 """What a tool call means, whatever the host: its kind, our own tool like it, the skills it loads.
 
 Owns the one table of tool names. Names are matched without regard to case, and `_`, `-` and spaces
-are the same. Tools of MCP servers (`mcp__server__tool`) are `other`: their names promise nothing.
-A skill is loaded by a skill tool, or by showing its SKILL.md; which skills a session changed is
-`observations.py`'s.
+are the same. Tools of MCP servers (`mcp__server__tool`) are `other`, since their names promise
+nothing, but for those of `tacit mcp`. A skill is loaded by a skill tool, or by showing its
+SKILL.md; which skills a session changed is `observations.py`'s.
 """
 
 import re
@@ -20,6 +20,11 @@ class ToolNames(NamedTuple):
     ours: str
     kind: Kind
     names: tuple[str, ...]
+
+
+def _over_mcp(tool: str) -> tuple[str, ...]:
+    """What hosts call a tool of `tacit mcp`."""
+    return tool, f"tacit_{tool}", f"mcp_tacit_{tool}"
 
 
 TOOL_NAMES: tuple[ToolNames, ...] = (
@@ -68,6 +73,7 @@ TOOL_NAMES: tuple[ToolNames, ...] = (
     )),
     ToolNames("run_skill", "skill", (
         "Skill", "skill", "activate_skill", "skill_view", "run_skill", "use_skill", "invoke_skill",
+        *_over_mcp("read_skill"),
     )),
     ToolNames("manage_skill", "other", ("skill_manage", "manage_skill")),
     ToolNames("search_sessions", "search", ("session_search", "search_sessions")),
@@ -80,7 +86,10 @@ TOOL_NAMES: tuple[ToolNames, ...] = (
         "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "todo", "todowrite",
         "todoread", "todo_write", "write_todos", "update_todo", "update_plan", "task_tracker",
     )),
-    ToolNames("remember", "other", ("save_memory", "store_memory", "memory", "remember")),
+    ToolNames("remember", "other", (
+        "save_memory", "store_memory", "memory", "remember", *_over_mcp("remember"),
+    )),
+    ToolNames("report_outcome", "other", _over_mcp("report_outcome")),
 )  # fmt: skip
 
 # Tools that do several things, told apart by their argument `command`.
@@ -169,6 +178,8 @@ _COMMAND_END = re.compile(r"&&|\|\||[;|\n]")
 def skills_loaded(kind: Kind, arguments: dict[str, Any]) -> Iterator[str]:
     """The names of the skills that a call of this kind, with these arguments, loaded."""
     if kind == "skill":
+        if arguments.get("path"):  # a file of it, and not the skill
+            return
         for key in ("skill", "name", "skill_name", "command"):
             if name := values.string(arguments.get(key)).strip().strip("/"):
                 yield name[:200]

@@ -202,6 +202,15 @@ class Head(msgspec.Struct, frozen=True):
         return f"{self.host}:{self.session}"
 
 
+class Given(msgspec.Struct, frozen=True):
+    """What a model was given beside the conversation. No part of a Trace: it is long, the same in
+    most sessions, and stays where the host keeps it."""
+
+    system: str = ""
+    tools: tuple[dict[str, Any], ...] = ()
+    """Definitions of tools, as OpenAI writes them."""
+
+
 class Trace(msgspec.Struct, frozen=True):
     """One whole session."""
 

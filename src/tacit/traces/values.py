@@ -149,3 +149,18 @@ def why(result: str, code: int | None = None) -> str:
         if line and not _EXIT.search(line) and not line.startswith("<"):
             return line[:300]
     return f"exit code {code}" if code else "failed"
+
+
+_TAG = re.compile(r"<(/?(?:think(?:ing)?|tool_call|tool_response)>)")
+_QUOTED_TAG = re.compile(r"&(amp;)*lt;(?=/?(?:think(?:ing)?|tool_call|tool_response)>)")
+
+
+def quote_tags(text: str) -> str:
+    """`text` with the tags that ShareGPT files have for calls and thoughts as plain words in it."""
+    text = _QUOTED_TAG.sub(lambda found: "&amp;" + found[0][1:], text)
+    return _TAG.sub(r"&lt;\1", text)
+
+
+def unquote_tags(text: str) -> str:
+    """What `quote_tags` was given."""
+    return _QUOTED_TAG.sub(lambda found: "&" + found[0][5:] if found[1] else "<", text)

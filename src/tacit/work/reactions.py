@@ -6,6 +6,7 @@ that hooks write into. The code of `learn/` is imported when something happened,
 """
 
 import os
+import sqlite3
 import time
 from collections.abc import Callable
 from threading import Thread
@@ -109,6 +110,7 @@ def session_stored(stored: SessionStored) -> None:
             record_uses(store, stored.id)
         if stored.ended and os.environ.get("TACIT_WORKER"):
             _decide(store, stored)
+            _save(store, stored)
     if stored.ended:
         host, _, session = stored.id.partition(":")
         _report(host, session, "SessionEnd", stored.path)
@@ -191,6 +193,22 @@ def _decide(store: "Store", stored: SessionStored) -> None:
     due = due_repairs(store, stored.id, settings)
     repairs = [DecidedJob(IMPROVE_KIND, one.key, one.payload, stored.id) for one in due]
     Ledger(store.connection).add_jobs(repairs)
+
+
+def _save(store: "Store", stored: SessionStored) -> None:
+    """Write the session out, where the user wants each to be. What fails keeps nothing waiting."""
+    if not load_settings(paths.user_home()).settings.traces.save:
+        return
+    from tacit.work.export import save_session
+
+    try:
+        report = save_session(store, stored.id)
+        missing = (*report.left_out, *report.failed)
+    except (TacitError, OSError, sqlite3.Error) as error:
+        log(f"{stored.id}: no trajectory is saved: {describe_fault(error)}")
+        return
+    for one in missing:
+        log(f"{one.id}: no trajectory is saved: {one.reason}")
 
 
 def _decide_on_parent(store: "Store", head: "Head", settings: "Settings") -> None:

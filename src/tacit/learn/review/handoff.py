@@ -89,28 +89,35 @@ def waiting(ledger: Ledger) -> list[DecidedJob]:
     return [job for job in ledger.open_jobs() if job.kind == HANDOFF]
 
 
-def take_next(store: Store, *, now: datetime | None = None) -> HandedReview | None:
+def take_next(
+    store: Store,
+    *,
+    is_wanted: Callable[[Stored], bool] = lambda stored: True,
+    now: datetime | None = None,
+) -> HandedReview | None:
     """Take the next review, which is nobody else's from now on; None where none is free.
 
-    One whose answer was judged before a kill is brought to its end first. One that is not wanted
-    any more is closed: its session is gone, or was reviewed meanwhile.
+    `is_wanted` chooses among them by their sessions. One whose answer was judged before a kill is
+    brought to its end first. One that is not wanted any more is closed: its session is gone, or was
+    reviewed meanwhile.
     """
     ledger = Ledger(store.connection)
     lapsed = (now or datetime.now(UTC)) - timedelta(minutes=CLAIM_MINUTES)
-    while True:
-        claim = secrets.token_hex(4)
-        job = ledger.claim(HANDOFF, claim, lapsed)
-        if job is None:
-            return None
+    for job in ledger.claimable(HANDOFF, lapsed):
         stored = _wanted_session(store, ledger, job)
         if stored is None:
             ledger.close_job(HANDOFF, job.key)
-        elif job.payload.get(_STEPS):
+            continue
+        claim = secrets.token_hex(4)
+        if not is_wanted(stored) or not ledger.claim(job, claim, lapsed):
+            continue
+        if job.payload.get(_STEPS):
             answer_review(store, claim, "")
         else:
             prompt = _prompt(store, stored, job)
             left = len(waiting(ledger)) - 1
             return HandedReview(claim, stored.id, one_line(stored.head.title), prompt, left)
+    return None
 
 
 def answer_review(store: Store, claim: str, text: str, *, by: str = "") -> HandoffResult:

@@ -13,7 +13,7 @@ Connected by `hooks` in `~/.claude/settings.json`, timeouts in seconds.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -43,6 +43,7 @@ from tacit.traces.program import (
     reported,
     total,
 )
+from tacit.traces.server_entry import ServerEntry, command_and_args
 from tacit.traces.trace import REFUSED
 
 # Bookkeeping that says nothing about what was done.
@@ -154,6 +155,10 @@ class ClaudeProgram(Program):
         )
 
 
+def _server(words: Sequence[str]) -> dict[str, Any]:
+    return {"type": "stdio", **command_and_args(words)}
+
+
 class ClaudeCode(JsonlHost):
     name = "claude-code"
     title = "Claude Code"
@@ -177,6 +182,10 @@ class ClaudeCode(JsonlHost):
 
     def connector(self) -> Connector:
         return JsonHooks(self, "settings.json")
+
+    def server_entry(self) -> Connector:
+        moved = os.environ.get("CLAUDE_CONFIG_DIR")
+        return ServerEntry(self, ".claude.json" if moved else "../.claude.json", entry=_server)
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "sessionId" in line and "provenance" not in line and "projectHash" not in line

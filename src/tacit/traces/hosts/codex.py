@@ -33,7 +33,8 @@ from tacit.traces.program import (
     objects,
     reported,
 )
-from tacit.traces.trace import REFUSED
+from tacit.traces.server_entry import TOML, ServerEntry
+from tacit.traces.trace import REFUSED, Given
 
 _QUIET = (
     "world_state", "token_usage_record", "ghost_snapshot", "inter_agent_message",
@@ -141,6 +142,9 @@ class Codex(JsonlHost):
             seconds=3,  # it cuts SessionEnd down to this, and warns at every start of more
         )
 
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "config.toml", "mcp_servers", form=TOML)
+
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)
 
@@ -153,6 +157,11 @@ class Codex(JsonlHost):
                 first = values.mapping((first_object(other.path) or {}).get("payload"))
                 if _parent(first) == session:
                     yield other
+
+    def given(self, source: Source) -> Given:
+        meta = values.mapping((first_object(source.path) or {}).get("payload"))
+        told = values.mapping(meta.get("base_instructions")).get("text")
+        return Given(values.string(told) or values.string(meta.get("instructions")))
 
     def tell(self, line: _Line, into: Assembler) -> None:
         payload = values.mapping(line.payload)

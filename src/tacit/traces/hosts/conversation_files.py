@@ -252,7 +252,7 @@ class ShareGPT(Conversations):
         if role in ("human", "user"):
             into.prompt(value)
         elif role in ("gpt", "assistant", "model", "bot", "chatgpt"):
-            into.said(_CALL.sub("", _THOUGHT.sub("", value)).strip())
+            into.said(values.unquote_tags(_CALL.sub("", _THOUGHT.sub("", value)).strip()))
             for call in _CALL.findall(value):
                 self._call(call, into)
         elif role == "function_call":

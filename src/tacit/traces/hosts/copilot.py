@@ -9,7 +9,7 @@ Connected by a file of ours in `~/.copilot/hooks/`, with its own names for event
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -32,6 +32,7 @@ from tacit.traces.program import (
     reported,
     total,
 )
+from tacit.traces.server_entry import ServerEntry, command_and_args
 from tacit.traces.settings_json import BadJson, parse_jsonc
 from tacit.traces.tool_calls import kind_of
 from tacit.traces.trace import REFUSED, Usage
@@ -123,6 +124,10 @@ def _dollars(used: dict[str, Any]) -> float | None:
     return requests * _A_PREMIUM_REQUEST if requests else None  # 0: it is not counted here
 
 
+def _server(words: Sequence[str]) -> dict[str, Any]:
+    return {"type": "local", **command_and_args(words), "tools": ["*"]}
+
+
 class Copilot(JsonlHost):
     name = "copilot"
     title = "Copilot CLI"
@@ -155,6 +160,9 @@ class Copilot(JsonlHost):
 
     def connector(self) -> Connector:
         return OwnFile(self, "hooks/tacit.json", self._hooks_file, self._hooks_in)
+
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "mcp-config.json", entry=_server)
 
     def _hooks_file(self, calls: Mapping[str, str]) -> str:
         hooks = {

@@ -44,6 +44,7 @@ from tacit.traces.program import (
     reported,
     total,
 )
+from tacit.traces.server_entry import ServerEntry
 
 # "Output: … \nExit Code: 1\n…": the labels that may follow the output itself.
 _OUTPUT = re.compile(
@@ -216,6 +217,9 @@ class Gemini(JsonlHost):
 
     def connector(self) -> Connector:
         return JsonHooks(self, "settings.json", milliseconds=True)
+
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "settings.json")
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return "projectHash" in line and "sessionId" in line

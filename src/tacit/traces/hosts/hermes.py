@@ -20,12 +20,13 @@ from tacit.base.paths import SHARED_SKILLS
 from tacit.traces import settings_yaml, values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, HookedFile, SettingsFormat, SettingsPath
-from tacit.traces.host import Hooks, SkillFolders, Source, stated_outcome
+from tacit.traces.host import Hooks, SkillFolders, Source, ignore, stated_outcome
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shown_folder
+from tacit.traces.server_entry import ServerEntry
 from tacit.traces.settings_json import Unfit
-from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of
-from tacit.traces.trace import REFUSED
+from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of, open_foreign
+from tacit.traces.trace import REFUSED, Given
 
 _SUMMARY = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
 _TOKENS = (
@@ -82,8 +83,16 @@ class Hermes(SqliteHost):
             "without a terminal need --accept-hooks.",
         )
 
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "config.yaml", "mcp_servers", form=HermesSettings.form)
+
     def helpers(self, source: Source) -> Iterator[Source]:
         return self._listed(source.path, _HELPERS, source.key)
+
+    def given(self, source: Source) -> Given:
+        with open_foreign(source.path, ignore) as connection:
+            found = connection.execute("SELECT * FROM sessions WHERE id = ?", (source.key,))
+            return Given(values.string(dict(found.fetchone() or {}).get("system_prompt")))
 
     def rows(self, connection: sqlite3.Connection, session: str, into: Assembler) -> Iterator[None]:
         found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()

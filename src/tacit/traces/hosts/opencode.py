@@ -5,7 +5,7 @@ Connected by a plugin of ours in `~/.config/opencode/plugins/`.
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -30,6 +30,7 @@ from tacit.traces.program import (
     reported,
     total,
 )
+from tacit.traces.server_entry import ServerEntry
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost
 from tacit.traces.tool_calls import kind_of
 from tacit.traces.trace import REFUSED
@@ -51,6 +52,10 @@ _ROWS = f"""
 
 
 _HELPERS = "SELECT id, time_updated / 1000.0 FROM session WHERE parent_id = ? ORDER BY id"
+
+
+def _server(words: Sequence[str]) -> dict[str, Any]:
+    return {"type": "local", "command": list(words), "enabled": True}
 
 
 class OpencodeProgram(Program):
@@ -144,6 +149,9 @@ class Opencode(SqliteHost):
             lambda calls: shim("opencode/tacit.js", calls),
             shim_calls,
         )
+
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "opencode.json", "mcp", entry=_server)
 
     def helpers(self, source: Source) -> Iterator[Source]:
         return self._listed(source.path, _HELPERS, source.key)

@@ -30,6 +30,7 @@ from tacit.traces.program import (
     named_model,
     reported,
 )
+from tacit.traces.server_entry import ServerEntry
 
 _TOKENS = (
     "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "", "thoughtsTokenCount",
@@ -116,6 +117,9 @@ class Qwen(JsonlHost):
 
     def connector(self) -> Connector:
         return JsonHooks(self, "settings.json", milliseconds=True)
+
+    def server_entry(self) -> Connector:
+        return ServerEntry(self, "settings.json")
 
     def recognises(self, line: dict[str, Any]) -> bool:
         message = line.get("message")

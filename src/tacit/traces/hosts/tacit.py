@@ -28,9 +28,9 @@ from tacit.base.errors import Busy, NotFound, Unwritable
 from tacit.base.paths import folders, make_private
 from tacit.traces import redaction, values
 from tacit.traces.assembler import Assembler
-from tacit.traces.host import JsonlHost
+from tacit.traces.host import JsonlHost, Source
 from tacit.traces.redaction import Known, redacted_data
-from tacit.traces.trace import OWN_HOST, Usage
+from tacit.traces.trace import OWN_HOST, Given, Usage
 
 FORMAT = 1
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -102,6 +102,11 @@ class Tacit(JsonlHost):
             into.delegated(name, text, values.string(line.session), at)
         elif kind not in RESUME_LINES:
             into.passed("unknown-record")
+
+    def given(self, source: Source) -> Given:
+        lines = (line for line, _ in read_lines(source.path, "message", "return", "result"))
+        told = next((line for line in lines if line.get("type") == "instructions"), {})
+        return Given(values.string(told.get("text")))
 
     def _root(self) -> str:
         return sessions_folder()

@@ -31,9 +31,14 @@ def write_plan(plan: "Plan") -> None:
     """The change as a diff, with added and removed lines in colour."""
     assert plan.change is not None
     path = paths.with_tilde(plan.change.path)
-    click.secho(f"{plan.connector.host.title}: {path}", bold=True)
+    click.secho(f"{_title(plan)}: {path}", bold=True)
     output.write_diff(plan.change.diff(path), "  ")
     click.echo()
+
+
+def _title(plan: "Plan") -> str:
+    title = plan.connector.host.title
+    return f"{title} (MCP)" if plan.connector.key != plan.host else title
 
 
 def confirm_write(question: str, yes: bool, as_json: bool) -> bool:
@@ -61,7 +66,7 @@ def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
     agent, error = plan.connector.host, plan.error
     return {
         "host": agent.name,
-        "title": agent.title,
+        "title": _title(plan),
         "file": plan.connector.file(),
         "state": "failed" if error else done,
         "diff": plan.change.diff() if plan.change else "",
@@ -78,6 +83,7 @@ def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
     "tacit connect claude-code codex    only these",
     "tacit connect --dry-run            show what would be written",
     "tacit connect --facts              also let them be told what was noted",
+    "tacit connect --mcp                also give them the library over MCP",
     "tacit connect --status             how each agent stands",
     "tacit connect --fix                mend what broke, such as a moved program",
     note="With --status or --fix, exit code 6 while an agent cannot be heard.",
@@ -88,6 +94,9 @@ def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
     default=None,
     help="Whether they are told the noted facts as a session begins.",
 )
+@click.option(
+    "--mcp/--no-mcp", default=None, help="Whether they start `tacit mcp`, to search and propose."
+)
 @click.option("--status", is_flag=True, help="Say how each agent stands; write nothing.")
 @click.option("--fix", is_flag=True, help="Connect again what is connected but broken.")
 @click.option("--yes", "-y", is_flag=True, help="Write without asking.")
@@ -95,6 +104,7 @@ def agent_row(plan: "Plan", done: str, **more: Any) -> dict[str, Any]:
 def connect_command(
     hosts: tuple[str, ...],
     facts: bool | None,
+    mcp: bool | None,
     status: bool,
     fix: bool,
     yes: bool,
@@ -107,30 +117,31 @@ def connect_command(
     comments too, stays as it is, and a backup is put beside it. Skills that were learned are
     linked to where the agent looks for them, and as a session begins the agent says in one line
     what was learned since. With --facts it is also told what was noted of you and the project, at
-    most memory.agent_characters. No model is asked before you choose one. `tacit disconnect` takes
+    most memory.agent_characters, and with --mcp it can search the library and propose to it by
+    itself. No model is asked before you choose one. `tacit disconnect` takes
     all of it back.
     """
     if status or fix:
-        if yes or dry_run or facts is not None:
+        if yes or dry_run or facts is not None or mcp is not None:
             raise Usage("--status and --fix stand alone", "leave the other options out")
         return _report_status(hosts, fix, as_json)
     asking = sys.stdin.isatty() and not (yes or dry_run or as_json)
     chosen = _chosen_agents(hosts)
     if facts is None and asking:
         facts = _ask_for_facts(chosen)
-    plans = _connect_plans(chosen, facts)
+    plans = _connect_plans(chosen, facts, mcp)
     changed = [plan for plan in plans if plan.change is not None]
     if not as_json:
         for plan in plans:
             if plan.change is not None:
                 write_plan(plan)
             elif plan.error is None:
-                click.echo(f"{plan.connector.host.title} is connected already.")
+                click.echo(f"{_title(plan)} is connected already.")
     if changed and not dry_run:
         if not confirm_write("Write this?", yes, as_json):
             click.echo("Nothing was written.")
             return 1
-        plans = [_connect_agent(plan) for plan in plans]
+        plans = [_write_plan(plan, remove=mcp is False and _is_server(plan)) for plan in plans]
     rows = [_connected_row(plan, dry_run) for plan in plans]
     if not dry_run:
         _prepare_briefings()
@@ -143,11 +154,34 @@ def connect_command(
     return write_plan_errors(plans)
 
 
-def _connect_plans(chosen: "list[Connector]", facts: bool | None = None) -> "list[Plan]":
-    from tacit.traces.connection import plan_connecting
-    from tacit.traces.connector import find_hook
+def _connect_plans(
+    chosen: "list[Connector]", facts: bool | None = None, mcp: bool | None = None
+) -> "list[Plan]":
+    """What is to be written for the hooks and, where that was said, for the MCP servers."""
+    from tacit.traces.connection import plan_connecting, plan_disconnecting
+    from tacit.traces.connector import find_hook, planning
 
-    return plan_connecting(chosen, msgspec.structs.replace(find_hook(), facts=facts))
+    hook = msgspec.structs.replace(find_hook(), facts=facts)
+    servers = _servers_of(chosen) if mcp is not None else []
+    if mcp is False:
+        with planning():
+            return [*plan_disconnecting(servers), *plan_connecting(chosen, hook)]
+    return plan_connecting([*chosen, *servers], hook)
+
+
+def _servers_of(chosen: "list[Connector]") -> "list[Connector]":
+    from tacit.traces.connection import server_entries
+
+    known = server_entries()
+    return [known[one.host.name] for one in chosen if one.host.name in known]
+
+
+def _is_server(plan: "Plan") -> bool:
+    return plan.connector.key != plan.host
+
+
+def _write_plan(plan: "Plan", *, remove: bool) -> "Plan":
+    return _disconnect_agent(plan)[0] if remove else _connect_agent(plan)
 
 
 def _ask_for_facts(chosen: "list[Connector]") -> bool | None:
@@ -218,7 +252,7 @@ def _connected_row(plan: "Plan", dry_run: bool) -> dict[str, Any]:
     from tacit.traces.connector import BACKUP, is_installed, tells_facts
 
     linked: dict[str, Any] = {"made": [], "removed": [], "in_the_way": []}
-    if plan.error is None and not dry_run:
+    if plan.error is None and not dry_run and not _is_server(plan):
         from tacit.work.host_links import link
 
         linked = msgspec.to_builtins(link(plan.host))
@@ -231,7 +265,7 @@ def _connected_row(plan: "Plan", dry_run: bool) -> dict[str, Any]:
         backup=backup if os.path.exists(backup) else "",
         links=linked,
         todo=plan.connector.todo,
-        remark=plan.connector.host.remark,
+        remark="" if _is_server(plan) else plan.connector.host.remark,
         facts=tells_facts(plan.connector.host, plan.connector.calls()),
     )
 
@@ -298,12 +332,13 @@ def _write_status(found: "list[ConnectionStatus]", mended: list[str]) -> None:
                 status.title,
                 version if status.installed else "no",
                 connected,
+                "yes" if status.mcp else "no",
                 _heard_ago(status.heard),
                 "?" if status.sessions is None else str(status.sessions),
                 paths.with_tilde(status.file) if status.connected or status.trouble else "",
             ]
         )
-    head = ["AGENT", "INSTALLED", "CONNECTED", "LAST HEARD", "SESSIONS", "FILE"]
+    head = ["AGENT", "INSTALLED", "CONNECTED", "MCP", "LAST HEARD", "SESSIONS", "FILE"]
     click.echo(output.table(head, rows))
     for status in found:
         if status.host in mended:
@@ -337,13 +372,15 @@ def disconnect_command(hosts: tuple[str, ...], yes: bool, dry_run: bool, as_json
     """Take back what `tacit connect` wrote.
 
     A file that nobody changed since is restored to the byte. Otherwise exactly the entries that
-    call tacit-hook are taken out, and everything else stays. Links to skills are removed too.
+    call tacit-hook or tacit mcp are taken out, and everything else stays. Links to skills are
+    removed too.
     """
     from tacit.traces.connection import connectors, find_connector, plan_disconnecting
     from tacit.traces.connector import BACKUP
 
     chosen = [find_connector(name) for name in hosts] or list(connectors().values())
-    plans = plan_disconnecting(chosen)
+    plans = plan_disconnecting([*_servers_of(chosen), *chosen])
+    plans = [plan for plan in plans if plan.change or plan.error or not _is_server(plan)]
     if not hosts:  # a broken file matters only if it is meant
         plans = [plan for plan in plans if plan.change is not None]
     changed = [plan for plan in plans if plan.change is not None]
@@ -357,9 +394,11 @@ def disconnect_command(hosts: tuple[str, ...], yes: bool, dry_run: bool, as_json
     plans = [plan for plan, _ in outcomes]
     rows = []
     for plan, left in outcomes:
-        links = () if dry_run or plan.error else _unlink_skills(plan.host)
+        links = () if dry_run or plan.error or _is_server(plan) else _unlink_skills(plan.host)
+        later = {other.connector.file() for other in plans if not _is_server(other)}
+        is_left = left and not (_is_server(plan) and plan.connector.file() in later)
         state = "not-connected" if plan.change is None else "planned" if dry_run else "disconnected"
-        rows.append(agent_row(plan, state, backup_left=left, unlinked=links))
+        rows.append(agent_row(plan, state, backup_left=is_left, unlinked=links))
     if as_json:
         output.write_json({"agents": rows})
         return next((plan.error.exit_code for plan in plans if plan.error), 0)

@@ -28,7 +28,7 @@ NOUNS = (
     "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews",
     "distillations", "handoffs",
     "upkeep", "job_reports", "user_shell", "skill_changes", "memory", "versions", "proposals",
-    "sessions", "workers", "agents", "config", "checkup",
+    "sessions", "exports", "workers", "agents", "servers", "config", "checkup",
 )  # fmt: skip
 _DECLARATION = re.compile(  # begins with a line break, which is found faster than `^`
     rb"\n(?:@(?:command|group)|\w+_command = \w+)\("

@@ -6,7 +6,9 @@ Cutting and cleaning of text is `base`'s.
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import click
@@ -49,8 +51,25 @@ _DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
+_taken: ContextVar[list[Any] | None] = ContextVar("tacit_taken", default=None)
+
+
+@contextmanager
+def taking() -> Iterator[list[Any]]:
+    """For a `with` block, what would be printed as JSON is put into the list instead."""
+    taken: list[Any] = []
+    token = _taken.set(taken)
+    try:
+        yield taken
+    finally:
+        _taken.reset(token)
+
+
 def write_json(value: Any) -> int:
     """`value` as one JSON document, indented for people, compact in a pipe; the exit code 0."""
+    if (taken := _taken.get()) is not None:
+        taken.append(value)
+        return 0
     try:
         data = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a path with bytes that are not UTF-8

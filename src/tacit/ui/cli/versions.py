@@ -117,6 +117,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
     from tacit.learn.improve.probation import probation_verdicts
     from tacit.learn.skill_timeline import figures, timeline, weekly_uses
     from tacit.learn.use_records import catch_up
+    from tacit.traces.skill_uses import reports_of
     from tacit.traces.store import Store
 
     gate, library = user_gate.open_gate(everywhere=True)
@@ -126,7 +127,12 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
         catch_up(store)
         uses, views = _uses_and_views(store.connection, target)
         verdicts = probation_verdicts(store.connection, target.skill)
-        events = timeline(log, uses, store, verdicts)
+        reports = [
+            report
+            for known in sorted(_names_of(target))
+            for report in reports_of(store.connection, known)
+        ]
+        events = timeline(log, uses, store, verdicts, reports)
         watched = _on_probation(store.connection, target)
     found = figures(uses, views, log)
     weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
@@ -158,9 +164,7 @@ def _uses_and_views(
     """The uses and views of a skill: by its own name or its folder's, of a project in it."""
     from tacit.traces.skill_uses import uses_of, views_of
 
-    names = {os.path.basename(target.skill)}
-    if target.entry is not None:
-        names.add(target.entry.name)
+    names = _names_of(target)
     inside = target.opened.place.project.rstrip("/")
     uses = [
         use
@@ -168,6 +172,12 @@ def _uses_and_views(
         if not inside or f"{use.project}/".startswith(inside + "/")
     ]
     return uses, [view for view in views_of(connection) if view.skill in names]
+
+
+def _names_of(target: user_gate.Target) -> set[str]:
+    """What a skill is called in the records: its folder's name, and its own."""
+    own = {target.entry.name} if target.entry is not None else set()
+    return {os.path.basename(target.skill), *own}
 
 
 def _on_probation(connection: sqlite3.Connection, target: user_gate.Target) -> "Probation | None":

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from types import FrameType
 
@@ -11,7 +12,7 @@ import click
 
 from tacit.base.clock import ago
 from tacit.base.display import counted, plain
-from tacit.base.errors import Busy, Refused
+from tacit.base.errors import Busy, Refused, TacitError
 from tacit.base.paths import with_tilde
 from tacit.traces.store import Store
 from tacit.ui.cli import output
@@ -129,11 +130,29 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     else:
         click.echo(f"Working until Ctrl-C. Jobs: {where.shown} · log: {with_tilde(log_file())}")
     sys.stdout.flush()
-    work(quiet=worker_settings().quiet, permanent=True, stop=lambda: bool(stopped))
+    with _pages(worker_settings().pages):
+        work(quiet=worker_settings().quiet, permanent=True, stop=lambda: bool(stopped))
     log("daemon: ended")
     sys.stdout.flush()
     # A job that runs is taken up by the next worker; its thread must not keep this one.
     os._exit(0)
+
+
+def _pages(wanted: bool) -> AbstractContextManager[None]:
+    """The pages beside the worker, where they are wanted and can be had."""
+    from tacit.work.presence import log
+
+    if not wanted:
+        return nullcontext()
+    try:
+        from tacit.ui.web.web_server import PageServer
+
+        server = PageServer()
+    except (ImportError, TacitError) as error:
+        log(f"daemon: no pages: {error}")
+        return nullcontext()
+    log(f"daemon: pages at {server.address}; open them: tacit web")
+    return server.beside()
 
 
 @daemon_command.verb("install", "tacit daemon install --print")

@@ -1,0 +1,98 @@
+"""Turns that a session has from another one: agents copy the history as a session is resumed or
+branched, and what was said once must not be counted, or learned from, twice.
+
+A turn is known again by its prompt and the ids of its calls; where those tell nothing, by its
+prompt and the moment at which it began. The session that began first, and of these the one that
+ended first, has it as its own.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from tacit.traces.store import Store
+from tacit.traces.trace import Head, Turn
+
+_TELLING = 12
+"""Characters from which a call's id is no mere number."""
+
+
+class _Part(msgspec.Struct, gc=False):
+    id: str = ""
+
+
+class _Beginning(msgspec.Struct, gc=False):
+    """As much of a turn as it is known by."""
+
+    prompt: str = ""
+    steps: tuple[_Part, ...] = ()
+    started: datetime | None = None
+
+
+_decode = msgspec.json.Decoder(_Beginning).decode
+
+
+class CopiedTurns:
+    """Knows which turns of a stored session stand in an earlier one of the same agent."""
+
+    def __init__(self, store: Store, head: Head | None = None) -> None:
+        """Of all sessions; or of those of one agent in one project, where `head` is of interest.
+
+        Reads the first turn of each, and keeps a few bytes of those that begin alike.
+        """
+        self._store = store
+        seen: dict[bytes, str] = {}
+        self._alike: dict[bytes, list[str]] = {}
+        for name, key in _beginnings(store.connection, head):
+            if key in seen:
+                self._alike.setdefault(key, [seen[key]]).append(name)
+            else:
+                seen[key] = name
+
+    def of(self, head: Head, turns: Iterable[Turn]) -> frozenset[int]:
+        """The numbers of the turns that are copies: those at the beginning that another has."""
+        own = [(turn.number, turn_key(head.host, turn)) for turn in turns]
+        first = own[0][1] if own else None
+        found: set[int] = set()
+        for name in self._alike.get(first, ()) if first else ():
+            if name == head.id:
+                break
+            others = (turn_key(head.host, turn) for turn in self._store.turns(name))
+            for (number, key), other in zip(own, others, strict=False):
+                if key is None or key != other:
+                    break
+                found.add(number)
+        return frozenset(found)
+
+
+def turn_key(host: str, turn: Turn | _Beginning) -> bytes | None:
+    """What a turn is known again by; None where nothing tells it from another."""
+    named: list[str] = [getattr(part, "id", "") for part in turn.steps]
+    ids = [name for name in named if len(name) >= _TELLING]
+    if not ids and (turn.started is None or not turn.steps):
+        return None
+    known_by = ids or [turn.started.isoformat() if turn.started else "", *named]
+    said = msgspec.json.encode([host, turn.prompt, known_by])
+    return hashlib.blake2b(said, digest_size=12).digest()
+
+
+def _beginnings(connection: sqlite3.Connection, head: Head | None) -> list[tuple[str, bytes]]:
+    """The sessions by what their first turn is known by, the one that it belongs to first."""
+    rows = connection.execute(
+        """
+        SELECT host, session, sessions.started, ended, body
+        FROM sessions JOIN turns ON session_id = sessions.id
+        WHERE number = 0 AND (:host = '' OR (host = :host AND project = :project))
+        """,
+        {"host": head.host if head else "", "project": head.project if head else ""},
+    )
+    found = []
+    for row in rows:
+        key = turn_key(row["host"], _decode(row["body"]))
+        if key is not None:
+            order = (row["started"] or 0.0, row["ended"] or 0.0, row["session"])
+            found.append((order, f"{row['host']}:{row['session']}", key))
+    return [(name, key) for _, name, key in sorted(found)]

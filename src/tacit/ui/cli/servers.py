@@ -1,0 +1,130 @@
+"""`tacit mcp` and `tacit web`: the library served to other programs, and pages for a browser."""
+
+import os
+
+import click
+
+from tacit.base.errors import NotFound, Unwritable, Usage
+from tacit.ui.cli import output
+from tacit.ui.cli.command import command
+
+_PORT = 8765
+
+
+@command(
+    "mcp",
+    "connect",
+    "Serve the library to any agent, over MCP.",
+    "tacit mcp                          on standard input and output",
+    "tacit mcp --project ~/work/shop    for the library of this project",
+    "tacit mcp --http                   at an address of this machine, with a token",
+    "tacit connect --mcp                have your agents start it by themselves",
+    note="An agent searches and reads skills and facts, and proposes; what it proposes waits in the"
+    " inbox, unless mcp.land is set.",
+)
+@click.option("--project", default="", metavar="FOLDER", help="The project; here, if left out.")
+@click.option("--http", is_flag=True, help="Serve over HTTP on 127.0.0.1.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="With --http."
+)
+def mcp_command(project: str, http: bool, port: int, as_json: bool) -> int:
+    """Serve the library of a project to any agent that speaks MCP.
+
+    Without --http one client is answered on standard input and output, until it goes: agents start
+    it so. With --http the address and the token are printed; only this machine is answered.
+    """
+    where = os.path.abspath(os.path.expanduser(project or os.getcwd()))
+    if not os.path.isdir(where):
+        raise NotFound(f"there is no folder {where}", "name the project's folder")
+    try:
+        from tacit.ui.mcp import library_server
+    except ImportError as error:
+        raise NotFound(
+            f"MCP needs more to be installed: {error.name}", "install it: pip install 'tacit[mcp]'"
+        ) from None
+    if http:
+        return _serve_http(where, port, as_json)
+    import anyio
+
+    try:
+        anyio.run(library_server.serve_stdio, where)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _serve_http(project: str, port: int, as_json: bool) -> int:
+    import socket
+
+    import uvicorn
+
+    from tacit.ui.mcp.library_server import http_app, http_token
+
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        listener.close()
+        hint = "another port: tacit mcp --http --port 0"
+        raise Unwritable(f"port {port} cannot be had: {error.strerror}", hint) from None
+    address, token = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", http_token()
+    if as_json:
+        output.write_json({"address": address, "token": token, "project": project})
+    else:
+        click.echo(f"Serving {project} at {address}\nEach request needs the header:")
+        click.echo(f"  Authorization: Bearer {token}\nCtrl-C ends it.")
+    config = uvicorn.Config(http_app(project, token), log_level="warning", lifespan="on")
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+@command(
+    "web",
+    "find",
+    "Look at skills, proposals, sessions and cost in a browser.",
+    "tacit web                          start it, and open the browser",
+    "tacit web --no-open                only print the address",
+    note="It goes when this terminal does. A second start opens the first.",
+)
+@click.option("--no-open", is_flag=True, help="Print the address; open no browser.")
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Instead of 8766.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--let-others-in", is_flag=True, help="With --host: other machines may connect.")
+def web_command(
+    no_open: bool, port: int | None, host: str, let_others_in: bool, as_json: bool
+) -> int:
+    """Look at skills, proposals, sessions, jobs and cost in a browser, and answer the inbox there.
+
+    The pages are served on this machine alone, to the browser that opens the printed address.
+    """
+    if host not in ("127.0.0.1", "localhost") and not let_others_in:
+        raise Usage(
+            f"{host} can be reached by other machines, and what they send is not encrypted",
+            "leave --host out, or add --let-others-in if you want that",
+        )
+    try:
+        from tacit.ui.web import web_server
+    except ImportError as error:
+        raise NotFound(
+            f"the pages need more to be installed: {error.name}",
+            "install it: pip install 'tacit[web]'",
+        ) from None
+    if running := web_server.running_address():
+        _tell_address(running, no_open, as_json, "It runs already")
+        return 0
+    server = web_server.PageServer("127.0.0.1" if host == "localhost" else host, port)
+    _tell_address(server.new_address(), no_open, as_json, "Tacit is at")
+    server.run()
+    return 0
+
+
+def _tell_address(address: str, no_open: bool, as_json: bool, how: str) -> None:
+    if as_json:
+        output.write_json({"address": address})
+    else:
+        click.echo(f"{how}: {address}")
+        if not no_open:
+            click.echo("Ctrl-C ends it.")
+    if not no_open and not as_json:
+        click.launch(address)

@@ -1,0 +1,1 @@
+"""The library for any agent, over the Model Context Protocol: `tacit mcp`."""

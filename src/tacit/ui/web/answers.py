@@ -1,0 +1,194 @@
+"""What the pages show: the answers of the command line, asked inside this process.
+
+A command gives a page the very value that it prints with --json, so both faces say the same. What
+no command tells by itself (two versions of a skill side by side, the text that a proposal leads to,
+uses by skill) is read from the layers below. Nothing here knows HTML.
+"""
+
+import base64
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+
+from tacit.base.errors import Unwritable, Usage
+from tacit.ui.cli import output
+
+
+def ask(command: str | list[str], *arguments: str) -> Any:
+    """What `tacit COMMAND --json -- ARGUMENTS` answers, as plain values. Raises `TacitError`.
+
+    COMMAND is ours and may hold options; the arguments come from a page and are never taken for
+    any.
+    """
+    from tacit.ui.cli.app import tacit
+
+    words = command.split(" ") if isinstance(command, str) else command
+    with output.taking() as taken:
+        try:
+            more = ["--", *arguments] if arguments else []
+            tacit.main([*words, "--json", *more], prog_name="tacit", standalone_mode=False)
+        except click.ClickException as error:
+            raise Usage(error.format_message()) from None
+        except click.Abort:
+            raise Usage("nobody can be asked here") from None
+        except OSError as error:
+            raise Unwritable(f"the system refused: {error.strerror or error}") from None
+    return msgspec.json.decode(msgspec.json.encode(taken[-1])) if taken else {}
+
+
+class DiffRow(NamedTuple):
+    """One line of two texts side by side."""
+
+    kind: str
+    """`same`, `removed`, `added`, `changed` or `head`."""
+    old: str
+    new: str
+    old_number: int = 0
+    new_number: int = 0
+
+
+def diff_rows(diff: str) -> list[DiffRow]:
+    """A unified diff as rows of two columns: what went beside what came."""
+    rows: list[DiffRow] = []
+    gone: list[tuple[int, str]] = []
+    came: list[tuple[int, str]] = []
+    old = new = 0
+
+    def flush() -> None:
+        for at in range(max(len(gone), len(came))):
+            left = gone[at] if at < len(gone) else (0, "")
+            right = came[at] if at < len(came) else (0, "")
+            kind = "changed" if left[0] and right[0] else "removed" if left[0] else "added"
+            rows.append(DiffRow(kind, left[1], right[1], left[0], right[0]))
+        gone.clear()
+        came.clear()
+
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            flush()
+            spans = line.split(" ")
+            old, new = (abs(int(span.split(",")[0])) for span in spans[1:3])
+            rows.append(DiffRow("head", line, line))
+        elif line.startswith(("---", "+++", "diff ", "(", "\\")) and not (gone or came):
+            rows.append(DiffRow("head", line, line))
+        elif line.startswith("-"):
+            gone.append((old, line[1:]))
+            old += 1
+        elif line.startswith("+"):
+            came.append((new, line[1:]))
+            new += 1
+        else:
+            flush()
+            rows.append(DiffRow("same", line[1:], line[1:], old, new))
+            old, new = old + 1, new + 1
+    flush()
+    return rows
+
+
+def proposed_text(proposal: dict[str, Any]) -> str | None:
+    """SKILL.md as a proposal would leave it; None where that cannot be told beforehand."""
+    change = proposal["change"]
+    if len(change["operations"]) != 1:
+        return None
+    operation = change["operations"][0]
+    if operation["type"] in ("create", "rewrite"):
+        data = operation["files"].get("SKILL.md")
+        return base64.b64decode(data).decode("utf-8", "replace") if data else None
+    if operation["type"] == "edit" and operation["path"] == "SKILL.md":
+        now = _file_now(change)
+        if now is not None and now.count(operation["old"]) == 1:
+            return now.replace(operation["old"], operation["new"])
+    return None
+
+
+def body_of(text: str) -> str:
+    """The text of a SKILL.md below its frontmatter."""
+    from tacit.skills.skill_file import parse_skill
+
+    return parse_skill(text.encode(), "").body
+
+
+def _file_now(change: dict[str, Any]) -> str | None:
+    path = os.path.join(change["root"], change["skill"], "SKILL.md")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(1_000_000)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def accept_edited(proposal: str, text: str) -> Any:
+    """Accept a proposal, then put the user's own text in its place; both can be taken back."""
+    done = ask("accept", proposal)
+    verdict = done["verdicts"][0]
+    if verdict["outcome"] != "applied":
+        return done
+    with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8") as file:
+        file.write(text.replace("\r\n", "\n"))
+        file.flush()
+        edited = ask(["edit", f"--from={file.name}"], os.path.basename(verdict["skill"]))
+    return {"verdicts": [verdict, edited] if "outcome" in edited else [verdict]}
+
+
+def version_diff(name: str, old: str, new: str) -> str:
+    """How two versions of a skill differ; an empty `new` is what stands there now."""
+    from tacit.changes.containment import open_root
+    from tacit.changes.file_edits import diff_files
+    from tacit.changes.skill_state import read_state
+    from tacit.ui.cli import user_gate
+
+    gate, library = user_gate.open_gate(everywhere=True)
+    target = user_gate.find_target(gate, library, name)
+    history = target.opened.history
+    first = history.files(user_gate.find_target_version(target, old))
+    if new:
+        return diff_files(first, history.files(user_gate.find_target_version(target, new)))
+    with open_root(target.opened.place) as root:
+        return diff_files(first, read_state(root, history, target.skill).contents.files)
+
+
+def uses_by_skill() -> dict[str, dict[str, Any]]:
+    """Uses, failed calls and the last use of each skill that was ever used."""
+    from tacit.base import database
+    from tacit.traces.skill_uses import open_use_tables
+
+    if not os.path.exists(database.default_path()):
+        return {}
+    with open_use_tables() as connection:
+        rows = connection.execute(
+            "SELECT skill, count(*) AS uses, sum(calls) AS calls, sum(failed) AS failed,"
+            " max(at) AS last FROM uses GROUP BY skill"
+        )
+        return {row["skill"]: dict(row) for row in rows.fetchall()}
+
+
+def run_schedule(name: str) -> None:
+    """Start a run of a schedule by hand, in a process of its own."""
+    ask("schedule show", name)  # raises where there is none
+    subprocess.Popen(
+        [sys.executable, "-m", "tacit", "schedule", "run", "--json", "--", name],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def change_mark() -> str:
+    """A text that changes when there is something new to see: the databases' last writes."""
+    from tacit.base import paths
+
+    data = paths.folders().data
+    marks = []
+    for name in ("tacit.db", "tacit.db-wal", "jobs.db", "jobs.db-wal", "notices"):
+        try:
+            found = os.stat(os.path.join(data, name))
+            marks.append(f"{found.st_mtime_ns}.{found.st_size}")
+        except OSError:
+            marks.append("-")
+    return " ".join(marks)

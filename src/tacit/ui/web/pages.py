@@ -1,0 +1,417 @@
+"""The pages: for each, the answers that it shows and the template that shows them.
+
+A handler asks (`answers.py`), in a thread, and fills a template. A write comes as a form of ours,
+asks the command that does it, and leads back with a notice, which holds the way to undo it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tacit.base.clock import ago
+from tacit.base.display import amount, dollars
+from tacit.base.errors import NotFound, TacitError
+from tacit.base.paths import with_tilde
+from tacit.ui.web import answers, charts
+from tacit.ui.web.answers import ask
+from tacit.ui.web.markdown_html import markdown_html
+from tacit.ui.web.page_guard import CSRF_FIELD, PageKeys
+
+PAGE = 50
+_LIVE_SECONDS = 1.0
+NAVIGATION = (
+    ("/", "Overview"),
+    ("/inbox", "Inbox"),
+    ("/skills", "Skills"),
+    ("/sessions", "Sessions"),
+    ("/jobs", "Jobs"),
+    ("/cost", "Cost"),
+    ("/memory", "Memory"),
+    ("/schedules", "Schedules"),
+    ("/settings", "Settings"),
+    ("/doctor", "Doctor"),
+)
+Data = dict[str, Any]
+
+
+def make_templates(keys: PageKeys) -> Environment:
+    """The templates; what they show is escaped, whatever it is."""
+    made = Environment(
+        loader=PackageLoader("tacit.ui.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"navigation": NAVIGATION, "csrf": keys.form, "csrf_field": CSRF_FIELD}
+    filters: dict[str, Callable[..., Any]] = {
+        "ago": _ago,
+        "minute": lambda at: str(at or "")[:16].replace("T", " "),
+        "markdown": markdown_html,
+        "dollars": lambda value: dollars(value or 0.0),
+        "amount": amount,
+        "home": with_tilde,
+        "short": lambda text: str(text)[-8:],
+        "query": urlencode,
+        "diff": answers.diff_rows,
+    }
+    made.filters |= filters
+    return made
+
+
+def _ago(at: str | None) -> str:
+    return ago(datetime.fromisoformat(at), datetime.now(UTC)) if at else ""
+
+
+class Pages:
+    """The handlers of one server."""
+
+    def __init__(self, keys: PageKeys) -> None:
+        self._keys = keys
+        self._templates = make_templates(keys)
+        self.stopping = asyncio.Event()
+
+    def routes(self) -> list[Route]:
+        """Every page, and every write."""
+        shown: dict[str, Callable[[Request], Data]] = {
+            "/": overview,
+            "/inbox": inbox,
+            "/inbox/{id}": proposal,
+            "/skills": skills,
+            "/skills/{name}": skill,
+            "/skills/{name}/diff": skill_diff,
+            "/sessions": sessions,
+            "/sessions/{id}": session,
+            "/sessions/{id}/digest": digest,
+            "/jobs": jobs,
+            "/jobs/{id}": job,
+            "/cost": cost,
+            "/memory": memory,
+            "/schedules": schedules,
+            "/settings": settings,
+            "/doctor": doctor,
+        }
+        written: dict[str, Callable[[Request, FormData], Any]] = {
+            "/inbox/accept": accept,
+            "/inbox/reject": reject,
+            "/inbox/edit": edit_and_accept,
+            "/undo": undo,
+            "/skills/do": change_skill,
+            "/jobs/do": change_job,
+            "/memory/forget": forget_fact,
+            "/schedules/do": change_schedule,
+        }
+        return [
+            *(Route(path, self._page(found)) for path, found in shown.items()),
+            *(Route(p, self._write(f), methods=["POST"]) for p, f in written.items()),
+            Route("/events", self._events),
+        ]
+
+    def _page(self, found: Callable[[Request], Data]) -> Callable[[Request], Awaitable[Response]]:
+        async def handler(request: Request) -> Response:
+            data = await run_in_threadpool(found, request)
+            part = request.headers.get("hx-request") == "true" and "part" in data
+            return self._render(request, data["part"] if part else f"{found.__name__}.html", data)
+
+        return handler
+
+    def _write(
+        self, write: Callable[[Request, FormData], Any]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def handler(request: Request) -> Response:
+            form = await request.form(max_files=0, max_fields=2000)
+            if not self._keys.is_form(form.get(CSRF_FIELD)):
+                raise HTTPException(403, "This form is not one of this page's.")
+            back = str(form.get("back") or "/")
+            try:
+                said = await run_in_threadpool(write, request, form)
+            except TacitError as error:
+                said = {"said": error.explain(), "bad": "1"}
+            where = back if back.startswith("/") and not back.startswith("//") else "/"
+            return RedirectResponse(f"{where}{'&' if '?' in where else '?'}{urlencode(said)}", 303)
+
+        return handler
+
+    async def _events(self, request: Request) -> Response:
+        async def news() -> AsyncIterator[bytes]:
+            known = await run_in_threadpool(answers.change_mark)
+            yield b": here\n\n"
+            while not self.stopping.is_set() and not await request.is_disconnected():
+                await asyncio.sleep(_LIVE_SECONDS)
+                mark = await run_in_threadpool(answers.change_mark)
+                yield b"event: changed\ndata: 1\n\n" if mark != known else b": still here\n\n"
+                known = mark
+
+        return StreamingResponse(news(), media_type="text/event-stream")
+
+    def _render(self, request: Request, template: str, data: Data, status: int = 200) -> Response:
+        shown = {
+            "path": request.url.path,
+            "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+            "said": request.query_params.get("said", ""),
+            "bad": request.query_params.get("bad", ""),
+            "undo_change": request.query_params.get("undo", ""),
+            **data,
+        }
+        text = self._templates.get_template(template).render(shown)
+        return HTMLResponse(text, status)
+
+    async def not_served(self, request: Request, error: Exception) -> Response:
+        """What is shown where something is not there, or cannot be done."""
+        if isinstance(error, HTTPException):
+            what, status = str(error.detail), error.status_code
+        elif isinstance(error, TacitError):
+            what, status = error.explain(), 404 if isinstance(error, NotFound) else 400
+        else:
+            what, status = f"{type(error).__name__}: {error}", 500
+        return self._render(request, "error.html", {"what": what}, status)
+
+
+def _paged(rows: list[Any], request: Request) -> Data:
+    """The rows of the page that is asked for, and where the others are."""
+    number = request.query_params.get("page", "1")
+    at = max(1, int(number)) if number.isdecimal() and len(number) < 9 else 1
+    last = max(1, -(-len(rows) // PAGE))
+    at = min(at, last)
+    asked = {k: v for k, v in request.query_params.items() if k in ("q", "host", "scope", "state")}
+    return {
+        "rows": rows[(at - 1) * PAGE : at * PAGE],
+        "total": len(rows),
+        "page": at,
+        "last": last,
+        "asked": asked,
+    }
+
+
+def overview(request: Request) -> Data:
+    """What did it learn, does it help, what did it cost."""
+    waiting = ask("inbox")["proposals"]
+    learned = [v for v in ask("log -n 200")["versions"] if v["actor"] not in ("user", "agent")]
+    uses = answers.uses_by_skill()
+    names = {entry["name"]: entry for entry in ask("list --origin learned")["skills"]}
+    helped = sorted(
+        ({**uses[name], "entry": names[name]} for name in names if name in uses),
+        key=lambda row: -row["uses"],
+    )
+    return {
+        "waiting": waiting,
+        "learned": learned[:10],
+        "skills": len(names),
+        "helped": helped[:10],
+        "unused": len(names) - len(helped),
+        **_cost_data("30"),
+    }
+
+
+def inbox(request: Request) -> Data:
+    found = ask("inbox --all" if request.query_params.get("all") else "inbox")
+    kinds: dict[str, list[str]] = {}
+    for one in found["proposals"]:
+        one["kind"] = "/".join(operation["type"] for operation in one["change"]["operations"])
+        if one["state"] == "waiting":
+            kinds.setdefault(f"{one['kind']} by {one['change']['actor']}", []).append(one["id"])
+    return {
+        "part": "inbox_rows.html",
+        "notices": found["notices"],
+        "kinds": {kind: ids for kind, ids in kinds.items() if len(ids) > 1},
+        "everything": bool(request.query_params.get("all")),
+        **_paged(found["proposals"], request),
+    }
+
+
+def proposal(request: Request) -> Data:
+    found = ask("inbox", request.path_params["id"])
+    text = answers.proposed_text(found["proposal"])
+    waiting = [one["id"] for one in ask("inbox")["proposals"]]
+    at = waiting.index(found["proposal"]["id"]) if found["proposal"]["id"] in waiting else -1
+    return {
+        **found,
+        "text": text,
+        "body": answers.body_of(text) if text is not None else "",
+        "previous": waiting[at - 1] if at > 0 else "",
+        "next": waiting[at + 1] if 0 <= at < len(waiting) - 1 else "",
+    }
+
+
+def skills(request: Request) -> Data:
+    query = request.query_params.get("q", "").strip()
+    if query:
+        results = ask("search -n 100", query).get("results", [])
+        rows = [hit["skill"] for hit in results]
+    else:
+        rows = ask("list")["skills"]
+    uses = answers.uses_by_skill()
+    paged = _paged(rows, request)
+    return {"part": "skill_rows.html", "q": query, "uses": uses, **paged}
+
+
+def skill(request: Request) -> Data:
+    name = request.path_params["name"]
+    shown = ask("show", name)
+    try:
+        life = ask("history -n 0", name)
+        versions = ask("log -n 100", name)["versions"]
+    except NotFound:  # a folder that nobody has changed through the gate
+        life, versions = {"events": [], "figures": None, "weeks": [], "probation": None}, []
+    weeks = life["weeks"]
+    chart = charts.bar_chart([f"{len(weeks) - n} weeks ago" for n in range(len(weeks))], weeks)
+    return {
+        **shown,
+        "name": name,
+        "life": life,
+        "versions": versions,
+        "chart": chart if any(weeks) else "",
+        "first_files": shown["files"][:200],
+    }
+
+
+def skill_diff(request: Request) -> Data:
+    name = request.path_params["name"]
+    old, new = request.query_params.get("old", ""), request.query_params.get("new", "")
+    if not old:
+        raise NotFound("no version was named", "choose two on the skill's page")
+    return {"name": name, "old": old, "new": new, "diff": answers.version_diff(name, old, new)}
+
+
+def sessions(request: Request) -> Data:
+    query = request.query_params.get("q", "").strip()
+    hits = ask("search --sessions -n 100", query).get("results", []) if query else []
+    rows = [] if query else ask("sessions -n 100000")["sessions"]
+    return {"part": "session_rows.html", "q": query, "hits": hits, **_paged(rows, request)}
+
+
+def session(request: Request) -> Data:
+    name = request.path_params["id"]
+    shown = ask("session", name)
+    first = next((turn["prompt"] for turn in shown["turns"] if turn["prompt"]), "")
+    return {
+        **shown,
+        "title": shown["session"]["title"] or first or shown["session"]["session"],
+        "why": ask("why", name),
+        "corrected": {one["turn"] for one in shown["corrections"]},
+    }
+
+
+def digest(request: Request) -> Data:
+    return {"digest": ask("session --digest", request.path_params["id"])}
+
+
+def jobs(request: Request) -> Data:
+    found = ask("jobs -n 1000")
+    return {"part": "job_rows.html", **_paged(found["jobs"], request)}
+
+
+def job(request: Request) -> Data:
+    return {"job": ask("jobs show", request.path_params["id"])}
+
+
+def cost(request: Request) -> Data:
+    days = request.query_params.get("days", "30")
+    return _cost_data(days if days.isdecimal() and 0 < int(days) <= 3650 else "30")
+
+
+def _cost_data(days: str) -> Data:
+    report = ask(["cost", f"--days={days}"])
+    by_day = {day: spent["money"] for day, spent in report["by_day"].items()}
+    limit = report["budget"]["money"]
+    chart = charts.bar_chart(list(by_day), list(by_day.values()), limit) if by_day else ""
+    return {"report": report, "chart": chart}
+
+
+def memory(request: Request) -> Data:
+    return {"facts": ask("memory list")["facts"]}
+
+
+def schedules(request: Request) -> Data:
+    return {"found": ask("schedule list"), "runs": ask("schedule history --limit 50")["runs"]}
+
+
+def settings(request: Request) -> Data:
+    return {"found": ask("config")}
+
+
+def doctor(request: Request) -> Data:
+    return {"found": ask("doctor")}
+
+
+# Writes: what was done, for the notice, and the change that can be taken back.
+
+
+def _verdict_notice(verdicts: list[Data], done: str) -> Data:
+    landed = [v for v in verdicts if v["outcome"] == "applied"]
+    refused = [v["refusal"]["reason"] for v in verdicts if v["refusal"]]
+    said = f"{done}: {', '.join(v['skill'] for v in landed)}" if landed else ""
+    text = ". ".join(filter(None, (said, *refused)))
+    bad = {"bad": "1"} if refused else {}
+    return {"said": text, **bad, **({"undo": landed[-1]["change"]} if landed else {})}
+
+
+def accept(request: Request, form: FormData) -> Data:
+    ids = [str(value) for value in form.getlist("id")]
+    return _verdict_notice(ask("accept", *ids)["verdicts"], "Accepted")
+
+
+def reject(request: Request, form: FormData) -> Data:
+    ids = [str(value) for value in form.getlist("id")]
+    reason = str(form.get("reason", ""))
+    for one in ids:
+        ask(["reject", f"--reason={reason}"], one)
+    return {"said": f"Rejected {len(ids)}. The same idea does not come back."}
+
+
+def edit_and_accept(request: Request, form: FormData) -> Data:
+    done = answers.accept_edited(str(form["id"]), str(form["text"]))
+    return _verdict_notice(done["verdicts"], "Accepted as you wrote it")
+
+
+def undo(request: Request, form: FormData) -> Data:
+    done = ask("undo", str(form["change"]))
+    return _verdict_notice(done.get("verdicts") or [done], "Undone, in")
+
+
+_SKILL_ACTS = {"pin", "unpin", "archive", "restore"}
+
+
+def change_skill(request: Request, form: FormData) -> Data:
+    act, name = str(form["act"]), str(form["name"])
+    if act == "rollback":
+        verdict = ask("rollback", name, str(form.get("version", "")))
+    elif act in _SKILL_ACTS:
+        verdict = ask(act, name)
+    else:
+        raise NotFound(f"there is no '{act}'")
+    found = verdict.get("verdicts") or [verdict]
+    return _verdict_notice(found, act.capitalize())
+
+
+def change_job(request: Request, form: FormData) -> Data:
+    act = "retry" if form.get("act") == "retry" else "cancel"
+    entry = ask(f"jobs {act}", str(form["id"]))
+    return {"said": f"{entry['id']} is {entry['state']}"}
+
+
+def forget_fact(request: Request, form: FormData) -> Data:
+    scope = "--project" if form.get("scope") == "project" else "--user"
+    done = ask(["memory", "forget", scope], str(form["name"]))
+    return _verdict_notice([done], "Forgotten")
+
+
+def change_schedule(request: Request, form: FormData) -> Data:
+    act, name = str(form["act"]), str(form["name"])
+    if act == "run":
+        answers.run_schedule(name)
+        return {"said": f"{name} runs now"}
+    if act not in ("pause", "resume"):
+        raise NotFound(f"there is no '{act}'")
+    ask(f"schedule {act}", name)
+    return {"said": f"{name} is {'paused' if act == 'pause' else 'resumed'}"}

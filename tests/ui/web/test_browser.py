@@ -1,0 +1,119 @@
+"""All flows in a real browser: no error in its console, nothing that leaves the machine, and
+nothing that keeps anybody out."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from tacit.changes.gate import Gate
+from tacit.ui.web import web_server
+from tacit.ui.web.page_guard import PageKeys
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright here")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
+PAGES = ("/", "/inbox", "/skills", "/skills/ship-it", "/sessions", "/sessions/claude-code:s-0001",
+         "/jobs", "/cost", "/memory", "/schedules", "/settings")  # fmt: skip
+
+
+@pytest.fixture
+def address(library: str) -> Iterator[str]:
+    """The pages on a port of their own, as `tacit web` serves them."""
+    listener = web_server.listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    keys = PageKeys()
+    app = web_server.make_app(keys, web_server.known_hosts("127.0.0.1", port))
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{port}/?token={keys.new_token()}"
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
+class Watched:
+    """A page that remembers what went wrong on it."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.wrong: list[str] = []
+        page.on("console", lambda m: self.wrong.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("request", self._asked)
+        page.on("response", lambda r: self.wrong.append(r.url) if r.status >= 400 else None)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith("http://127.0.0.1:"):
+            self.wrong.append(request.url)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def watched(browser: Any, address: str) -> Iterator[Watched]:
+    context = browser.new_context()
+    found = Watched(context.new_page())
+    found.page.goto(address)
+    yield found
+    context.close()
+    assert found.wrong == []
+
+
+def test_the_inbox_by_keys_alone(watched: Watched, library: str, home: Path) -> None:
+    """Down, open, look at the evidence, accept, undo."""
+    page = watched.page
+    page.goto(page.url + "inbox")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/inbox/{library}")
+    page.locator("details.evidence summary").click()
+    page.locator(".digest pre").wait_for()
+    assert "make ship" in page.locator(".digest").inner_text()
+    page.keyboard.press("a")
+    page.get_by_text("Accepted: ship-it").wait_for()
+    assert "make ship-all" in (home / ".agents/skills/ship-it/SKILL.md").read_text()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone").wait_for()
+    assert "make ship-all" not in (home / ".agents/skills/ship-it/SKILL.md").read_text()
+
+
+def test_search_as_one_types_and_live_news(watched: Watched, library: str) -> None:
+    page = watched.page
+    root = page.url
+    page.goto(root + "skills")
+    page.keyboard.press("/")
+    page.keyboard.type("ship a release")
+    page.locator(".row", has_text="ship-it").wait_for()
+    page.goto(root + "inbox")
+    page.get_by_text("ship alone is gone").wait_for()
+    gate = Gate()
+    gate.reject(gate.inbox.get(library), "not now")
+    page.get_by_text("The inbox is empty.").wait_for()
+
+
+def test_every_page_can_be_used_by_everybody(watched: Watched) -> None:
+    """By axe-core, in light and dark and on a phone's width."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    page, root = watched.page, watched.page.url
+    for number, path in enumerate(PAGES):
+        page.emulate_media(color_scheme=("light", "dark")[number % 2])
+        page.set_viewport_size({"width": (1200, 390)[number // 2 % 2], "height": 800})
+        page.goto(root.rstrip("/") + path)
+        found = Axe().run(page)
+        assert found.violations_count == 0, (path, found.generate_report())
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, (path, wide)

@@ -1,0 +1,151 @@
+"""The pages say what the command line says, do what it does, and take nothing for HTML."""
+
+import html
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.changes.gate import Gate
+from tacit.ui.web import answers
+from tacit.ui.web.markdown_html import markdown_html
+
+PATHS = (
+    "/", "/inbox", "/inbox?all=1", "/skills", "/skills?q=ship", "/skills/ship-it", "/sessions",
+    "/sessions?q=ship", "/sessions/claude-code:s-0001", "/sessions/claude-code:s-0001/digest",
+    "/jobs", "/cost", "/cost?days=7", "/memory", "/schedules", "/settings", "/doctor",
+)  # fmt: skip
+
+
+class Seen(HTMLParser):
+    """The tags and attributes that a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_hostile_is_ever_html(opened: Any, path: str) -> None:
+    """No script, no picture, no handler and no address of anybody else's, on any page."""
+    answer = opened.client.get(path)
+    assert answer.status_code == 200, answer.text
+    for tag, attributes in Seen(answer.text).found:
+        assert tag not in ("img", "iframe", "object", "embed", "base")
+        assert tag != "script" or (attributes["src"] or "").startswith("/static/")
+        assert not any(name.startswith("on") or name == "style" for name in attributes)
+        if tag == "a" and attributes.get("rel") == "noreferrer noopener nofollow":
+            continue  # followed only by who clicks it, and not told where from
+        for name in ("href", "src", "action", "hx-get"):
+            assert (attributes.get(name) or "/").startswith(("/", "#", "?"))
+
+
+def test_a_proposal_shows_all_that_one_has_to_know(opened: Any, library: str) -> None:
+    page = opened.client.get(f"/inbox/{library}").text
+    text = html.unescape(re.sub(r"<[^>]+>", "", page))
+    for words in ("reviewer", "ship alone is gone", "make ship-all", "waits", "claude-code:s-0001"):
+        assert words in text
+    assert "<script>alert" not in page
+    assert "&lt;img src=https://evil.example" in page
+
+
+def test_the_pages_and_the_command_line_say_the_same(opened: Any, tacit: Any) -> None:
+    """Each page is made of the very value that the command prints."""
+    for command in ("inbox", "list", "sessions", "config", "memory list", "schedule list"):
+        assert answers.ask(command) == tacit.json(*command.split())
+
+
+def test_accept_then_undo(opened: Any, library: str, home: Path) -> None:
+    file = home / ".agents/skills/ship-it/SKILL.md"
+    page = opened.post("/inbox/accept", id=library, back="/inbox")
+    assert "Accepted: ship-it" in page
+    assert "make ship-all" in file.read_text()
+    change = re.search(r'name="change" value="([^"]+)"', page)
+    assert change is not None
+    assert "Undone" in opened.post("/undo", change=change[1], back="/")
+    assert "make ship-all" not in file.read_text()
+
+
+def test_reject_with_a_reason(opened: Any, library: str) -> None:
+    opened.post("/inbox/reject", id=library, reason="--forget", back="/inbox")
+    found = Gate().inbox.get(library)
+    assert (found.state, found.answer) == ("rejected", "--forget")
+
+
+def test_edit_and_accept(opened: Any, library: str, home: Path) -> None:
+    file = home / ".agents/skills/ship-it/SKILL.md"
+    text = file.read_text().replace("make ship", "make ship-mine")
+    opened.post("/inbox/edit", id=library, text=text, back="/inbox")
+    assert file.read_text() == text
+    assert Gate().inbox.get(library).state == "accepted"
+
+
+def test_a_skill_is_pinned_rolled_back_and_archived(opened: Any, library: str, home: Path) -> None:
+    opened.post("/inbox/accept", id=library, back="/inbox")
+    assert "Pin" in opened.post("/skills/do", name="ship-it", act="pin", back="/skills/ship-it")
+    page = opened.client.get("/skills/ship-it").text
+    versions = re.findall(r'name="old" value="([^"]+)"', page)
+    shown = opened.client.get(f"/skills/ship-it/diff?old={versions[-1]}&new={versions[0]}").text
+    assert "make ship-all" in shown
+    opened.post("/skills/do", name="ship-it", act="rollback", version=versions[-1], back="/")
+    assert "make ship-all" not in (home / ".agents/skills/ship-it/SKILL.md").read_text()
+    opened.post("/skills/do", name="ship-it", act="archive", back="/skills")
+    assert not (home / ".agents/skills/ship-it").exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/skills/nothing", "/sessions/nothing", "/inbox/0000", "/jobs/no", "/x", "/skills/--all"],
+)
+def test_what_is_not_there_is_said(opened: Any, path: str) -> None:
+    answer = opened.client.get(path)
+    assert answer.status_code in (400, 404)
+    assert "That did not work" in answer.text
+
+
+def test_words_of_a_page_are_never_options(opened: Any) -> None:
+    """A name that looks like an option names nothing."""
+    assert "That did not work" in opened.client.get("/skills/--help").text
+    opened.post("/inbox/accept", id="--all", back="/inbox")
+    assert len(Gate().inbox.waiting()) == 1
+
+
+def test_many_rows_come_in_pages(opened: Any, home: Path) -> None:
+    for number in range(120):
+        folder = home / ".agents" / "skills" / f"made-{number:03}"
+        folder.mkdir()
+        (folder / "SKILL.md").write_text(f"---\nname: {folder.name}\ndescription: x.\n---\n\nx\n")
+    first, third = (opened.client.get(f"/skills?page={n}").text for n in (1, 3))
+    assert "1 of 3" in first
+    assert 'rel="next"' in first
+    assert "3 of 3" in third
+    assert opened.client.get("/skills?page=99999999999").status_code == 200
+
+
+def test_a_diff_stands_side_by_side() -> None:
+    rows = answers.diff_rows("--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n+3\n four\n")
+    assert [(r.kind, r.old, r.new) for r in rows[3:]] == [
+        ("same", "one", "one"),
+        ("changed", "two", "2"),
+        ("added", "", "3"),
+        ("same", "four", "four"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>x</script>", "[a](javascript:x)", "[a](data:text/html,x)", "![a](https://x/y.png)",
+        "<a href=x onclick=y>", "[a]: javascript:x\n\n[a]", "[a](file:///etc/passwd)", "<!-- x -->",
+    ],
+)  # fmt: skip
+def test_markdown_stays_text(text: str) -> None:
+    for tag, attributes in Seen(str(markdown_html(text))).found:
+        assert tag in ("p", "a", "code", "em", "strong")
+        assert attributes.get("href", "https://x").startswith("http")
