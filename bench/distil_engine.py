@@ -132,8 +132,11 @@ def measure(folder: Path, machines: int, url: str = "") -> float:
             machine.kill()
 
 
-def killed(folder: Path, kills: int = 5) -> str:
-    """A run whose worker is killed again and again: what was asked twice, and is it whole."""
+def killed(folder: Path, kills: int = 3) -> str:
+    """A run whose worker is killed again and again: what was asked twice, and is it whole.
+
+    Not more often than the engine takes up a job again before it leaves that to a person.
+    """
     chance = random.Random(7)
     machine = Machine(folder / "killed")
     run = machine.ask(TASKS)
