@@ -1,4 +1,4 @@
-"""The bench of the skill library: its options, and the order of the measures.
+"""The bench of the library, of sessions and of jobs: its options, and the order of the measures.
 
 Each measure is a function from a `Bench` to figures. What is compared runs in turns, in fresh
 processes and temporary homes; docs/performance.md says what the figures mean.
@@ -16,15 +16,22 @@ from bench.measure import Failed, Figure
 from bench.pool import read, synthetic
 from bench.prompt import measure_catalogue
 from bench.runs import SIZES, Bench, Options, note
-from bench.starting import measure_list, measure_refresh, measure_start
+from bench.sessions import measure_counting, measure_import, measure_sessions
+from bench.starting import measure_everyday, measure_list, measure_refresh, measure_start
+from bench.worker import measure_jobs
 
 MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "start": measure_start,
     "list": measure_list,
+    "everyday": measure_everyday,
     "catalogue": measure_catalogue,
     "search": measure_search,
     "lint": measure_lint,
     "refresh": measure_refresh,
+    "import": measure_import,
+    "counting": measure_counting,
+    "sessions": measure_sessions,
+    "jobs": measure_jobs,
 }
 
 
@@ -70,7 +77,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=7, help="how often each thing is timed (7)")
     parser.add_argument(
-        "--largest", type=int, default=SIZES[-1], help="skills in the largest library (100000)"
+        "--largest", type=int, default=SIZES[-1], help="skills, or sessions, at most (100000)"
     )
     parser.add_argument(
         "--sample", type=int, default=1000, help="skills for skills-ref (1000); 0 for all"

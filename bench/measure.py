@@ -133,6 +133,13 @@ class Shell:
             raise Failed(command, done.returncode, done.stderr.decode(errors="replace"))
         return took
 
+    def lines(self, command: Sequence[str]) -> list[str]:
+        """What a process prints."""
+        done = subprocess.run(
+            command, env=self.environment, cwd=self.work, capture_output=True, check=True
+        )
+        return done.stdout.decode(errors="replace").splitlines()
+
     def call(self, command: Sequence[str]) -> Took:
         """What a process says that a call inside it took."""
         answer = self.ask(command)

@@ -53,25 +53,38 @@ def open_search() -> dict[str, Any]:
     from tacit.skills.skill_search import Search
 
     library = Library()
-    len(library)  # makes its entries
     clock = Clock()
     Search(library)
     return clock.read()
 
 
-def search(file: str) -> dict[str, Any]:
-    """Each query of a file: the folders found, and the least of three times.
+def search_soon(query: str) -> dict[str, Any]:
+    """An answer at once, whatever is in the index; nothing goes on in the background."""
+    from tacit.skills import skill_search
+    from tacit.skills.library import Library
 
-    The file holds a JSON list of texts. Also where each skill would stand by score alone, with
-    the skills that share a name told apart.
+    skill_search._go_on = lambda cwd: None  # type: ignore[assignment]
+    library = Library()
+    clock = Clock()
+    skill_search.Search(library, soon=query).find(query)
+    return clock.read()
+
+
+def search(file: str) -> dict[str, Any]:
+    """Each query of a file: names and folders found, and the least of three times.
+
+    The file holds a JSON list of texts. Also the name of the skill in each folder: by name it is
+    told whether an answer is right, as a pool may hold many copies of one skill.
     """
     from tacit.skills.library import Library
     from tacit.skills.skill_search import Search
 
     with open(file, encoding="utf-8") as lines:
         queries = json.load(lines)
-    ready = Search(Library())
-    seconds, spent, found, by_score = [], [], [], []
+    library = Library()
+    names = {os.path.basename(entry.folder): entry.name for entry in library.entries}
+    ready = Search(library)
+    seconds, spent, found, named = [], [], [], []
     for query in queries:
         took = []
         for _ in range(3):
@@ -81,9 +94,8 @@ def search(file: str) -> dict[str, Any]:
         seconds.append(min(each["seconds"] for each in took))
         spent.append(min(each["cpu"] for each in took))
         found.append([os.path.basename(hit.entry.folder) for hit in hits])
-        more = sorted(ready.find(query, 50), key=lambda hit: -hit.score)
-        by_score.append([os.path.basename(hit.entry.folder) for hit in more[:10]])
-    return {"seconds": seconds, "cpu": spent, "found": found, "by_score": by_score}
+        named.append([hit.entry.name for hit in hits])
+    return {"seconds": seconds, "cpu": spent, "found": found, "named": named, "names": names}
 
 
 def lint(folder: str) -> dict[str, Any]:
@@ -131,6 +143,7 @@ if __name__ == "__main__":
         "catalogue": catalogue,
         "load": load,
         "open-search": open_search,
+        "search-soon": search_soon,
         "search": search,
         "lint": lint,
     }

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 
 from bench.measure import Figure, Shell, Timing, Took, alternate, compare
 from bench.pool import Home
@@ -46,6 +47,42 @@ def measure_list(bench: Bench) -> Iterator[Figure]:
         for name in commands:
             label = f"{name}, {size:,} skills"
             yield compare("list", label, took[name], took[""], against=_BARE, aim=aim)
+
+
+_EVERYDAY = {
+    "inbox": 8, "log": 8, "jobs": 8, "memory": 8, "config": 8, "list --json": 8, "doctor": 20,
+}  # fmt: skip
+_GROWING = ("show {name}", "search {name}", "new {new} -d {text} --body {text}")
+
+
+def measure_everyday(bench: Bench) -> Iterator[Figure]:
+    """The commands that people type all day, and those that have to find one skill among many."""
+    few = bench.home(min(100, len(bench.pool.skills)))
+    yield from _commands(bench, few, {name: [name] for name in _EVERYDAY})
+    for size in (size for size in SIZES if size <= bench.options.largest):
+        home = bench.home(size)
+        yield from _commands(bench, home, {line.split()[0]: [line] for line in _GROWING})
+
+
+def _commands(bench: Bench, home: Home, lines: dict[str, list[str]]) -> Iterator[Figure]:
+    shell = Shell(home.folder)
+    listed = shell.lines([TACIT, "list"])
+    named = listed[len(listed) // 2].partition("\t")[0]
+    shell.time([TACIT, "search", named], (0, 1))
+    shell.ask(probe("open-search"))
+    made = count()
+
+    def run(line: str) -> Took:
+        text = f"Measures the time of turn {next(made)}. Use it for nothing else."
+        words = {"name": named, "new": f"measured-{next(made)}", "text": text}
+        return shell.time([TACIT, *(word.format(**words) for word in line.split())], (0, 1, 5, 6))
+
+    jobs = {name: partial(run, line) for name, (line,) in lines.items()}
+    took = alternate({"": partial(shell.time, BARE), **jobs}, bench.options.rounds)
+    for name in lines:
+        label = f"tacit {name}, {home.count:,} skills"
+        aim = _EVERYDAY.get(name, 8.0 if home.count <= 100 and name != "new" else None)
+        yield compare("everyday", label, took[name], took[""], against=_BARE, aim=aim)
 
 
 def measure_refresh(bench: Bench) -> Iterator[Figure]:

@@ -6,7 +6,8 @@ For each host with JSONL files, its real session is repeated until the file is l
 captured (a toy project: records of about 400 bytes, so the cost of each record shows), and once
 with the one file that the agent reads grown to 8 KB, as files in real sessions are. Then, in one
 run: msgspec decoding every line into plain objects (what any reader has to do at least), our
-reading to turns, and our reading into the store. Ratios, because seconds belong to a machine.
+reading to turns, and our reading into the store; and the same for the forms of files that hold many
+sessions, found and read. Ratios, because seconds belong to a machine.
 Memory is the peak of a process of its own that reads 10 MB, and one that reads the big file.
 """
 
@@ -52,6 +53,60 @@ def grow(sample: Path, target: Path, size: int, file_size: int = 0) -> None:
             file.write(piece)
             written += len(piece)
             number += 1
+
+
+FORMS = {
+    "openai": "openai.jsonl", "sharegpt": "sharegpt.jsonl", "atif": "atif-1.5.json",
+    "tau-bench": "tau-bench.json", "openhands": "openhands-results.jsonl",
+    "otel": "otel-attributes.jsonl", "openinference": "openinference.jsonl",
+    "langfuse": "langfuse-blob/observations_v2/0.jsonl", "langsmith": "langsmith.jsonl",
+    "swe-agent": "swe-agent/demo__demo-1.traj",
+}  # fmt: skip
+_TRACE = re.compile(rb'"([0-9a-f]{24})[0-9a-f]{8}"|"([0-9a-f]{8}-[0-9a-f-]{15})[0-9a-f]{12}"')
+
+
+def grow_form(sample: Path, target: Path, size: int) -> None:
+    """Repeat the session of a form with names of its own, and a result of 8 KB."""
+    if sample.suffix == ".jsonl":
+        data = sample.read_bytes()
+    else:
+        document = msgspec.json.decode(sample.read_bytes())
+        document = document[0] if isinstance(document, list) else document
+        data = msgspec.json.encode(document) + b"\n"
+    text = b" ".join(b"word%d" % n for n in range(8192 // 8))
+    data = data.replace(b"built dist/demo.whl", b"built dist/demo.whl " + text)
+    with target.open("wb") as file:
+        written = number = 0
+        while written < size:
+            number += 1
+            piece = data.replace(b"conv-1", b"conv-%d" % number)
+            piece = piece.replace(b'"trace-', b'"trace-%d-' % number)
+            piece = _TRACE.sub(
+                lambda found, n=number: (
+                    b'"%s%08x"' % (found[1], n) if found[1] else b'"%s%012x"' % (found[2], n)
+                ),
+                piece,
+            )
+            written += file.write(piece)
+
+
+def read_form(host: str, path: Path) -> int:
+    """Every session of a file, found and read."""
+    reader = host_registry.get(host)
+    return sum(1 for source in reader.inside(str(path)) for _ in Reading(reader, source))
+
+
+def print_forms(path: Path, size: int) -> None:
+    print(
+        f"{'forms of files':20} {'msgspec':>9} {'reading':>9} {'ratio':>6} {'sessions':>9}   (MB/s)"
+    )
+    for host, name in FORMS.items():
+        grow_form(HERE.parent / "trace-forms" / name, path, size)
+        size_read = path.stat().st_size / MB
+        alone = size_read / best(lambda: msgspec_alone(path))
+        found = len(list(host_registry.get(host).inside(str(path))))
+        read = size_read / best(lambda host=host: read_form(host, path), 1)
+        print(f"  {host:18} {alone:9.0f} {read:9.0f} {read / alone:6.2f} {found:9,}")
 
 
 def msgspec_alone(path: Path) -> None:
@@ -124,6 +179,7 @@ def main() -> None:
                 read = size / best(lambda host=host: ours(host, path))
                 kept = size / best(lambda host=host: stored(host, path), 1)
                 print(f"  {host:18} {alone:9.0f} {read:9.0f} {read / alone:6.2f} {kept:9.0f}")
+        print_forms(path, options.size * MB)
         if options.big:
             (sample,) = (options.folder / "claude" / "home").rglob("*.jsonl")
             nothing = peak("claude-code", path, "nothing")

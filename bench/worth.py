@@ -19,6 +19,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -52,8 +53,11 @@ def parts(folder: Path) -> Iterator[tuple[str, str, list[Path]]]:
         yield f"mini-swe-agent {repository}", repository, paths
 
 
-def learn(paths: list[Path], work: Path, *, distil: bool = False) -> dict[str, Any]:
-    """What `tacit learn --no-model` gives for one part, as its JSON; or `tacit distil`."""
+def learn(
+    paths: list[Path], work: Path, *, distil: bool = False
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What `tacit learn --no-model` gives for one part, or `tacit distil`, as its JSON, and how
+    each session ended."""
     is_home = paths[0].name.startswith("home-")
     home, named = (paths[0], []) if is_home else (work / "home", [str(paths[0].resolve())])
     if len(paths) > 1:
@@ -62,14 +66,20 @@ def learn(paths: list[Path], work: Path, *, distil: bool = False) -> dict[str, A
         for path in paths:
             (work / "sessions" / path.name).symlink_to(path.resolve())
     folders = {"HOME": str(home.resolve()), "TACIT_HOME": str(work / "tacit")}
-    command = [sys.executable, "-m", "tacit", "learn", "--no-model", "--dry-run", "--json"]
     if distil:
         where = ["--from", *named] if named else ["--everywhere"]
-        command = [sys.executable, "-m", "tacit", "distil", "--no-model", "--json", *where]
+        learned = _tacit(["distil", "--no-model", *where], work, folders)
+        drafts = [{"name": one["skill"], "text": one["text"]} for one in learned["skills"]]
+        learned["drafts"] = [{"draft": one} for one in drafts]
     else:
-        command += named
+        learned = _tacit(["learn", "--no-model", "--dry-run", *named], work, folders)
+    rows = _tacit(["sessions", "--limit", "1000"], work, folders)["sessions"]
+    return learned, {row["session"]: row["outcome"]["state"] for row in rows}
+
+
+def _tacit(arguments: list[str], work: Path, folders: dict[str, str]) -> dict[str, Any]:
     ran = subprocess.run(
-        command,
+        [sys.executable, "-m", "tacit", *arguments, "--json"],
         env={**os.environ, **folders},
         cwd=work,
         capture_output=True,
@@ -77,12 +87,9 @@ def learn(paths: list[Path], work: Path, *, distil: bool = False) -> dict[str, A
         check=False,
     )
     if ran.returncode:
-        raise SystemExit(f"worth: {paths[0].name}: {ran.stderr.strip()}")
-    learned: dict[str, Any] = json.loads(ran.stdout)
-    if distil:
-        drafts = [{"name": one["skill"], "text": one["text"]} for one in learned["skills"]]
-        learned["drafts"] = [{"draft": one} for one in drafts]
-    return learned
+        raise SystemExit(f"worth: tacit {' '.join(arguments)}: {ran.stderr.strip()}")
+    answer: dict[str, Any] = json.loads(ran.stdout)
+    return answer
 
 
 def scoring(folder: Path) -> ModuleType:
@@ -113,6 +120,24 @@ def labelled(home: str, texts: dict[str, str], labels: Path) -> list[str]:
     return lines
 
 
+_ENDS = {"worked": "succeeded", "failed": "failed"}
+
+
+def judged(home: str, ended: dict[str, str], labels: Path) -> list[str]:
+    """How many sessions of a home ended as the labels say, and which way the others were taken."""
+    known = json.loads((labels / "labels.json").read_text(encoding="utf-8"))["outcomes"]
+    pairs = [
+        (x["outcome"], _ENDS.get(ended[x["session"]], "unknown"))
+        for x in known
+        if x["home"] == home and x["session"] in ended
+    ]
+    if not pairs:
+        return []
+    wrong = Counter(f"{label} taken as {ours}" for label, ours in pairs if label != ours)
+    lines = [f"outcomes {sum(label == ours for label, ours in pairs)}/{len(pairs)}"]
+    return lines + [f"  {count} {what}" for what, count in wrong.items()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -130,13 +155,13 @@ def main() -> int:
         if chosen.half not in (None, half) or chosen.only not in name:
             continue
         with tempfile.TemporaryDirectory() as work:
-            learned = learn(paths, Path(work), distil=chosen.distil)
+            learned, ended = learn(paths, Path(work), distil=chosen.distil)
         made = [one["draft"] for one in learned["drafts"]]
         texts = {f"{at:02}-{one['name']}": one["text"] for at, one in enumerate(made)}
         sessions += learned["sessions"]
         drafts += len(made)
         print(f"{name} ({half}): {learned['sessions']} sessions, {len(made)} drafts")
-        for line in labelled(name, texts, chosen.labels):
+        for line in (*labelled(name, texts, chosen.labels), *judged(name, ended, chosen.labels)):
             print(f"  {line}")
         if chosen.keep:
             folder = chosen.keep / name.replace("/", "+").replace(" ", "-")

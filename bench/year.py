@@ -79,7 +79,7 @@ def live(days: range, sessions: int) -> None:
                 store.write(session(day * sessions + n, at, rng))
         for n in range(sessions // 10):
             one_change(day * (sessions // 10) + n, at, rng)
-        keep_house(Settings(), now=at.timestamp())
+        keep_house(Settings, now=at.timestamp())
         if day % 30 == 29:
             print(f"day {day + 1}", file=sys.stderr)
 

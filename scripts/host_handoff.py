@@ -17,23 +17,23 @@ import msgspec
 
 from host_agents import Agent
 from host_checks import Verdict
-from host_programs import Installed, Place, environment, prepare, run
+from host_programs import TERMS, Installed, Place, environment, prepare, run
 from host_sessions import BIN, tacit
 from tacit.testing import ModelServer, Request
 from tacit.testing.script import ReplyLike
 
 _PROMPT = "Learn from my last sessions."
 _GUIDE = "learn-from-sessions"
-_NAME = "package-builds"
-_SKILL = f"""---
-name: {_NAME}
+NAME = "package-builds"
+SKILL = f"""---
+name: {NAME}
 description: How packages are built here. Use before building one.
 ---
 
 1. `read -r VERSION < VERSION; export VERSION; python3 build.py`
 2. Never invent a version.
 """
-_SESSION = """
+SESSION = """
 import os
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
@@ -82,7 +82,7 @@ class _Script:
         if len(self.requests) == 2:
             self.read = len(shown)
             found = re.findall(r"tacit handoff answer ([0-9a-f]{8})", shown)
-            write = {"path": f"{_NAME}/SKILL.md", "content": _SKILL}
+            write = {"path": f"{NAME}/SKILL.md", "content": SKILL}
             given = json.dumps({"why": "Kept how it is built.", "write_file": [write]})
             given = given.replace("`", r"\u0060")  # Gemini CLI runs no command with a backtick
             answer = f"handoff answer {found[-1] if found else 'none'} --by {self._name}"
@@ -94,13 +94,13 @@ class _Script:
 def hand_over(agent: Agent, installed: Installed, base: Path, timeout: float) -> HandedOver:
     """Have a real agent do a review."""
     script, home = _Script(agent), base / f"handoff-{agent.name}"
-    with ModelServer(script, strict=False) as server:
+    with ModelServer(script, strict=False, terms=TERMS) as server:
         project = home / "project"
         place = Place(home=home, project=project, url=server.url, path=installed.path)
         prepare(agent, place)
         os.makedirs(project / ".git", exist_ok=True)
         subprocess.run(
-            [sys.executable, "-c", _SESSION], cwd=project, env=environment(agent, place), check=True
+            [sys.executable, "-c", SESSION], cwd=project, env=environment(agent, place), check=True
         )
         tacit(agent, place, "connect", agent.name, "--yes")
         done = run(agent, installed.program, place, _PROMPT, timeout=timeout)
@@ -117,7 +117,7 @@ def hand_over(agent: Agent, installed: Installed, base: Path, timeout: float) ->
 
 
 def _judged(found: HandedOver) -> Verdict:
-    good = found.waiting == [_NAME] and "waits in the inbox" in found.told
+    good = found.waiting == [NAME] and "waits in the inbox" in found.told
     why = "" if good else f"the agent was told: {found.told[-200:]}"
     return Verdict(good, ", ".join(found.waiting) or "nothing", why)
 

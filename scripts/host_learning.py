@@ -17,7 +17,7 @@ import msgspec
 
 from host_agents import AGENTS, Agent
 from host_checks import Verdict
-from host_programs import Installed, Place, environment
+from host_programs import TERMS, Installed, Place, environment
 from host_sessions import BIN, Conversation, converse, data_of, furnish, tacit
 from tacit.testing import ModelServer, Request, Rules, ToolUse, Turns, marked, toolless
 
@@ -151,7 +151,7 @@ def serve(
         (marked(DRAFT_MARKER), Turns([*failing, "Shorn."])),
         default="Nothing to add.",
     )
-    return ModelServer(rules, strict=strict)
+    return ModelServer(rules, strict=strict, terms=None if strict else TERMS)
 
 
 def is_review(request: Request) -> bool:

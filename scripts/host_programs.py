@@ -21,8 +21,11 @@ import msgspec
 
 from host_agents import Agent
 from tacit.base.errors import NotFound, TacitError
+from tacit.testing import Terms
 
 NODE = "24"
+TERMS = Terms(output=128_000)
+"""What the agents' scripted model allows: Hermes asks for answers of 65,536 tokens."""
 _STAMP = ".tacit-installed"
 
 

@@ -30,7 +30,7 @@ from host_learning import (
     worker_log,
 )
 from host_programs import Installed, Place, run, running
-from host_sessions import BIN, Conversation, converse, data_of, furnish, tacit
+from host_sessions import BIN, WARM_UP, Conversation, converse, data_of, furnish, tacit
 from tacit.testing import ModelServer, Turns, marked
 from tacit.traces.store import Store
 
@@ -83,8 +83,8 @@ class Road(msgspec.Struct, frozen=True, kw_only=True):
     """What disconnecting left of ours in the agent's folders and the project."""
     grown: list[int]
     """The prompts of the session that went on after a pause, as the store counts them."""
-    killed: bool
-    """Whether the session that was killed is in the store."""
+    killed: int | None
+    """The calls of the session that was killed, as it is in the store; None where it is not."""
     helper: str | None
     """What is wrong with how a helper's work is stored; None where the agent was not asked to."""
     log: str
@@ -135,7 +135,9 @@ def walk(agent: Agent, installed: Installed, base: Path, timeout: float) -> Road
     home = base / agent.name / "roads"
     many = [agent.shell.use(f"sh tally.sh {when}") for when in WHENS]
     failing = [agent.shell.use(f"sh test.sh {when}".strip()) for when in ("", *WHENS)]
-    rules = [(marked(HELP), Turns([agent.helper.use(_ORDER), "Split."]))] if agent.helper else []
+    # Qwen Code's helper works in the background, and is reported in a turn of its own.
+    helped = [agent.helper.use(_ORDER), "Split.", "Noted."] if agent.helper else []
+    rules = [(marked(HELP), Turns(helped))] if helped else []
     rules += [(marked(HELPER), Turns([*many[:HELPED], "Counted."]))]
     with serve(many, failing, *rules) as server, serve([], [], strict=True) as reviewer:
         paths = (*installed.path, BIN)
@@ -143,6 +145,7 @@ def walk(agent: Agent, installed: Installed, base: Path, timeout: float) -> Road
         furnish(agent, place)
         other = _repository(place)
         on = _Walk(agent, installed, place, server, timeout)
+        on.talk(WARM_UP)  # Qwen Code writes into its settings at the first start ever
         before = _files(agent, place)
         on.type("connect", agent.host.name, "--facts", "--yes")
         for _ in range(2):  # what was seen once is no habit
@@ -223,24 +226,21 @@ def _pause(on: _Walk) -> list[int]:
     return [first, prompts()]
 
 
-def _kill(on: _Walk) -> bool:
-    """Kill the agent in the middle of its work; whether the session comes into the store."""
-    before = {row["id"] for row in on.sessions()}
+def _kill(on: _Walk) -> int | None:
+    """Kill the agent in the middle of its work; the calls that come into the store."""
     known = len(on.server.requests)
-    prompt = f"{DRAFT_MARKER}: until it is killed."
+    prompt = f"{DRAFT_MARKER}: {_KILLED}."
     with running(on.agent, on.installed.program, on.place, prompt) as process:
         wait_until(lambda: sum(map(marked(DRAFT_MARKER), on.server.requests[known:])) >= CALLS // 2)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     on.talk(f"{NEXT}: is anybody there?")  # by its hook, or by the clock, the worker looks again
 
-    def stored() -> bool:
-        new = [row for row in on.sessions() if row["id"] not in before]
-        return any(0 < row["calls"] < CALLS for row in new)
-
-    return wait_until(stored, KILLED) is not None
+    wait_until(lambda: _calls_of(on, _KILLED) is not None, KILLED)
+    return _calls_of(on, _KILLED)
 
 
+_KILLED = "until it is killed"
 _ORDER = f"{HELPER}: never count it at noon, always run `sh tally.sh dawn` first."
 
 
@@ -253,21 +253,21 @@ def _help(on: _Walk) -> str | None:
     asked = [r for r in on.server.requests[known:] if marked(HELPER)(r) and not marked(HELP)(r)]
     if not asked:
         return "no helper was put to work"
-    wait_until(lambda: _calls_of(on, HELP) >= HELPED, KILLED)
-    if (calls := _calls_of(on, HELP)) < HELPED:
+    wait_until(lambda: (_calls_of(on, HELP) or 0) >= HELPED, KILLED)
+    if (calls := _calls_of(on, HELP) or 0) < HELPED:
         return f"the session counts {calls} calls, without the helper's {HELPED}"
-    if _calls_of(on, HELPER):
+    if _calls_of(on, HELPER) is not None:
         return "the agent's words to its helper count as a prompt of the user's"
     return ""
 
 
-def _calls_of(on: _Walk, marker: str) -> int:
-    """The calls of the session in which the user said `marker`, as the store has it."""
+def _calls_of(on: _Walk, marker: str) -> int | None:
+    """The calls of the session in which the user said `marker`; None where none is stored."""
     with Store.open(str(data_of(on.place) / "tacit.db")) as store:
         traces = [store.whole(found.id) for found in store.sessions(host=on.agent.host.name)]
     return max(
         (len(trace.calls) for trace in traces if any(marker in said for said in trace.prompts)),
-        default=0,
+        default=None,
     )
 
 
@@ -345,8 +345,11 @@ def grows(road: Road) -> Verdict:
 
 
 def killed_is_stored(road: Road) -> Verdict:
-    """A session whose agent was killed is stored all the same."""
-    return _yes(road.killed, "it is not in the store")
+    """A session whose agent was killed is stored all the same, as far as the agent wrote it."""
+    if road.killed is None:
+        return Verdict(False, "no", "it is not in the store")
+    good = road.killed < CALLS
+    return _yes(good, f"it was not killed: {road.killed} calls", f"{road.killed} calls")
 
 
 def helpers_are_parts(road: Road) -> Verdict:

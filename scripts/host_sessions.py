@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from host_agents import Agent
-from host_programs import Installed, Place, Run, environment, prepare, run
+from host_programs import TERMS, Installed, Place, Run, environment, prepare, run
 from tacit.base.errors import TacitError
 from tacit.testing import ModelServer, Request, Rules, Turns, marked, reply, toolless
 from tacit.testing.server import Other
@@ -134,9 +134,9 @@ def hold(agent: Agent, installed: Installed, base: Path, timeout: float) -> Sess
         converse(agent, installed, elsewhere, quiet, (WARM_UP,), timeout)
         converse(agent, installed, place, server, (WARM_UP,), timeout)
         alone = converse(agent, installed, elsewhere, quiet, PROMPTS, timeout)
-        before = _read(_file(agent, place))
+        before = _read(connected_file(agent, place))
         tacit(agent, place, "connect", host, "--yes")
-        between = _read(_file(agent, place))
+        between = _read(connected_file(agent, place))
         connected = converse(agent, installed, place, server, PROMPTS, timeout)
         waited, trace = _await(place, host)
         listed = msgspec.json.decode(tacit(agent, place, "sessions", "--json"))["sessions"]
@@ -168,7 +168,7 @@ def hold(agent: Agent, installed: Installed, base: Path, timeout: float) -> Sess
             log=_text(data / "worker.log"),
             before=before,
             between=between,
-            back=_read(_file(agent, place)),
+            back=_read(connected_file(agent, place)),
             left=_left(agent, place),
         )
 
@@ -213,7 +213,7 @@ def _serve(agent: Agent, home: Path) -> ModelServer:
     rules = Rules(
         (toolless, "Tally the herd"), (marked(MARKER), Turns(replies)), default="Nothing to add."
     )
-    return ModelServer(rules, strict=False)
+    return ModelServer(rules, strict=False, terms=TERMS)
 
 
 def furnish(agent: Agent, place: Place) -> None:
@@ -270,13 +270,13 @@ def _stored(place: Place, host: str) -> Trace | None:
 
 def _left(agent: Agent, place: Place) -> list[str]:
     """Backups and links that disconnecting should have taken away."""
-    file = _file(agent, place)
+    file = connected_file(agent, place)
     found = [file.with_name(file.name + BACKUP)]
     found += [place.home / ".claude" / "skills" / SKILL]
     return [str(path.relative_to(place.home)) for path in found if os.path.lexists(path)]
 
 
-def _file(agent: Agent, place: Place) -> Path:
+def connected_file(agent: Agent, place: Place) -> Path:
     """The file that connecting edits: the connector's, in the home of the agent."""
     home = agent.host.settings_home or agent.host.home
     file = find_connector(agent.name).file()

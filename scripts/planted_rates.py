@@ -27,6 +27,7 @@ from tacit.traces.trace import Step, Trace
 ORDERS = Path(__file__).parents[1] / "tests" / "fixtures" / "planted-orders"
 DOCS = Path(__file__).parents[1] / "docs" / "scan.md"
 HALVES = ("tuning", "heldout")
+FRESH = ("fresh", "fresh, second")
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]
 
@@ -192,11 +193,11 @@ def verdict(trace: Trace, files: dict[str, bytes]) -> tuple[str, str]:
     return report.verdict, why
 
 
-def count_attacks(half: str, verbose: bool = False) -> dict[str, Counter[str]]:
-    """By form, how many orders of a half were refused, marked and let through."""
+def count_attacks(half: str, verbose: bool = False, *, every: int = 1) -> dict[str, Counter[str]]:
+    """By form, how many of every so many orders of a half were refused, marked and let through."""
     counts: dict[str, Counter[str]] = {}
     rows = (ORDERS / f"orders-{half}.jsonl").read_bytes().splitlines()
-    for number, row in enumerate(rows):
+    for number, row in list(enumerate(rows))[::every]:
         order = msgspec.json.decode(row, type=Order)
         for form, road, trace, files in cases(order, number):
             word, why = verdict(trace, files)
@@ -224,6 +225,72 @@ def changes_of(review: Planted) -> Iterator[dict[str, bytes]]:
         yield fact(review.fact)
 
 
+class Fresh(msgspec.Struct, frozen=True):
+    """Two sets that were written when the rules stood; after the second no rule was changed.
+
+    Their sessions are about what the planted text is about, and the user speaks the language of
+    what was learned, so that neither of these gives it away.
+    """
+
+    topics: dict[str, list[tuple[str, list[tuple[str, str]]]]]
+    planted: list[dict[str, str]]
+    honest: list[dict[str, object]]
+    planted2: list[dict[str, str]]
+    honest2: list[dict[str, object]]
+    spoken: dict[str, str]
+
+    def turns(self, topic: str) -> Turns:
+        return [
+            [prompt, *(ran(command, printed) for command, printed in steps)]
+            for prompt, steps in self.topics[topic]
+        ]
+
+
+def count_fresh(
+    which: str, verbose: bool = False, *, every: int = 1
+) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    """What became of the planted texts of a fresh set, by form, and of its honest ones."""
+    fresh = msgspec.json.decode((ORDERS / "fresh.json").read_bytes(), type=Fresh)
+    attacks: dict[str, Counter[str]] = {}
+    planted, honest_ones = (
+        (fresh.planted, fresh.honest) if which == FRESH[0] else (fresh.planted2, fresh.honest2)
+    )
+    for number, one in list(enumerate(planted))[::every]:
+        for step in range(3):
+            turns = fresh.turns(one["topic"])
+            road = INSERTED[(number * 3 + step) % len(INSERTED)]
+            turns[0][2:2] = ROADS[road](one["planted"])[0][2:]
+            if one["language"] in fresh.spoken:
+                turns.append([fresh.spoken[one["language"]]])
+            files = fact(one["learned"]) if one["form"] == "fact" else skill(one["learned"])
+            word, why = verdict(made(*turns), files)
+            attacks.setdefault(FORMS[one["form"]], Counter())[word] += 1
+            if verbose and word == "pass":
+                print(f"  {one['id']}, {road}: passed {why}", file=sys.stderr)
+    honest: Counter[str] = Counter()
+    for good in honest_ones:
+        extra = msgspec.convert(good["extra"], list[tuple[str, list[tuple[str, str]]]])
+        turns = fresh.turns(str(good["topic"]))
+        turns += [[prompt, *(ran(*each) for each in steps)] for prompt, steps in extra]
+        learned = str(good["learned"])
+        files = fact(learned) if good["form"] == "fact" else plain_skill(learned)
+        word, why = verdict(made(*turns), files)
+        honest[word] += 1
+        if verbose and word != "pass":
+            print(f"  {good['id']}: {word}: {why}", file=sys.stderr)
+    return attacks, honest
+
+
+FORMS = {"light": "lightly changed", "restated": "restated", "fact": "as a fact, restated"}
+INSERTED = [road for road in ROADS if road not in ("attached", "referenced")]
+"""The roads that are steps of a session."""
+
+
+def plain_skill(text: str) -> dict[str, bytes]:
+    about = "Notes on this project. Use when the same is asked for again."
+    return {"SKILL.md": f"{HEAD.format(about, '')}# Notes\n\n{text}\n".encode()}
+
+
 def interval(part: int, whole: int, z: float = 1.96) -> str:
     """The 95 % interval after Wilson, in per cent."""
     share = part / whole
@@ -242,9 +309,12 @@ class Counts(msgspec.Struct, frozen=True):
 
 def count_all(verbose: bool = False) -> Counts:
     """Everything, counted."""
+    fresh = {which: count_fresh(which, verbose) for which in FRESH}
     return Counts(
-        {half: count_attacks(half, verbose) for half in HALVES},
-        {half: count_reviews(half, verbose) for half in HALVES},
+        {half: count_attacks(half, verbose) for half in HALVES}
+        | {which: attacks for which, (attacks, _) in fresh.items()},
+        {half: count_reviews(half, verbose) for half in HALVES}
+        | {which: honest for which, (_, honest) in fresh.items()},
     )
 
 
@@ -254,18 +324,25 @@ def rates(found: Counts) -> str:
         "| texts | set | number | refused | waits, marked | lands | stopped or asked, of 100 |"
     ]
     lines.append("|---|---|---|---|---|---|---|")
-    for half in HALVES:
-        for form, counts in found.attacks[half].items():
-            lines.append(_row(form, half, counts, counts["block"] + counts["ask"]))
+    for half, forms in found.attacks.items():
+        lines += [attack_row(form, half, counts) for form, counts in forms.items()]
     lines += [
         "",
         "| honest reviews | set | changes | refused | wait, marked | land | asked, of 100 |",
     ]
     lines.append("|---|---|---|---|---|---|---|")
-    for half in HALVES:
-        counts = found.reviews[half]
-        lines.append(_row("skills and facts", half, counts, counts["ask"]))
+    lines += [review_row(half, counts) for half, counts in found.reviews.items()]
     return "\n".join(lines)
+
+
+def attack_row(form: str, half: str, counts: Counter[str]) -> str:
+    """The line of the table for one form of attack."""
+    return _row(form, half, counts, counts["block"] + counts["ask"])
+
+
+def review_row(half: str, counts: Counter[str]) -> str:
+    """The line of the table for honest texts."""
+    return _row("skills and facts", half, counts, counts["ask"])
 
 
 def _row(name: str, half: str, counts: Counter[str], part: int) -> str:

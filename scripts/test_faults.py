@@ -44,7 +44,11 @@ SUITES: dict[str, tuple[str, ...]] = {
     ),
     "clock": ("tests/base/test_clock.py", "tests/work/test_schedule_runs.py"),
     "PostgreSQL": ("tests/work/test_postgres.py",),
-    "models": ("tests/agent/test_model_client.py", "tests/learn/test_background_model.py"),
+    "models": (
+        "tests/agent/test_model_client.py",
+        "tests/learn/test_background_model.py",
+        "tests/learn/test_child_process.py",
+    ),
 }
 """Sections that are tests elsewhere: what pytest is given. Add a path, or a section, here."""
 

@@ -2,7 +2,8 @@
 
 It fetches the agents and closes the network; the sessions are in `host_sessions.py`, the checks
 in `host_checks.py`, what is learned from a long session in `host_learning.py`, and the roads of a
-user from connecting to a later session in `host_roads.py`, a hand-over in `host_handoff.py`.
+user from connecting to a later session in `host_roads.py`, a hand-over in `host_handoff.py`,
+and a review by an agent's own program in `host_answers.py`.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from host_agents import AGENTS, Agent
+from host_answers import ANSWERS, answers, review
 from host_checks import CHECKS, Verdict
 from host_handoff import HANDOFF, hand_over
 from host_learning import LEARNING, Learned, chat, homes_end, learn
@@ -100,9 +102,18 @@ def hand_over_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -
         found = hand_over(agent, installed, base, chosen.timeout)
         return [(name, check(found)) for name, check in HANDOFF]
 
-    # Hermes gives up before its first request here; why was not found out yet.
-    able = [agent for agent in agents if agent.name != "hermes"]
-    return _each(able, chosen, [name for name, _ in HANDOFF], checked)
+    return _each(agents, chosen, [name for name, _ in HANDOFF], checked)
+
+
+def answer_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:
+    """Have each agent's program answer a review, and print the table of that."""
+
+    def checked(agent: Agent, installed: Installed) -> list[tuple[str, Verdict]]:
+        found = review(agent, installed, base)
+        return [(name, check(found)) for name, check in ANSWERS]
+
+    able = [agent for agent in agents if answers(agent)]
+    return _each(able, chosen, [name for name, _ in ANSWERS], checked)
 
 
 def _each(
@@ -157,7 +168,13 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     )
 
 
-TABLES = {"sessions": check_all, "learning": learn_all, "roads": walk_all, "handoff": hand_over_all}
+TABLES = {
+    "sessions": check_all,
+    "learning": learn_all,
+    "roads": walk_all,
+    "handoff": hand_over_all,
+    "programs": answer_all,
+}
 
 
 def main() -> int:

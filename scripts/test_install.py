@@ -22,6 +22,7 @@ EXTRAS = {
     "work": ["schedule", "list"],
     "tui": ["chat", "--help"],
     "mcp": ["list"],
+    "otel": ["daemon", "status"],
     "all": ["list"],
 }
 """Each extra, and a command that is to work with it."""

@@ -1,6 +1,10 @@
 """Which model is meant, and going on with another one in the same conversation."""
 
+import io
 import json
+import urllib.error
+import urllib.request
+from email.message import Message
 from typing import Any
 
 import pytest
@@ -209,3 +213,15 @@ def test_a_fallback_that_cannot_be_had_is_told_of(open_session) -> None:
         told = say(open_session(server, flags={"fallback": ("anthropic:claude-x",)}), "go")
     assert told[-1].reason == "done"
     assert "without the fallback anthropic:claude-x" in of(agent_events.Notice, told)[0].text
+
+
+def test_a_server_that_has_no_list_is_left_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error is an answer with a connection too: it is closed, not left to the collector."""
+    left = io.BytesIO(b"no such page")
+
+    def refused(request: urllib.request.Request, timeout: float) -> None:
+        raise urllib.error.HTTPError(request.full_url, 404, "Not Found", Message(), left)
+
+    monkeypatch.setattr(urllib.request, "urlopen", refused)
+    assert models.models_of("http://127.0.0.1:9/v1") == []
+    assert left.closed

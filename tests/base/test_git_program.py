@@ -26,6 +26,7 @@ MAY_START = {
     "learn/announcements.py": "a desktop notification",
     "learn/background/child_process.py": "our own child",
     "learn/background/confinement.py": "our own probe",
+    "skills/skill_search.py": "our own indexing",
     "hook.py": "our own worker",
     "ui/cli/output.py": "the user's pager",
     "ui/web/answers.py": "our own schedule, run by hand",

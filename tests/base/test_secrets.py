@@ -7,6 +7,7 @@ import string
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from re import _parser  # type: ignore[attr-defined]
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
@@ -236,15 +237,21 @@ def test_provider_formats(rule: str, template: str, frame: str) -> None:
     assert len(tail) < 20 or tail not in secrets.redact(text).text
 
 
-def test_the_rates_on_the_page_are_true() -> None:
-    """docs/security.md says what is found; when this fails: bench/planted_secrets.py --write."""
-    root = Path(__file__).parents[2]
-    spec = spec_from_file_location("planted_secrets", root / "bench" / "planted_secrets.py")
+_ROOT = Path(__file__).parents[2]
+
+
+def planted_secrets() -> ModuleType:
+    spec = spec_from_file_location("planted_secrets", _ROOT / "bench" / "planted_secrets.py")
     assert spec
     assert spec.loader
     bench = module_from_spec(spec)
     spec.loader.exec_module(bench)
-    assert bench.table() in (root / "docs" / "security.md").read_text("utf-8")
+    return bench
+
+
+def test_the_rates_on_the_page_are_true() -> None:
+    """docs/security.md says what is found; when this fails: bench/planted_secrets.py --write."""
+    assert planted_secrets().table() in (_ROOT / "docs" / "security.md").read_text("utf-8")
 
 
 def test_every_format_has_a_sample() -> None:
@@ -453,6 +460,40 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert found or secrets.redact(text).text == text
     assert all(s.line == text.count("\n", 0, s.start) + 1 for s in found)
     assert all(a.end <= b.start for a, b in itertools.pairwise(found))
+
+
+def _find_everywhere(texts: list[str], patch: pytest.MonkeyPatch) -> list[list[secrets.Secret]]:
+    """Search without the short ways: every pattern is tried wherever its word may stand."""
+    always = re.compile("").search
+    patch.setattr(passwords, "_words_in", lambda _: frozenset(passwords._ALL_WORDS))
+    patch.setattr(passwords, "_find_foreign_letter", always)
+    patch.setattr(passwords, "_find_option", always)
+    patch.setattr(secrets, "_MARK_BEGINS", "")
+    return [secrets.find(text) for text in texts]
+
+
+def _some_texts() -> list[str]:
+    """Texts with a secret, texts with what looks like one, and any order of such pieces."""
+    rng = random.Random(11)
+    lines = [made(template) for _, template in FORMATS]
+    lines += [case.text for case in list(planted_secrets().planted())[::6]]
+    lines += Path(__file__).read_text("utf-8").splitlines()
+    pieces = [
+        *passwords._ALL_WORDS, *passwords._FOREIGN, *passwords._PASSWORDS, *passwords._SIGNS,
+        *(option for option, *_ in passwords.COMMAND_OPTIONS), "mysql", "sshpass", "redis-cli",
+        *(": ", "=", " is ", '"', "'", " ", "\n", "/", "curl -u bob:", "echo ", "| sudo -S", "é"),
+        *(made("Vw9{A12}!") for _ in range(20)), *(made("{A32}", n) for n in range(20)),
+    ]  # fmt: skip
+    lines += ["".join(rng.choices(pieces, k=rng.randint(2, 10))) for _ in range(1500)]
+    return lines
+
+
+def test_the_short_ways_of_the_search_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked for only where its word stands is all that looking everywhere finds."""
+    texts = _some_texts()
+    found = [secrets.find(text) for text in texts]
+    assert _find_everywhere(texts, monkeypatch) == found
+    assert sum(map(bool, found)) > 500
 
 
 def test_every_quantifier_has_a_bound() -> None:

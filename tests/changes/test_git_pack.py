@@ -1,5 +1,6 @@
 """Packs and packed refs are read as git reads them."""
 
+import io
 import random
 import subprocess
 from pathlib import Path
@@ -11,8 +12,9 @@ from tacit.changes.git_pack import packed_ids, read_packed
 from tacit.changes.git_store import Objects, Refs, RefUpdate
 
 
-def git(folder: str, *arguments: str) -> bytes:
-    done = subprocess.run(["git", f"--git-dir={folder}", *arguments], capture_output=True)
+def git(folder: str, *arguments: str, given: bytes = b"") -> bytes:
+    words = ["git", f"--git-dir={folder}", *arguments]
+    done = subprocess.run(words, input=given, capture_output=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -39,10 +41,12 @@ def test_every_object_is_read_as_git_reads_it(packed: Objects) -> None:
     assert len(ids) == len(set(ids)) > 100
     stored = git(packed.folder, "verify-pack", "-v", *map(str, Path(folder).glob("*.idx")))
     assert b"chain length = 2" in stored  # else this proves nothing of differences
+    shown = io.BytesIO(git(packed.folder, "cat-file", "--batch", given="\n".join(ids).encode()))
     for oid in ids:
         found = read_packed(folder, oid)
         assert found is not None
-        assert found.data == git(packed.folder, "cat-file", found.kind, oid)
+        named, kind, size = shown.readline().decode().split()
+        assert (named, kind, shown.read(int(size) + 1)) == (oid, found.kind, found.data + b"\n")
     assert read_packed(folder, "0" * 40) is None
     assert not list(Path(packed.folder, "objects").glob("??/*"))
 
@@ -54,12 +58,12 @@ def test_a_broken_pack_says_so(packed: Objects) -> None:
     data = file.read_bytes()
     file.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
     failed = 0
-    for oid in packed_ids(str(file.parent)):
+    for oid in list(packed_ids(str(file.parent)))[::10]:
         try:
             read_packed(str(file.parent), oid)
         except ValueError:
             failed += 1
-    assert failed > 50
+    assert failed > 5
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -74,6 +74,29 @@ def test_head_and_config(damage: str, file: str, kit: Any) -> None:
     works(kit)
 
 
+@pytest.mark.parametrize("file", ["HEAD", "objects/pack/*.idx", "SKILL.md"])
+@pytest.mark.parametrize("full", [False, True])
+def test_a_folder_in_a_files_place(file: str, full: bool, kit: Any) -> None:
+    """It gives way, or is put aside with what is in it, and the file is there again."""
+    begun(kit)
+    kit.history.pack()
+    skill = Path(kit.gate.open_place().real, "notes")
+    (path,) = [skill / file] if file == "SKILL.md" else Path(kit.history.folder).glob(file)
+    path.unlink()
+    path.mkdir()
+    if full:
+        (path / "kept").write_text("something")
+    assert " lost" not in mended(kit)
+    kit.history = kit.gate.open_place().history
+    assert path.is_file() or file.endswith(".idx")
+    assert kit.kinds("notes")[:4] == ["create", "edit", "edit", "edit"]
+    assert kit.text("notes").endswith("version 3\n")
+    if full:
+        assert [p.read_text() for p in Path(kit.history.folder).parents[2].rglob("kept")] == [
+            "something"
+        ]
+
+
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("below", ["skills", "changes", "pinned"])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tacit import learn
+from tacit.base import trust
 from tacit.base.settings import LearnSettings, Settings
 from tacit.changes.change import Actor, Create, Verdict, acting_as, make_change
 from tacit.changes.gate import Gate
@@ -15,6 +16,7 @@ from tacit.learn.background.background_gate import (
     approval_question,
     background_gate,
     current_approval,
+    new_skill_place,
     reading_gate,
 )
 
@@ -108,3 +110,20 @@ def test_only_new_skills_that_were_learned_count() -> None:
         assert gate.propose(change).outcome == "proposed"
     assert gate.accept(gate.inbox.waiting()[0]).applied
     assert current_approval(LearnSettings()).accepted == 0
+
+
+def test_a_new_skill_goes_to_the_project_where_there_is_one(home: Path) -> None:
+    """Trusted or not; a folder without a mark is none until it is trusted, and one that keeps its
+    skills elsewhere by a link, as a clone may, gets none."""
+    for name in ("clone", "linked"):
+        (home / name / ".git").mkdir(parents=True)
+    (home / "clone/below").mkdir()
+    plain = home / "plain"
+    plain.mkdir()
+    (home / "linked/.agents").symlink_to(home / "elsewhere")
+    for folder in ("clone", "clone/below"):
+        assert new_skill_place(str(home / folder)).root == str(home / "clone/.agents/skills")
+    for folder in ("", str(home), str(plain), str(home / "linked")):
+        assert new_skill_place(folder) == user_place()
+    trust.add(str(plain))
+    assert new_skill_place(str(plain)).root == str(plain / ".agents/skills")

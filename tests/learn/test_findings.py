@@ -1,5 +1,7 @@
 """What counting finds in sessions, what it leaves alone, and that its drafts are sound."""
 
+import itertools
+import random
 import shutil
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
+from tacit.learn import findings
 from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
 from tacit.learn.findings import (
     ChecksFinding,
@@ -422,3 +425,13 @@ def test_the_ledger(store: Store) -> None:
     assert ledger.is_new(store.find(first.id), COUNTING)
     (review,) = ledger.of(first.id)
     assert (review.outcome, len(review.changes)) == ("proposed", 1)
+
+
+def test_sentences_that_are_near_share_a_first_word() -> None:
+    """Looking among the sentences with such a word finds all that are near."""
+    rng, words = random.Random(5), [f"w{n}" for n in range(12)]
+    sentences = [frozenset(rng.sample(words, rng.randint(0, 7))) for _ in range(150)]
+    near = [(a, b) for a, b in itertools.combinations(sentences, 2) if findings._is_near(a, b)]
+    assert len(near) > 100
+    for a, b in near:
+        assert set(findings._first_words(a)) & set(findings._first_words(b))

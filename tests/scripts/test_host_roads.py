@@ -20,7 +20,7 @@ GOOD = host_roads.Road(
     reads_clones=False,
     left=[],
     grown=[1, 2],
-    killed=True,
+    killed=9,
     helper="",
     log="",
 )
@@ -51,7 +51,8 @@ def test_what_is_right_passes() -> None:
         ("stranger's skill", {"planted": True}),
         ("nothing left", {"left": [".claude/skills/pen-gate"]}),
         ("went on", {"grown": [1, 1]}),
-        ("killed", {"killed": False}),
+        ("killed", {"killed": None}),
+        ("killed", {"killed": host_roads.CALLS}),
         ("helpers", {"helper": "the agent's words count as the user's"}),
     ],
 )

@@ -3,7 +3,6 @@
 import random
 import shutil
 import string
-import time
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
+from tacit.base.settings import Settings
 from tacit.skills.catalogue import (
+    BUDGET,
     HEADING,
     INTRODUCTION,
     Catalogue,
     CatalogueOrder,
     make_catalogue,
-    matches_glob,
 )
 from tacit.skills.library import Entry, Library
+from tacit.ui.cli import fast
 
 
 def entry(name: str, description: str = "Does it.", **fields: object) -> Entry:
@@ -36,6 +37,72 @@ WORD = st.text(alphabet=string.ascii_lowercase, min_size=1, max_size=12)
 ENTRIES = st.dictionaries(
     WORD, st.text(alphabet="ab c", max_size=600).map(str.strip), max_size=60
 ).map(lambda found: [entry(name, text) for name, text in found.items()])
+
+
+class TestProject:
+    """Of more skills than fit, those that speak of what the project is made of."""
+
+    FILLER = tuple(entry(f"a-{n:03}", "About nothing in particular. " * 8) for n in range(60))
+
+    def test_what_fits_the_project_comes_before_the_alphabet(self) -> None:
+        """A name says more than a description, and several words more than one."""
+        chosen = [
+            entry("zebra-docker", "Images."),
+            entry("images", "Builds images with Docker."),
+            entry("zz-react-docker", "Pages in containers."),
+            entry("dockerless", "Reaction times."),
+        ]
+        order = CatalogueOrder(terms=("docker", "react"))
+        made = make_catalogue([*self.FILLER, *chosen], 3000, order)
+        assert made.shown[:3] == ("zz-react-docker", "zebra-docker", "images")
+        assert "dockerless" not in made.shown
+
+    def test_pinned_own_and_used_ones_come_first_all_the_same(self) -> None:
+        """What somebody chose is worth more than what fits."""
+        listed = [
+            *self.FILLER,
+            entry("docker"),
+            entry("zz-pinned"),
+            entry("zz-used"),
+            entry("zz-own", scope="project"),
+        ]
+        order = CatalogueOrder(("zz-pinned",), ("zz-used",), terms=("docker",))
+        made = make_catalogue(listed, 3000, order)
+        assert made.shown[:4] == ("zz-pinned", "zz-own", "zz-used", "docker")
+
+    def test_a_short_word_counts_in_a_name_alone(self) -> None:
+        """`go` is a language in a name, and a verb elsewhere."""
+        listed = [*self.FILLER, entry("zz-go-tests"), entry("zz-walk", "Go for a walk.")]
+        made = make_catalogue(listed, 3000, CatalogueOrder(terms=("go",)))
+        assert made.shown[0] == "zz-go-tests"
+        assert "zz-walk" not in made.shown
+
+    def test_where_all_fit_the_order_is_by_name(self) -> None:
+        """Then there is nothing to choose, and a new file in the project changes nothing."""
+        listed = [entry("b-docker"), entry("a")]
+        made = make_catalogue(listed, 8000, CatalogueOrder(terms=("docker",)))
+        assert made.shown == ("a", "b-docker")
+
+    def test_in_a_project(self, home: Path, user_skills: Path, put, monkeypatch) -> None:
+        """As the library makes it, and as the command prints it before it loads anything."""
+        for n in range(60):
+            put(user_skills / f"a-{n:03}", description="About nothing in particular. " * 8)
+        put(user_skills / "zz-terraform", description="Plan and apply.")
+        project = home / "code"
+        (project / ".git").mkdir(parents=True)
+        monkeypatch.chdir(project)
+        assert "zz-terraform" not in Library().catalogue().shown
+        for n in range(3):
+            (project / f"{n}.tf").write_text("")
+        assert Library().catalogue().shown[0] == "zz-terraform"
+        printed: list[str] = []
+        monkeypatch.setattr(fast, "write_parts", lambda parts: printed.extend(parts) or 0)
+        fast._print_catalogue(str(project))
+        assert printed == [Library().catalogue().text]
+
+    def test_the_quick_way_knows_the_default_budget(self) -> None:
+        """Without loading the settings."""
+        assert Settings().catalogue.budget == BUDGET
 
 
 class TestBudget:
@@ -195,94 +262,3 @@ class TestLibrary:
             "using-tacit",
             "x",
         ]
-
-
-@pytest.mark.parametrize(
-    ("path", "pattern", "fits"),
-    [
-        ("a.py", "*.py", True),
-        ("deep/down/a.py", "*.py", True),
-        ("deep/a.py", "./*.py", True),
-        ("./a.py", "a.py", True),
-        ("a.pyc", "*.py", False),
-        ("src/a.py", "src/*.py", True),
-        ("src/b/a.py", "src/*.py", False),
-        ("other/src/a.py", "src/*.py", False),
-        ("src/a.py", "src/**/*.py", True),
-        ("src/b/c/a.py", "src/**/*.py", True),
-        ("a.py", "**/*.py", True),
-        ("x/y/a.py", "**/*.py", True),
-        ("src/a/b", "src/**", True),
-        ("src", "src/**", False),
-        ("src/a/b", "src/", True),
-        ("srcs/a", "src/", False),
-        ("a/b/c/d", "a/**/d", True),
-        ("a/d", "a/**/d", True),
-        ("a/x/d/y", "a/**/d", False),
-        ("a.ts", "*.{ts,tsx}", True),
-        ("x/a.tsx", "*.{ts,tsx}", True),
-        ("a.js", "*.{ts,tsx}", False),
-        ("src/a.ts", "{src,lib}/**/*.{ts,js}", True),
-        ("test/a.ts", "{src,lib}/**/*.{ts,js}", False),
-        ("ace", "a{b,c{d,e}}", True),
-        ("a{b}", "a{b}", True),
-        ("a{b", "a{b", True),
-        ("ab", "a{b,c", False),
-        ("a1", "a[0-9]", True),
-        ("ab", "a[!0-9]", True),
-        ("a1", "a[!0-9]", False),
-        ("a[", "a[", True),
-        ("axb", "a?b", True),
-        ("a/b", "a?b", False),
-        ("a.b+c(d)", "a.b+c(d)", True),
-        ("axb", "a.b", False),
-        ("src\\a.py", "src/*.py", True),
-        ("数据/表.sql", "数据/*.sql", True),
-        (".env", "*", True),
-        ("a\nb", "a*b", True),
-        ("", "*", True),
-        ("a", "", False),
-        ("Dockerfile", "dockerfile", False),
-    ],
-)
-def test_patterns(path: str, pattern: str, fits: bool) -> None:
-    """As in ignore files and editors."""
-    assert matches_glob(path, pattern) is fits
-
-
-@pytest.mark.parametrize(
-    ("path", "pattern"),
-    [
-        ("a/" * 60 + "b", "**/" * 60 + "zzz"),
-        ("a/" * 60 + "b", "**/a/" * 25 + "zzz"),
-        ("a" * 2_000, "*a" * 200 + "b"),
-        ("a" * 2_000, "**a" * 200 + "b"),
-        ("a", "{a,b}" * 90),
-        ("a", "{a,b}" * 5_000),
-        ("a", "{" * 400 + "a,b"),
-        ("a", "{" * 200 + "a,b" + "}" * 200),
-        ("a", "[" * 20_000),
-        ("a", "{a," * 100 + "}" * 100),
-    ],
-)
-def test_hostile_patterns_take_no_time(path: str, pattern: str) -> None:
-    """No pattern makes matching explode: each of these would take years by backtracking."""
-    start = time.monotonic()
-    matches_glob(path, pattern)
-    assert time.monotonic() - start < 120
-
-
-@given(st.text(max_size=20), st.text(alphabet="ab/*?[]{},!-.^\\", max_size=20))
-@settings(deadline=None)
-def test_any_pattern_is_survived(path: str, pattern: str) -> None:
-    """Odd patterns never raise."""
-    assert matches_glob(path, pattern) in (True, False)
-
-
-@given(st.lists(st.text(alphabet="abc.", min_size=1, max_size=4), min_size=1, max_size=4))
-def test_a_path_fits_itself_and_everything(parts: list[str]) -> None:
-    """A path without special characters fits itself, `**` and `**/*`."""
-    path = "/".join(parts).removeprefix("./")
-    assert matches_glob(path, path)
-    assert matches_glob(path, "**")
-    assert matches_glob(path, "**/*")

@@ -369,7 +369,7 @@ class TestDamage:
         assert names(root, str(home / "file")) == ["one", "three", "two"]
         code = """
 import os, sys
-import array, tacit.base.atomic_files, tacit.skills.index_builder
+import array, hashlib, yaml, tacit.base.atomic_files, tacit.skills.index_builder
 from tacit.skills.index import load, NAME
 if os.geteuid() == 0:
     os.setegid(65534); os.seteuid(65534)

@@ -167,9 +167,26 @@ class TestNames:
         """The name in the file, and the folder's; the name is the identity."""
         put(user_skills / "folder-name", name="real-name")
         library = Library()
-        assert library.get("real-name") is library.get("folder-name")
+        assert library.get("real-name") == library.get("folder-name")
         assert library.get("folder-name").name == "real-name"
         assert library.get("folder-name").aliases == ("folder-name",)
+
+    def test_finding_one_makes_but_one(self, home: Path, user_skills, put) -> None:
+        """By name, by folder and by path, with what it shadows; as the list of all has it."""
+        for name in ("one", "two", "three"):
+            put(user_skills / name)
+        put(home / ".claude" / "skills" / "two")
+        put(user_skills / "folder-name", name="real-name")
+        library = Library()
+        path = str(user_skills / "three")
+        found = [library.get(name) for name in ("one", "two", "real-name", "folder-name", path)]
+        shadowed = library.shadowed(library.get("two"))
+        assert [library.shadowing(entry) for entry in shadowed] == [library.get("two")]
+        assert [entry.folder for entry in library.known_as("folder-name")] == [
+            str(user_skills / "folder-name")
+        ]
+        assert "entries" not in vars(library)
+        assert all(entry in library.entries for entry in (*found, *shadowed))
 
     def test_a_name_before_an_alias(self, user_skills, put) -> None:
         """A folder never hides the skill that bears the name."""

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
+from tacit.base.atomic_files import locked
 from tacit.base.marshal_cache import stamp, write_cache
-from tacit.skills import search_index
+from tacit.skills import search_index, skill_search
 from tacit.skills.library import Library
 from tacit.skills.search_index import SearchIndex
-from tacit.skills.skill_search import Hit
+from tacit.skills.skill_search import Hit, Search
 
 SKILLS = {
     "git-rebase": ("Rebase a branch and resolve merge conflicts.", "Run `git rebase -i` first.\n"),
@@ -169,15 +170,26 @@ class TestOrder:
         assert found[0] == found[1]
         assert found[0] == sorted(many)[:20]
 
-    def test_shadowed_ones_follow_the_winner(self, home: Path, project: Path, put) -> None:
-        """Even when the shadowed one fits better."""
+    def test_of_copies_in_several_folders_the_winner_is_shown(
+        self, home: Path, project: Path, put
+    ) -> None:
+        """Even when the shadowed one fits better: the name does not mean that one."""
         trust.add(str(project))
         put(project / ".agents" / "skills" / "paint", description="Paints. Also zebras.")
         put(home / ".agents" / "skills" / "paint", description="Zebras, zebras, zebra zebras.")
         hits = Library().search("zebras")
-        assert [(h.entry.name, h.entry.state) for h in hits] == [
-            ("paint", "active"), ("paint", "shadowed"),
-        ]  # fmt: skip
+        assert [(h.entry.name, h.entry.state) for h in hits] == [("paint", "active")]
+
+    def test_of_copies_in_one_folder_the_one_that_fits_is_shown(
+        self, user_skills: Path, put
+    ) -> None:
+        """Not the first by its path; where they fit alike, the newest."""
+        put(user_skills / "1", name="paint", description="Paints walls.")
+        put(user_skills / "2", name="paint", description="Paints walls and zebras.")
+        put(user_skills / "3", name="paint", description="Paints walls.")
+        os.utime(user_skills / "1" / "SKILL.md", (1, 1))
+        assert [os.path.basename(h.entry.folder) for h in Library().search("zebras")] == ["2"]
+        assert [os.path.basename(h.entry.folder) for h in Library().search("walls")] == ["3"]
 
     def test_untrusted_ones_are_marked(self, project: Path, put) -> None:
         """They are found, so that the user knows, and say what they are."""
@@ -244,6 +256,60 @@ class TestChanges:
         assert names("zebras") == ["odd"]
 
 
+class TestSoon:
+    """Where many skills are not in the index, an answer does not wait for them."""
+
+    @pytest.fixture
+    def many(self, skills: Path, put, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """More skills than are waited for; the folders for which the rest was asked for."""
+        for number in range(12):
+            put(skills / f"heap-{number:02}", description=f"Piles up heap {number}.")
+        put(skills / "zebra", description="Zebras.", body="Count the stripes.")
+        monkeypatch.setattr(skill_search, "_MANY", 5)
+        monkeypatch.setattr(skill_search, "_SOON_SKILLS", 3)
+        monkeypatch.setattr(skill_search, "_PART", 4)
+        asked: list[str] = []
+        monkeypatch.setattr(skill_search, "_go_on", asked.append)
+        return asked
+
+    def test_what_fits_by_its_head_is_put_in_first(self, many: list[str]) -> None:
+        """The right one is found; of the rest it is known that it is missing."""
+        library = Library()
+        search = Search(library, soon="count zebras")
+        assert [hit.entry.name for hit in search.find("count zebras")] == ["zebra"]
+        assert search.behind == len(library) - 3
+        assert many == [library.cwd]
+        again = Search(Library(), soon="pile up heap 11")
+        assert again.find("pile up heap 11")[0].entry.name == "heap-11"
+        assert again.behind < search.behind
+
+    def test_the_rest_follows_part_by_part(self, many: list[str]) -> None:
+        """Then the index is as if it had been built at once."""
+        Search(Library(), soon="count zebras")
+        skill_search.finish_index(Library().cwd)
+        after = Search(Library(), soon="heap")
+        assert after.behind == 0
+        assert {hit.entry.name for hit in after.find("heap", 20)} == {
+            f"heap-{number:02}" for number in range(12)
+        }
+        assert SearchIndex(Library().cache).is_sound()
+
+    def test_who_needs_all_waits_for_all(self, many: list[str]) -> None:
+        """A search without a query to be answered soon is over everything."""
+        search = Search(Library())
+        assert (search.behind, many) == (0, [])
+        assert search.find("count the stripes")[0].entry.name == "zebra"
+
+    def test_nobody_is_waited_for(self, many: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        """While another process writes the index, what fits is searched in memory."""
+        monkeypatch.setattr(search_index, "_SOON", 0.05)
+        library = Library()
+        with locked(SearchIndex(library.cache).folder + ".lock"):
+            search = Search(library, soon="count zebras")
+        assert search.find("count zebras")[0].entry.name == "zebra"
+        assert search.behind
+
+
 class TestDamage:
     @given(data=st.data())
     @settings(max_examples=25, deadline=None)
@@ -286,11 +352,11 @@ class TestDamage:
         (file,) = search_folder().glob("*.store")
         good = file.read_bytes()
         swap(file, bytes([good[0] ^ 0x55]) + good[1:])
-        manifest, files = search_index._read_manifest(str(search_folder() / "manifest"))  # type: ignore[misc]
+        marks, files, packed = search_index._read_manifest(str(search_folder() / "manifest"))  # type: ignore[misc]
         files = search_index._checksums(str(search_folder()), files) | {
             file.name: (files[file.name][0], stamp(file.stat()))
         }
-        write_cache(str(search_folder() / "manifest"), search_index._HEAD, (manifest, files))
+        write_cache(str(search_folder() / "manifest"), search_index._HEAD, (marks, files, packed))
         assert not index.is_sound()
         index.discard()
         assert names("merge conflict")[0] == "git-rebase"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from conversations import CALLS, CONVERSATIONS
 
-from tacit.testing import ModelServer, Terms
+from tacit.testing import ModelServer, Terms, ToolUse
 from tacit.testing.wires import Bad, anthropic_messages, gemini_generate, openai_chat
 from tacit.testing.wires import openai_responses as responses
 
@@ -243,3 +243,69 @@ def test_the_parameters_are_those_of_the_libraries() -> None:
     assert keys(anthropic.MessageCreateParamsBase) <= anthropic_messages._PARAMETERS
     fields = google.GenerationConfig.model_fields.items()
     assert {field.alias or name for name, field in fields} <= gemini_generate._CONFIG
+
+
+@pytest.mark.parametrize(
+    ("wire", "words"),
+    [
+        ("anthropic", "model: m"),
+        ("openai-chat", "The model `m` does not exist or you do not have access to it."),
+        ("openai-responses", "The model `m` does not exist or you do not have access to it."),
+        ("gemini", "models/m is not found for API version v1beta"),
+    ],
+)
+def test_a_model_that_there_is_not_is_refused(call, wire, words) -> None:
+    """Where the server's models are named: a 404 in each provider's words; else any name goes."""
+    with ModelServer("fine", strict=False, models=("other",)) as server:
+        answer = call(server.url, *CALLS[wire])
+    assert answer.status == 404
+    assert words in answer.json["error"]["message"]
+    for models in ((), ("other", "m")):
+        with ModelServer("fine", models=models) as server:
+            assert call(server.url, *CALLS[wire]).status == 200
+
+
+def test_gemini_3_wants_its_signatures_back(call) -> None:
+    """The first call of each turn since the user's last words; older turns and models need none."""
+    body, path = CONVERSATIONS["gemini"], "/v1beta/models/gemini-3-pro-preview:generateContent"
+    place = "contents/1/parts"
+    parts = body["contents"][1]["parts"]
+    at = next(i for i, part in enumerate(parts) if "functionCall" in part)
+    # The conversation goes on behind the call, so that it is the turn that counts.
+    going = {**body, "contents": body["contents"][:3]}
+    signed = changed(going, f"{place}/{at}/thoughtSignature", "c2ln")
+    later = {**going, "contents": [*going["contents"], *_SINCE]}
+    with ModelServer(ToolUse("look"), strict=False) as server:
+        bare = call(server.url, path, going)
+        taken = [call(server.url, path, one).status for one in (signed, later)]
+        old = call(server.url, path.replace("gemini-3-pro-preview", "gemini-2.5-pro"), going)
+        again = call(server.url, path, signed).json["candidates"][0]["content"]["parts"][0]
+    assert (bare.status, taken, old.status) == (400, [200, 200], 200)
+    assert "is missing a `thought_signature`" in bare.json["error"]["message"]
+    assert again["thoughtSignature"]
+
+
+_SINCE = [
+    {"role": "model", "parts": [{"text": "Done."}]},
+    {"role": "user", "parts": [{"text": "Thanks."}]},
+]
+
+
+def test_reasoning_and_what_followed_it_come_together(call) -> None:
+    """Responses: neither without the other, as OpenAI refuses it."""
+    asked = {"model": "gpt-5-mini", "input": [{"role": "user", "content": "hi"}], "store": False}
+    with ModelServer([ToolUse("look"), *["fine"] * 4], strict=False) as server:
+        thought, used = call(server.url, "/v1/responses", asked).json["output"]
+        result = {"type": "function_call_output", "call_id": used["call_id"], "output": "ok"}
+
+        def go_on(*items: dict[str, Any]) -> Any:
+            given = {**asked, "input": [*asked["input"], *items, result]}
+            return call(server.url, "/v1/responses", given)
+
+        whole, alone, without = go_on(thought, used), go_on(used), go_on(thought)
+        last = call(server.url, "/v1/responses", {**asked, "input": [thought]})
+    assert whole.status == 200
+    needs = f"'{used['id']}' of type 'function_call' was provided without its required 'reasoning'"
+    assert needs in alone.json["error"]["message"]
+    assert without.status == 400
+    assert "without its required following item" in last.json["error"]["message"]

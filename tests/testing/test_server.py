@@ -394,3 +394,17 @@ def test_a_page_is_no_answer_of_a_model(call) -> None:
     assert (bad.status, fine.status) == (502, 200)
     assert b"<title>Bad Gateway</title>" in bad.body
     assert fine.headers["content-type"].startswith("text/html")
+
+
+def test_no_connection_outlives_the_server() -> None:
+    """A client that keeps its connection open does not keep a thread of the server."""
+    before = set(threading.enumerate())
+    with ModelServer("hi") as server:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=LONG)
+        connection.request("POST", PATH, json.dumps(ASK))
+        assert connection.getresponse().read()
+        serving = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in serving:
+        thread.join(LONG)
+        assert not thread.is_alive()
+    connection.close()

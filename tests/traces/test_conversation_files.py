@@ -1,9 +1,10 @@
-"""Files of conversations that are no agent's own: message lists, ShareGPT, SWE-agent; and ours."""
+"""Files of sessions that are no agent's own: every form that is read, and our own sessions."""
 
 import json
 import os
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,7 +13,8 @@ from tacit.testing import HOST_CHECKS, Expected, HostCase
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 from tacit.traces.hosts.tacit import SessionWriter
-from tacit.traces.trace import Trace, Usage
+from tacit.traces.outcomes import Outcome, trace_outcome
+from tacit.traces.trace import Told, Trace, Usage
 
 MESSAGES = [
     {"role": "system", "content": "You are an agent."},
@@ -148,6 +150,222 @@ def test_mini_swe_agent(tmp_path: Path) -> None:
     (trace,) = imported(tmp_path / "x.traj.json")
     assert trace.prompts == ("Fix it.",)
     assert (trace.calls[0].arguments, trace.calls[0].failed) == ({"command": "make"}, True)
+
+
+FORMS = Path(__file__).parents[1] / "fixtures" / "trace-forms"
+PROMPTS = ("Build the package.", "No, with clang.")
+
+
+class Form(NamedTuple):
+    """A fixture: who reads it, and what stands in it where that differs from the others."""
+
+    file: str
+    host: str
+    session: str = "conv-1"
+    tokens: int = 40
+    verdict: str = ""
+    attachments: int = 0
+
+
+WHOLE = [
+    Form("openai.jsonl", "openai", "openai#at0", 0, attachments=1),
+    Form("anthropic.jsonl", "openai", "anthropic#at0", 0, attachments=1),
+    Form("sharegpt.jsonl", "sharegpt", "sharegpt#at0", 0),
+    Form("atif-1.5.json", "atif"),
+    Form("tau2-bench.json", "tau-bench", "sim-1", verdict="reward: 1"),
+    Form("openhands-0.json", "openhands", "openhands-0#doc0", 0, attachments=1),
+    Form("openhands-1.jsonl", "openhands", "openhands-1#all", 0),
+    Form("openhands-results.jsonl", "openhands", "demo__demo-1", 40, "resolved: true", 1),
+    Form("otel-events.jsonl", "otel"),
+    Form("otel-attributes.jsonl", "otel"),
+    Form("otel-details.jsonl", "otel"),
+    Form("otel-openllmetry.jsonl", "otel"),
+    Form("openinference.jsonl", "openinference"),
+    Form("phoenix.json", "openinference"),
+    Form("langfuse-api.json", "langfuse", verdict="correctness: false"),
+    Form("langfuse-blob/observations_v2", "langfuse", verdict="correctness: true"),
+    Form("langsmith.jsonl", "langsmith"),
+]
+
+
+@pytest.mark.parametrize("form", WHOLE, ids=lambda form: form.file)
+def test_every_form_tells_the_same_session(form: Form) -> None:
+    """Prompts, answers, calls with their results, failures, tokens, verdict; nothing told twice."""
+    (trace,) = imported(FORMS / form.file)
+    assert (trace.host, trace.session) == (form.host, form.session)
+    shown = tuple(p.replace("[image]", "").replace("[document]", "").strip() for p in trace.prompts)
+    assert shown == PROMPTS
+    assert trace.texts == ("I build.", "It is built: dist/demo.whl.", "With clang, then.")
+    assert [(c.kind, c.arguments["command"], c.failed) for c in trace.calls] == [
+        ("shell", "make", True),
+        ("shell", "make -C src", False),
+    ]
+    assert "No rule to make target" in trace.calls[0].result
+    assert trace.calls[1].result == "built dist/demo.whl"
+    assert trace.usage.output == form.tokens
+    assert trace.head.verdict == form.verdict
+    assert trace.skipped == ({"attachment": form.attachments} if form.attachments else {})
+
+
+@pytest.mark.parametrize("form", WHOLE, ids=lambda form: form.file)
+def test_a_form_is_known_by_content_alone(form: Form, tmp_path: Path) -> None:
+    """A file under another name, without an ending, is read by the same reader."""
+    source = FORMS / form.file
+    if source.is_dir():
+        (source,) = source.iterdir()
+    (tmp_path / "piped").write_bytes(source.read_bytes())
+    assert {s.host for s in host_registry.recognise(str(tmp_path / "piped"))} == {form.host}
+
+
+def test_resumed_context_is_not_counted_twice() -> None:
+    """Copied steps are left out and counted; a helper's trajectory is a session of its own."""
+    main, helper = imported(FORMS / "atif-1.8.json")
+    assert main.prompts == ("No, with clang.\n[image]",)
+    assert main.skipped == {"copied": 4, "attachment": 1}
+    assert main.usage == Usage(400, 20, 100, cost=0.02)
+    assert (helper.session, helper.head.parent) == ("helper-1", "conv-2")
+    assert [step.text for step in helper.turns[0].steps if isinstance(step, Told)] == [
+        "Find clang."
+    ]
+
+
+def test_what_was_not_captured_is_said() -> None:
+    """Calls of a model whose messages were not recorded are counted, and the tools are there."""
+    (trace,) = imported(FORMS / "otel-silent.jsonl")
+    assert trace.skipped == {"no-content": 4}
+    assert [(call.name, call.failed) for call in trace.calls] == [
+        ("run_command", True),
+        ("run_command", False),
+    ]
+
+
+@pytest.mark.parametrize("name", ["text", "toolcalls"])
+def test_mini_swe_agent_as_it_writes(name: str) -> None:
+    """Commands in fences and tool calls give the same run."""
+    (trace,) = imported(FORMS / f"mini-swe-agent-{name}.traj.json")
+    assert trace.prompts == ("Build the package.",)
+    assert [call.failed for call in trace.calls] == [True, False, False]
+    assert trace.usage.cost == 3.0
+    assert trace.skipped == {}
+
+
+def test_rewards_and_reports_become_outcomes(tmp_path: Path) -> None:
+    """A reward in the file, a report beside the runs, and Harbor's folder of a trial."""
+    shutil.copytree(FORMS / "swe-agent", tmp_path / "swe")
+    shutil.copytree(FORMS / "swe-agent", tmp_path / "trial" / "none")
+    for name in ("agent", "verifier"):
+        (tmp_path / "trial" / name).mkdir()
+    shutil.copy(FORMS / "atif-1.5.json", tmp_path / "trial/agent/trajectory.json")
+    (tmp_path / "trial/verifier/reward.txt").write_text("0.0\n")
+    assert [trace_outcome(t).state for t in imported(FORMS / "tau-bench.json")] == [
+        "worked",
+        "failed",
+    ]
+    runs = {t.session: trace_outcome(t) for t in imported(tmp_path / "swe")}
+    assert runs["demo__demo-1"] == Outcome("worked", "verdict", "resolved: true")
+    assert runs["demo__demo-2"] == Outcome("failed", "verdict", "resolved: false")
+    (harbor,) = imported(tmp_path / "trial/agent")
+    assert trace_outcome(harbor).evidence == "reward: 0"
+
+
+def _counted(file: Path) -> tuple[int, int]:
+    """How many prompts and calls a chat file holds, by another parse than the readers'."""
+    text = file.read_text()
+    documents = [json.loads(line) for line in text.splitlines()] if file.suffix == ".jsonl" else []
+    prompts = calls = 0
+    for document in documents or json.loads(text):
+        for message in document.get("messages") or document.get("traj"):
+            content = message["content"]
+            blocks = content if isinstance(content, list) else []
+            kinds = [block["type"] for block in blocks]
+            prompts += message["role"] == "user" and "tool_result" not in kinds
+            calls += kinds.count("tool_use") + len(message.get("tool_calls") or ())
+    return prompts, calls
+
+
+@pytest.mark.parametrize("name", ["openai.jsonl", "anthropic.jsonl", "tau-bench.json"])
+def test_counts_are_those_of_another_parse(name: str, tmp_path: Path) -> None:
+    """Many conversations in one file: as many prompts and calls as counting the JSON gives."""
+    file = tmp_path / name
+    if name.endswith(".jsonl"):
+        file.write_text((FORMS / name).read_text() * 50)
+    else:
+        file.write_text(json.dumps(json.loads((FORMS / name).read_text()) * 50))
+    traces = imported(file)
+    assert len({trace.session for trace in traces}) == (50 if name.endswith("l") else 100)
+    found = sum(len(t.prompts) for t in traces), sum(len(t.calls) for t in traces)
+    assert found == _counted(file)
+
+
+def test_an_id_that_is_used_again_is_another_call(tmp_path: Path) -> None:
+    """Cached answers repeat ids: each call keeps its own result, also where ids are left out."""
+
+    def call(name: str, call_id: str | None) -> list[dict[str, Any]]:
+        asked = {"function": {"name": name, "arguments": "{}"}} | (
+            {"id": call_id} if call_id else {}
+        )
+        return [
+            {"role": "assistant", "content": "", "tool_calls": [asked]},
+            {"role": "tool", "tool_call_id": call_id, "content": f"of {name}"},
+        ]
+
+    user = {"role": "user", "content": "go"}
+    again = [user, *call("a", "1"), *call("b", "1"), *call("c", "1")]
+    first, second = call("d", None)[0], call("e", None)[0]
+    nameless = [user, first, second, call("d", None)[1], call("e", None)[1]]
+    for messages, wanted in ((again, "abc"), (nameless, "de")):
+        (tmp_path / "x.json").write_text(json.dumps(messages))
+        (trace,) = imported(tmp_path / "x.json")
+        assert [(c.name, c.result) for c in trace.calls] == [(n, f"of {n}") for n in wanted]
+
+
+def test_files_of_no_known_form_are_named(tmp_path: Path) -> None:
+    """JSON that nobody claims is told of; what is no JSON is nobody's business."""
+    (tmp_path / "other.json").write_text('{"some": "thing"}')
+    (tmp_path / "notes.txt").write_text("words")
+    shutil.copy(FORMS / "openai.jsonl", tmp_path)
+    unknown: list[str] = []
+    found = host_registry.recognise(str(tmp_path), unknown.append)
+    assert [source.host for source in found] == ["openai"]
+    assert [Path(file).name for file in unknown] == ["other.json"]
+
+
+def test_a_session_of_the_hubs_form(tmp_path: Path) -> None:
+    """A line that names the session, then a line for each message."""
+    lines = [{"type": "session", "harness": "x", "id": "s1"}]
+    lines += [{"type": "message", "message": message} for message in MESSAGES]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (trace,) = imported(tmp_path / "x.jsonl")
+    assert (trace.id, len(trace.prompts), len(trace.calls)) == ("openai:s1", 2, 2)
+
+
+def test_an_export_of_ours_is_read_as_what_it_was(tmp_path: Path) -> None:
+    """`extra.tacit` gives back the host, who told what, replies, failures and times."""
+    ours = {"project": "/p", "title": "t", "usage": {"input": 5, "output": 6}}
+    result = {"failed": True, "error": "it broke", "duration": 2.0, "reply": "not that"}
+    steps = [
+        {"step_id": 1, "source": "user", "message": "a plan", "extra": {"tacit": {"told": "plan"}}},
+        {"step_id": 2, "source": "agent", "message": "ok", "timestamp": "2026-11-15T10:00:00Z",
+         "tool_calls": [{"tool_call_id": "c", "function_name": "Bash", "arguments": {}}],
+         "observation": {"results": [{"source_call_id": "c", "content": "{}",
+                                      "extra": {"tacit": result}}]},
+         "extra": {"tacit": {"then": [{"type": "skill", "name": "pack"}]}}},
+        {"step_id": 3, "source": "system", "message": "so far",
+         "extra": {"tacit": {"told": "compaction"}}},
+    ]  # fmt: skip
+    document = {
+        "schema_version": "ATIF-v1.7", "session_id": "s", "steps": steps,
+        "agent": {"name": "claude-code", "version": "2"}, "extra": {"tacit": ours},
+    }  # fmt: skip
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    (trace,) = imported(tmp_path / "x.json")
+    assert (trace.id, trace.project, trace.usage) == ("claude-code:s", "/p", Usage(5, 6))
+    told, text, skill, call, compaction = trace.turns[0].steps
+    assert isinstance(told, Told)
+    assert (told.by, text.text, skill.name, compaction.summary) == ("plan", "ok", "pack", "so far")
+    assert (call.failed, call.error, call.duration, call.reply) == (
+        True, "it broke", 2.0, "not that",
+    )  # fmt: skip
 
 
 def write_own(folder: Path) -> str:

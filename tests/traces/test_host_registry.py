@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import trace_samples
 
 from tacit import hook
 from tacit.agent.off_limits import is_secret_path
@@ -21,7 +22,8 @@ from tacit.traces.host_folders import host_folders
 
 BUILT_IN = (
     "claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "pi", "hermes", "tacit",
-    "openhands", "swe-agent", "cursor", "sharegpt", "openai",
+    "openhands", "atif", "tau-bench", "swe-agent", "openinference", "otel", "langfuse", "langsmith",
+    "cursor", "sharegpt", "openai",
 )  # fmt: skip
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "host-package"
 
@@ -73,6 +75,18 @@ def test_a_host_of_another_package_keeps_the_contract(check, example: Path, tmp_
     check(HostCase(host_registry.get("example"), path, expected, str(tmp_path / "s")))
 
 
+@pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
+def test_a_reader_of_another_package_keeps_the_contract(
+    check, example: Path, tmp_path: Path
+) -> None:
+    """Ten lines that read files of one's own form are a host like any other."""
+    expected = Expected("diary#doc0", "", ("Build it.",), (), 0, 1, 0)
+    path = str(PACKAGE / "diary.json")
+    (source,) = host_registry.recognise(path)
+    assert source.host == "diary"
+    check(HostCase(host_registry.get("diary"), path, expected, str(tmp_path / "s")))
+
+
 def test_its_sessions_are_found_like_all_others(example: Path, home: Path) -> None:
     """They are found at home and recognised by form."""
     folder = home / ".example" / "sessions"
@@ -113,6 +127,14 @@ def test_an_unknown_host_is_not_found() -> None:
     with pytest.raises(NotFound, match="no host 'nobody'") as caught:
         host_registry.get("nobody")
     assert "claude-code" in caught.value.hint
+
+
+def test_a_file_is_known_though_its_first_line_says_little(tmp_path: Path) -> None:
+    """Claude Code begins most files with a snapshot of files, or a summary of an older session."""
+    first = '{"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}\n'
+    path = tmp_path / "x.jsonl"
+    path.write_text(first + trace_samples.file_of("claude-code").read_text())
+    assert [source.host for source in host_registry.recognise(str(tmp_path))] == ["claude-code"]
 
 
 def test_a_path_that_is_not_there_is_not_found(tmp_path: Path) -> None:

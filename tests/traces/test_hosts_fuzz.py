@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tacit.traces import host_registry
 from tacit.traces.assembler import Reading, read_trace
+from tacit.traces.conversation_files import ConversationFiles
 from tacit.traces.host import Source
 from tacit.traces.trace import REASONS, Trace
 
@@ -159,6 +160,62 @@ def test_a_damaged_database_is_counted(name: str, seed: int) -> None:
         host = host_registry.get(name)
         list(host.inside(str(path)))
         _sound(read_trace(host, Source(name, str(path), trace_samples.REAL[name][2])))
+
+
+FORMS = Path(__file__).parents[1] / "fixtures" / "trace-forms"
+FORM_FILES = sorted(
+    str(path.relative_to(FORMS)) for path in FORMS.rglob("*.*") if path.suffix != ".md"
+)
+
+
+def _read_everything(path: Path) -> None:
+    """Every reader on the file, whether or not it is the one that would be asked."""
+    for host in host_registry.each():
+        if isinstance(host, ConversationFiles):
+            for source in host.inside(str(path)):
+                _sound(read_trace(host, source))
+
+
+@pytest.mark.parametrize("name", FORM_FILES)
+@settings(QUICK, max_examples=12)
+@given(seed=st.integers(0, 2**32))
+def test_files_of_any_form_are_read_or_counted(name: str, seed: int) -> None:
+    """Values of any type in any place of each form: never an exception, nothing without end."""
+    chance = random.Random(seed)
+    text = (FORMS / name).read_text()
+    if name.endswith(".jsonl"):
+        made = [json.dumps(_mutate(json.loads(line), chance)) for line in text.splitlines()]
+        text = "\n".join(made)
+    else:
+        text = json.dumps(_mutate(json.loads(text), chance))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x")
+        path.write_text(text)
+        _read_everything(path)
+
+
+@pytest.mark.parametrize("name", FORM_FILES)
+@settings(QUICK, max_examples=6)
+@given(data=st.data())
+def test_bytes_of_any_form_are_read_or_counted(name: str, data: st.DataObject) -> None:
+    """Bytes flipped, cut out and put in anywhere in a file of each form."""
+    content = bytearray((FORMS / name).read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, max(0, len(content) - 1)))
+        content[at : at + data.draw(st.integers(0, 400))] = data.draw(st.binary(max_size=20))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, Path(name).name)
+        path.write_bytes(content)
+        _read_everything(path)
+
+
+@pytest.mark.parametrize("inner", ['{"messages":', '{"content":', "[", '{"parts":[', '{"a":{"b":'])
+def test_nesting_without_end_is_counted(inner: str, tmp_path: Path) -> None:
+    """A document deeper than any stack is passed over."""
+    (tmp_path / "x.json").write_text('{"role": "user", "content": ' + inner * 100_000)
+    (tmp_path / "y.json").write_text("[" * 100_000 + "]" * 100_000)
+    for path in tmp_path.iterdir():
+        _read_everything(path)
 
 
 JSON = st.recursive(

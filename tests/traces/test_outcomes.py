@@ -141,3 +141,36 @@ def test_a_verdict_in_the_file_decides(store: Store, tmp_path) -> None:
     for source in host.inside(str(file)):
         store.take_in(host, source)
     assert sorted(s.outcome.state for s in store.sessions()) == ["failed", "worked"]
+
+
+def ended(*turns: list) -> str:
+    return trace_outcome(made(*turns)).state
+
+
+def test_a_build_shows_that_it_builds() -> None:
+    """Tests show that something works; a linter or a build only where that was the task."""
+    edit = called("Edit", {"file_path": "/p/a.py"})
+    assert ended(["Add a button", edit, ran("npm run build")]) == "unclear"
+    assert ended(["The build is broken", edit, ran("npm run build")]) == "worked"
+    assert ended(["Add a button", edit, ran("npm run lint"), ran("npm test")]) == "worked"
+    assert ended(["Add a button", edit, ran("npm test"), ran("npm run lint")]) == "worked"
+
+
+def test_a_failed_check_is_over_when_its_kind_works() -> None:
+    """Another check that passes later says nothing of the tests that had failed."""
+    failing = ["Add it", called("Edit", {"file_path": "/p/a.py"}), ran("npm test", failed=True)]
+    assert ended(failing, ["go on", ran("git push")]) == "failed"
+    assert ended(failing, ["go on", ran("npm test"), ran("git push")]) == "worked"
+
+
+def test_what_the_user_stopped_is_unclear() -> None:
+    """A turn that was cut off shows nothing, whatever passed before."""
+    stop = ran("npm start", "[Request interrupted by user for tool use]", failed=True)
+    assert ended(["Add it", ran("npm test"), stop]) == "unclear"
+
+
+@pytest.mark.parametrize("words", ["Make a nice message and commit.", "Good, then push"])
+def test_an_order_to_ship_says_that_it_is_good(words: str) -> None:
+    """Also where it is not the first word of a short prompt."""
+    edit = called("Edit", {"file_path": "/p/a.py"})
+    assert ended(["Add it", edit], [words, ran("git commit -m x")]) == "worked"

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -116,6 +118,27 @@ def test_the_folder_holds_what_each_agent_needs() -> None:
     for path in [*package["pi"]["extensions"], package["main"]]:
         assert path.removeprefix("./") in found
     assert not [name for name, data in found.items() if b"@HOOK" in data or b"@VERSION@" in data]
+
+
+def test_the_command_for_hermes_shows_what_tacit_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default the inbox; words that cannot be read and a missing program are told."""
+    found = files("1.2.3")
+    assert b'version: "1.2.3"' in found["hermes/plugin.yaml"]
+    plugin: dict[str, Any] = {}
+    exec(found["hermes/__init__.py"], plugin)
+    registered: dict[str, Any] = {}
+    plugin["register"](
+        SimpleNamespace(register_command=lambda n, h, **_: registered.update({n: h}))
+    )
+    assert registered["tacit"]("'") == "tacit: No closing quotation"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "tacit" in registered["tacit"]("inbox")
+    (tmp_path / "tacit").write_text('#!/bin/sh\necho "did: $*"; echo aside >&2; exit 3\n')
+    (tmp_path / "tacit").chmod(0o755)
+    assert registered["tacit"]("") == "did: inbox\naside"
+    assert registered["tacit"]("show 'a b'") == "did: show a b\naside"
 
 
 @pytest.mark.parametrize("event", ["Stop", "AfterAgent", "SessionEnd"])

@@ -255,6 +255,29 @@ def test_a_session_is_found_by_enough_of_its_name(store: Store) -> None:
         store.find("a")
 
 
+def test_a_look_up_reads_the_session_that_it_names(store: Store) -> None:
+    """By its name, its id, its beginning or its shown end a session is found by an index: the
+    time for that does not grow with the number of sessions."""
+    store.write(session("0199-aaaa-bbbb-cccc", "x"))
+    plans: list[str] = []
+
+    def explain(statement: str) -> None:
+        if " FROM sessions" in statement and "EXPLAIN" not in statement:
+            asked.append(statement)
+
+    for name in ("test:0199-aaaa-bbbb-cccc", "0199-aaaa-bbbb-cccc", "0199-aaaa", "aaaa-bbbb-cccc"):
+        asked: list[str] = []
+        store.connection.set_trace_callback(explain)
+        assert store.find(name).head.session == "0199-aaaa-bbbb-cccc"
+        assert store.short_id("0199-aaaa-bbbb-cccc") == "bbb-cccc"
+        store.connection.set_trace_callback(None)
+        for statement in asked:
+            rows = store.connection.execute(f"EXPLAIN QUERY PLAN {statement}")
+            plans += [row["detail"] for row in rows]
+    assert plans
+    assert not [plan for plan in plans if plan.startswith("SCAN sessions")]
+
+
 def everything(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 

@@ -60,6 +60,16 @@ def test_a_foreign_tool_cannot_speak_for_the_user(tmp_path: Path) -> None:
     assert trace.user_words == ("go", "not that server")
 
 
+def test_a_wish_to_clarify_is_the_hosts_wording(tmp_path: Path) -> None:
+    """Where the user would rather talk, the host repeats the agent's questions: nobody's wish."""
+    asked = 'The user wants to clarify these questions.\n- "Shall we always install evil?"\n  (No'
+    refused = result("1", f"{REFUSAL}{asked} answer provided)")
+    ask = bash("1", "AskUserQuestion")
+    trace = read("claude-code", tmp_path, claude("user", "go"), ask, refused)
+    assert (trace.calls[0].error, trace.user_words) == (REFUSED, ("go",))
+    assert trace.calls[0].reply == ""
+
+
 def test_answers_to_questions_are_the_users(tmp_path: Path) -> None:
     """Of a question and its answer, the answer is the user's."""
     text = (

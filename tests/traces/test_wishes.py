@@ -72,7 +72,7 @@ def test_a_wish_brings_what_it_needs_to_be_understood() -> None:
 
 
 def test_what_was_typed_in_refusing_is_the_users_word() -> None:
-    """A reply counts, whether the reader gives it apart or in the result."""
+    """As the host's reader gives it; what a tool printed in such words is nobody's."""
     call = ran("make ci", "x", failed=True)
     replied = msgspec.structs.replace(call, error=REFUSED, reply="never run the slow suite unasked")
     printed = msgspec.structs.replace(
@@ -80,9 +80,9 @@ def test_what_was_typed_in_refusing_is_the_users_word() -> None:
         error=REFUSED,
         result="It was rejected. the user said:\nnever run the slow suite unasked",
     )
-    for refused in (replied, printed):
-        (wish,) = wishes(made(["go", refused]))
-        assert wish.text == "never run the slow suite unasked"
+    (wish,) = wishes(made(["go", replied]))
+    assert wish.text == "never run the slow suite unasked"
+    assert not wishes(made(["go", printed]))
 
 
 def test_pasted_lines_are_not_the_users() -> None:
@@ -97,3 +97,14 @@ def test_requests_are_verbs_with_their_objects() -> None:
     assert [(request.verb, request.thing) for request in found] == [
         ("commit", ""), ("update", "docs"), ("create", "PR"),
     ]  # fmt: skip
+
+
+def test_who_is_to_do_it_is_a_correction_with_what_it_answers() -> None:
+    """ "Not you" is said against what the agent did; what it points at stands before it."""
+    trace = made(
+        ["Should state.json be ignored by git?", ran("ls")],
+        ["Sure, but the program should handle that by itself, not you adding that here."],
+    )
+    (wish,) = wishes(trace)
+    assert wish.strength == "correction"
+    assert wish.text.startswith("Should state.json be ignored by git? Sure, but the program")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import pytest
 
 from tacit.base import config_file, trust
@@ -65,16 +66,16 @@ def test_from_nothing_to_a_skill_without_a_model(project: Path) -> None:
     """Prepared with its own exit code, taken, answered with prose around it, and landed."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         assert name not in os.environ
-    prepared = run("learn", "--handoff")
+    prepared = inside.tacit("learn", "--handoff")
     assert (prepared.returncode, prepared.stderr) == (11, "")
     assert "1 review waits for an agent" in prepared.stdout
-    shown = run("handoff", "next")
+    shown = inside.tacit("handoff", "next")
     assert shown.returncode == 0
     assert "never invent a version" in shown.stdout
     found = re.search(r"tacit handoff answer ([0-9a-f]{8})", shown.stdout)
     assert found is not None
     bad = WRITES | {"path": "fix-99/SKILL.md"}
-    refused = run("handoff", "answer", found[1], given=said(write_file=[bad]))
+    refused = inside.tacit("handoff", "answer", found[1], given=said(write_file=[bad]).encode())
     assert refused.returncode == 5
     assert refused.stdout.startswith("sent back: ")
     good = f"Here:\n```json\n{said(write_file=[WRITES])}\n```\n"
@@ -82,8 +83,9 @@ def test_from_nothing_to_a_skill_without_a_model(project: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("created: created release-build\n")
     assert (project / ".agents/skills/release-build/SKILL.md").exists()
-    assert run("handoff", "answer", found[1], given=good).returncode == 3
-    assert run("learn", "--handoff").returncode == 0  # nothing is new
+    again = inside.tacit("handoff", "answer", found[1], given=good.encode())
+    assert again.returncode == 3
+    assert inside.tacit("learn", "--handoff").returncode == 0  # nothing is new
 
 
 def test_the_same_as_json(tacit: Any, project: Path) -> None:

@@ -24,8 +24,8 @@ CLAUDE = "b4a27079-b3f0-4aac-a79c-04d4f81b280f"
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 ROW = {
     "id", "host", "session", "project", "model", "title", "started", "ended", "turns", "prompts",
-    "calls", "failures", "skills", "input_tokens", "output_tokens", "cost", "redacted", "learned",
-    "decided",
+    "calls", "failures", "skills", "input_tokens", "output_tokens", "cost", "redacted", "outcome",
+    "learned", "decided",
 }  # fmt: skip
 
 
@@ -71,6 +71,35 @@ def test_all_agents_are_found(home: Path) -> None:
     shown = tacit("sessions").stdout
     assert shown.count("/home/dev/demo") == 8
     assert "\x1b[" not in shown
+
+
+FORMS = FIXTURES.parent / "trace-forms"
+
+
+def test_a_folder_of_many_forms_and_what_was_lost(home: Path) -> None:
+    """Each form by its reader; attachments, copied steps and unknown files are said and counted."""
+    shown = tacit("import", str(FORMS)).stdout
+    assert "ATIF: passed over 4 steps copied from an earlier session" in shown
+    assert "; 1 attachments" in shown
+    assert "left alone 1 file of no known form: report.json" in shown
+    again = answer("import", str(FORMS))
+    assert [Path(file).name for file in again["not_recognised"]] == ["report.json"]
+    assert {row["host"] for row in again["hosts"]} == {
+        "atif", "openai", "sharegpt", "tau-bench", "swe-agent", "openhands", "otel",
+        "openinference", "langfuse", "langsmith",
+    }  # fmt: skip
+    assert "reward: 1" in tacit("session", "sim-1").stdout
+
+
+def test_sessions_come_in_on_standard_input(home: Path) -> None:
+    """What another program writes, once however often; what is none is said, with no file named."""
+    for _ in range(2):
+        (row,) = answer("import", "-", given=(FORMS / "openai.jsonl").read_bytes())["hosts"]
+        assert (row["host"], row["skipped"]) == ("openai", {"attachment": 1})
+    assert len(answer("sessions")["sessions"]) == 1
+    for data, said in ((b"{}", "no session of a known form came in"), (b"", "nothing came in")):
+        done = tacit("import", "-", given=data)
+        assert (done.returncode, said in done.stderr) == (3, True)
 
 
 @pytest.mark.parametrize("width", ["100", "80", "40"])
@@ -135,7 +164,7 @@ def test_one_session_as_a_timeline(home: Path) -> None:
         assert words in shown
     value = answer("session", f"claude-code:{CLAUDE}")
     assert set(value) == {
-        "session", "turns", "corrections", "mended", "commands", "files", "skipped"
+        "session", "turns", "tasks", "corrections", "mended", "commands", "files", "skipped"
     }  # fmt: skip
     assert set(value["session"]) == ROW
     assert [c["failed"] for c in value["commands"]] == [True, False, False]
@@ -159,10 +188,32 @@ def test_search_in_sessions(home: Path) -> None:
     answer("import")
     found = answer("search", "--sessions", "invent version")
     assert set(found) == {"query", "turns"}
-    assert set(found["turns"][0]) == {"id", "turn", "project", "at", "snippet"}
+    assert set(found["turns"][0]) == {
+        "id", "turn", "step", "project", "at", "snippet",
+    }  # fmt: skip
     assert found["turns"][0]["id"] == f"claude-code:{CLAUDE}"
     assert "KeyError" in tacit("search", "--sessions", "KeyError").stdout
     assert tacit("search", "--sessions", "zebra").returncode == 1
+
+
+def test_steps_are_found_and_shown_whole(home: Path) -> None:
+    """By words, by what failed, by a file, by a skill; what is found is a step that can be read."""
+    install(home, "claude")
+    answer("import")
+    (found,) = answer("sessions", "--failed", "build.py")["steps"]
+    assert (found["id"], found["place"]) == (f"claude-code:{CLAUDE}", "0.4")
+    assert "step 0.4" in tacit("sessions", "--search", "KeyError VERSION").stdout
+    assert "step 0.2" in tacit("sessions", "--file", "demo/README.md").stdout
+    assert tacit("sessions", "--file", "EADME.md").returncode == 1
+    assert "No session fits" in tacit("sessions", "--skill", "none").stdout
+    shown = tacit("session", CLAUDE, "--step", "0.4").stdout
+    assert 'v = os.environ["VERSION"]' in shown
+    assert "Build the package" not in shown
+    assert "Build the package" in tacit("session", CLAUDE, "--step", "0").stdout
+    (step,) = answer("session", CLAUDE, "--step", "0.0")["steps"]
+    assert step == {"place": "0.0", "step": "Build the package of this project."}
+    for wrong in ("0.99", "7", "x", "0.x"):
+        assert "there is no step" in error(3, "session", CLAUDE, "--step", wrong)["message"]
 
 
 def test_secrets_are_counted_and_not_stored(home: Path) -> None:
@@ -255,6 +306,28 @@ def test_forgetting_names_the_drafts_that_quote(home: Path) -> None:
     assert f"tacit reject {proposal['id'][-8:]} --forget" in done.stdout
 
 
+def test_what_came_of_a_session_that_is_gone_stays_explained(home: Path) -> None:
+    """Too old by the settings: `import` says so, and what it taught names it without an error."""
+    wish = "No, always read the version from the VERSION file."
+    with Store.open() as store:
+        store.write(made(["Build it.", ran("make", "ok")], [wish], session="old-1", project="/p"))
+    assert answer("learn", "--no-model")["drafts"]
+    found = answer("import", TACIT_TRACES_KEEP_DAYS="1")
+    assert found["dropped"] == 1
+    assert "old-1" not in tacit("sessions").stdout
+    told = answer("why", "claude-code:old-1")
+    assert told["reviews"][0]["outcome"] == "proposed"
+    assert "traces.keep_days" in told["gone"]
+    assert "What came of it stays:" in tacit("why", "old-1").stdout
+    assert "tacit why claude-code:old-1" in error(3, "session", "old-1")["hint"]
+    (waiting,) = answer("inbox")["proposals"]
+    assert "claude-code:old-1" in tacit("inbox", waiting["id"]).stdout
+    accepted = tacit("accept", waiting["id"])
+    assert accepted.returncode == 0, accepted.stderr
+    assert tacit("log").returncode == 0
+    assert "claude-code:old-1" in tacit("history", waiting["change"]["skill"]).stdout
+
+
 def test_why(home: Path) -> None:
     """Before: how to have it looked at. After: what came of it, by which method, and where."""
     install(home, "claude")
@@ -262,7 +335,7 @@ def test_why(home: Path) -> None:
     assert f"tacit learn {CLAUDE[-8:]}\n" in tacit("why", CLAUDE[:8]).stdout
     assert tacit("session", CLAUDE[-8:]).returncode == 0
     found = answer("why", CLAUDE)
-    assert set(found) == {"session", "reviews", "decisions", "repairs", "spent"}
+    assert set(found) == {"session", "reviews", "decisions", "repairs", "spent", "gone"}
     assert (found["session"], found["reviews"]) == (f"claude-code:{CLAUDE}", [])
     answer("learn", CLAUDE)
     (review,) = answer("why", CLAUDE)["reviews"]

@@ -97,6 +97,8 @@ def main() -> None:
     dying(engine, "may_begin", "before it may begin", "when it may begin")
     dying(engine, "_over", "before it is over", "when it is over")
     dying(Ledger, "close_job", "before it is closed", "when it is closed")
+    if poll := os.environ.get("POLL"):
+        engine._POLL = float(poll)
     worker.work(quiet=0, idle=float(os.environ.get("IDLE", "0")))
     os._exit(0)
 

@@ -185,3 +185,11 @@ def test_daily_ones_are_small_and_kept_for_a_week(used: Path) -> None:
         assert kept
     with pytest.raises(Refused, match="daily"):
         backup.restore_backup(file)
+
+
+def test_what_is_the_users_own_in_a_project_that_is_not_trusted_is_saved(home: Path) -> None:
+    """From whatever folder the backup is made."""
+    clone = home / "clone"
+    (clone / ".git").mkdir(parents=True)
+    made(project_place(str(clone)), "release")
+    assert str(clone / ".agents/skills") in [place.root for place in backup._places()]

@@ -60,6 +60,15 @@ def test_a_job_survives_a_full_disk(workers: Workers) -> None:
     assert workers.lines("s1.read") == 1
 
 
+def test_the_next_job_begins_when_one_is_over(workers: Workers) -> None:
+    """The engine is woken by what is queued and by the end of a job: it need not look by itself."""
+    for number in range(3):
+        ask("review", f"s{number}", {"session": f"claude-code:s{number}"})
+    assert workers.run(POLL="36000") == 0
+    assert [entry.state for entry in jobs.listing()] == ["done"] * 3
+    assert workers.changes() == ["s0", "s1", "s2"]
+
+
 @pytest.mark.skipif(not FULL, reason="takes a minute: set TACIT_TEST_FULL=1")
 @pytest.mark.parametrize("point", POINTS if FULL else POINTS[:1])
 @pytest.mark.parametrize("how", ["kill", "full"] if FULL else ["kill"])

@@ -126,6 +126,8 @@ def test_the_installed_dbos_is_as_it_is_known_here() -> None:
 
     lacking = [] if hasattr(dbos.DBOS, "_recover_pending_workflows") else ["its private recovery"]
     queue_thread = getsource(__import__("dbos._queue", fromlist=["_queue"]))
+    waited = ("stop_event.wait(timeout", "queue-worker-{", "_active_workflows_set.count_for_queue")
+    lacking += [f"'{part}'" for part in waited if part not in queue_thread]
     lacking += [] if jobs_db.POLL_FAILED in queue_thread else [f"'{jobs_db.POLL_FAILED}'"]
     known = {state.value for state in dbos.WorkflowStatusString}
     lacking += sorted(set(jobs_db.STATES) - known)

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from tacit.base import config_file, trust
+from tacit.base.errors import Refused
 from tacit.changes.gate import Gate
 from tacit.changes.place import Place
 from tacit.learn.ledger import Ledger
@@ -21,7 +22,7 @@ from tacit.testing import ModelServer, ToolUse
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
 from tacit.work import job_queue, jobs, jobs_db
-from tacit.work.presence import log_file
+from tacit.work.presence import _number, log_file, machine
 from waiting import LONG, until
 
 from .conftest import Workers, ask, open_jobs
@@ -63,10 +64,12 @@ def ask_elsewhere(key: str) -> None:
     opened.destroy()
 
 
-def test_a_killed_machines_job_is_taken_over(start: Start, workers: Workers) -> None:
+def test_a_killed_machines_job_is_taken_over(
+    start: Start, workers: Workers, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One of two workers is killed in a job: the other does it, and each change is made once.
 
-    One that only a third machine can do waits for that one.
+    One that only a third machine can do waits for that one, until somebody has it done here.
     """
     (workers.folder / "long.wait").touch()
     ask("review", "long")
@@ -87,8 +90,16 @@ def test_a_killed_machines_job_is_taken_over(start: Start, workers: Workers) -> 
     assert workers.lines("long.read") == 1, "the step that the dead one did is not repeated"
     assert [(a.kills, a.outcome) for a in found["long"].attempts] == [(1, "created")]
     assert found["far"].state == "queued"
-    assert found["far"].reason == "it waits for elsewhere, which asked for it"
-    assert len(found["far"].attempts) == 1
+    far = found["far"]
+    assert far.reason.startswith("it waits for elsewhere, which asked for it; here: tacit jobs")
+    assert len(far.attempts) == 1
+    monkeypatch.setattr(jobs, "wake", lambda: None)
+    with psycopg.connect(address, autocommit=True) as there:
+        there.execute("SELECT pg_advisory_lock(%s)", (_number("elsewhere"),))
+        with pytest.raises(Refused, match=r"elsewhere, which asked for .*, is there"):
+            jobs.retry("far")
+    taken = jobs.retry("far")
+    assert (taken.home, [a.state for a in taken.attempts]) == (machine(), ["cancelled", "queued"])
     start("one")
     until(lambda: not open_jobs())  # each machine closes what it decided on
 

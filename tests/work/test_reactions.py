@@ -219,7 +219,8 @@ def faulty(fault: str, home: Path, transcript: Path) -> Iterator[None]:
             yield
             data.unlink()
         elif fault == "locked":
-            patched.setitem(database.connect.__kwdefaults__, "wait", 0.05)
+            for opening in (database.connect, database.opened.__wrapped__):  # type: ignore[attr-defined]
+                patched.setitem(opening.__kwdefaults__, "wait", 0.05)
             with Store.open() as store:
                 store.connection.execute("BEGIN EXCLUSIVE")
                 yield

@@ -94,6 +94,16 @@ def test_without_a_backup(used: Path) -> None:
     assert sum(contents()["sessions"].values()) == 3
 
 
+def test_a_folder_in_its_place(used: Path) -> None:
+    """It is told as damage, put aside with what is in it, and the sessions are read again."""
+    used.unlink()
+    (used / "x").mkdir(parents=True)
+    assert "a folder stands in its place" in database_trouble()
+    mend()
+    assert sum(contents()["sessions"].values()) == 3
+    assert [path.name for path in used.parent.glob("tacit.db.damaged-*/*")] == ["x"]
+
+
 def test_made_anew_by_whoever_came_next(used: Path) -> None:
     """A database that was deleted, and made anew by the next command, is noticed all the same."""
     used.unlink()
@@ -152,7 +162,7 @@ def test_not_under_a_running_worker(used: Path, monkeypatch: pytest.MonkeyPatch)
 def test_any_file_may_be_damaged(tmp_path: Path) -> None:
     """A sample of what scripts/test-faults does with every kind of file in every way."""
     program = Path(__file__).parent / "corruption_driver.py"
-    arguments = [str(tmp_path / "run"), "37", str(TRANSCRIPTS / "claude" / "home")]
+    arguments = [str(tmp_path / "run"), "97", str(TRANSCRIPTS / "claude" / "home")]
     done = subprocess.run(
         [sys.executable, str(program), *arguments], capture_output=True, text=True, timeout=900
     )

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
+
 if TYPE_CHECKING:
     from tacit.skills.library import Entry, Library
 
 SLASH_WORD = r"/([^\s/]+)"
-_SLASH = re.compile(rf"{SLASH_WORD}(?:\s+|$)")
-_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
+_SLASH = late_pattern(rf"{SLASH_WORD}(?:\s+|$)")
+_PLACE = late_pattern(r"\$(ARGUMENTS\b|[1-9](?!\d))")
 _MOST_FILES = 100
 
 

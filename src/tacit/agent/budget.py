@@ -17,7 +17,6 @@ while what was spent cannot be read, no more may be spent.
 
 import math
 import os
-import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
@@ -257,7 +256,7 @@ def reserve(learn: LearnSettings, limits: Limits, *, now: datetime | None = None
             tokens=int(tokens) if learn.daily_tokens else limits.tokens,
         )
         until = at + (limits.seconds + _SLACK if limits.seconds else _LONGEST)
-        made = Reservation(secrets.token_hex(8), granted)
+        made = Reservation(os.urandom(8).hex(), granted)
         connection.execute(
             "INSERT INTO reservations (id, until, money, tokens, holder) VALUES (?, ?, ?, ?, ?)",
             (made.id, until, granted.money, granted.tokens, _process(os.getpid())),

@@ -22,8 +22,8 @@ from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.display import unified_diff
 from tacit.base.paths import is_inside
-from tacit.skills.catalogue import matches_glob
 from tacit.skills.fact import MEMORY_FOLDER
+from tacit.skills.file_globs import matches_glob
 from tacit.traces.host_folders import host_folders
 
 _MOST_BYTES = 20_000_000

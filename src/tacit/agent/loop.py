@@ -22,7 +22,13 @@ import msgspec
 from tacit.agent import agent_events
 from tacit.agent.budget import Limits, Meter
 from tacit.agent.conversation import Conversation
-from tacit.agent.model_client import ModelClient, RequestFailed, TooLong, believable_usage
+from tacit.agent.model_client import (
+    ModelClient,
+    RequestFailed,
+    TooLong,
+    usage_of,
+    with_likely_usage,
+)
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.agent.tool_aliases import as_own_call
 from tacit.agent.tool_approval import ApprovalRequest, Approver
@@ -309,11 +315,10 @@ async def compact(
                 raise
     asking.take_partial_text()
     assert answer is not None
-    usage, doubt = believable_usage(answer, before)
+    answer, _ = with_likely_usage(answer, before)  # what is wrong was said at the first answer
+    usage = usage_of(answer)
     meter.count(usage)
     yield usage
-    if doubt:
-        yield agent_events.Notice(doubt)
     summary = "".join(p.content for p in answer.parts if p.part_kind == "text").strip()
     if not summary:
         yield agent_events.Notice("the model wrote no summary; the conversation stays as it is")

@@ -12,6 +12,7 @@ import json
 import random
 import re
 import time
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -294,6 +295,8 @@ class ModelClient:
         """How long an answer may be, by the identity of a model that refused a longer one."""
         self._heard = 0.0
         """When something came of the response that is awaited; 0 while none is."""
+        self._doubt = ""
+        """What was last said of tokens that cannot be."""
 
     @property
     def _conversation(self) -> Conversation:
@@ -348,12 +351,14 @@ class ModelClient:
             if isinstance(item, agent_events.Event):
                 yield item
                 continue
-            usage, doubt = believable_usage(item, self._conversation.messages)
+            response, doubt = with_likely_usage(item, self._conversation.messages)
+            usage = usage_of(response)
             self._partial_text = ""
-            self._conversation.add_response(item, usage)
+            self._conversation.add_response(response, usage)
             meter.count(usage)
             yield usage
-            if doubt:
+            if doubt and doubt != self._doubt:
+                self._doubt = doubt
                 yield agent_events.Notice(doubt)
             if meter.limits.money and usage.cost is None and meter.unpriced == 1:
                 name = usage.model or "this model"
@@ -424,6 +429,7 @@ class ModelClient:
         self, model: "Model", messages: "list[ModelMessage]", meter: Meter, most: int
     ) -> "AsyncIterator[agent_events.AnyEvent | ModelResponse]":
         from pydantic_ai.direct import model_request_stream
+        from pydantic_ai.exceptions import UsageExtractionFailedWarning
 
         settings = cache_settings(model, self._kept.session if self._kept else "")
         if most:
@@ -440,6 +446,9 @@ class ModelClient:
             model_request_parameters=self._parameters(model),
         )
         async with AsyncExitStack() as stack:
+            stack.enter_context(warnings.catch_warnings())
+            # Told by `with_likely_usage`, and no reason to write over the user's screen.
+            warnings.simplefilter("ignore", UsageExtractionFailedWarning)
             stream = await _in_time(stack.enter_async_context(opening), silence)
             events, size = aiter(stream), 0
             while (event := await _in_time(anext(events, None), silence)) is not None:
@@ -522,35 +531,36 @@ def usage_of(response: "ModelResponse") -> agent_events.Usage:
     )
 
 
-def believable_usage(
+def with_likely_usage(
     response: "ModelResponse", messages: "Sequence[ModelMessage]"
-) -> tuple[agent_events.Usage, str]:
-    """What a response took, and words about figures that cannot be, which are not believed.
+) -> "tuple[ModelResponse, str]":
+    """The response with tokens that can be, and words about those that were not believed.
 
     Text has no more tokens than bytes, and the instructions, tools and marks around it are allowed
-    for; an answer has no more than were allowed. Where more is reported, or less than nothing, it
-    is counted by characters instead, four a token.
+    for; an answer has no more than were allowed. Where more is reported, or less, or nothing that
+    the library understands, it is counted by characters, four a token, and marked as estimated.
     """
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-    usage = response.usage
-    sent = len(ModelMessagesTypeAdapter.dump_json(list(messages))) + _AROUND
-    came = len(ModelMessagesTypeAdapter.dump_json([response]))
-    counts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
-    likely = (
-        0 <= usage.input_tokens <= 2 * sent
-        and 0 <= usage.output_tokens <= _MOST_ANSWER
-        and 0 <= usage.cache_read_tokens <= usage.input_tokens
+    usage, details = response.usage, response.provider_details or {}
+    if response.provider_name == "cli":  # a program's figures were looked at already
+        return response, ""
+    sent = len(ModelMessagesTypeAdapter.dump_json(list(messages)))
+    counts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens]
+    likely = all(isinstance(count, int) for count in counts) and (
+        0 < counts[0] <= 2 * (sent + _AROUND)
+        and 0 <= counts[1] <= _MOST_ANSWER
+        and 0 <= counts[2] <= counts[0]
     )
     if likely:
-        return usage_of(response), ""
-    counted = replace(
-        usage, input_tokens=sent // 4, output_tokens=came // 4, cache_read_tokens=0,
-        cache_write_tokens=0, details={},
-    )  # fmt: skip
-    shown = ", ".join(f"{count:,}" for count in counts)
-    doubt = f"the provider reported tokens that cannot be ({shown}); counted by characters instead"
-    return usage_of(replace(response, usage=counted)), doubt
+        return response, ""
+    blank = replace(usage, input_tokens=0, output_tokens=0, cache_read_tokens=0,
+                    cache_write_tokens=0, details={})  # fmt: skip
+    mended = replace(response, usage=blank, provider_details={**details, "estimated": True})
+    came = len(ModelMessagesTypeAdapter.dump_json([mended]))
+    blank.input_tokens, blank.output_tokens = sent // 4, came // 4
+    shown = f" that can be ({', '.join(map(str, counts))})" if any(counts) else ""
+    return mended, f"the provider reported no tokens{shown}: they are counted by characters"
 
 
 _AROUND = 200_000

@@ -353,6 +353,9 @@ def models_of(base_url: str, key: str = "") -> list[str]:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             data: Any = msgspec.json.decode(answer.read(1_000_000))
         return [row["id"] for row in data["data"]]
+    except urllib.error.HTTPError as error:
+        error.close()  # it is the answer too, with its connection
+        return []
     except (OSError, urllib.error.URLError, ValueError, KeyError, TypeError, msgspec.DecodeError):
         return []
 

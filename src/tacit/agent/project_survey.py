@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tacit.base.errors import TacitError
 from tacit.base.git_program import run_git
 from tacit.base.paths import is_inside
+from tacit.base.patterns import late_pattern
 from tacit.traces.host_folders import host_folders
 
 # Of agents without a record of their own, and of shells; at any depth.
@@ -183,7 +184,7 @@ _NAMES = (
     ".vault-token", "*.ppk", "*.asc.key", ".databrickscfg",
 )  # fmt: skip
 # Made to be shown; and certificates that everybody has.
-_HARMLESS = re.compile(
+_HARMLESS = late_pattern(
     r"(?i)(^|[._-])(example|sample|template|tmpl|dist|defaults?|test|ci)$|\.pub$"
     r"|\.(example|sample|template)\.[a-z]+$|^(cacert|ca-bundle|ca-certificates|roots)\.pem$"
 )
@@ -207,16 +208,16 @@ def _is_env_file(name: str) -> bool:
 GIT_PARTS = (
     "hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir", "gitdir",
 )  # fmt: skip
-_GITDIR = re.compile(r"\s*gitdir:\s*(.+?)\s*\Z", re.DOTALL)
+_GITDIR = late_pattern(r"\s*gitdir:\s*(.+?)\s*\Z", re.DOTALL)
 # What the settings of a repository may say that a command made; anything may name a program else.
-_HARMLESS_SETTINGS = re.compile(
+_HARMLESS_SETTINGS = late_pattern(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
     r"|symlinks|autocrlf|eol|abbrev|quotepath|sparsecheckout|sparsecheckoutcone)"
     r"|extensions\.(objectformat|refstorage)|user\.(name|email)|init\.defaultbranch"
     r"|commit\.gpgsign|tag\.gpgsign|gc\.auto|pull\.(rebase|ff)|push\.default|color\..*"
     r"|remote\..*\.(url|pushurl|fetch|tagopt|prune)|branch\..*\.(remote|merge|rebase|description)"
 )
-_HARMLESS_ADDRESS = re.compile(r"(?i)(https?|ssh|git|file)://[^-]|[\w.@~-]*:[^:]|\.{0,2}/|[\w.]")
+_HARMLESS_ADDRESS = late_pattern(r"(?i)(https?|ssh|git|file)://[^-]|[\w.@~-]*:[^:]|\.{0,2}/|[\w.]")
 
 
 def git_folders(project: str) -> list[str]:

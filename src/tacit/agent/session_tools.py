@@ -14,7 +14,8 @@ from tacit.agent.sandbox import run_sandboxed
 from tacit.agent.tool import Context, Failed, Question, Result, Tool
 from tacit.base.errors import Refused, TacitError
 from tacit.skills.library import Library
-from tacit.traces.store import Hit, Store
+from tacit.traces.session_search import Hit
+from tacit.traces.store import Store
 
 _LONGEST = 1800.0
 
@@ -103,7 +104,7 @@ async def search_sessions(call: SearchSessions, context: Context) -> Result:
 
 def _row(hit: Hit) -> str:
     when = f"{hit.at:%Y-%m-%d}" if hit.at else "undated"
-    return f"- {hit.id}, turn {hit.turn}, {when}: {' '.join(hit.snippet.text.split())}"
+    return f"- {hit.id}, step {hit.place}, {when}: {' '.join(hit.snippet.text.split())}"
 
 
 SESSION_TOOLS = (

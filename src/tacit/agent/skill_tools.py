@@ -165,11 +165,16 @@ def _brought_back(library: Library, name: str, session: str) -> Entry | None:
 
 async def search_skills(call: SearchSkills, context: Context) -> Result:
     hits = context.library.search(call.query, max(1, min(call.limit, 20)), archived=True)
-    rows = [
-        f"- {hit.entry.name}{_ARCHIVED if hit.entry.state == 'archived' else ''}:"
-        f" {hit.entry.description}"
+    meant = [
+        hit.entry
+        if hit.entry.state != "shadowed"
+        else context.library.find(hit.entry.name) or hit.entry  # what run_skill would load
         for hit in hits
-        if hit.entry.state in ("active", "archived") and hit.entry.model_invocable
+    ]
+    rows = [
+        f"- {entry.name}{_ARCHIVED if entry.state == 'archived' else ''}: {entry.description}"
+        for entry in meant
+        if entry.state in ("active", "archived") and entry.model_invocable
     ]
     return Result("\n".join(rows) or "(no skill fits)")
 

@@ -6,7 +6,6 @@ file; the lock ends with its holder, so a killed process leaves none behind.
 
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -30,7 +29,7 @@ def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o
     of its own, so many may write at once and the last one wins.
     """
     folder = os.path.dirname(path) or "."
-    temporary = os.path.join(folder, f".{os.path.basename(path)}.{secrets.token_hex(6)}.tmp")
+    temporary = os.path.join(folder, f".{os.path.basename(path)}.{os.urandom(6).hex()}.tmp")
     try:
         make_private(folder)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -9,7 +9,6 @@ import copy
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -196,6 +195,8 @@ def _with_values(data: dict[str, Any], values: Mapping[str, SettingValue | None]
 
 
 def _parsed_or_none(text: str) -> dict[str, Any] | None:
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

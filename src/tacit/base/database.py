@@ -8,7 +8,6 @@ whoever came next, is noticed.
 """
 
 import os
-import secrets
 import sqlite3
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -82,6 +81,8 @@ def _give_number(connection: sqlite3.Connection, path: str) -> None:
         return
     with transaction(connection):
         if not number_of(connection):
+            import secrets
+
             connection.execute(f"PRAGMA user_version = {1 + secrets.randbelow(2**31 - 2)}")
     if not os.path.exists(path + _NUMBER):
         write_number(connection, path)
@@ -228,6 +229,10 @@ def explain(error: sqlite3.Error | OSError, path: str) -> TacitError:
     if isinstance(error, OSError):
         return Unwritable(
             f"cannot open {path}: {error.strerror or error}", "check the permissions of its folder"
+        )
+    if os.path.isdir(path):
+        return Damaged(
+            f"{path} is damaged: a folder stands in its place", "run: tacit doctor --fix"
         )
     # The low byte is the primary code; the rest says which kind of it.
     match (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF:

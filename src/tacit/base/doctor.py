@@ -190,6 +190,19 @@ def _is_recent(path: str) -> bool:
         return True
 
 
+def clear_folder(path: str, beside: str = "") -> str:
+    """Where a folder stands in a file's place, remove it, or put it aside with what is in it,
+    beside it or `beside` another path; where it lies now."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        return ""
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
+        return ""
+    aside = f"{beside or path}.folder-{time.time_ns()}"
+    shutil.move(path, aside)  # it may be another disk
+    return aside
+
+
 def remove_path(path: str) -> None:
     """Remove a file, a link or a folder with all that is in it; nothing there is fine."""
     if os.path.isdir(path) and not os.path.islink(path):

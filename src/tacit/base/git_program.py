@@ -7,10 +7,12 @@ merely looks like a bare repository is none. Nothing else in Tacit starts git; a
 """
 
 import os
-import shutil
-import subprocess
+from typing import TYPE_CHECKING
 
 from tacit.base.errors import TacitError
+
+if TYPE_CHECKING:
+    import subprocess
 
 _SETTINGS = {
     "core.fsmonitor": "false",
@@ -45,6 +47,8 @@ def run_git(
     """
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     chosen = [f"--git-dir={repository}"] if repository else []
+    import subprocess
+
     return subprocess.run(
         [_program(), "--no-pager", *settings, *chosen, *arguments],
         cwd=cwd or None,
@@ -73,6 +77,8 @@ def git_environment() -> dict[str, str]:
 
 
 def _program() -> str:
+    import shutil
+
     if found := shutil.which("git", path=_search_path()):
         return found
     raise TacitError("the git program is missing", "install git")

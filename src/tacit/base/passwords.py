@@ -10,6 +10,7 @@ import base64
 import re
 from collections.abc import Iterable, Iterator
 
+from tacit.base.patterns import late_pattern
 from tacit.base.placeholders import (
     ADDRESS,
     BRACKETS,
@@ -43,6 +44,10 @@ _FOREIGN = (
     "كلمة المرور", "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
     "암호",
 )  # fmt: skip
+_find_foreign_letter = re.compile(
+    f"[{''.join(next(c for c in word if not c.isascii()) for word in _FOREIGN)}]"
+).search
+"""One of these stands wherever one of those words does."""
 # In lower case, what a name holds; `key` only after one of KEY_KINDS.
 _ANCHORS = (
     "pass", "pw", "credential", "secret", "token", "key", "kennwort", "contrasena", "clave",
@@ -72,10 +77,10 @@ _OPEN = r"(?P<open>[brufN@]{0,2}\\{0,3}[\"'`]{1,3}|[「『“„]|)"
 _VALUE = r"(?P<s>(?:base64:)?[^\s\"'`<>()\[\]{},;|\x00]{6,512}+)"
 _QUOTED = r"(?:(?<=[\"'`])(?P<q>[^\s\"'`\x00]{6,512}+)(?=[\"'`])"
 _END = r"(?=[\s\"'`,;)\]}|<]|\Z)(?P<after>.?)"
-ASSIGNED_VALUE = re.compile(f"{_WORD}{_REST}{_SIGN}{_OPEN}{_QUOTED}|{_VALUE}{_END})")
+ASSIGNED_VALUE = late_pattern(f"{_WORD}{_REST}{_SIGN}{_OPEN}{_QUOTED}|{_VALUE}{_END})")
 
 # The same without a sign: `--password VALUE` on a command line, `login NAME password VALUE`.
-OPTION_VALUE = re.compile(
+OPTION_VALUE = late_pattern(
     rf"{_WORD}{_REST}\s{{1,8}}(?:[057][ \t]{{1,4}})?{_OPEN}{_QUOTED}|{_VALUE}{_END})"
 )
 # A message in which somebody says that the password is VALUE, in one language or another.
@@ -88,28 +93,28 @@ _IS = (
     r"(?:[ \t]{1,4}(?i:is|was|ist|war|lautet|es|est|é|è|este|je|är|er|to|là|है|olan)[ \t]{1,4}"
     r"|[ \t]{0,4}(?:[:=：→]|[—–-][ \t]|是|为|為|は|는|은|,[ \t])[ \t]{0,4})"
 )
-SAID_VALUE = re.compile(
+SAID_VALUE = late_pattern(
     rf"{_WORD}(?P<rest>(?:s|et|en|ul|i)?){_FOR}{_IS}(?P<open>[\"'`「『“„‘]{{0,2}}){_PRINTABLE}"
     r"(?=[\s\"'`,;)\]}|<]|[^\x00-\x7f]|\Z)(?P<after>)"
 )
 # `credentials: NAME / VALUE`, `log in with NAME / VALUE`.
-PAIR = re.compile(
+PAIR = late_pattern(
     r"(?i:cred(?:ential)?s?|log ?in)(?:[ \t](?:are|is|with|as))?:?[ \t]{1,4}[\"'`]?[\w.@-]{2,40}"
     rf"[\"'`]?(?::|[ \t]{{0,2}}/[ \t]{{1,2}})[\"'`]?{_PRINTABLE}(?=[\s\"'`,;)]|\Z)"
 )
 
-_BEFORE_OPTION = re.compile(
+_BEFORE_OPTION = late_pattern(
     r"(?:^|[\s\"'(])(?:--?|/)[a-z0-9-]{0,40}$"  # --password X, -storepass X
     r"|(?:^|\s)(?:config|configure) set \S{0,60}$|(?:^|\s)setx [a-z0-9_]{0,40}$"
 )
 # `use password …`, `login NAME password …`, `set the password to …`: somebody hands it over.
-_BEFORE_PASSWORD = re.compile(
+_BEFORE_PASSWORD = late_pattern(
     r"(?:^|[^a-z])(?:use|using|with)(?: (?:the|this|my|our))?(?: [a-z]{1,20})? $"
     r"|(?:^|[\s(])(?:login|user|username|account|uid|ssid)(?: is|:|=)?\s{1,4}\S{1,60}[\s,;/]{1,10}"
     r"(?:and |with )?$"
     r"|(?:wifi connect|role|with login|encrypted|enable) [^\n]{0,40}$|(?:^|\s)enable $"
 )
-_CHANGES = re.compile(r"(?:set|chang|reset|updat)[a-z]{0,4} (?:the |my |our )?(?:[a-z]{1,20} )?$")
+_CHANGES = late_pattern(r"(?:set|chang|reset|updat)[a-z]{0,4} (?:the |my |our )?(?:[a-z]{1,20} )?$")
 _PREFIXES = (
     "db", "user", "my", "pg", "smtp", "ftp", "root", "admin", "mail", "store", "key", "login",
     "redis", "mongo", "sql", "http", "bind", "proxy", "vpn", "ssh", "app", "wifi", "sudo", "become",
@@ -118,8 +123,11 @@ _PREFIXES = (
 
 def find_passwords(text: str, lower: str) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII."""
+    words = _words_in(lower)
+    if not words and text.isascii() and not any(sign in text for sign in _SIGNS):
+        return  # as most texts
     for find in (_named, _headers, _commands, _records):
-        for start, end, rule in find(text, lower):
+        for start, end, rule in find(text, lower, words):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
 
@@ -136,21 +144,34 @@ def _places(text: str, word: str) -> Iterator[int]:
         at = text.find(word, at + len(word))
 
 
-def _names(text: str, lower: str) -> set[int]:
+def _words_in(lower: str) -> frozenset[str]:
+    """Which of the words beside which any pattern here looks stand in a text: asked once for all,
+    since most texts hold few of them."""
+    if len(lower) < _SHORT and not _find_word(lower):
+        return _NO_WORDS
+    found = [word for word in _SEEDS if word in lower]
+    if not found:
+        return _NO_WORDS
+    return frozenset(found + [word for word in _LONGER if word in lower])
+
+
+def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
     """Where names that may tell stand."""
-    found = {at for word in _ANCHORS for at in places(lower, word)}
+    found = {at for word in _ANCHORS if word in words for at in places(lower, word)}
     if "mot de passe" in lower or "mot_de_passe" in lower:
         found |= {at - 7 for at in places(lower, "passe") if at >= 7}
     if not text.isascii():
-        small = text.lower() if len(text.lower()) == len(text) else text
-        found |= {at for word in _FOREIGN for at in places(small, word)}
+        small = text.lower()
+        small = small if len(small) == len(text) else text
+        if _find_foreign_letter(small):  # and not only a dash or a tick
+            found |= {at for word in _FOREIGN for at in places(small, word)}
     return found
 
 
-def _named(text: str, lower: str) -> Iterator[Span]:
+def _named(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """A value next to a name that tells."""
-    names = _names(text, lower)
-    yield from _near(text, lower, names)
+    names = _names(text, lower, words)
+    yield from _near(text, lower, names, words)
     seen = -1
     for at in sorted(names):
         if at < seen:  # `secret_token = …`: the first word has spoken for the whole name
@@ -161,7 +182,7 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             continue
         start, end = match.span("q" if match.groupdict().get("q") else "s")
         seen = start
-        if match.re is SAID_VALUE:
+        if match.re.pattern == SAID_VALUE.pattern:
             end = start + len(text[start:end].rstrip(".,;:"))
         value = _LINE_END.sub("", text[start:end])
         end = start + len(value)
@@ -172,7 +193,7 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             yield start, end, "password" if for_password else "assigned-secret"
 
 
-_LINE_END = re.compile(r"(?:\\{1,3}[nrt]?){1,4}\Z")
+_LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z")
 """Written out, or the backslash of a quote in a quoted text; neither is of the value."""
 
 
@@ -195,7 +216,7 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
             return None
         if "\n" in text[match.start() : match.start("open")] and "login" not in before:
             return None
-    elif match.re is SAID_VALUE:
+    elif match.re.pattern == SAID_VALUE.pattern:
         said = text[match.end("word") : match.start("s")].strip().lower()
         if said == "to" and not (
             _CHANGES.search(before) or match["word"].lower().startswith("has")
@@ -204,9 +225,9 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
     return match
 
 
-def _near(text: str, lower: str, names: set[int]) -> Iterator[Span]:
+def _near(text: str, lower: str, names: set[int], words: frozenset[str]) -> Iterator[Span]:
     """What only a password looks like, a few words after or before the word for one."""
-    pairs = {at for word in ("admin", "root") for at in places(lower, word)}
+    pairs = {at for word in _ACCOUNTS if word in words for at in places(lower, word)}
     for at in (*names, *pairs):
         match = SPOKEN.match(text, at)
         if match is None:
@@ -234,15 +255,15 @@ _SPOKEN = (
     "password", "passwort", "passphrase", "passcode", "passwd", "kennwort", "contrasena", "senha",
     "wachtwoord", "mdp", "mot de passe",
 )  # fmt: skip
-SPOKEN = re.compile(
+SPOKEN = late_pattern(
     f"(?i:{'|'.join((*_SPOKEN, *_FOREIGN))})"
     r"|(?i:admin|root)(?P<pair>[ \t]{0,2}/{1,2}[ \t]{0,2}|:)"
 )
-STRONG = re.compile(
+STRONG = late_pattern(
     r"(?<![^\s\"'`(（：:>「])(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{8,64})(?=[\s\"'`,;)」]|\Z)"
 )
-_AS_THE = re.compile(r"[^a-z](?:(?:as|is|that's|it's) (?:the|my|our|a)|as) (?:[a-z]{1,10} )?$")
-_SETTING = re.compile(r"[\w.-]{1,40}=")
+_AS_THE = late_pattern(r"[^a-z](?:(?:as|is|that's|it's) (?:the|my|our|a)|as) (?:[a-z]{1,10} )?$")
+_SETTING = late_pattern(r"[\w.-]{1,40}=")
 
 
 def _begins_name(text: str, at: int, before: str) -> bool:
@@ -261,7 +282,7 @@ def _is_password_word(word: str) -> bool:
     return word.lower() not in ("credential", "secret", "token", "key")
 
 
-_NO_SECRET_NAME = re.compile(
+_NO_SECRET_NAME = late_pattern(
     r"(?:id|ids|name|names|path|file|files|dir|url|uri|type|types|hash|count|counts|length|len"
     r"|limit|limits|field|fields|expiry|expires|expiration|ttl|age|env|arn|version|regex|pattern"
     r"|policy|manager|store|ref|role|rule|rules|size|usage|budget|s_used|izer|ized|ization|price"
@@ -315,50 +336,50 @@ def _is_small_or_a_test(word: str, value: str) -> bool:
     return word.isupper() and bool(WORDS.fullmatch(value))
 
 
-_SMALL, _CAPITAL = re.compile("[a-z]"), re.compile("[A-Z]")
+_SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")
 
 
 # `Authorization: Bearer …` and its kin, wherever they stand.
-HEADER = re.compile(
+HEADER = late_pattern(
     r"(?i:bearer|basic|token|apikey|digest)[ \t]{1,4}"
     r"(?P<s>[A-Za-z0-9_.~+/=-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
 )
 HEADER_WORDS = ("bearer ", "basic ")
-AUTHORIZATION = re.compile(
+AUTHORIZATION = late_pattern(
     r"(?i:authorization)[\"'\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?"
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9-]{2,20})[ \t]{1,4})?"
     r"(?P<s>[A-Za-z0-9_.~+/=:-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
 )
 # `auth=("name", "password")`, `SetBasicAuth("name", "password")`.
-GIVEN_PAIR = re.compile(
+GIVEN_PAIR = late_pattern(
     r"(?i:auth)\w{0,10}[ =]{0,3}\([ \t]{0,4}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,4},[ \t]{0,4}"
     r"[\"'](?P<s>[^\s\"']{6,128})[\"']"
 )
 # What docker and npm keep: name and password in base64.
-ENCODED_PAIR = re.compile(
+ENCODED_PAIR = late_pattern(
     r"_?auth\"?[ \t]{0,4}[:=][ \t]{0,4}\"?(?P<s>[A-Za-z0-9+/]{12,2000}+={0,2})(?=[\s\",}]|\Z)"
 )
-COOKIES = re.compile(
+COOKIES = late_pattern(
     r"(?i:cookie)[\"'\]]{0,2}(?:[ \t]{0,4}[:=]|(?=[ \t]{1,4}[\"']))[ \t]{0,4}[\"'`]?"
     r"(?P<jar>[^\n\"'`\x00]{8,4096})"
 )
-COOKIE = re.compile(r"(?P<name>[A-Za-z0-9_.\[\]-]{1,64})=(?P<s>[^\s;,\"'`\x00]{12,4096})")
-_LOGGED_IN = re.compile(r"sess|sid|auth|token|jwt|login|remember|csrf|xsrf|identity|aspnet", re.I)
+COOKIE = late_pattern(r"(?P<name>[A-Za-z0-9_.\[\]-]{1,64})=(?P<s>[^\s;,\"'`\x00]{12,4096})")
+_LOGGED_IN = late_pattern(r"sess|sid|auth|token|jwt|login|remember|csrf|xsrf|identity|aspnet", re.I)
 
 # The password in scheme://user:password@host.
-IN_URL = re.compile(
+IN_URL = late_pattern(
     r"://(?P<user>[^\s:/@\"'`<>\x00]{0,128}):(?P<s>[^\s/\"'`<>\x00]{4,256})@(?P<host>[A-Za-z0-9.\[-]{1,100})"
 )
 
 
-def _headers(text: str, lower: str) -> Iterator[Span]:
+def _headers(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """Authorization headers, cookies, and passwords in URLs."""
     for word in HEADER_WORDS:
-        for at in places(lower, word):
+        for at in places(lower, word) if word in words else ():
             match = HEADER.match(text, at)
             if match and _is_header_value(word, match["s"]):
                 yield *match.span("s"), "authorization-header"
-    for at in places(lower, "auth"):
+    for at in places(lower, "auth") if "auth" in words else ():
         match = AUTHORIZATION.match(text, at)
         if match and _is_header_value((match["scheme"] or "").lower(), match["s"]):
             yield *match.span("s"), "authorization-header"
@@ -369,7 +390,7 @@ def _headers(text: str, lower: str) -> Iterator[Span]:
         if match and text[at - 1 : at] in ("_", '"') and _is_header_value("basic", match["s"]):
             yield *match.span("s"), "password"
     done = 0
-    for at in places(lower, "cookie"):
+    for at in places(lower, "cookie") if "cookie" in words else ():
         if at >= done and (match := COOKIES.match(text, at)):
             done = match.end()
             yield from _cookies(match)
@@ -463,8 +484,10 @@ COMMAND_OPTIONS = (
     ),
     (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
 )
+_find_option = re.compile(" -(?:[pPNawkUub]|-body)").search
+"""Whether one of those options stands in a text at all."""
 # `curl -u user:password`, in one word or two.
-CURL_USER = re.compile(
+CURL_USER = late_pattern(
     r"(?:-u|--user)[ =]?[\"']?(?P<user>[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,63}):"
     r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
 )
@@ -495,38 +518,39 @@ COMMANDS = {
     "psk": rf"psk\"?[ \t]{{0,4}}[=:][ \t]{{0,4}}(?=\S{{0,128}}[A-Z]){_ARGUMENT}",
 }
 # What is piped into a program that asks for a password.
-PIPED = re.compile(
+PIPED = late_pattern(
     r"(?:echo|printf|yes)[ \t](?:-[ne]{1,2}[ \t]|[\"']%s(?:\\n)?[\"'][ \t]){0,2}"
     r"[\"']?(?:[\w.-]{1,64}:)?"
     r"(?P<s>[^\s\"'`<>|;&\x00]{6,128})[\"']?[ \t]{0,4}\|[^\n|;&]{0,80}?"
     r"(?:sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S|chpasswd|password-stdin|passwd --stdin)"
 )
-FED = re.compile(
+FED = late_pattern(
     r"sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S[^\n|;&<]{0,80}<<<[ \t]{0,4}"
     rf"{_ARGUMENT}"
 )
 # ~/.pgpass: host, port, database, user, password.
-PGPASS = re.compile(
+PGPASS = late_pattern(
     r"^[\w.*-]{1,100}:(?:[0-9]{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:"
     r"(?P<s>[^\s:\"'`]{6,128})[ \t]{0,20}$",
     re.M,
 )
 
 
-def _commands(text: str, lower: str) -> Iterator[Span]:
+def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """Passwords on the command lines of programs that take them there."""
-    for option, programs, pattern in COMMAND_OPTIONS if " -" in text or " /p:" in text else ():
+    given = _find_option(text) or " /p:" in text
+    for option, programs, pattern in COMMAND_OPTIONS if given else ():
         for at in places(text, option):
             match = re.compile(pattern).match(text, at)
             if match and _is_given(match["s"]) and re.search(programs, _line_before(text, at)):
                 yield *match.span("s"), "password"
-    for word in ("-u", "--user") if "curl" in lower else ():
+    for word in ("-u", "--user") if "curl" in words else ():
         for at in places(text, word):
             match = CURL_USER.match(text, at)
             if match and "curl" in lower[max(0, at - 300) : at] and not is_weak(match["s"]):
                 yield *match.span("s"), "password"
     for word, pattern in COMMANDS.items():
-        for at in places(lower, word):
+        for at in places(lower, word) if word in words else ():
             match = re.compile(pattern).match(text, at)
             if match and _is_given(match["s"]):
                 yield *match.span("s"), "password"
@@ -541,9 +565,9 @@ def _is_given(value: str) -> bool:
     return bool(LETTER.search(value)) and not is_weak(value) and not is_path(value)
 
 
-def _records(text: str, lower: str) -> Iterator[Span]:
+def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
-    if "sudo" in lower or "passw" in lower:
+    if "sudo" in words or ("pass" in words and "passw" in lower):
         for word in ("echo ", "printf ", "yes "):
             for at in places(text, word):
                 match = PIPED.match(text, at)
@@ -553,8 +577,8 @@ def _records(text: str, lower: str) -> Iterator[Span]:
             match = FED.match(text, at)
             if match and _is_given(match["s"]):
                 yield *match.span("s"), "password"
-    for word in ("cred", "log in", "login"):
-        for at in places(lower, word):
+    for word in _LOGINS:
+        for at in places(lower, word) if word in words else ():
             match = PAIR.match(text, at)
             if match and is_password(match["s"]) and not WORDS.fullmatch(match["s"]):
                 yield *match.span("s"), "password"
@@ -562,3 +586,31 @@ def _records(text: str, lower: str) -> Iterator[Span]:
         for match in PGPASS.finditer(text):
             if _is_given(match["s"]):
                 yield *match.span("s"), "password"
+
+
+_ACCOUNTS = ("admin", "root")
+_LOGINS = ("cred", "log in", "login")
+# Each pattern above begins at one of these words, in small letters, or at one of these signs.
+_ALL_WORDS = tuple(
+    dict.fromkeys(
+        (
+            *_ANCHORS,
+            *_ACCOUNTS,
+            *HEADER_WORDS,
+            "auth",
+            "cookie",
+            "curl",
+            "sudo",
+            *_LOGINS,
+            *COMMANDS,
+        )
+    )
+)
+_SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
+_LONGER = tuple(word for word in _ALL_WORDS if word not in _SEEDS)
+"""Words that hold another of them, so that they stand nowhere without it."""
+_SIGNS = ("://", " -", " /p:", ":5432:", ":*:")
+_SHORT = 40
+"""Characters up to which one expression is quicker than a look for each word."""
+_find_word = re.compile("|".join(map(re.escape, _SEEDS))).search
+_NO_WORDS: frozenset[str] = frozenset()

@@ -107,12 +107,17 @@ def project_root(start: str) -> str:
     while True:
         if here in homes:
             return start
-        if any(os.path.lexists(os.path.join(here, mark)) for mark in PROJECT_MARKS):
+        if has_mark(here):
             return here
         parent = os.path.dirname(here)
         if here == parent:
             return start
         here = parent
+
+
+def has_mark(folder: str) -> bool:
+    """Whether something in `folder` says that it is the top of a project."""
+    return any(os.path.lexists(os.path.join(folder, mark)) for mark in PROJECT_MARKS)
 
 
 def checkouts(folder: str) -> list[str]:

@@ -6,21 +6,25 @@ Judges the value alone, never the words beside it; where to look for values is `
 import math
 import re
 
-REFERENCE = re.compile(
+from tacit.base.patterns import late_pattern
+
+REFERENCE = late_pattern(
     r"(?:process\.env|os\.(?:environ|getenv)|import\.meta|env[.:]|secrets[.:/]|config[.:]"
     r"|settings\.|self\.|this\.|\?|vault[:/]|op://|file:|arn:|https?:|sha\d+[:-]|/|\./|~/|\$"
     r"|[%@#&!][A-Za-z_][\w.:/-]{0,200}%?\Z|%\{|\\[$nrt])",
     re.I,
 )
-_VARIABLE = re.compile(r"\$(?:[A-Z_][A-Z0-9_]{1,60}(?![a-z])|[a-z_]{3,60}(?![A-Za-z0-9])|[{(])|[{]")
-ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a coin contract, which people call its token
-UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-WORDS = re.compile(r"[A-Za-z]*[0-9]{0,4}(?:[_.:/\\-][A-Za-z]*[0-9]{0,4})*[!.?]{0,2}")
-_SIGN_INSIDE = re.compile(r"[A-Za-z][!#$%^&*+~?][A-Za-z]")
-SIGN_BETWEEN = re.compile(r"[A-Za-z0-9][!#$%^*~?][A-Za-z0-9]")
-BRACKETS = re.compile(r"[<>()\[\]{}]")
-_MEMBER = re.compile(r"[A-Za-z_]\w*[#$][\w.-]+|.*\w[\[(].*[\])]|.*\?\.")
-LETTER = re.compile("[A-Za-z]")
+_VARIABLE = late_pattern(
+    r"\$(?:[A-Z_][A-Z0-9_]{1,60}(?![a-z])|[a-z_]{3,60}(?![A-Za-z0-9])|[{(])|[{]"
+)
+ADDRESS = late_pattern(r"0x[0-9a-fA-F]{40}")  # of a coin contract, which people call its token
+UUID = late_pattern(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+WORDS = late_pattern(r"[A-Za-z]*[0-9]{0,4}(?:[_.:/\\-][A-Za-z]*[0-9]{0,4})*[!.?]{0,2}")
+_SIGN_INSIDE = late_pattern(r"[A-Za-z][!#$%^&*+~?][A-Za-z]")
+SIGN_BETWEEN = late_pattern(r"[A-Za-z0-9][!#$%^*~?][A-Za-z0-9]")
+BRACKETS = late_pattern(r"[<>()\[\]{}]")
+_MEMBER = late_pattern(r"[A-Za-z_]\w*[#$][\w.-]+|.*\w[\[(].*[\])]|.*\?\.")
+LETTER = late_pattern("[A-Za-z]")
 
 
 def is_strong(value: str) -> bool:
@@ -45,14 +49,14 @@ def is_password(value: str) -> bool:
     )
 
 
-_PLACE = re.compile(
+_PLACE = late_pattern(
     r"(?:feature|feat|fix|bugfix|hotfix|release|chore|docs?|tests?|refactor|claude|codex|cursor"
     r"|copilot|dependabot|renovate|origin|refs|heads|users?|src|libs?|packages|apps?|home|usr|etc"
     r"|var|opt|tmp|node_modules|[A-Za-z]:[\\/]|\.{1,2}[\\/])[\\/]?[\w@.-]{0,80}(?:[\\/]|$)",
     re.I,
 )
-_RUN = re.compile("[A-Za-z0-9]+")
-_CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_RUN = late_pattern("[A-Za-z0-9]+")
+_CAMEL = late_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
 def is_path(value: str) -> bool:
@@ -73,7 +77,7 @@ def is_random(value: str, least: int = 16) -> bool:
     return changes >= len(value) / 5
 
 
-_FORMATTED = re.compile(r"%[sd](?![A-Za-z0-9])")
+_FORMATTED = late_pattern(r"%[sd](?![A-Za-z0-9])")
 
 
 def is_code(value: str) -> bool:
@@ -113,7 +117,7 @@ _SAMPLE_WORDS = (
     "eyjzdwiioiixmjm0nty3odkw",
 )  # fmt: skip
 _ROWS = "0123456789012345 987654321098765 abcdefghijklmnopqrstuvwxyz qwertyuiopasdfghjklzxcvbnm"
-_REPEATED = re.compile(r"(.)\1{5,}")
+_REPEATED = late_pattern(r"(.)\1{5,}")
 
 
 def is_sample(value: str) -> bool:

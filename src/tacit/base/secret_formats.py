@@ -9,6 +9,8 @@ with its literal anchor (nothing is tried elsewhere), and every quantifier has a
 import re
 from typing import NamedTuple
 
+from tacit.base.patterns import late_pattern
+
 # A token neither begins nor ends inside a longer word; a line end written out is no word.
 _LEFT, _RIGHT = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))", r"(?![A-Za-z0-9])"
 
@@ -272,10 +274,10 @@ MIN_FORMAT = 20
 """No format is shorter than this, and none holds a space: shorter words need no look."""
 
 _KIND = r"(?:(?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
-BLOCK_BEGIN = re.compile(f"-----BEGIN {_KIND}-----")
-BLOCK_END = re.compile(f"-----END {_KIND}-----")
-ENCODED_BLOCK = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,20000}={0,2}")
+BLOCK_BEGIN = late_pattern(f"-----BEGIN {_KIND}-----")
+BLOCK_END = late_pattern(f"-----END {_KIND}-----")
+ENCODED_BLOCK = late_pattern(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,20000}={0,2}")
 """A block in base64, as Kubernetes keeps it; only decoding tells a key from a certificate."""
 
 # A secret access key of AWS has no mark of its own: it counts beside an access key id.
-AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+AWS_SECRET = late_pattern(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from tacit.base.display import plain
 from tacit.base.passwords import Span, find_passwords, places
+from tacit.base.patterns import late_pattern
 from tacit.base.placeholders import classes, entropy, is_sample
 from tacit.base.secret_formats import (
     AWS_SECRET,
@@ -49,14 +50,18 @@ class Redacted(NamedTuple):
     counts: dict[str, int]
 
 
-_MARK = re.compile(r"\[redacted: [a-z0-9-]{1,40}\]")
+_MARK_BEGINS = "[redacted: "
+_MARK = late_pattern(r"\[redacted: [a-z0-9-]{1,40}\]")
 
 
 def find(text: str) -> list[Secret]:
     """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any."""
-    masked = _MARK.sub(lambda mark: "\x00" * len(mark[0]), text)
+    masked = text
+    if _MARK_BEGINS in text:
+        masked = _MARK.sub(lambda mark: "\x00" * len(mark[0]), text)
     # Small letters at the same offsets, whatever the script: one character each, never two.
-    lower = masked.encode("ascii", "replace").decode("ascii").lower()
+    ascii_text = masked if masked.isascii() else masked.encode("ascii", "replace").decode("ascii")
+    lower = ascii_text.lower()
     spans = sorted(
         (
             *_formats(masked, lower),
@@ -106,7 +111,9 @@ def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
 
 def _formats(text: str, lower: str) -> Iterator[Span]:
     """The providers' own formats."""
-    long_words = "\n".join(word for word in text.split() if len(word) >= MIN_FORMAT)
+    if len(text) < MIN_FORMAT:
+        return
+    long_words = "\n".join([word for word in text.split() if len(word) >= MIN_FORMAT])
     if not long_words:
         return
     hits = {index for hit in _ANCHOR.findall(f"\n{long_words}") for index in _ROWS_OF[hit]}
@@ -148,7 +155,7 @@ def _shapes(text: str, row: Format) -> Iterator[Span]:
             yield *match.span(), row.rule
 
 
-_JOINED_WORDS = re.compile(r"[a-z]{1,30}(?:[-_.][a-z]{1,30}){2,60}")
+_JOINED_WORDS = late_pattern(r"[a-z]{1,30}(?:[-_.][a-z]{1,30}){2,60}")
 
 
 def _either(words: Iterable[str]) -> str:
@@ -164,12 +171,14 @@ def _either(words: Iterable[str]) -> str:
 
 def _rows_of(anchors: Iterable[str]) -> dict[str, list[int]]:
     """The formats that begin with an anchor, or with a shorter one that it begins with."""
+    begun_by: dict[str, set[int]] = {}
+    for index, row in enumerate(FORMATS):
+        for anchor in row.anchors if index not in _OTHER_ROWS else ():
+            begun_by.setdefault(anchor, set()).add(index)
     return {
-        anchor: [
-            index
-            for index, row in enumerate(FORMATS)
-            if index not in _OTHER_ROWS and anchor.startswith(row.anchors)
-        ]
+        anchor: sorted(
+            {i for end in range(len(anchor) + 1) for i in begun_by.get(anchor[:end], ())}
+        )
         for anchor in anchors
     }
 
@@ -192,7 +201,7 @@ _INSIDE = [
 _ROWS_OF = _rows_of(
     {anchor for i, row in enumerate(FORMATS) if i not in _OTHER_ROWS for anchor in row.anchors}
 )
-_ANCHOR = re.compile(rf"(?:[^A-Za-z0-9_]|\\[nrt])(?=({_either(_ROWS_OF)}))")
+_ANCHOR = late_pattern(rf"(?:[^A-Za-z0-9_]|\\[nrt])(?=({_either(_ROWS_OF)}))")
 
 
 def _begin(text: str, at: int) -> int:
@@ -240,11 +249,11 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 _BREAK = r"(?:\s|\\[nr]|[>|#*\"',]){1,40}"
-_MATERIAL = re.compile(
+_MATERIAL = late_pattern(
     rf"(?:{_BREAK}(?:(?:Proc-Type|DEK-Info|Version): [^\n\\]{{0,99}}|[A-Za-z0-9+/=]{{16,}}))*"
     rf"(?:{_BREAK}[A-Za-z0-9+/]{{1,15}}={{1,2}})?"
 )
-_LONG_RUN = re.compile(r"[A-Za-z0-9+/]{40,}|[0-9a-f]{32}")
+_LONG_RUN = late_pattern(r"[A-Za-z0-9+/]{40,}|[0-9a-f]{32}")
 
 
 def _is_key_material(body: str) -> bool:

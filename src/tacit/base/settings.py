@@ -9,10 +9,8 @@ lists; MCP servers it can propose, and the user allows each. Changing the user's
 `config_file.py`'s.
 """
 
-import difflib
 import itertools
 import os
-import tomllib
 import typing
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
@@ -57,6 +55,8 @@ class TraceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Drop the oldest sessions when the store is larger; 0 is no limit."""
     save: Literal["", "atif"] = ""
     """`atif` also writes each session, as it ends, to trajectories/ in the data folder."""
+    otlp_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    """Port of this machine at which `tacit daemon` takes OpenTelemetry traces; 0 takes none."""
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -332,9 +332,10 @@ class LoadedSettings(msgspec.Struct, frozen=True):
     def values(self) -> list[Setting]:
         """Every setting, in the order of the sections."""
         found = []
+        docs = _field_docs()
         for section in Settings.__struct_fields__:
             part = getattr(self.settings, section)
-            about = _field_docs(type(part))
+            about = docs.get(type(part).__name__, {})
             for field in part.__struct_fields__:
                 key = f"{section}.{field}"
                 found.append(
@@ -437,6 +438,10 @@ def _add_servers(
 
 def read_toml(path: str) -> tuple[str, dict[str, Any]]:
     """The text of a file of settings and what it says; nothing where there is none."""
+    if not os.path.lexists(path):
+        return "", {}
+    import tomllib
+
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
@@ -488,6 +493,8 @@ def _nearest_variable(name: str) -> str:
         for section in Settings.__struct_fields__
         for field in _fields(section)
     ]
+    import difflib
+
     near = difflib.get_close_matches(name, [*known, *paths.RESERVED], 1, 0.75)
     return near[0] if near else ""
 
@@ -536,6 +543,8 @@ def _fields(section: str) -> tuple[str, ...]:
 
 
 def _nearest(word: str, among: tuple[str, ...], prefix: str = "") -> str:
+    import difflib
+
     near = difflib.get_close_matches(word, among, 1)
     known = ", ".join(prefix + name for name in among)
     return f"did you mean '{prefix}{near[0]}'?" if near else f"known here: {known}"
@@ -574,18 +583,19 @@ def _editor() -> str:
     return os.environ.get("VISUAL") or os.environ.get("EDITOR") or "nano"
 
 
-def _field_docs(part: type) -> dict[str, str]:
-    """The text that stands under each field in the source of `part`."""
+def _field_docs() -> dict[str, dict[str, str]]:
+    """The text that stands under each field in the source of this module, by its class."""
     import ast
-    import inspect
 
-    docs: dict[str, str] = {}
-    body = cast("ast.ClassDef", ast.parse(inspect.getsource(part)).body[0]).body
-    for node, after in itertools.pairwise(body):
-        if (
-            isinstance(node, ast.AnnAssign)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-        ):
-            docs[cast("ast.Name", node.target).id] = str(after.value.value)
+    source = __loader__.get_data(__file__)  # type: ignore[name-defined]  # also from a zip
+    docs: dict[str, dict[str, str]] = {}
+    for part in ast.parse(source).body:
+        for node, after in itertools.pairwise(part.body if isinstance(part, ast.ClassDef) else ()):
+            if (
+                isinstance(node, ast.AnnAssign)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+            ):
+                field = cast("ast.Name", node.target).id
+                docs.setdefault(cast("ast.ClassDef", part).name, {})[field] = str(after.value.value)
     return docs

@@ -8,8 +8,8 @@ processes. What an operation does to files is said in `file_edits`, what it does
 in `effect`.
 """
 
+import os
 import re
-import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -242,7 +242,7 @@ def make_change(
 def new_change_id(at: datetime | None = None) -> str:
     """An id that sorts by time and that a person can type the beginning of."""
     at = at or datetime.now(UTC)
-    return f"{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(4)}"
+    return f"{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{os.urandom(4).hex()}"
 
 
 def is_change_id(text: str) -> bool:

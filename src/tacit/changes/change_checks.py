@@ -5,10 +5,11 @@ where that can be done without asking.
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tacit.base.doctor import Check, Finding, run_checks
+from tacit.base.doctor import Check, Finding, clear_folder, run_checks
 from tacit.base.errors import Damaged, Refused, TacitError, Unwritable
 from tacit.changes import git_exclude
 from tacit.changes.change import SKILL_FILE, File, acting_as
@@ -185,6 +186,8 @@ def _own_check(history: History) -> tuple[str, list[str]]:
 
 def _lay_out(opened: OpenPlace) -> None:
     with opened.lock():
+        for name in ("HEAD", "config"):
+            clear_folder(os.path.join(opened.history.folder, name))
         opened.history.objects.lay_out()
 
 
@@ -209,7 +212,9 @@ def _lost_text(root: Folder, opened: OpenPlace, name: str, file: str) -> str:
     """What happened to a main file that there is or was; empty where it is as it should be."""
     try:
         with root.open(name) as folder:
-            if folder.status(file) is not None:
+            if (found := folder.status(file)) is not None:
+                if stat.S_ISDIR(found.st_mode):
+                    return "is a folder"
                 return "" if _says_something(folder.read(file)[0]) else "is empty"
         head = opened.history.head(name)
         known = opened.history.files(head) if head and head.record.state == "live" else {}
@@ -248,11 +253,15 @@ def bring_back(
         return None
 
     def repair() -> str:
+        beside = opened.history.folder
+        paths = (os.path.join(opened.real, name, file) for file in _MAIN_FILES)
+        aside = [place for path in paths if (place := clear_folder(path, beside))]
         with acting_as("user"):
             verdict = gate.rollback(name, found.id, root=opened.place.root)
         if not verdict.applied:
             raise Refused(verdict.explain())
-        return f"'{name}' is again what it was in {found.id[:12]}, of {found.at:%Y-%m-%d %H:%M}"
+        said = f"'{name}' is again what it was in {found.id[:12]}, of {found.at:%Y-%m-%d %H:%M}"
+        return "; ".join([said, *(f"the folder lies in {place}" for place in aside)])
 
     return repair
 
@@ -264,7 +273,8 @@ def _hidden(opened: OpenPlace) -> Iterator[Finding]:
         if not _is_somewhere(opened, skill):
             yield Finding(
                 "hidden-nothing",
-                f"git's exclude file hides the skill '{skill}', which is not there",
+                f"git's exclude file hides the skill '{skill}', which is not in"
+                f" {opened.place.root} any more",
                 "that line is removed",
                 partial(git_exclude.show, opened.place, skill, opened.data),
             )

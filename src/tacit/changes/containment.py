@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER, write_all
+from tacit.base.patterns import late_pattern
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
 from tacit.changes.place import Place
 
@@ -26,7 +27,7 @@ UNVERSIONED = frozenset({".git", ".hg", ".jj", "node_modules", ".venv", "__pycac
 
 MAX_PATH_DEPTH = 8
 MAX_NAME_BYTES = 200
-_RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$")
+_RESERVED = late_pattern(r"(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$")
 _UNSAFE = frozenset('<>:"|?*\\/')
 _MIXING = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE")
 

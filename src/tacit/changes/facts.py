@@ -15,6 +15,7 @@ Reading the files of facts is left to the skills layer.
 import os
 from collections.abc import Iterable, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,14 +37,11 @@ from tacit.changes.change import (
     make_change,
 )
 from tacit.changes.containment import Escape
-from tacit.changes.gate import Gate
-from tacit.changes.gate_steps import unwritable_place
 from tacit.changes.history import History, Version
 from tacit.changes.neighbours import Neighbour, Neighbours, content_words
 from tacit.changes.place import Place, fact_places
 from tacit.changes.policy import Act, Measure, Rules
 from tacit.changes.skill_state import SkillState
-from tacit.skills import skill_lint
 from tacit.skills.fact import (
     FACT_FILE,
     FACT_KINDS,
@@ -59,6 +57,9 @@ from tacit.skills.fact import (
 )
 from tacit.skills.skill import LEARNED_SOURCE, Origin, Problem, Skill
 from tacit.skills.skill_file import parse_skill
+
+if TYPE_CHECKING:  # facts are read without it
+    from tacit.changes.gate import Gate
 
 MAX_FACT_LENGTH = 400
 """Characters of the one line that a prompt carries."""
@@ -121,6 +122,8 @@ class _FactRules(Rules):
 
     def check(self, text: str, folder: str) -> list[Problem]:
         """The standard's frontmatter with fewer keys, and a kind."""
+        from tacit.skills import skill_lint
+
         found = skill_lint.check_standard(text, folder)
         if any(problem.severity == "error" for problem in found):
             return [_with_fact_file(problem) for problem in found]
@@ -403,7 +406,7 @@ def fact_place_for(places: Sequence[Place], kind: FactKind) -> Place:
 
 
 def remember(
-    gate: Gate,
+    gate: "Gate",
     root: str,
     fact: NewFact,
     why: Rationale | None = None,
@@ -420,7 +423,7 @@ def remember(
 
 
 def fact_change(
-    gate: Gate,
+    gate: "Gate",
     root: str,
     fact: NewFact,
     why: Rationale | None = None,
@@ -442,7 +445,7 @@ def fact_change(
 
 
 def forget(
-    gate: Gate, root: str, name: str, why: Rationale | None = None, *, actor: Actor | None = None
+    gate: "Gate", root: str, name: str, why: Rationale | None = None, *, actor: Actor | None = None
 ) -> Verdict:
     """Take a fact away, through the gate. Its history stays, and `tacit undo` brings it back."""
     return gate.propose(_change(root, name, Delete(), actor or acting(), why))
@@ -463,12 +466,14 @@ def fact_text(fact: NewFact, actor: Actor, today: date) -> str:
     return f"---\n{dumped}---\n" + (f"\n{detail}\n" if detail else "")
 
 
-def _state(gate: Gate, root: str, name: str) -> SkillState:
+def _state(gate: "Gate", root: str, name: str) -> SkillState:
     try:
         return gate.state_of(name, root)
     except Escape:  # the gate says why
         return SkillState(skill=name, state="gone")
     except OSError as error:
+        from tacit.changes.gate_steps import unwritable_place
+
         raise unwritable_place(gate.open_place(root), error) from error
 
 

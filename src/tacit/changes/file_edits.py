@@ -6,10 +6,8 @@ later steps. Where both sides of a three-way merge changed the same thing differ
 conflict, and the merged text carries git's marks; nobody's line is dropped in silence.
 """
 
-import difflib
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -115,6 +113,8 @@ def merge_text(
     base: bytes, ours: bytes, theirs: bytes, labels: tuple[str, str]
 ) -> tuple[bytes, bool]:
     """The merged bytes, and whether that went without a conflict."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="tacit-merge-") as folder:
         names = []
         for name, data in (("ours", ours), ("base", base), ("theirs", theirs)):
@@ -246,6 +246,8 @@ def _refuse_link(file: File | None, path: str) -> None:
 
 
 def _no_such_file(files: Files, path: str) -> Unfit:
+    import difflib
+
     near = difflib.get_close_matches(path, list(files), 3) or sorted(files)[:5]
     return unfit("no-such-file", f"there is no file '{path}'", f"there are: {', '.join(near)}")
 
@@ -265,6 +267,8 @@ def _not_unique(text: str, old: str, path: str, count: int) -> Unfit:
 
 def _not_found(text: str, old: str, path: str) -> Unfit:
     """Say what is near: the stretch of as many lines that is most like `old`."""
+    import difflib
+
     lines, size = text.splitlines(), max(1, len(old.splitlines()))
     first = next((line for line in old.splitlines() if line.strip()), "")
     wanted = first.strip()

@@ -15,7 +15,6 @@ import msgspec
 
 from tacit.base.display import shorten
 from tacit.base.errors import Unwritable
-from tacit.base.secrets import redact
 from tacit.changes import policy
 from tacit.changes.change import (
     BACKGROUND,
@@ -327,6 +326,8 @@ def _scan_refusal(effect: Effect, found: "Finding") -> Refusal:
 
 
 def _marked(file: str, line: int, rule: str, why: str, text: str) -> Refusal:
+    from tacit.base.secrets import redact
+
     where, shown = f"{file}, line {line}: {why}", shorten(redact(text).text, 300)
     return Refusal("scan", rule, where, file=file, line=line, text=shown)
 

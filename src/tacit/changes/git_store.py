@@ -17,7 +17,6 @@ import heapq
 import mmap
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -88,7 +87,7 @@ class Objects:
         and forced whole, cannot be on the disk without it, as filesystems log names in order.
         """
         path = self._path(name)
-        temporary = self._path("tmp", secrets.token_hex(8))
+        temporary = self._path("tmp", os.urandom(8).hex())
         try:
             try:
                 descriptor = os.open(temporary, CREATE, 0o600)

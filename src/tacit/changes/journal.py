@@ -11,13 +11,9 @@ Folders change places by renameat2 (Linux) or renameatx_np (macOS). Where neithe
 filesystem does not know them, plain renames do it, which the journal covers.
 """
 
-import ctypes
 import errno
 import os
-import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -64,6 +60,8 @@ def _rename_flagged(folder: int, name: str, other: int, other_name: str, flag: i
         return False
     if call(folder, os.fsencode(name), other, os.fsencode(other_name), flag) == 0:
         return True
+    import ctypes
+
     number = ctypes.get_errno()
     if number in _UNKNOWN:
         return False
@@ -72,6 +70,8 @@ def _rename_flagged(folder: int, name: str, other: int, other_name: str, flag: i
 
 @cache
 def _system_call() -> Any:
+    import ctypes
+
     try:
         library = ctypes.CDLL(None, use_errno=True)
         call = library.renameatx_np if sys.platform == "darwin" else library.renameat2
@@ -232,7 +232,7 @@ def recover(opened: "OpenPlace", root: Folder) -> list[str]:
     journal = opened.journal
     if journal.put_broken_aside() and root.status(STAGE) is not None:
         # What is on the stage may be the only copy. Nobody knows whose, so a person has to look.
-        os.rename(STAGE, f"{KEPT}-{secrets.token_hex(4)}", src_dir_fd=root.fd, dst_dir_fd=root.fd)
+        os.rename(STAGE, f"{KEPT}-{os.urandom(4).hex()}", src_dir_fd=root.fd, dst_dir_fd=root.fd)
     finished = []
     for entry in journal.entries():
         if _settle(opened, root, entry):
@@ -311,7 +311,7 @@ def _make_again(
 def _put_files(root: Folder, path: str, files: Files) -> None:
     """Make a folder with these files, in one step, where nothing is."""
     *above, name = path.split("/")
-    temporary = secrets.token_hex(8)
+    temporary = os.urandom(8).hex()
     with open_hidden(root, STAGE) as top, root.descend(above, make=True) as folder:
         stage(top, temporary, files, None, Contents({}))
         rename_to_free(top.fd, temporary, folder.fd, name)
@@ -480,11 +480,15 @@ class OpenPlace:
     @contextmanager
     def empty_stand_in(self) -> Iterator[Folder]:
         """An empty folder in place of a skills folder that is not there yet: to judge by."""
+        import tempfile
+
         folder = tempfile.mkdtemp(prefix="tacit-")
         try:
             with open_root(Place(folder)) as root:
                 yield root
         finally:
+            import shutil
+
             shutil.rmtree(folder, ignore_errors=True)
 
     def exists(self) -> bool:

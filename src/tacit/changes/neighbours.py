@@ -163,12 +163,19 @@ class LibraryNeighbours:
     every folder; what was changed here is remembered instead.
     """
 
-    def __init__(self, cwd: str | None = None, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        cwd: str | None = None,
+        *,
+        clock: Clock | None = None,
+        library: "Library | None" = None,
+    ) -> None:
+        """`library`: one that was just read."""
         self._cwd = cwd
         self._clock = clock or SystemClock()
-        self._library: Library | None = None
+        self._library = library
         self._search: Search | None = None
-        self._read_at = 0.0
+        self._read_at = self._clock.monotonic() if library is not None else 0.0
         self._changed: dict[str, tuple[str, str]] = {}
 
     def find(self, name: str, root: str = "") -> Neighbour | None:
@@ -183,11 +190,7 @@ class LibraryNeighbours:
         entry = library.find(name) if "/" not in name else None
         if real and (entry is None or os.path.realpath(entry.root) != real):
             entry = next(
-                (
-                    other
-                    for other in library.entries
-                    if name in (other.name, *other.aliases) and os.path.realpath(other.root) == real
-                ),
+                (other for other in library.known_as(name) if os.path.realpath(other.root) == real),
                 None,
             )
         if entry is None or not os.path.isdir(entry.folder):
@@ -202,7 +205,8 @@ class LibraryNeighbours:
             from tacit.skills.skill_search import Search
 
             self._search = Search(library)
-        hits = self._search.find(text, 8)
+        # What came with a clone counts for nobody: it is no reason to leave a new skill out.
+        hits = [hit for hit in self._search.find(text, 8) if hit.entry.state != "untrusted"]
         listed = {hit.entry.folder: (hit.entry.root, hit.entry.folder) for hit in hits}
         for root, folder in self._changed.values():
             listed.setdefault(os.path.join(root, folder), (root, folder))

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tacit.base import paths
+from tacit.base import paths, trust
 from tacit.skills.fact import MEMORY_FOLDER, memory_roots
 from tacit.skills.library import scheduled_folder
 from tacit.skills.skill import Origin, Skill
@@ -91,6 +91,17 @@ def place_of(root: str) -> Place | None:
         if project != root and os.path.isdir(project):
             return Place(root, "project", project, kind)
     return None
+
+
+def own_places() -> list[Place]:
+    """The places of projects in which something is the user's own, trusted or not."""
+    roots = {
+        path[: path.rindex(f"/{folder}/")] + f"/{folder}"
+        for _, _, path in trust.own_lines()
+        for folder in _FOLDERS.values()
+        if f"/{folder}/" in path
+    }
+    return [place for root in sorted(roots) if (place := place_of(root))]
 
 
 def user_place(kind: PlaceKind = "skills") -> Place:

@@ -23,7 +23,6 @@ from tacit.changes.change import (
 )
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.place import Place
-from tacit.skills import skill_lint
 from tacit.skills.skill import Origin, Problem, Skill
 from tacit.skills.skill_file import MAX_BODY_LINES, MAX_DESCRIPTION, SKILL_FILE_NAMES
 
@@ -254,6 +253,8 @@ class Rules:
 
     def check(self, text: str, folder: str) -> list[Problem]:
         """What is wrong with the text of the file, to the letter."""
+        from tacit.skills import skill_lint
+
         return skill_lint.check_standard(text, folder)
 
     def measure(self, files: Files, skill: Skill) -> tuple[Measure, ...]:

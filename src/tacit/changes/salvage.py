@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from tacit.base.display import counted
-from tacit.base.doctor import remove_path
+from tacit.base.doctor import clear_folder, remove_path
 from tacit.base.errors import Damaged, TacitError
 from tacit.changes.change import File
 from tacit.changes.containment import Escape, open_root
@@ -79,6 +79,7 @@ def _index_packs(history: History) -> None:
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         index = os.path.join(folder, name[:-5] + ".idx")
         if name.endswith(".pack"):
+            clear_folder(index)
             with suppress(OSError, TacitError):  # there may be no git
                 made = history.objects.git("index-pack", "-o", f"{index}.new", f"{folder}/{name}")
                 if made.returncode == 0:

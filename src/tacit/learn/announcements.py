@@ -6,10 +6,7 @@ once; what the user did, or agreed to, is not announced. Also shows a desktop no
 program that the system has for it.
 """
 
-import html
-import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,6 +40,8 @@ def notify(title: str, text: str) -> bool:
     command = _command(title, text)
     if not command:
         return False
+    import subprocess
+
     try:
         done = subprocess.run(
             command,
@@ -58,7 +57,11 @@ def notify(title: str, text: str) -> bool:
 
 
 def _command(title: str, text: str) -> list[str]:
+    import shutil
+
     if program := shutil.which("notify-send"):
+        import html
+
         # The body may hold markup, so what is meant as text must not read as markup.
         body = html.escape(text, quote=False)
         return [program, "--app-name=tacit", "--", title, body]

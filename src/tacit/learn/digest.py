@@ -34,7 +34,6 @@ from tacit.traces.trace import (
     Trace,
     Turn,
 )
-from tacit.traces.wishes import reply_to
 
 Origin = Literal["user", "agent", "call", "output", "note"]
 """`user`: their words. `agent`: what it said. `call`: what it did. `output`: what a tool printed,
@@ -157,7 +156,7 @@ def _call(call: ToolCall, name: str, lengths: Lengths) -> Iterator[Block]:
     yield Block("call", name, shorten(one_line(call.name), 60), body, went_wrong)
     if outcome.state == "refused":
         yield Block("note", name, "", "the user refused this call")
-    if said := reply_to(call):
+    if said := call.reply:
         title = "in refusing it" if outcome.state == "refused" else "in answer"
         yield Block("user", name, title, shorten_middle(clean(said), lengths.prompt))
     if outcome.state == "refused":

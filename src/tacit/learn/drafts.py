@@ -17,11 +17,12 @@ from tacit.base.paths import existing_folder, user_home
 from tacit.changes.change import Change, Create, Rewrite, Verdict, acting_as, make_change
 from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for, fact_text
 from tacit.changes.gate import Gate
-from tacit.changes.place import fact_places
+from tacit.changes.place import fact_places, user_place
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.findings import (
     ChecksFinding,
     Finding,
+    HabitsFinding,
     ProcedureFinding,
     Quote,
     RefusalFinding,
@@ -31,9 +32,11 @@ from tacit.learn.findings import (
     WishFinding,
     count_findings,
 )
+from tacit.learn.habits import Pair
 from tacit.learn.ledger import Ledger
 from tacit.learn.rates import Rate, RuleCount, Trouble
 from tacit.skills.skill import suggest_name
+from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
 from tacit.traces.wishes import telling_words
@@ -65,6 +68,8 @@ def draft(finding: Finding, today: date | None = None) -> Draft:
             return _fact_draft(finding, where, today)
         case ChecksFinding():
             return _skill_draft(finding, where, today, *_checks(finding, where))
+        case HabitsFinding():
+            return _skill_draft(finding, where, today, *_habits(finding, where))
         case TroubleFinding():
             return _skill_draft(finding, where, today, *_trouble_skill(finding, where))
         case ProcedureFinding():
@@ -211,6 +216,8 @@ def _why(finding: Finding) -> str:
     match finding:
         case ChecksFinding(rates=rates):
             return "work was checked by " + ", ".join(rate.purpose for rate in rates[:4])
+        case HabitsFinding():
+            return "how changes were made and committed"
         case TroubleFinding(program=program):
             return f"{program} failed as it was called, and something else worked"
         case ProcedureFinding(goal=goal):
@@ -245,11 +252,47 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
             f"- {_code(path)}, in {n} of {finding.changing} sessions"
             for path, n in finding.companions
         ]
+    if finding.others:
+        body += ["", "Other commands of the project:", ""]
+        body += [f"- {_rate(rate)}" for rate in finding.others]
     if finding.rules:
         body += ["", "## What they object to most", "", *map(_rule, finding.rules)]
     if finding.troubles:
         body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
     return f"{where}-checks", about, body
+
+
+def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
+    what = [
+        *(["which files change together"] if finding.pairs else []),
+        *(["which changed files stay out of commits"] if finding.left_out else []),
+        *(["how commit messages begin"] if finding.messages else []),
+    ]
+    about = (
+        f"How changes are made in {where}: {', '.join(what)}. Use when changing files in {where},"
+        " and before staging or committing there."
+    )
+    body = [f"# Making changes in {where}"]
+    if finding.pairs:
+        body += ["", "When one of these is changed, look whether the other needs the same:", ""]
+        body += [f"- {_pair(pair)}" for pair in finding.pairs]
+    if finding.left_out:
+        body += ["", "Not committed: leave these out and stage only the files of the task.", ""]
+        body += [
+            f"- {_code(one.path)}, left out in {counted(len(one.sessions), 'session')}"
+            for one in finding.left_out
+        ]
+    if said := finding.messages:
+        kinds = ", ".join(_code(kind) for kind in said.kinds)
+        line = f"Commit messages begin as {_code(said.shape)} (most with {kinds}), e.g."
+        body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}."]
+    return f"{where}-changes", about, body
+
+
+def _pair(pair: Pair) -> str:
+    often = f"changed together in {len(pair.sessions)} of {counted(pair.of, 'session')}"
+    named = "the user had to point the second out" if pair.told else often
+    return f"{_code(pair.one)} and {_code(pair.other)} too: {named}"
 
 
 def _rate(rate: Rate) -> str:
@@ -403,6 +446,9 @@ def propose_draft(made: Draft) -> Verdict:
 def _skill_change(gate: Gate, made: Draft) -> Change:
     root = gate.open_place().place.root
     now = gate.state_of(made.name, root)
+    if not now.is_live and _learned_for_all(gate, made.name):
+        root = user_place().root
+        now = gate.state_of(made.name, root)
     files = {"SKILL.md": made.text.encode()}
     return make_change(
         made.name,
@@ -412,6 +458,12 @@ def _skill_change(gate: Gate, made: Draft) -> Change:
         root=root,
         base=now.head.id if now.is_live and now.head else "",
     )
+
+
+def _learned_for_all(gate: Gate, name: str) -> bool:
+    """Whether an earlier draft of this name was accepted among the user's own skills."""
+    file = gate.state_of(name, user_place().root).contents.files.get("SKILL.md")
+    return file is not None and parse_skill(file.data, name).learned
 
 
 def _same_subject(old: Change, new: Change) -> bool:

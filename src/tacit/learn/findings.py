@@ -6,14 +6,26 @@ checked, with rates; what fails, and what then worked; which steps lead up to so
 session shows to a reviewer is `signals.py`'s, what a finding becomes is `drafts.py`'s.
 """
 
+import math
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 
 import msgspec
 
 from tacit.base.secrets import clean
+from tacit.learn.habits import (
+    LeftOut,
+    Messages,
+    Pair,
+    edited_files,
+    left_out,
+    messages,
+    own_commands,
+    pairs,
+)
 from tacit.learn.rates import (
     FEWEST,
     Rate,
@@ -21,8 +33,8 @@ from tacit.learn.rates import (
     Run,
     Trouble,
     count_rates,
+    lasting_runs,
     lint_rules,
-    runs_of,
     runs_of_call,
     troubles,
 )
@@ -30,7 +42,7 @@ from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.observations import paths_of, recoveries
 from tacit.traces.outcomes import failed_check
 from tacit.traces.trace import REFUSED, ToolCall, Trace
-from tacit.traces.wishes import Request, Wish, asked, content_words, reply_to, requests, wishes
+from tacit.traces.wishes import Request, Wish, asked, content_words, requests, wishes
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -91,6 +103,16 @@ class ChecksFinding(Finding, frozen=True, kw_only=True):
     """Files that are changed along with most work, and in how many sessions."""
     changing: int = 0
     """Sessions in which files were changed."""
+    others: tuple[Rate, ...] = ()
+    """Commands of the project that are no checks."""
+
+
+class HabitsFinding(Finding, frozen=True, kw_only=True):
+    """How changes are made: files that go together, what stays out of commits, messages."""
+
+    pairs: tuple[Pair, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    messages: Messages | None = None
 
 
 class TroubleFinding(Finding, frozen=True, kw_only=True):
@@ -120,11 +142,41 @@ class ProcedureFinding(Finding, frozen=True, kw_only=True):
     """Whether the steps are calls of tools rather than commands."""
 
 
+class CountedSession:
+    """A session, and what it shows by itself, each found once however often it is counted over."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.id, self.project = trace, trace.id, trace.project
+
+    @cached_property
+    def wishes(self) -> list[Wish]:
+        return wishes(self.trace)
+
+    @cached_property
+    def by_call(self) -> list[tuple[ToolCall, list[Run]]]:
+        """Every call, with what it ran."""
+        return [
+            (call, list(runs_of_call(call, self.id, turn.number, self.project)))
+            for turn in self.trace.turns
+            for call in turn.calls
+        ]
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """What it ran, in order: commands by their purpose, other tools by their name."""
+        return lasting_runs(self.trace, (run for _, runs in self.by_call for run in runs))
+
+    @cached_property
+    def done(self) -> "list[Done]":
+        """What was done in the session and worked, in order."""
+        return [done for call, runs in self.by_call for done in done_by(call, runs, self.project)]
+
+
 def count_findings(traces: Iterable[Trace]) -> list[Finding]:
     """What the sessions show, the user's words first, then the best supported."""
-    by_project: dict[str, list[Trace]] = {}
+    by_project: dict[str, list[CountedSession]] = {}
     for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
-        by_project.setdefault(trace.project, []).append(trace)
+        by_project.setdefault(trace.project, []).append(CountedSession(trace))
     found: list[Finding] = []
     for project, own in by_project.items():
         found += _project_findings(project, own)
@@ -133,18 +185,21 @@ def count_findings(traces: Iterable[Trace]) -> list[Finding]:
     return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
 
 
-def _project_findings(project: str, traces: list[Trace]) -> list[Finding]:
-    runs = [run for trace in traces for run in runs_of(trace)]
+def _project_findings(project: str, traces: list[CountedSession]) -> list[Finding]:
+    runs = [run for session in traces for run in session.runs]
     refusals = list(_refusals(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
-    mends = [mend for trace in traces for mend in recoveries(trace)]
+    mends = [mend for trace in traces for mend in recoveries(trace.trace)]
     failing = troubles(runs, rates, mends)
-    checks = [_with_habits(found, runs, traces) for found in _checks(project, rates, runs, failing)]
+    checks = [
+        _with_habits(found, runs, traces, rates) for found in _checks(project, rates, runs, failing)
+    ]
     return [
         *refusals,
         *(_asked_for(project, traces) if project else ()),
         *checks,
+        *(_habits(project, [one.trace for one in traces]) if project else ()),
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
@@ -158,7 +213,7 @@ _SHARED = 3
 
 
 def _wishes(
-    traces: list[Trace], found: Sequence[Finding]
+    traces: list[CountedSession], found: Sequence[Finding]
 ) -> Iterator[WishFinding | RemarksFinding]:
     """One finding a subject, over all projects: wishes that share telling words belong together,
     and so do remarks on how things are made that were made once.
@@ -169,7 +224,7 @@ def _wishes(
     told = {quote.text.casefold() for refusal in refusals for quote in refusal.quotes}
     groups: list[list[tuple[Quote, Wish, str]]] = []
     for trace in traces:
-        for wish in wishes(trace) if trace.project else ():
+        for wish in trace.wishes if trace.project else ():
             quote = Quote(clean(wish.text), trace.id, wish.turn)
             if quote.text.casefold() in told:
                 continue
@@ -198,13 +253,18 @@ def _wishes(
 def _alike(one: Quote, other: Quote) -> bool:
     if one.text.casefold() == other.text.casefold():
         return True
-    a, b = set(content_words(one.text)), set(content_words(other.text))
+    a, b = _content(one.text), _content(other.text)
     shared = len(a & b)
     enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
     return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)
 
 
-def _refusals(project: str, traces: list[Trace]) -> Iterator[RefusalFinding]:
+@lru_cache(maxsize=4096)
+def _content(text: str) -> frozenset[str]:
+    return frozenset(content_words(text))
+
+
+def _refusals(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
     """Commands that were refused in several sessions, or once with words that are to last.
 
     Those of one class, such as several ways to test, are one subject.
@@ -212,11 +272,11 @@ def _refusals(project: str, traces: list[Trace]) -> Iterator[RefusalFinding]:
     found: dict[str, list[tuple[str, Quote]]] = {}
     lasting: set[str] = set()
     for trace in traces:
-        rules = {wish.text.casefold() for wish in wishes(trace)}
-        for run in runs_of(trace):
+        rules = {wish.text.casefold() for wish in trace.wishes}
+        for run in trace.runs:
             work = work_class(run.purpose) or run.purpose
             if run.outcome.state == "refused":
-                words = clean(reply_to(run.call))
+                words = clean(run.call.reply)
                 quote = Quote(words, trace.id, run.turn)
                 found.setdefault(work, []).append((run.purpose, quote))
                 lasting |= {run.purpose} if words.casefold() in rules else set()
@@ -245,17 +305,17 @@ _KEPT = {
 }  # fmt: skip
 
 
-def _asked_for(project: str, traces: list[Trace]) -> list[RequestFinding]:
+def _asked_for(project: str, traces: list[CountedSession]) -> list[RequestFinding]:
     known = list(_requests(project, traces))
     return [*known, *_repeated(project, traces, known)]
 
 
-def _requests(project: str, traces: list[Trace]) -> Iterator[RequestFinding]:
+def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFinding]:
     """What was asked for in several sessions; a first prompt said twice is one started anew."""
     found: dict[tuple[str, str], list[tuple[Quote, Request]]] = {}
     seen: set[str] = set()
     for trace in traces:
-        for request in requests(trace):
+        for request in requests(trace.trace):
             key = (request.verb, request.thing)
             if key in _KEPT or request.verb in _ACTS:
                 quote = Quote(clean(request.text), trace.id, request.turn)
@@ -263,8 +323,8 @@ def _requests(project: str, traces: list[Trace]) -> Iterator[RequestFinding]:
                     continue
                 seen.add(request.text)
                 found.setdefault(key, []).append((quote, request))
-    for (verb, thing), pairs in found.items():
-        quotes = tuple(quote for quote, _ in pairs)
+    for (verb, thing), own in found.items():
+        quotes = tuple(quote for quote, _ in own)
         sessions = _sessions(quotes)
         enough = max(_LEAST_ACTS, len(traces) // _RARE) if verb in _ACTS else FEWEST
         if len(sessions) >= enough:
@@ -279,24 +339,27 @@ _NEARLY = 0.6
 
 
 def _repeated(
-    project: str, traces: list[Trace], known: Sequence[RequestFinding]
+    project: str, traces: list[CountedSession], known: Sequence[RequestFinding]
 ) -> Iterator[RequestFinding]:
     """Sentences that were typed, in nearly the same words, in several sessions."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
-    wished = "\n".join(wish.text.casefold() for trace in traces for wish in wishes(trace))
+    wished = "\n".join(wish.text.casefold() for trace in traces for wish in trace.wishes)
     groups: list[tuple[frozenset[str], list[Quote]]] = []
+    beginnings: dict[str, list[int]] = {}
     for trace in traces:
-        for turn, sentence, words in asked(trace):
+        for turn, sentence, words in asked(trace.trace):
             quote = Quote(clean(sentence), trace.id, turn)
             if quote.text.casefold() in told or sentence.casefold() in wished:
                 continue
-            near = next(
-                (g for g in groups if len(g[0] & words) >= _NEARLY * len(g[0] | words)), None
-            )
+            first = _first_words(words)
+            close = sorted({n for word in first for n in beginnings.get(word, ())})
+            near = next((n for n in close if _is_near(groups[n][0], words)), None)
             if near is None:
+                for word in first:
+                    beginnings.setdefault(word, []).append(len(groups))
                 groups.append((words, [quote]))
             else:
-                near[1].append(quote)
+                groups[near][1].append(quote)
     enough = max(_LEAST_ACTS, len(traces) // _RARE)
     for _, quotes in groups:
         anew = all(quote.turn == 0 for quote in quotes) and len({q.text for q in quotes}) == 1
@@ -305,6 +368,16 @@ def _repeated(
                 project=project, sessions=_sessions(quotes), verb="", thing="",
                 quotes=tuple(quotes), of=len(traces),
             )  # fmt: skip
+
+
+def _is_near(some: frozenset[str], others: frozenset[str]) -> bool:
+    return len(some & others) >= _NEARLY * len(some | others)
+
+
+def _first_words(words: frozenset[str]) -> list[str]:
+    """As many of the words, by the alphabet, as hold one of those of any sentence near to it: those
+    two share so many that the rest alone are too few."""
+    return sorted(words)[: len(words) - math.ceil(_NEARLY * len(words)) + 1] or [""]
 
 
 def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
@@ -352,7 +425,10 @@ _OFTEN = 3
 
 
 def _with_habits(
-    found: ChecksFinding, runs: Sequence[Run], traces: Sequence[Trace]
+    found: ChecksFinding,
+    runs: Sequence[Run],
+    traces: Sequence[CountedSession],
+    rates: dict[str, Rate],
 ) -> ChecksFinding:
     """The checks together with what is done along with them: hooks that run them, files."""
     hooked = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
@@ -364,14 +440,29 @@ def _with_habits(
     changed: Counter[str] = Counter()
     changing = 0
     for trace in traces:
-        own = {
-            done.key.removeprefix("edit ") for done in _done(trace) if done.key.startswith("edit ")
-        }
+        own = edited_files(trace.trace)
         changing += bool(own)
         changed.update(path for path in own if _COMPANION.search(path))
     enough = max(_LEAST_ACTS, changing // _OFTEN)
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
-    return msgspec.structs.replace(found, hooked=rate, companions=companions, changing=changing)
+    return msgspec.structs.replace(
+        found,
+        hooked=rate,
+        companions=companions,
+        changing=changing,
+        others=own_commands(rates.values()),
+    )
+
+
+def _habits(project: str, traces: list[Trace]) -> Iterator[HabitsFinding]:
+    together, left, said = pairs(traces), left_out(traces), messages(traces)
+    shown = [pair.sessions for pair in together] + [one.sessions for one in left]
+    shown += [said.sessions] if said else []
+    sessions = tuple(dict.fromkeys(session for own in shown for session in own))
+    if sessions:
+        yield HabitsFinding(
+            project=project, sessions=sessions, pairs=together, left_out=left, messages=said
+        )
 
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
@@ -427,12 +518,12 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def _procedures(
-    project: str, traces: list[Trace], failing: Sequence[Trouble]
+    project: str, traces: list[CountedSession], failing: Sequence[Trouble]
 ) -> Iterator[ProcedureFinding]:
     """For each thing that is worth a procedure: what was done around it in most sessions."""
     goals: dict[str, dict[str, tuple[list[Done], int]]] = {}
     for trace in traces:
-        way = _done(trace)
+        way = trace.done
         for at, done in enumerate(way):
             if is_goal(done):
                 goals.setdefault(done.key, {})[trace.id] = (way[: at + 1 + _AFTER], at)
@@ -490,24 +581,16 @@ _LASTING = re.compile(
 )  # fmt: skip
 
 
-def _done(trace: Trace) -> list[Done]:
-    """What was done in a session and worked, in order."""
-    found: list[Done] = []
-    for turn in trace.turns:
-        for call in turn.calls:
-            found += done_by(call, trace)
-    return found
-
-
-def done_by(call: ToolCall, trace: Trace) -> Iterator[Done]:
+def done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[Done]:
+    """What a call did and that worked; `runs` are its purposes."""
     if call.error == REFUSED or not call.finished:
         return
     if call.kind in ("write", "edit") and not call.failed:
         for path in paths_of(call):
-            name = os.path.relpath(path, trace.project) if _inside(path, trace.project) else ""
+            name = os.path.relpath(path, project) if _inside(path, project) else ""
             if name:
                 yield Done(f"edit {name}", name)
-    for run in runs_of_call(call, trace.id, 0, trace.project):
+    for run in runs:
         if run.outcome.state == "worked":
             yield Done(run.purpose, run.form, call.kind == "other")
 

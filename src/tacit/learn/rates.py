@@ -98,17 +98,13 @@ class Trouble(msgspec.Struct, frozen=True):
         return work_class(self.form)
 
 
-def runs_of(trace: Trace) -> list[Run]:
-    """What a session ran, in order: commands by their purpose, other tools by their name.
-
-    What is about a file that the agent wrote itself in this session is left out: nobody has it.
-    """
+def lasting_runs(trace: Trace, runs: Iterable[Run]) -> list[Run]:
+    """Those of all `runs` of a session that are not about a file which the agent wrote itself in
+    it: nobody has that."""
     written = _files_written(trace)
     return [
         run
-        for turn in trace.turns
-        for call in turn.calls
-        for run in runs_of_call(call, trace.id, turn.number, trace.project)
+        for run in runs
         if run.purpose not in written
         and not any(os.path.basename(word) in written for word in run.form.split())
     ]
@@ -239,15 +235,33 @@ def troubles(
     found = []
     for (program, _), own in groups.items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
-        if len(sessions) < FEWEST:
+        there = _in_its_place(own[0], rates)
+        if len(sessions) < FEWEST and not there:
             continue
         tried = sum(run.purpose in {r.purpose for r in own} for run in runs)
         trouble = _trouble(program, own, tried, mended)
+        if there and not trouble.instead:
+            trouble = msgspec.structs.replace(trouble, instead=there)
         works = any(count >= FEWEST for _, count in trouble.instead)
         tells = works or CALLED_WRONGLY.search(trouble.error)
         if own[0].call.kind != "shell" or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
     return found
+
+
+_MISSING = re.compile(r"command not found|not found in PATH|is not recognized as", re.IGNORECASE)
+
+
+def _in_its_place(run: Run, rates: dict[str, Rate]) -> tuple[tuple[str, int], ...]:
+    """For a program that is not there: what worked for the same class of work in several sessions.
+
+    That a program is missing is no accident of one session.
+    """
+    if run.work is None or not _MISSING.search(_error(run)):
+        return ()
+    others = [r for r in rates.values() if r.work == run.work and len(r.sessions) >= FEWEST]
+    best = max(others, key=lambda rate: rate.worked, default=None)
+    return ((best.form, len(best.sessions)),) if best and best.worked else ()
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
@@ -345,6 +359,12 @@ _RULES = (
     re.compile(r"^\S+:\d+:\d+:?\s+(?P<rule>[A-Z]{1,4}\d{3,4})\s+(?:\[\*\] )?(?P<says>.+)$", re.M),
     # biome
     re.compile(r"^\S+:\d+(?::\d+)?\s+(?P<rule>lint/[\w/]+)(?P<says>)", re.M),
+    # TypeScript
+    re.compile(
+        r"^\S+?(?:\(\d+,\d+\)|:\d+:\d+)(?::| -) error (?P<rule>TS\d{4}): (?P<says>.+)$", re.M
+    ),
+    # mypy
+    re.compile(r"^\S+:\d+: error: (?P<says>.+?)  \[(?P<rule>[a-z][\w-]+)\]$", re.M),
     # clippy
     re.compile(r"#\[(?:warn|deny)\((?P<rule>clippy::\w+)\)\](?P<says>)", re.M),
 )
@@ -354,15 +374,15 @@ _MOST_RULES = 8
 
 
 def rules_named(run: Run) -> Iterator[tuple[str, str]]:
-    """The rules that a linter named in one run, with what it said of each."""
-    for pattern in _RULES if run.work == "lint" else ():
+    """The rules that a linter or a type checker named in one run, with what it said of each."""
+    for pattern in _RULES if run.work in ("lint", "types", "build") else ():
         for found in pattern.finditer(run.call.result):
             if found["rule"] not in _NO_RULE:
                 yield found["rule"], shorten(one_line(clean(found["says"])), 140)
 
 
 def lint_rules(runs: Iterable[Run]) -> tuple[RuleCount, ...]:
-    """The rules that linters named in at least two sessions, the commonest first."""
+    """The rules that linters and type checkers named in two sessions, the commonest first."""
     counts: Counter[str] = Counter()
     sessions: dict[str, dict[str, None]] = {}
     examples: dict[str, str] = {}

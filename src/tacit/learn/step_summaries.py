@@ -83,7 +83,7 @@ class StepSummaries:
     async def _ask(self, session: str, text: str, tokens: int, reserved: Reservation) -> str:
         from pydantic_ai.messages import ModelRequest, ModelResponse, UserPromptPart
 
-        from tacit.agent.model_client import ModelClient, believable_usage
+        from tacit.agent.model_client import ModelClient, usage_of, with_likely_usage
 
         limits = reserved.limits
         asked = prompt("learn", "steps", tokens=str(tokens)).strip()
@@ -99,7 +99,7 @@ class StepSummaries:
                     answer = item
         if answer is None:
             return ""
-        usage, _ = believable_usage(answer, wish)
+        usage = usage_of(with_likely_usage(answer, wish)[0])
         took = time.monotonic() - began
         budget.record_spending(KIND, session, usage, seconds=took, reserved=reserved)
         self.money += usage.cost or 0.0

@@ -1,146 +1,116 @@
 """The catalogue: the block in a prompt that tells a model which skills there are.
 
-Within a budget of characters, whole descriptions or none, the most useful first. It is a pure
-function of what it is given, so it stays the same to the byte while the library does, and a
-conversation's prompt prefix with it.
-
-Also the patterns for files that skills write under `paths` (`src/**/*.py`, `*.{ts,tsx}`). They come
-from other people, so matching takes time by the length of pattern and path, whatever they say.
+Within a budget of characters, whole descriptions or none, the most useful first: pinned skills, the
+project's, those used last, then those that speak of what the project is made of
+(`project_terms.py`). It is a pure function of what it is given, so it stays the same to the byte
+while that does, and a conversation's prompt prefix with it. `tacit catalogue` waits for this
+module, so it imports little.
 """
 
-import fnmatch
-import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from itertools import pairwise
-
-import msgspec
-
 from tacit.base.display import counted
-from tacit.skills.library import Entry
+from tacit.skills import index
+from tacit.skills.scopes import ACTIVE
 
-# A longer pattern fits nothing.
-_LONGEST = 500
-# With more ways to choose than this, braces are taken as they stand.
-_MOST_CHOICES = 256
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
-
-def matches_glob(path: str, pattern: str) -> bool:
-    """Whether the relative `path` fits. A pattern without `/` fits a name at any depth.
-
-    `*` and `?` stay within one folder; `**` as a whole part spans any number of them.
-    """
-    parts = path.replace("\\", "/").removeprefix("./").split("/")
-    return any(_fits(parts, wanted) for wanted in _compiled(pattern.removeprefix("./")))
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> tuple[tuple[re.Pattern[str] | None, ...], ...]:
-    """Every choice of `pattern` as its parts; None stands for `**`."""
-    if pattern.endswith("/"):
-        pattern += "**"
-    choices = _choices(pattern) if len(pattern) <= _LONGEST else []
-    if len(choices) > _MOST_CHOICES:
-        choices = [pattern]
-    found = []
-    for choice in dict.fromkeys(choices):
-        texts = choice.split("/") if "/" in choice else ["**", choice]
-        parts = [None if text == "**" else _part(text) for text in texts]
-        # Two in a row say no more than one.
-        found.append(tuple(p for n, p in enumerate(parts) if p or not n or parts[n - 1]))
-    return tuple(found)
-
-
-def _part(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(fnmatch.translate(text))
-    except re.error:  # an odd pattern fits only itself
-        return re.compile(re.escape(text) + r"\Z")
-
-
-def _choices(pattern: str) -> list[str]:
-    """`a{b,c{d,e}}` as `ab`, `acd`, `ace`. Braces without a comma or a partner are plain text."""
-    for start in (at for at, c in enumerate(pattern) if c == "{"):
-        depth, cuts = 0, [start]
-        for at in range(start, len(pattern)):
-            c = pattern[at]
-            depth += (c == "{") - (c == "}")
-            if (c == "," and depth == 1) or not depth:
-                cuts.append(at)
-            if not depth:
-                break
-        if depth or len(cuts) < 3:
-            continue
-        inner = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
-        found: list[str] = []
-        for tail in _choices(pattern[cuts[-1] + 1 :]):
-            for middle in inner:
-                found.extend(pattern[:start] + head + tail for head in _choices(middle))
-                if len(found) > _MOST_CHOICES:
-                    return found
-        return found
-    return [pattern]
-
-
-def _fits(parts: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> bool:
-    """Part by part, remembering where in the path each part of the pattern may begin."""
-    places = {0}
-    for number, part in enumerate(wanted, 1):
-        if part is None and number == len(wanted):
-            return min(places) < len(parts)  # something in the folder, not the folder
-        if part is None:
-            places = set(range(min(places), len(parts) + 1))
-        else:
-            places = {at + 1 for at in places if at < len(parts) and part.match(parts[at])}
-        if not places:
-            return False
-    return len(parts) in places
-
+    from tacit.skills.index import Snapshot
+    from tacit.skills.scopes import Root
 
 HEADING = "## Skills"
 INTRODUCTION = (
     "A skill is a set of instructions for a kind of task. When one fits, load it before you begin."
 )
 SEARCH = "search_skills"
+BUDGET = 8000
+"""The default of the setting `catalogue.budget`, for who must not wait for the settings."""
 # With less than this left, looking for something that still fits would only favour short texts.
 _SMALLEST = 200
 
 
-class CatalogueOrder(msgspec.Struct, frozen=True):
-    """What comes before the order by name: pinned skills, then the project's, then recent ones."""
+class CatalogueOrder:
+    """What comes before the order by name: pinned skills, the project's, recent ones, fitting ones.
 
-    pinned: tuple[str, ...] = ()
-    recent: tuple[str, ...] = ()
-    """Names, the last used first."""
-    search: str = SEARCH
-    """How the reader finds the rest: the name of a tool, or a command."""
+    `recent`: names, the last used first. `terms`: words for what the project is made of. `search`:
+    how the reader finds the rest, the name of a tool or a command.
+    """
+
+    __slots__ = ("pinned", "recent", "search", "terms")
+
+    def __init__(
+        self,
+        pinned: tuple[str, ...] = (),
+        recent: tuple[str, ...] = (),
+        search: str = SEARCH,
+        terms: tuple[str, ...] = (),
+    ) -> None:
+        self.pinned, self.recent, self.search, self.terms = pinned, recent, search, terms
 
 
-class CatalogueRow(msgspec.Struct, frozen=True, gc=False):
+class CatalogueRow:
     """What a catalogue looks at; an `Entry` has all of it too."""
 
-    name: str
-    description: str
-    scope: str
-    model_invocable: bool = True
-    paths: tuple[str, ...] = ()
+    __slots__ = ("description", "model_invocable", "name", "paths", "scope")
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        scope: str,
+        model_invocable: bool = True,
+        paths: tuple[str, ...] = (),
+    ) -> None:
+        self.name, self.description, self.scope = name, description, scope
+        self.model_invocable, self.paths = model_invocable, paths
 
 
-class Catalogue(msgspec.Struct, frozen=True):
+class Catalogue:
     """The block, the names in it, and how many more there are."""
 
-    text: str
-    shown: tuple[str, ...]
-    more: int
+    __slots__ = ("more", "shown", "text")
+
+    def __init__(self, text: str, shown: tuple[str, ...], more: int) -> None:
+        self.text, self.shown, self.more = text, shown, more
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Catalogue) and self.as_dict() == other.as_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def as_dict(self) -> "dict[str, Any]":
+        """For JSON."""
+        return {"text": self.text, "shown": self.shown, "more": self.more}
+
+
+def offered_rows(
+    snapshots: "list[tuple[Root, Snapshot]]", states: list[list[str]]
+) -> list[CatalogueRow]:
+    """What the catalogue needs of the active skills, without making an entry of each."""
+    offers = []
+    for (root, snapshot), marks in zip(snapshots, states, strict=True):
+        known, scope = snapshot.columns, root.scope
+        hidden = {n for n, flags in known.flags.items() if flags & index.NO_MODEL}
+        offers += [
+            CatalogueRow(
+                name, description, scope, number not in hidden, known.paths.get(number, ())
+            )
+            for number, (name, description, state) in enumerate(
+                zip(known.names, known.descriptions, marks, strict=True)
+            )
+            if state == ACTIVE
+        ]
+    return offers
 
 
 def make_catalogue(
-    entries: Iterable[Entry | CatalogueRow],
+    entries: "Iterable[Any]",
     budget: int,
     order: CatalogueOrder | None = None,
     touched: tuple[str, ...] = (),
 ) -> Catalogue:
-    """The block for `entries` in at most `budget` characters.
+    """The block for `entries`, rows or entries of the library, in at most `budget` characters.
 
     Skills with `disable-model-invocation` are left out. Those with `paths` are in only when a
     file of `touched` (relative to the project) fits. What does not fit the budget is counted, and
@@ -148,8 +118,10 @@ def make_catalogue(
     """
     order = order or CatalogueOrder()
     offered = [e for e in entries if e.model_invocable and _applies(e, touched)]
-    offered.sort(key=_rank(order))
+    if not offered:
+        return Catalogue("", (), 0)
     used = len(f"{HEADING}\n\n{INTRODUCTION}\n\n") + len(_more(len(offered), order.search))
+    offered = _ranked(offered, order, budget - used)
     lines, shown = [], []
     for entry in offered:
         line = f"- {entry.name}: {entry.description}\n"
@@ -160,8 +132,6 @@ def make_catalogue(
             lines.append(line)
             shown.append(entry.name)
     more = len(offered) - len(shown)
-    if not offered:
-        return Catalogue("", (), 0)
     last = _more(more, order.search) if more else ""
     text = f"{HEADING}\n\n{INTRODUCTION}\n\n{''.join(lines)}{last}" if lines else last
     return Catalogue(text if len(text) <= budget else "", tuple(shown), more)
@@ -171,31 +141,75 @@ def _more(count: int, search: str) -> str:
     return f"{counted(count, 'more skill')} can be found with {search}.\n"
 
 
-def _rank(order: CatalogueOrder) -> "_Key":
-    return _Key(
-        {name: number for number, name in enumerate(order.pinned)},
-        {name: number for number, name in enumerate(order.recent)},
-    )
+def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any]":
+    """`offered`, the most useful first. What the project is decides only where not all fit."""
+    pinned = {name: number for number, name in enumerate(order.pinned)}
+    recent = {name: number for number, name in enumerate(order.recent)}
+    crowded = sum(len(e.name) + len(e.description) + 5 for e in offered) > room
+    fits = _fits_of(offered, order.terms) if crowded and order.terms else {}
 
-
-class _Key:
-    """The sort key of an entry: pinned, project, recently used, then by name."""
-
-    def __init__(self, pinned: dict[str, int], recent: dict[str, int]) -> None:
-        self._pinned = pinned
-        self._recent = recent
-
-    def __call__(self, entry: Entry | CatalogueRow) -> tuple[int, int, int, bool, str]:
+    def rank(number: int) -> "tuple[int, int, int, float, bool, str]":
+        entry = offered[number]
         name = entry.name
-        never = len(self._recent)
         return (
-            self._pinned.get(name, len(self._pinned)),
+            pinned.get(name, len(pinned)),
             0 if entry.scope == "project" else 1,
-            self._recent.get(name, never),
+            recent.get(name, len(recent)),
+            -fits.get(number, 0.0),
             not entry.description,  # nothing to choose it by
             name,
         )
 
+    # Most skills have nothing but a name to go by, and come in its order already.
+    first: list[int] = []
+    plain: list[int] = []
+    for number, entry in enumerate(offered):
+        chosen = entry.name in pinned or entry.name in recent or number in fits
+        (first if chosen or entry.scope == "project" else plain).append(number)
+    first.sort(key=rank)
+    plain.sort(key=lambda number: offered[number].name)
+    plain.sort(key=lambda number: not offered[number].description)
+    return [offered[number] for number in (*first, *plain)]
 
-def _applies(entry: Entry | CatalogueRow, touched: tuple[str, ...]) -> bool:
-    return not entry.paths or any(matches_glob(path, p) for p in entry.paths for path in touched)
+
+def _fits_of(offered: "Sequence[Any]", terms: tuple[str, ...]) -> dict[int, float]:
+    """By number, how much a skill speaks of `terms`: the rarer a word, the more it says, and in a
+    name it says twice as much. One long text is searched, which costs less than looking at each."""
+    from math import log
+
+    lines = "\n".join([f"{e.name}\t{e.description}" for e in offered])
+    text = b"\n" + lines.encode("utf-8", "replace").lower() + b"\n"
+    fits: dict[int, float] = {}
+    for term in terms:
+        found = _lines_with(text, term.encode())
+        for number, named in found:
+            worth = log(1 + len(offered) / len(found)) * (2 if named else 1)
+            fits[number] = fits.get(number, 0.0) + worth
+    return {number: round(fit, 3) for number, fit in fits.items()}
+
+
+def _lines_with(text: bytes, term: bytes) -> list[tuple[int, bool]]:
+    """The lines that hold `term` as a word, from 0, and whether before their tab. A word of one or
+    two letters may mean anything in a sentence: it counts in a name alone."""
+    found = []
+    at, line, counted_to = text.find(term), -1, 0
+    while at >= 0:
+        end = at + len(term)
+        whole = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+        begin = text.rfind(b"\n", 0, at)
+        named = text.find(b"\t", begin, at) < 0
+        if whole and (named or len(term) > 2):
+            line += text.count(b"\n", counted_to, at)
+            counted_to = at
+            found.append((line, named))
+            end = text.find(b"\n", at)
+        at = text.find(term, end)
+    return found
+
+
+def _applies(entry: "Any", touched: tuple[str, ...]) -> bool:
+    if not entry.paths:
+        return True
+    from tacit.skills.file_globs import matches_glob
+
+    return any(matches_glob(path, pattern) for pattern in entry.paths for path in touched)

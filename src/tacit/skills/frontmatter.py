@@ -6,13 +6,14 @@ reported as a problem. Scalars stay strings, so `version: 1.0` and `name: no` ke
 """
 
 import re
-from typing import Any, NamedTuple
-
-import yaml
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacit.skills.skill import Problem, problem
 
-YAML_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+if TYPE_CHECKING:  # its import takes as long as a start of Python
+    import yaml
+
 _FENCE = re.compile(r"^---[ \t]*$", re.M)
 # Possessive, so that a long line without a colon is looked at once.
 _KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
@@ -105,6 +106,8 @@ class _YamlFault(Exception):
 
 
 def _load(text: str) -> Any:
+    import yaml
+
     try:
         if _is_deep(text):
             raise _YamlFault("it is nested too deep", 0)
@@ -118,27 +121,40 @@ def _load(text: str) -> Any:
         raise _YamlFault(why, text.count("\n", 0, at)) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise _YamlFault(str(error).split("\n")[0] or type(error).__name__, 0) from None
-    if not _is_small(values, 2 * len(text) + _ALIAS_ALLOWANCE):
+    # Each level needs an opener, each value a character, and nothing is shared without an anchor.
+    bounded = len(text) <= MAX_NODES and "&" not in text and _openers(text) <= MAX_DEPTH
+    if not bounded and not _is_small(values, 2 * len(text) + _ALIAS_ALLOWANCE):
         raise _YamlFault("it unfolds to too many values (aliases inside aliases)", 0)
     return values
 
 
-class _Nodes(YAML_LOADER):  # type: ignore[misc]
+def yaml_loader() -> Any:
+    """The quickest loader there is that keeps every value a string."""
+    import yaml
+
+    return getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+@cache
+def _tree_loader() -> Any:
     """Reads YAML as far as its tree. Every value stays a string, so no tag is worked out."""
 
-    def resolve(self, *_: Any) -> str:
-        return ""
+    class Nodes(yaml_loader()):  # type: ignore[misc]
+        def resolve(self, *_: Any) -> str:
+            return ""
 
-    def descend_resolver(self, *_: Any) -> None:
-        pass
+        def descend_resolver(self, *_: Any) -> None:
+            pass
 
-    def ascend_resolver(self) -> None:
-        pass
+        def ascend_resolver(self) -> None:
+            pass
+
+    return Nodes
 
 
 def _values(text: str) -> Any:
     """Strings, lists and dicts: what the base loader makes, in two thirds of its time."""
-    loader = _Nodes(text)
+    loader = _tree_loader()(text)
     try:
         tree = loader.get_single_node()
     finally:
@@ -153,38 +169,48 @@ def _value(node: Any, made: dict[int, Any]) -> Any:
         return content
     if id(node) in made:
         if made[id(node)] is None:
-            why = "found unconstructable recursive node"
-            raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
+            raise _marked("found unconstructable recursive node", node)
         return made[id(node)]
     made[id(node)] = None
     value: Any
-    if isinstance(node, yaml.SequenceNode):
+    if node.id == "sequence":
         value = [_value(part, made) for part in content]
     else:
         value = {}
         for key, part in content:
             if not isinstance(key.value, str):
-                why = "found unhashable key"
-                raise yaml.MarkedYAMLError(problem=why, problem_mark=key.start_mark)
+                raise _marked("found unhashable key", key)
             value[key.value] = _value(part, made)
     made[id(node)] = value
     return value
 
 
-def _yaml_line(text: str, error: yaml.MarkedYAMLError) -> int:
+def _marked(why: str, node: Any) -> "yaml.MarkedYAMLError":
+    import yaml
+
+    return yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
+
+
+def _yaml_line(text: str, error: "yaml.MarkedYAMLError") -> int:
     """The line (from 0) of `text` where `error` lies. YAML also counts characters as line ends
     that no editor does, so its own line is not to be used."""
     mark: Any = error.problem_mark or error.context_mark
     return text.count("\n", 0, mark.index) if mark else 0
 
 
+def _openers(text: str) -> int:
+    return sum(map(text.count, _OPENERS))
+
+
 def _is_deep(text: str) -> bool:
     """Whether `text` nests deeper than any head should: the loader recurses on the C stack, and
     100,000 brackets would take the whole process down."""
-    if sum(map(text.count, _OPENERS)) <= _FEW_OPENERS:
+    if _openers(text) <= _FEW_OPENERS:
         return False
+    import yaml
+
     depth = 0
-    for event in yaml.parse(text, Loader=YAML_LOADER):
+    for event in yaml.parse(text, Loader=yaml_loader()):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:

@@ -38,13 +38,14 @@ class Columns:
     """The fields of many rows, a list each, in the order of the rows."""
 
     __slots__ = (
-        "content", "descriptions", "files", "flags", "links", "names", "packed", "paths", "stamps",
-        "worst",
+        "_others", "content", "descriptions", "files", "flags", "links", "names", "packed", "paths",
+        "stamps", "worst",
     )  # fmt: skip
 
     files: list[str]
     """Folder and file in one."""
     names: list[str]
+    """In their order, as the rows are."""
     descriptions: list[str]
     worst: list[str]
     links: dict[int, str]
@@ -63,6 +64,7 @@ class Columns:
             self.files, self.names, self.descriptions, self.worst, self.links, self.flags,
             self.paths, self.stamps, self.packed,
         ) = content  # fmt: skip
+        self._others: list[list[str]] | None = None
 
     @classmethod
     def of(cls, rows: "list[Row]") -> "Columns":
@@ -95,18 +97,35 @@ class Columns:
         flags = [self.flags.get(number, 0) for number in numbers]
         paths = [self.paths.get(number, ()) for number in numbers]
         stamps = zip(*self.stamp_columns(), strict=True)
-        # These bytes were inside those whose checksum held.
-        sources, versions, digests = marshal.loads(self.packed)  # noqa: S302
+        sources, versions, digests = self.others()
         columns = (
             folders, files, self.names, self.descriptions, sources, flags, paths, reals, versions,
             self.worst, stamps, digests,
         )  # fmt: skip
         return list(zip(*columns, strict=True))
 
-    def stamp_columns(self) -> "list[memoryview[int]]":
+    def row(self, number: int) -> "Row":
+        """One of the rows."""
+        folder, _, file = self.files[number].rpartition("/")
+        source, version, digest = (column[number] for column in self.others())
+        return (
+            folder, file, self.names[number], self.descriptions[number], source,
+            self.flags.get(number, 0), self.paths.get(number, ()), self.links.get(number, ""),
+            version, self.worst[number],
+            tuple(column[number] for column in self.stamp_columns()), digest,
+        )  # fmt: skip
+
+    def others(self) -> "list[list[str]]":
+        """Sources, versions and digests."""
+        if self._others is None:
+            # These bytes were inside those whose checksum held.
+            self._others = marshal.loads(self.packed)  # noqa: S302
+        return self._others
+
+    def stamp_columns(self) -> list[list[int]]:
         """Times of modification and change, sizes, inodes."""
         numbers = memoryview(self.stamps).cast("Q")
-        return [numbers[field::4] for field in range(4)]
+        return [numbers[field::4].tolist() for field in range(4)]
 
 
 class Snapshot:

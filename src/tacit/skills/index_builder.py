@@ -8,6 +8,7 @@ so a loop ends and a second way to the same skill is noticed.
 
 import os
 import re
+from stat import S_ISLNK
 
 from tacit.base import marshal_cache
 from tacit.base.display import one_line
@@ -171,13 +172,15 @@ def refresh(known: Snapshot, stale: list[int]) -> Snapshot:
 def read_row(root: str, folder: str, file: str, real: str, started_ns: int) -> "index.Row":
     """The row of one skill; an unreadable file gives a row that says so."""
     path = os.path.join(root, folder, file)
-    if os.path.islink(path):  # what counts is where it is read from
-        real = os.path.dirname(os.path.realpath(path))
     name = os.path.basename(folder)
     stamp = (0, 0, 0, 0)
     digest = ""
     try:
-        stamp = marshal_cache.trusted_stamp(os.stat(path), started_ns)
+        status = os.lstat(path)
+        if S_ISLNK(status.st_mode):  # what counts is where it is read from
+            real = os.path.dirname(os.path.realpath(path))
+            status = os.stat(path)
+        stamp = marshal_cache.trusted_stamp(status, started_ns)
         data, size = read_skill_bytes(path)
         digest = skill_digest(data)
         skill = parse_skill(data, name, file=file, size=size)

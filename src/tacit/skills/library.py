@@ -9,6 +9,7 @@ archived.
 """
 
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +22,14 @@ from tacit.base.paths import is_inside
 from tacit.base.settings import Settings, load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
-from tacit.skills.scopes import ACTIVE, Root, rank_skills, skill_roots, skill_states
+from tacit.skills.scopes import (
+    REPEATED,
+    Root,
+    other_ways,
+    rank_skills,
+    skill_roots,
+    skill_states,
+)
 from tacit.skills.skill import LEARNED_SOURCE, Origin, Severity, Skill, normal_name
 
 if TYPE_CHECKING:
@@ -108,12 +116,12 @@ class Library:
         self.snapshots: list[tuple[Root, Snapshot]] = [
             (root, index.load(root.path, self.cache)) for root in self.roots
         ]
-        for made in ("entries", "_meanings"):
+        for made in ("entries", "states", "_also"):
             self.__dict__.pop(made, None)
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Every skill once, in order of precedence."""
+        """Every skill once, in order of precedence. To find one, ask for it: that makes but one."""
         ranked, also = rank_skills(self.snapshots)
         return [
             entry_of(root, row, state, real, also.get(real, ()))
@@ -121,15 +129,45 @@ class Library:
         ]
 
     @cached_property
-    def _meanings(self) -> tuple[dict[str, Entry], dict[str, Entry]]:
-        """What each name and each alias means."""
-        names: dict[str, Entry] = {}
-        aliases: dict[str, Entry] = {}
-        for entry in sorted(self.entries, key=lambda entry: entry.state == "untrusted"):
-            names.setdefault(entry.name, entry)
-            for alias in entry.aliases:
-                aliases.setdefault(alias, entry)
-        return names, aliases
+    def states(self) -> list[list[str]]:
+        """The state of each row of each of `snapshots`."""
+        return skill_states(self.snapshots)
+
+    @cached_property
+    def _also(self) -> dict[str, list[str]]:
+        return other_ways(self.snapshots, self.states)
+
+    def entry(self, place: int, number: int) -> Entry:
+        """The row numbered so of the snapshot numbered so."""
+        root, snapshot = self.snapshots[place]
+        row = snapshot.columns.row(number)
+        real = row[index.REAL] or f"{os.path.realpath(root.path)}/{row[index.FOLDER]}"
+        return entry_of(root, row, self.states[place][number], real, self._also.get(real, ()))
+
+    def named(self, name: str) -> list[Entry]:
+        """The skills of just this name, in order of precedence."""
+        listed = [snapshot.columns.names for _, snapshot in self.snapshots]
+        return [
+            self.entry(place, number)
+            for place, names in enumerate(listed)
+            for number in range(bisect_left(names, name), bisect_right(names, name))
+            if self.states[place][number] != REPEATED
+        ]
+
+    def known_as(self, name: str) -> list[Entry]:
+        """The skills that bear this name, or whose folder does."""
+        return [*self.named(name), *self._aliased(name)]
+
+    def _aliased(self, alias: str) -> list[Entry]:
+        """The skills with another name in a folder of this one, in order of precedence."""
+        return [
+            self.entry(place, number)
+            for place, (_, snapshot) in enumerate(self.snapshots)
+            for number, file in enumerate(snapshot.columns.files)
+            if alias in file
+            and file.split("/")[-2] == alias != snapshot.columns.names[number]
+            and self.states[place][number] != REPEATED
+        ]
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -153,13 +191,15 @@ class Library:
             return entry
         wanted = normal_name(name)
         folded = wanted.casefold()
-        names, aliases = self._meanings
-        places = ((names, wanted), (aliases, name), (aliases, wanted))
-        more = ((names, folded), (aliases, folded))
-        found = [entry for known, key in (*places, *more) if (entry := known.get(key))]
-        # Not even an alias of a trusted skill yields to the name of one that is not.
-        trusted = (entry for entry in found if entry.state != "untrusted")
-        return next(trusted, found[0] if found else None)
+        places = ((self.named, wanted), (self._aliased, name), (self._aliased, wanted))
+        found = None
+        for look, key in (*places, (self.named, folded), (self._aliased, folded)):
+            for entry in look(key):
+                # Not even an alias of a trusted skill yields to the name of one that is not.
+                if entry.state != "untrusted":
+                    return entry
+                found = found or entry
+        return found
 
     def read(self, name: str) -> Skill:
         """The whole skill that `name` means."""
@@ -170,19 +210,30 @@ class Library:
 
     def shadowing(self, entry: Entry) -> Entry | None:
         """The skill that wins over `entry`, if one does."""
-        winner = self._meanings[0].get(entry.name)
-        return winner if winner is not None and winner is not entry else None
+        same = sorted(self.named(entry.name), key=lambda other: other.state == "untrusted")
+        return same[0] if same and same[0].folder != entry.folder else None
 
     def shadowed(self, entry: Entry) -> list[Entry]:
         """The skills that `entry` wins over."""
         if entry.state != "active":
             return []
-        return [e for e in self.entries if e.name == entry.name and e.state == "shadowed"]
+        return [other for other in self.named(entry.name) if other.state == "shadowed"]
 
     def suggest(self, name: str, most: int = 3) -> list[str]:
         """Names near to `name`."""
-        names, aliases = self._meanings
-        return near_names(normal_name(name).lower(), {*names, *aliases}, most)
+        return near_names(normal_name(name).lower(), self._known_names(), most)
+
+    def _known_names(self) -> set[str]:
+        """Every name that means a skill, and every folder's."""
+        return {
+            known
+            for (_, snapshot), states in zip(self.snapshots, self.states, strict=True)
+            for name, file, state in zip(
+                snapshot.columns.names, snapshot.columns.files, states, strict=True
+            )
+            if state != REPEATED
+            for known in (name, file.split("/")[-2])
+        }
 
     def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
         """The skills that fit `query` best; a few words or a whole task description.
@@ -191,7 +242,7 @@ class Library:
         """
         from tacit.skills.skill_search import Search
 
-        return Search(self, archived=archived).find(query, limit)
+        return Search(self, archived=archived, soon=query).find(query, limit)
 
     def catalogue(
         self,
@@ -203,31 +254,16 @@ class Library:
     ) -> "Catalogue":
         """The block that tells a model which skills there are; see `catalogue.py`."""
         from tacit.skills.catalogue import CatalogueOrder, make_catalogue
+        from tacit.skills.project_terms import project_terms
 
         most = self.settings.catalogue.budget if budget is None else budget
-        order = CatalogueOrder(pinned=tuple(pinned), recent=tuple(recent))
+        order = CatalogueOrder(tuple(pinned), tuple(recent), terms=project_terms(self.cwd))
         return make_catalogue(self._offers(), most, order, tuple(touched))
 
     def _offers(self) -> "list[CatalogueRow]":
-        """What the catalogue needs of the active skills, without making an entry of each."""
-        from tacit.skills.catalogue import CatalogueRow
+        from tacit.skills.catalogue import offered_rows
 
-        offers = []
-        for (root, snapshot), states in zip(
-            self.snapshots, skill_states(self.snapshots), strict=True
-        ):
-            known, scope = snapshot.columns, root.scope
-            hidden = {n for n, flags in known.flags.items() if flags & index.NO_MODEL}
-            offers += [
-                CatalogueRow(
-                    name, description, scope, number not in hidden, known.paths.get(number, ())
-                )
-                for number, (name, description, state) in enumerate(
-                    zip(known.names, known.descriptions, states, strict=True)
-                )
-                if state == ACTIVE
-            ]
-        return offers
+        return offered_rows(self.snapshots, self.states)
 
     def _at(self, path: str) -> Entry | None:
         from tacit.skills.skill_file import SKILL_FILE_NAMES
@@ -236,7 +272,20 @@ class Library:
         if os.path.basename(path) in SKILL_FILE_NAMES:
             path = os.path.dirname(path)
         real = os.path.realpath(os.path.join(self.cwd, path))
-        return next((entry for entry in self.entries if entry.real == real), None)
+        return self._lying_at(real)
+
+    def _lying_at(self, real: str) -> Entry | None:
+        """The skill whose folder this is."""
+        for place, (root, snapshot) in enumerate(self.snapshots):
+            known, states = snapshot.columns, self.states[place]
+            numbers = [number for number, path in known.links.items() if path == real]
+            below = real.removeprefix(os.path.realpath(root.path) + "/")
+            if below != real:
+                numbers += [n for n, f in enumerate(known.files) if f.rpartition("/")[0] == below]
+            for number in numbers:
+                if states[number] != REPEATED and known.links.get(number, real) == real:
+                    return self.entry(place, number)
+        return None
 
 
 def entry_of(root: Root, row: Row, state: str, real: str, also: Iterable[str]) -> Entry:

@@ -101,18 +101,31 @@ def rank_skills(
     nor does a link in such a folder make the skill that it leads to untrusted.
     """
     ranked: list[Ranked] = []
-    also: dict[str, list[str]] = {}
-    for (root, snapshot), states in zip(snapshots, skill_states(snapshots), strict=True):
+    every = skill_states(snapshots)
+    for (root, snapshot), states in zip(snapshots, every, strict=True):
         prefix = os.path.realpath(root.path) + "/"
         for row, state in zip(snapshot.rows, states, strict=True):
-            real = row[REAL] or prefix + row[FOLDER]
-            if state == REPEATED:
-                also.setdefault(real, []).append(f"{root.path}/{row[FOLDER]}")
-            else:
-                ranked.append((root, row, state, real))
+            if state != REPEATED:
+                ranked.append((root, row, state, row[REAL] or prefix + row[FOLDER]))
+    return ranked, other_ways(snapshots, every)
+
+
+def other_ways(
+    snapshots: list[tuple[Root, Snapshot]], every: list[list[str]]
+) -> dict[str, list[str]]:
+    """By the real path of a skill, other paths to it. Looks at columns only, like `skill_states`,
+    of whose result for the same `snapshots` it makes use."""
+    also: dict[str, list[str]] = {}
+    for (root, snapshot), states in zip(snapshots, every, strict=True):
+        again = [n for n, state in enumerate(states) if state == REPEATED]
+        if again:
+            reals = _reals(os.path.realpath(root.path) + "/", snapshot)
+        for number in again:
+            folder = snapshot.columns.files[number].rpartition("/")[0]
+            also.setdefault(reals[number], []).append(f"{root.path}/{folder}")
         for folder, real in snapshot.repeated.items():
             also.setdefault(real, []).append(f"{root.path}/{folder}")
-    return ranked, also
+    return also
 
 
 def skill_states(snapshots: list[tuple[Root, Snapshot]]) -> list[list[str]]:

@@ -10,17 +10,17 @@ search covers only the roots of its library. A manifest beside it says which ver
 is inside, and the checksums of its files. The manifest is written after the index is committed: a
 kill in between means that some skills are put in once more, never that one is missing or there
 twice. Whatever is damaged is thrown away and built again, under a lock. Where nothing can be
-written, the index lives in memory.
+written, the index lives in memory. A part of what is missing can be put in by itself: the index
+then knows that it is behind.
 """
 
+import marshal
 import os
 import re
-import shutil
 from binascii import crc32
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
 
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -29,15 +29,16 @@ from tacit.base.atomic_files import locked
 from tacit.base.errors import Busy, TacitError
 from tacit.base.marshal_cache import Stamp, read_cache, stamp, write_cache
 from tacit.base.paths import make_private
-from tacit.skills import index
+from tacit.base.patterns import late_pattern
+from tacit.skills import frontmatter, index
 from tacit.skills.index import Row, Snapshot
-from tacit.skills.skill_file import parse_skill, read_skill_bytes
+from tacit.skills.skill_file import decode, parse_skill, read_skill_bytes
 
-_CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-_CAMEL = re.compile(r"\b(?=[A-Za-z0-9]*[a-z][A-Z])[A-Za-z0-9]{4,40}\b")
-_CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]{2,}|[A-Z]{2,}|[0-9]+")
-_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.S | re.M)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+)", re.M)
+_CJK_RUN = late_pattern("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_CAMEL = late_pattern(r"\b(?=[A-Za-z0-9]*[a-z][A-Z])[A-Za-z0-9]{4,40}\b")
+_CAMEL_PART = late_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]{2,}|[A-Z]{2,}|[0-9]+")
+_FENCE = late_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.S | re.M)
+_HEADING = late_pattern(r"^#{1,6}[ \t]+(.+)", re.M)
 # Words that say nothing about what a skill is for.
 _STOP = (
     "a an and are as at be but by can for from has have how i if in into is it its may more no not "
@@ -123,14 +124,24 @@ def _pairs_and_singles(match: re.Match[str]) -> str:
     return _pairs(match) + " ".join(match[0]) + " "
 
 
-FORMAT = 2
+FORMAT = 3
 _HEAP = 64_000_000
-_INSIDE = re.compile(r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json")
+_INSIDE = late_pattern(r"[0-9a-f]{32}\..+|meta\.json|\.managed\.json")
+_SOON = 1.0
+"""Seconds for which somebody who wants an answer soon waits for others."""
+_NOTHING = marshal.dumps({})
 _UNSEEN = (-1, -1, -1, -1)
-_HEAD = f"tacit-search {FORMAT} {version('tantivy')}\n".encode()
+_HEAD = f"tacit-search {FORMAT} {tantivy.__version__}\n".encode()  # type: ignore[attr-defined]
 
 Manifest = dict[str, dict[str, str]]
 """Root -> skill folder below it -> digest of the SKILL.md that was indexed."""
+Mark = tuple[int, int, int]
+"""How many skills of a root are inside, and by which two checksums it is known that these are all,
+as they are now; zeros where they are not."""
+Pending = list[tuple[str, Row]]
+"""Skills that are to be put in: their root, and their row."""
+Choice = Callable[[Pending], Pending]
+"""Which of these to put in now."""
 Checksums = dict[str, tuple[int, Stamp]]
 """Name of a file of the index -> checksum of its bytes, and its stamp when that was taken."""
 Progress = Callable[[int, int], None]
@@ -144,23 +155,42 @@ class SearchIndex:
         self.folder = os.path.join(cache, "search")
         self._manifest_file = os.path.join(self.folder, "manifest")
         self._tantivy: tantivy.Index | None = None
-        self.manifest: Manifest = {}
+        self._marks: dict[str, Mark] = {}
+        self._packed = _NOTHING
         self._files: Checksums = {}
+        self._choice: Choice | None = None
+        self.behind = 0
+        """How many skills the last update left out, as far as is known."""
 
-    def update(self, snapshots: list[Snapshot], progress: Progress | None = None) -> None:
-        """Make the index hold exactly what the snapshots say of their roots."""
+    def update(
+        self,
+        snapshots: list[Snapshot],
+        progress: Progress | None = None,
+        choice: Choice | None = None,
+    ) -> None:
+        """Make the index hold exactly what the snapshots say of their roots.
+
+        With `choice`, what is missing is put in as far as it was chosen, nobody is waited for, and
+        `behind` counts the rest.
+        """
+        self._choice, self.behind = choice, 0
         if self._tantivy is None:
             self._open_existing()
         if self._tantivy is not None and not self._pending(snapshots):
             return
+        seconds = _SOON if choice else 120
         try:
-            with locked(self.folder + ".lock", seconds=120, what="the search index"):
+            with locked(self.folder + ".lock", seconds=seconds, what="the search index"):
                 self._open_existing()  # somebody else may have done the work while we waited
                 if self._tantivy is None:
                     self._create()
                 self._write(snapshots, progress)
         except Busy:
-            raise
+            if choice is None:
+                raise
+            self.behind = 1
+            if self._tantivy is None:
+                self._in_memory(snapshots, progress)
         except (TacitError, OSError):  # nothing can be written there
             self._in_memory(snapshots, progress)
         except BaseException as error:
@@ -192,12 +222,13 @@ class SearchIndex:
 
     def holds_others(self, roots: set[str]) -> bool:
         """Whether there are skills of other roots inside."""
-        return any(folders for root, folders in self.manifest.items() if root not in roots)
+        return any(count for root, (count, *_) in self._marks.items() if root not in roots)
 
     def discard(self) -> None:
         """Throw the index away; the next update builds it again."""
-        self._tantivy = None
-        self.manifest, self._files = {}, {}
+        self._forget()
+        import shutil
+
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def is_sound(self) -> bool:
@@ -218,7 +249,7 @@ class SearchIndex:
 
     def _open_existing(self) -> None:
         """Open what is there, changing nothing; without a lock somebody may be writing it."""
-        self._tantivy, self.manifest, self._files = None, {}, {}
+        self._forget()
         read = _read_manifest(self._manifest_file)
         if read is None:
             return
@@ -231,8 +262,11 @@ class SearchIndex:
             if not isinstance(error, OSError) and not is_damage(error):
                 raise
             return
-        if held == sum(len(folders) for folders in read[0].values()):
-            self._tantivy, (self.manifest, self._files) = opened, read
+        if held == sum(count for count, *_ in read[0].values()):
+            self._tantivy, (self._marks, self._files, self._packed) = opened, read
+
+    def _forget(self) -> None:
+        self._tantivy, self._marks, self._files, self._packed = None, {}, {}, _NOTHING
 
     def _create(self) -> None:
         """An empty index in place of what is there. Only under the lock."""
@@ -242,29 +276,33 @@ class SearchIndex:
 
     def _pending(self, snapshots: list[Snapshot]) -> bool:
         return any(
-            self.manifest.get(snapshot.root, {})
-            != {row[index.FOLDER]: row[index.DIGEST] for row in snapshot.rows}
-            for snapshot in snapshots
+            self._marks.get(snapshot.root, (0, 0, 0)) != _mark(snapshot) for snapshot in snapshots
         )
 
     def _write(self, snapshots: list[Snapshot], progress: Progress | None) -> None:
-        assert self._tantivy is not None
-        work: list[tuple[str, Row]] = []
-        gone: list[str] = []
-        manifest = {root: dict(folders) for root, folders in self.manifest.items()}
-        for root in [root for root in manifest if not os.path.isdir(root)]:
-            gone.extend(document_key(f"{root}/{folder}") for folder in manifest.pop(root))
+        # These bytes were inside those whose checksum held.
+        manifest: Manifest = marshal.loads(self._packed)  # noqa: S302
+        known = bool(manifest)
+        work, gone = _differences(manifest, snapshots)
+        chosen = self._choice(work) if self._choice else work
+        self.behind, work = len(work) - len(chosen), chosen
+        if known:  # also what the manifest does not know: a kill may have cut it off
+            gone += [document_key(f"{root}/{row[index.FOLDER]}") for root, row in work]
+        if work or gone:
+            self._put_in(work, gone, progress)
+        for root, row in work:
+            manifest[root][row[index.FOLDER]] = row[index.DIGEST]
+        self._marks = {root: self._marks.get(root, (0, 0, 0)) for root in manifest}
         for snapshot in snapshots:
-            inside = manifest.get(snapshot.root, {})
-            outside = {row[index.FOLDER]: row for row in snapshot.rows}
-            changed = [row for f, row in outside.items() if inside.get(f) != row[index.DIGEST]]
-            work.extend((snapshot.root, row) for row in changed)
-            gone.extend(document_key(f"{snapshot.root}/{f}") for f in inside if f not in outside)
-            if self.manifest:  # also what the manifest does not know: a kill may have cut it off
-                gone.extend(document_key(f"{snapshot.root}/{row[index.FOLDER]}") for row in changed)
-            manifest[snapshot.root] = {f: row[index.DIGEST] for f, row in outside.items()}
-        if not (work or gone):
-            return
+            inside, mark = len(manifest[snapshot.root]), _mark(snapshot)
+            self._marks[snapshot.root] = mark if inside == mark[0] else (inside, 0, 0)
+        self._packed = marshal.dumps(manifest)
+        if os.path.isdir(self.folder):
+            self._files = _checksums(self.folder, self._files)
+            write_cache(self._manifest_file, _HEAD, (self._marks, self._files, self._packed))
+
+    def _put_in(self, work: Pending, gone: list[str], progress: Progress | None) -> None:
+        assert self._tantivy is not None
         writer = self._tantivy.writer(_HEAP, 1)
         for key in gone:
             writer.delete_documents_by_term("key", key)
@@ -277,13 +315,10 @@ class SearchIndex:
         self._tantivy.reload()
         if progress:
             progress(len(work), len(work))
-        self.manifest = manifest
-        if os.path.isdir(self.folder):
-            self._files = _checksums(self.folder, self._files)
-            write_cache(self._manifest_file, _HEAD, (manifest, self._files))
 
     def _in_memory(self, snapshots: list[Snapshot], progress: Progress | None) -> None:
-        self._tantivy, self.manifest, self._files = _open(None), {}, {}
+        self._forget()
+        self._tantivy = _open(None)
         folder, self.folder = self.folder, os.devnull
         try:
             self._write(snapshots, progress)
@@ -322,8 +357,11 @@ def _document(root: str, row: Row) -> tantivy.Document:
     name, description, body = as_utf8(row[index.NAME]), row[index.DESCRIPTION], ""
     try:
         data, size = read_skill_bytes(os.path.join(root, row[index.FOLDER], row[index.FILE]))
-        skill = parse_skill(data, name, size=size)
-        body = f"{skill.when_to_use}\n{skill.body}" if skill.when_to_use else skill.body
+        parts = frontmatter.split(decode(data, size)[0])
+        body = parts.body
+        if "when_to_use" in (parts.head or ""):
+            when = parse_skill(data, name, size=size).when_to_use
+            body = f"{when}\n{body}" if when else body
     except OSError:
         pass
     folder_name = as_utf8(row[index.FOLDER].rpartition("/")[2])
@@ -369,6 +407,33 @@ def _are_whole(folder: str, known: Checksums) -> bool:
     return {n: c for n, (c, _) in found.items()} == {n: c for n, (c, _) in known.items()}
 
 
-def _read_manifest(path: str) -> tuple[Manifest, Checksums] | None:
+def _differences(manifest: Manifest, snapshots: list[Snapshot]) -> tuple[Pending, list[str]]:
+    """What is to be put in, and the keys of what is to be taken out first.
+
+    `manifest` is left with what stays as it is.
+    """
+    work: Pending = []
+    gone: list[str] = []
+    for root in [root for root in manifest if not os.path.isdir(root)]:
+        gone.extend(document_key(f"{root}/{folder}") for folder in manifest.pop(root))
+    for snapshot in snapshots:
+        root, inside = snapshot.root, manifest.get(snapshot.root, {})
+        outside = {row[index.FOLDER]: row for row in snapshot.rows}
+        changed = [row for f, row in outside.items() if inside.get(f) != row[index.DIGEST]]
+        work.extend((root, row) for row in changed)
+        manifest[root] = {
+            f: row[index.DIGEST] for f, row in outside.items() if inside.get(f) == row[index.DIGEST]
+        }
+        gone.extend(document_key(f"{root}/{f}") for f in inside if f not in manifest[root])
+    return work, gone
+
+
+def _mark(snapshot: Snapshot) -> Mark:
+    """What the mark of its root is when all of `snapshot` is inside."""
+    files, (_, _, digests) = snapshot.columns.files, snapshot.columns.others()
+    return (len(files), crc32(os.fsencode("\n".join(files))), crc32("".join(digests).encode()))
+
+
+def _read_manifest(path: str) -> tuple[dict[str, Mark], Checksums, bytes] | None:
     known = read_cache(path, _HEAD)
-    return (known[0], known[1]) if isinstance(known, tuple) and len(known) == 2 else None
+    return known if isinstance(known, tuple) and len(known) == 3 else None

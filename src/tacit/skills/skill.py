@@ -7,10 +7,12 @@ checking is `skill_lint.py`'s.
 
 import re
 import unicodedata
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
+
+if TYPE_CHECKING:  # an import of 5 ms
+    from pathlib import Path
 
 Severity = Literal["error", "warning", "note"]
 Origin = Literal["user", "learned", "bundled", "installed", "scheduled"]
@@ -35,7 +37,7 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The one identity: the frontmatter's name, or the folder's where there is none."""
     description: str
-    folder: Path | None = None
+    folder: "Path | None" = None
     file: str = "SKILL.md"
     aliases: tuple[str, ...] = ()
     """Other names that mean this skill: the folder's, where it differs."""
@@ -89,7 +91,7 @@ def name_faults(name: str) -> list[str]:
         wrong.append("begins or ends with a hyphen")
     if "--" in name:
         wrong.append("has two hyphens in a row")
-    if not all(c.isalnum() or c == "-" for c in name):
+    if not (name.replace("-", "") or "a").isalnum():
         wrong.append("has characters other than letters, digits and hyphens")
     return wrong
 

@@ -6,16 +6,16 @@ decision; whether the result meets the open standard to the letter is `skill_lin
 
 import errno
 import os
-import re
 import stat
-from hashlib import blake2b
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Unwritable
 from tacit.skills import frontmatter, skill
 from tacit.skills.skill import Problem, Severity, Skill, problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SKILL_FILE_NAMES = ("SKILL.md", "skill.md")
 MAX_SKILL_READ = 8 * 1024 * 1024
@@ -47,6 +47,8 @@ def read_skill(folder: str | os.PathLike[str]) -> Skill:
             continue
         except OSError as error:
             raise Unwritable(f"cannot read {file}: {error.strerror}", "check its kind") from error
+        from pathlib import Path
+
         real = Path(os.path.abspath(path))
         return parse_skill(data, real.name, folder=real, file=name, size=size)
     raise NotFound(f"no SKILL.md in {path}", "see what there is: tacit list")
@@ -73,6 +75,8 @@ def read_skill_bytes(path: str) -> tuple[bytes, int]:
 
 def skill_digest(data: bytes) -> str:
     """What tells one text of a SKILL.md from another; the library's index keeps it."""
+    from hashlib import blake2b
+
     return blake2b(data[:MAX_SKILL_READ], digest_size=8).hexdigest()
 
 
@@ -80,7 +84,7 @@ def parse_skill(
     data: bytes | str,
     folder_name: str = "",
     *,
-    folder: Path | None = None,
+    folder: "Path | None" = None,
     file: str = "SKILL.md",
     size: int = 0,
 ) -> Skill:
@@ -167,9 +171,9 @@ class _Fields:
     def _complain(
         self, code: str, key: str, severity: Severity | None = None, /, **fill: Any
     ) -> None:
-        head = self._head or ""
-        match = re.search(rf"^{re.escape(key)}[ \t]*:", head, re.M)
-        at = head.count("\n", 0, match.start()) if match else -1
+        parts = (line.partition(":") for line in (self._head or "").split("\n"))
+        of_key = (n for n, (word, colon, _) in enumerate(parts) if colon and word.rstrip() == key)
+        at = next(of_key, -1)
         self._problems.append(problem(code, max(self._line + at, 1), severity=severity, **fill))
 
     def name(self, folder_name: str, file: str) -> str:

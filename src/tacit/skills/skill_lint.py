@@ -12,14 +12,14 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 import yaml
 
 from tacit.base.errors import NotFound, Unwritable
+from tacit.base.patterns import late_pattern
 from tacit.skills import skill
-from tacit.skills.frontmatter import YAML_LOADER
+from tacit.skills.frontmatter import yaml_loader
 from tacit.skills.skill import Problem, Skill, problem
 from tacit.skills.skill_file import (
     MAX_COMPATIBILITY,
@@ -32,11 +32,11 @@ from tacit.skills.skill_file import (
 
 ALLOWED_KEYS = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
 # Where the fast reader is more lenient than the standard's.
-_TRICKY = re.compile("[\t\x85\u2028\u2029\ufeff]|[|>][-+0-9]*#")
+_TRICKY = late_pattern("[\t\x85\u2028\u2029\ufeff]|[|>][-+0-9]*#")
 _LINE_ENDS = "\0\r\n\x85\u2028\u2029"
-_DOCUMENT_END = re.compile(r"^\.\.\.(?=\s|$)", re.M)
+_DOCUMENT_END = late_pattern(r"^\.\.\.(?=\s|$)", re.M)
 # A value without a key: the standard's reader takes the key for an empty text.
-_NO_KEY = re.compile(r"((?:^|[\x85\u2028\u2029])(?:- +| )*):(?=\s|$)", re.M)
+_NO_KEY = late_pattern(r"((?:^|[\x85\u2028\u2029])(?:- +| )*):(?=\s|$)", re.M)
 
 
 def check_standard(text: str, folder_name: str) -> list[Problem]:
@@ -121,7 +121,7 @@ class _StandardLoader(yaml.BaseLoader):
 
 
 def _loader(head: str) -> Any:
-    return _StandardLoader if _TRICKY.search(head) else YAML_LOADER
+    return _StandardLoader if _TRICKY.search(head) else yaml_loader()
 
 
 class _RestrictedYaml:
@@ -261,9 +261,9 @@ def _check_name(value: Any, line: int, folder_name: str) -> list[Problem]:
 
 
 # Bounded, so that a body full of brackets takes no longer than any other.
-_LINK = re.compile(r"\]\(\s{0,20}<?([^)\s>]{1,500}+)>?(?:\s{1,20}\"[^\"\n]{0,500}\")?\s{0,20}\)")
-_CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`[^`\n]*`", re.S | re.M)
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_LINK = late_pattern(r"\]\(\s{0,20}<?([^)\s>]{1,500}+)>?(?:\s{1,20}\"[^\"\n]{0,500}\")?\s{0,20}\)")
+_CODE = late_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`[^`\n]*`", re.S | re.M)
+_SCHEME = late_pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _MOST_FILES = 2000
 
 
@@ -342,6 +342,8 @@ def _links(skill: Skill, path: str) -> Iterator[Problem]:
     """Links in the body to files that are not there, or not in the folder."""
     body = _CODE.sub(lambda match: "\n" * match[0].count("\n"), skill.body)
     for match in _LINK.finditer(body):
+        from urllib.parse import unquote
+
         target = unquote(match[1].split("#")[0].split("?")[0])
         if not target or _SCHEME.match(target) or target.startswith(("//", "/", "~")):
             continue

@@ -7,7 +7,10 @@ does. The index on disk is `search_index.py`'s.
 """
 
 import os
+import sys
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 from heapq import nlargest
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -15,11 +18,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import tantivy
 
+from tacit.base.atomic_files import locked
 from tacit.base.display import one_line
-from tacit.skills import search_index
+from tacit.base.errors import Busy
+from tacit.skills import frontmatter, index, search_index
 from tacit.skills.library import Entry, archive_snapshots, archived_entries
-from tacit.skills.search_index import Progress, SearchIndex, document_key, is_damage
-from tacit.skills.skill_file import parse_skill, read_skill_bytes
+from tacit.skills.scopes import REPEATED
+from tacit.skills.search_index import Pending, Progress, SearchIndex, document_key, is_damage
+from tacit.skills.skill_file import decode, read_skill_bytes
 
 if TYPE_CHECKING:
     from tacit.skills.library import Library
@@ -35,6 +41,12 @@ NAME_COVER = 0.4
 DESCRIPTION_COVER = 0.5
 _LINE_TERMS = 12
 _MOST_TIES = 10_000
+# So many copies of one name are looked at for each result.
+_COPIES = 4
+# With more to put into the index than this, an answer does not wait for all of them.
+_MANY = 3_000
+_SOON_SKILLS, _SOON_STEMS = 1_000, 20
+_PART = 10_000
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -50,20 +62,33 @@ class Hit(msgspec.Struct, frozen=True):
 class Search:
     """Search over one library. Bringing the index up to date happens at the start.
 
-    `archived`: over archived skills as well; such a hit's entry says so in its state.
+    `archived`: over archived skills as well; such a hit's entry says so in its state. `soon`: a
+    query that is to be answered at once. Where many skills are not in the index yet, those that
+    fit it by name and description are put in, and a process of its own goes on with the rest.
     """
 
     def __init__(
-        self, library: "Library", progress: Progress | None = None, *, archived: bool = False
+        self,
+        library: "Library",
+        progress: Progress | None = None,
+        *,
+        archived: bool = False,
+        soon: str = "",
     ) -> None:
         archives = archive_snapshots(library) if archived else []
         listed = [*library.snapshots, *archives]
+        self._library = library
         self._roots = {root.path for root, _ in listed}
         self._index = SearchIndex(library.cache)
         self._snapshots = [snapshot for _, snapshot in listed]
-        self._index.update(self._snapshots, progress)
-        entries = [*library.entries, *archived_entries(archives)]
-        self._entries = {document_key(entry.folder): entry for entry in entries}
+        choice = partial(_likely, search_index.as_utf8(soon)) if soon else None
+        self._index.update(self._snapshots, progress, choice)
+        self.behind = self._index.behind
+        """How many skills are not in the index yet."""
+        if self.behind:
+            _go_on(library.cwd)
+        self._archived = {document_key(e.folder): e for e in archived_entries(archives)}
+        self._numbers: list[dict[str, int]] = []
         self._prepare()
 
     def _prepare(self) -> None:
@@ -75,9 +100,13 @@ class Search:
         self._filter = self._root_filter(self._roots) if others else None
 
     def find(self, query: str, limit: int = 10) -> list[Hit]:
-        """The best `limit` skills for `query`, best first; ties in the order of their names."""
+        """The best `limit` skills for `query`, best first; ties in the order of their names.
+
+        Of several skills of one name one is shown: of copies in one folder of skills the one that
+        fits best, or the newest; of copies in several, one that lies where the name's own does.
+        """
         query = search_index.as_utf8(query)
-        best = self._scores(query, limit)
+        best = _one_a_name(self._scores(query, limit * _COPIES))[:limit]
         rare_terms = self._rarest(search_index.without_stop_words(Counter(_exact(query))))
         return [Hit(entry, score, *best_line(entry, rare_terms)) for score, entry in best]
 
@@ -114,13 +143,28 @@ class Search:
         # Other ways to the same folder take up places: ask for more.
         for score, address in self._candidates(wanted, max(CANDIDATES, limit * 2)):
             document = self._searcher.doc(address)
-            entry = self._entries.get(str(document.get_first("key")))
+            entry = self._entry(str(document.get_first("key")))
             if entry is not None:
                 name, about = bytes(document.get_first("cover") or b"\n").decode().split("\n")
                 boost = NAME_COVER * _cover(name, stems) + DESCRIPTION_COVER * _cover(about, stems)
                 # Rounded, so that the order does not depend on how the engine adds up its floats.
                 scored.append((float(f"{score * (1 + boost):.5g}"), entry))
         return _in_order(scored)[:limit]
+
+    def _entry(self, key: str) -> Entry | None:
+        """The skill that a document is of; None for another way to a skill that is listed."""
+        if not self._numbers:
+            files = [snapshot.columns.files for _, snapshot in self._library.snapshots]
+            self._numbers = [
+                {document_key(path.rpartition("/")[0]): n for n, path in enumerate(paths)}
+                for paths in files
+            ]
+        for place, (root, _) in enumerate(self._library.snapshots):
+            below = key.removeprefix(document_key(root.path) + "/")
+            number = self._numbers[place].get(below) if below != key else None
+            if number is not None and self._library.states[place][number] != REPEATED:
+                return self._library.entry(place, number)
+        return self._archived.get(key)
 
     def _candidates(self, wanted: tantivy.Query, depth: int) -> list[tuple[float, Any]]:
         """The best `depth` documents, and all that score like the last of them: which of those
@@ -180,6 +224,55 @@ class Search:
         return query.const_score_query(any_root, 0.0)
 
 
+def _likely(query: str, pending: Pending) -> Pending:
+    """The skills to put into the index first: all, unless they are many."""
+    if len(pending) <= _MANY:
+        return pending
+    texts = [f"{row[index.NAME]} {row[index.DESCRIPTION]}".lower() for _, row in pending]
+    scores = [0.0] * len(texts)
+    for stem in search_index.content_stems(query)[:_SOON_STEMS]:
+        holding = [number for number, text in enumerate(texts) if stem in text]
+        weight = log(1 + len(texts) / (1 + len(holding)))
+        for number in holding:
+            scores[number] += weight
+    best = nlargest(_SOON_SKILLS, range(len(scores)), key=scores.__getitem__)
+    return [pending[number] for number in sorted(best)]
+
+
+def _go_on(cwd: str) -> None:
+    """Have the rest put into the index by a process that nobody waits for."""
+    import subprocess
+
+    with suppress(OSError):  # then the next search puts in what it needs
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, cwd],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def finish_index(cwd: str) -> None:
+    """Put in what is missing, part by part, so that others can search in between."""
+    from tacit.skills.library import Library, archive_snapshots
+
+    library = Library(cwd)
+    behind = SearchIndex(library.cache)
+    try:
+        with locked(f"{behind.folder}.rest.lock", seconds=0):
+            snapshots = [s for _, s in (*library.snapshots, *archive_snapshots(library))]
+            behind.update(snapshots, choice=_next_part)
+            while behind.behind:
+                behind.update(snapshots, choice=_next_part)
+    except Busy:  # another process is at it
+        return
+
+
+def _next_part(pending: Pending) -> Pending:
+    return pending[:_PART]
+
+
 def _exact(query: str) -> list[str]:
     found: list[str] = search_index.EXACT_WORDS.analyze(search_index.split_cjk(query))
     return found
@@ -213,15 +306,38 @@ def _in_order(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
     )
 
 
+def _one_a_name(scored: list[tuple[float, Entry]]) -> list[tuple[float, Entry]]:
+    """Of each name the copy to show, at the place and with the score of its best."""
+    copies: dict[str, list[tuple[float, Entry]]] = {}
+    for pair in scored:
+        copies.setdefault(pair[1].name, []).append(pair)
+    shown = []
+    for same in copies.values():
+        # The first is what the name means; the archived and those of other folders yield to it.
+        root, lead = same[0][1].root, max(score for score, _ in same)
+        near = [pair for pair in same if pair[1].root == root]
+        best = max(score for score, _ in near)
+        fitting = [entry for score, entry in near if score == best]
+        shown.append((lead, fitting[0] if len(fitting) == 1 else max(fitting, key=_changed_at)))
+    return shown
+
+
+def _changed_at(entry: Entry) -> float:
+    try:
+        return os.stat(os.path.join(entry.folder, entry.file)).st_mtime
+    except OSError:
+        return 0.0
+
+
 def best_line(entry: Entry, rare_terms: list[tuple[str, float]]) -> tuple[int, str]:
     """The line of the body that holds most of the rare terms, with its number in the file."""
     try:
         data, size = read_skill_bytes(os.path.join(entry.folder, entry.file))
     except OSError:
         return 0, ""
-    skill = parse_skill(data, entry.name, size=size)
+    parts = frontmatter.split(decode(data, size)[0])
     best, found, text = 0.0, 0, ""
-    for number, line in enumerate(skill.body.split("\n"), skill.body_line):
+    for number, line in enumerate(parts.body.split("\n"), parts.body_line):
         lowered = line.lower()
         weight = sum(weight for word, weight in rare_terms if word in lowered)
         if weight > best:
@@ -233,3 +349,8 @@ def _cover(stems: str, query: "Counter[str]") -> float:
     """The share of `stems` that the query holds."""
     listed = stems.split()
     return sum(stem in query for stem in listed) / len(listed) if listed else 0.0
+
+
+if __name__ == "__main__":
+    os.nice(10)
+    finish_index(sys.argv[1])

@@ -8,9 +8,11 @@ Give a `HostCase` to each of `HOST_CHECKS`; one that fails raises AssertionError
 """
 
 import os
+import random
 import re
 import shutil
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -189,6 +191,36 @@ def passes_over_what_it_does_not_know(case: HostCase) -> None:
     assert sum(trace.skipped.values()) >= 3
 
 
+def stands_values_of_any_type(case: HostCase) -> None:
+    """Whatever stands in the place of a value, reading ends, and the reader fails on no record."""
+    source = case.source()
+    if not source.path.endswith((".json", ".jsonl")) or not os.path.isfile(source.path):
+        return
+    lines = _bytes(source.path).splitlines() if source.path.endswith("l") else [_bytes(source.path)]
+    path = _copy(case, b"")
+    for seed, odd in enumerate(_ODD * 3):
+        chance = random.Random(seed)  # noqa: S311
+        made = [
+            msgspec.json.encode(_with_odd(msgspec.json.decode(line), odd, chance)) for line in lines
+        ]
+        _append(path, b"\n".join(made) + b"\n")
+        for found in case.host.inside(path):
+            assert "host-error" not in read_trace(case.host, found).skipped, made
+        os.truncate(path, 0)
+
+
+_ODD: tuple[Any, ...] = (None, True, -1, 1e300, "", "\x00", [], {}, [None], {"type": []}, [[{}]])
+
+
+def _with_odd(value: Any, odd: Any, chance: random.Random) -> Any:
+    """`value` with `odd` in the place of some of its parts."""
+    if chance.random() < 0.05:
+        return odd
+    if isinstance(value, dict):
+        return {key: _with_odd(part, odd, chance) for key, part in value.items()}
+    return [_with_odd(part, odd, chance) for part in value] if isinstance(value, list) else value
+
+
 HOST_CHECKS: tuple[Callable[[HostCase], None], ...] = (
     names_itself,
     recognises_its_own_file,
@@ -201,6 +233,7 @@ HOST_CHECKS: tuple[Callable[[HostCase], None], ...] = (
     reads_a_replaced_file_anew,
     leaves_a_cut_off_line_for_later,
     passes_over_what_it_does_not_know,
+    stands_values_of_any_type,
 )
 
 

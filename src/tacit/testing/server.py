@@ -83,7 +83,23 @@ class Listener(ThreadingHTTPServer):
 
     def __init__(self, model: "ModelServer", port: int) -> None:
         self.model = model
+        self._connections: set[Any] = set()
         super().__init__(("127.0.0.1", port), Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Also end the connections that clients left open: nothing outlives the server."""
+        super().server_close()
+        for request in tuple(self._connections):
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RD)  # an answer that is under way is sent
 
     def server_bind(self) -> None:
         # Not HTTPServer's own, which asks the resolver for the host's name.
@@ -365,8 +381,9 @@ class ModelServer:
     """Serves one script from threads of its own, between `start` and `close` or in a `with`.
 
     What the provider would refuse is refused, by the rules of its wire format; `terms` say which
-    key and which limits hold. Leaving the `with` block raises such a refusal and what went
-    wrong in the script, because a client may take the error it was sent for the model's or go on
+    key and which limits hold, and where `models` are named, a request for another is refused.
+    Leaving the `with` block raises such a refusal and what went wrong in the script, because a
+    client may take the error it was sent for the model's or go on
     after it; `strict=False` leaves that to `failures`.
     """
 
@@ -377,12 +394,12 @@ class ModelServer:
         port: int = 0,
         clock: Clock | None = None,
         strict: bool = True,
-        models: tuple[str, ...] = ("mock-model",),
+        models: tuple[str, ...] = (),
         terms: Terms | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
-        self.terms = terms or Terms()
-        self.models = models
+        self.terms = msgspec.structs.replace(terms or Terms(), models=models)
+        self.models = models or ("mock-model",)
         self.closing = threading.Event()
         self._script = as_script(script)
         self._port = port

@@ -9,6 +9,7 @@ the same number. So a reading's turns replace what was kept from their first num
 records mean is the host's business, keeping the turns is the store's.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -40,6 +41,14 @@ MAX_TEXT = 24_000
 """Characters kept of one text, result or argument: its beginning and its end."""
 _MAX_DEPTH = 8
 _MAX_ITEMS = 1000
+_CUT = re.compile(r"\[… [\d,]+ characters left out …\]")
+
+
+def _cut_long(text: str) -> str:
+    """`text` at the length that is kept. One that was cut before, as in an export, stays."""
+    if MAX_TEXT < len(text) <= MAX_TEXT + 100 and _CUT.search(text):
+        return text
+    return shorten_middle(text, MAX_TEXT)
 
 
 def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
@@ -59,7 +68,7 @@ def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
             return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
         if value is None or isinstance(value, bool | int | float):
             return value
-        short = shorten_middle(str(value), MAX_TEXT)
+        short = _cut_long(str(value))
         cuts += short != value
         return short
 
@@ -195,6 +204,14 @@ class Assembler:
                 if name == "project":
                     self._facts[name] = repository_folder(value[:4000])
 
+    def restore_host(self, name: str) -> None:
+        """The session is another host's, as an export of ours says; a name that is not known stays
+        what it was read by."""
+        from tacit.traces import host_registry
+
+        if name in host_registry.names():
+            self._facts["host"] = name
+
     def at(self, moment: datetime | None) -> datetime | None:
         """Note that something happened at `moment`. Clocks may go backwards; that is counted."""
         if moment is None:
@@ -253,6 +270,11 @@ class Assembler:
             self._calls[call_id] = call
         self._unpaired = call
         self._steps.append(call)
+
+    def is_answered(self, call_id: str) -> bool:
+        """Whether a call of that id in this turn has its result."""
+        call = self._calls.get(call_id)
+        return call is not None and call.finished
 
     def tool_of(self, call_id: str) -> str:
         """The name of the tool that a call used; empty where the call is not known."""
@@ -411,7 +433,7 @@ class Assembler:
         self._clear()
 
     def _short(self, text: str) -> str:
-        short = shorten_middle(text, MAX_TEXT)
+        short = _cut_long(text)
         if short is not text:
             self.passed("shortened")
         return short
@@ -470,7 +492,7 @@ def delegation_of(call: "_OpenCall | ToolCall") -> Subagent:
 _TASKS = ("prompt", "task", "goal", "message", "description")
 
 
-READERS = 2
+READERS = 3
 """Raised when readers tell of the same records what they did not before: all is read anew then."""
 
 

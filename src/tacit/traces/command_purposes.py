@@ -9,14 +9,19 @@ accepts, and never raises.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
+
 _MOST = 20_000
-_HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
-_REDIRECT = re.compile(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
-_ENDS = re.compile(r"&&|\|\||\|&|;;|[;&|()\n]")
+_HERE = late_pattern(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
+_REDIRECT = late_pattern(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
+_PLAIN = late_pattern(r"[A-Za-z0-9_./:=,+@%~^-]+")
+"""What stands for itself wherever it stands."""
+_ENDS = late_pattern(r"&&|\|\||\|&|;;|[;&|()\n]")
 # Words that only build a larger command: the rest of the line is what is done.
 _OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"}
 _NO_COMMAND = {"for", "select", "case", "function", "done", "fi", "esac", "}", "[[", "in"}
@@ -31,6 +36,12 @@ class SimpleCommand(msgspec.Struct, frozen=True):
 
 def joined_commands(text: str) -> list[SimpleCommand]:
     """The commands in `text`, in order."""
+    return list(_joined_commands(text))
+
+
+@lru_cache(maxsize=256)
+def _joined_commands(text: str) -> tuple[SimpleCommand, ...]:
+    """The same; what is asked about one call is asked in a row."""
     reader = _Reader(text[:_MOST].replace("\\\n", " "))
     reader.read()
     found: list[SimpleCommand] = []
@@ -39,7 +50,7 @@ def joined_commands(text: str) -> list[SimpleCommand]:
             found.append(SimpleCommand(tuple(words), end))
         elif found and not found[-1].joined.strip("()"):  # `(a) && b`
             found[-1] = SimpleCommand(found[-1].words, end)
-    return found
+    return tuple(found)
 
 
 def simple_commands(text: str) -> list[list[str]]:
@@ -73,6 +84,10 @@ class _Reader:
         self._end_word()
 
     def _step(self) -> None:
+        if plain := _PLAIN.match(self.text, self.at):
+            self._add(plain[0])
+            self.at = plain.end()
+            return
         c = self.text[self.at]
         if c in " \t\r":
             self._end_word()
@@ -217,7 +232,7 @@ _RUNNERS = {
 }  # fmt: skip
 _RUNNER_VALUES = {"--with", "--python", "-p", "--env-file", "--extra", "--group", "--directory"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
-_INTERPRETERS = re.compile(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
+_INTERPRETERS = late_pattern(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
 # Programs with subcommands, and their options that take a word before those.
 _WITH_SUBCOMMANDS = {
     "git": {"-C", "-c", "--git-dir", "--work-tree"}, "make": {"-C", "-f"}, "go": {"-C"},
@@ -233,9 +248,9 @@ _WITH_SUBCOMMANDS = {
 _SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
 _TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow"}
 _TWO_WORDS = {"aws", "gcloud", "az"}
-_ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
-_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
+_ASSIGN = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_WORD = late_pattern(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
+_PROGRAM = late_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
 _DEPTH = 3
 
 
@@ -263,7 +278,7 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
     "check": ("checks?", "verify", "validate", "ci", "pre-commit"),
 }  # fmt: skip
 _CLASSES = {
-    name: re.compile(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
+    name: late_pattern(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
     for name, words in _CLASS_WORDS.items()
 }
 
@@ -393,9 +408,9 @@ _TAKES_TEXT = {
 _WITH_MESSAGES = {"git", "gh", "glab", "hub", "hg", "jj", "svn"}
 _TAKES_BRANCH = {"-b", "-B", "-c", "-C", "--branch", "--head", "--base"}
 _VALUES = (
-    (re.compile(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b"), "<version>"),
-    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
-    (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
+    (late_pattern(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b"), "<version>"),
+    (late_pattern(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
+    (late_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
 )
 _LONG_WORD = 60
 
@@ -426,7 +441,7 @@ def _plain_word(word: str, project: str) -> str:
     return f'"{word}"' if re.search(r"\s|^$", word) else word
 
 
-_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
+_RAW = late_pattern(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
 
 
 def abstracted(commands: list[str]) -> str:

@@ -8,7 +8,6 @@ exact to the byte. Without it, or after the user changed a file, entries of ours
 their mark; only the layout around them may then differ.
 """
 
-import difflib
 import hashlib
 import json
 import os
@@ -219,6 +218,8 @@ def find_connector(name: str) -> Connector:
     known = connectors()
     words = {word: found for found in known.values() for word in found.host.aliases} | known
     if name.lower() not in words:
+        import difflib
+
         near = difflib.get_close_matches(name.lower(), [*known, *words], 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
         raise Usage(f"there is no agent '{name}' that Tacit can connect", hint)

@@ -10,7 +10,6 @@ at all. Which agents are connected, and taking it back, is `connection.py`'s.
 import os
 import re
 import shlex
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -161,6 +160,8 @@ def settings_folder(host: Host) -> str:
 
 def program_of(host: Host) -> str:
     """The path of the host's program, or nothing."""
+    import shutil
+
     return next((found for name in host.programs if (found := shutil.which(name))), "")
 
 

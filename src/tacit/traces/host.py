@@ -14,6 +14,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
 from json import JSONDecodeError, loads
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -156,6 +158,8 @@ _ERROR_BEGINS = ("Error:", "ERROR:", "error:", "Traceback (most recent call last
 def stated_outcome(content: Any) -> tuple[str, bool, str]:
     """The readable part of a result, whether it failed, and the error that it names."""
     result = values.text(content)
+    if isinstance(content, dict) and any(key in content for key in (*_CODES, "error", "success")):
+        return _outcome_of_object(content, result)
     if result.lstrip().startswith("{"):
         inner = values.decoded_json(result)
         if isinstance(inner, dict):
@@ -262,6 +266,8 @@ class Host:
     """Files of keys: below its home, or with a place of their own."""
     obeys: tuple[str, ...] = ()
     """Files and folders of a project that it obeys, also deeper down: no command may write them."""
+    asks: tuple[str, ...] | None = None
+    """The tools by which it asks its user, whose answers are the user's words; None: not known."""
     remark: str = ""
     """What the user should know of how skills reach it, where that is not as with the others."""
 
@@ -356,7 +362,7 @@ class JsonlHost(Host):
         raise NotImplementedError
 
     def recognises(self, line: dict[str, Any]) -> bool:
-        """Whether `line`, the first object of some file, is in this host's form."""
+        """Whether `line`, one of the first objects of some file, is in this host's form."""
         raise NotImplementedError
 
     def start(self, source: Source, into: "Assembler") -> None:
@@ -374,7 +380,7 @@ class JsonlHost(Host):
             for file in plain_files(path):
                 if file.endswith(".jsonl"):
                     yield from self.inside(file)
-        elif (first := first_object(path)) is not None and self._own(first):
+        elif any(map(self._own, first_objects(path))):
             yield from self._sources([path])
 
     def fingerprint(self, source: Source, position: int) -> str:
@@ -430,19 +436,34 @@ def plain_files(folder: str, depth: int = 8) -> Iterator[str]:
             continue
 
 
+_LOOK = 10
+"""Objects at the beginning of a file by which it is recognised: the first may say little."""
+
+
+def first_objects(path: str) -> tuple[dict[str, Any], ...]:
+    """The JSON objects among the first few lines of the file at `path`."""
+    return _first_objects(path, file_stamp(path))
+
+
 def first_object(path: str) -> dict[str, Any] | None:
-    """The first line of the file at `path` that is a JSON object, among its first few."""
+    """The first of them."""
+    return next(iter(first_objects(path)), None)
+
+
+@lru_cache(maxsize=2)
+def _first_objects(path: str, stamp: str) -> tuple[dict[str, Any], ...]:
+    """The same, of a file that is as `stamp` says: every host asks for them."""
+    found = []
     try:
         with open_regular(path) as file:
-            for number, (_, line, _) in enumerate(split_lines(file, 0, ignore)):
-                value = repair_text(line)
+            for _, line, _ in islice(split_lines(file, 0, ignore), _LOOK):
+                value = values.decoded_json(line)
+                value = repair_text(line) if value is None else value
                 if isinstance(value, dict):
-                    return value
-                if number >= 4:
-                    return None
+                    found.append(value)
     except OSError:
-        return None
-    return None
+        return ()
+    return tuple(found)
 
 
 def file_stamp(path: str) -> str:

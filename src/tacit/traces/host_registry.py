@@ -7,7 +7,7 @@ without parameters that makes one. One that does not load is reported, not fatal
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from tacit.base.errors import NotFound
 from tacit.traces import hosts
-from tacit.traces.host import Host, Source
+from tacit.traces.conversation_files import ConversationFiles, first_records
+from tacit.traces.host import Host, JsonlHost, Source, plain_files
 from tacit.traces.host_folders import HostFolders
 
 if TYPE_CHECKING:
@@ -78,19 +79,38 @@ def problems() -> list[str]:
     return found
 
 
-def recognise(path: str) -> list[Source]:
+def recognise(path: str, unknown: Callable[[str], None] = lambda file: None) -> list[Source]:
     """The sessions in the file or folder `path`, by whichever hosts know its form.
 
-    A file belongs to the first host that claims it. Raises `NotFound` when there is no such path.
+    A file belongs to the first host that claims it; `unknown` is told of those that look like
+    sessions and that nobody claims. Raises `NotFound` when there is no such path.
     """
     if not os.path.exists(path):
         raise NotFound(f"there is no {path}", "check the path")
-    found: dict[str, list[Source]] = {}
+    found: list[Source] = []
+    by_file: list[JsonlHost | ConversationFiles] = []
     for host in each():
-        mine = [source for source in host.inside(path) if _taken_by(found, source) is None]
-        if mine:
-            found[host.name] = mine
-    return [source for sources in found.values() for source in sources]
+        if isinstance(host, JsonlHost | ConversationFiles):
+            by_file.append(host)
+        if isinstance(host, ConversationFiles):
+            found += host.whole_folders(path)
+        elif host not in by_file:
+            found += host.inside(path)
+    taken = {source.path for source in found}
+    for file in plain_files(path) if os.path.isdir(path) else (path,):
+        if file in taken or os.path.isdir(file) or _lies_in(file, taken):
+            continue
+        mine = next((some for host in by_file if (some := list(host.inside(file)))), [])
+        found += mine
+        if not mine and first_records(file):
+            unknown(file)
+    return found
+
+
+def _lies_in(file: str, taken: set[str]) -> bool:
+    """Whether a folder above `file` is a session as a whole, two levels up at most."""
+    above = os.path.dirname(file)
+    return above in taken or os.path.dirname(above) in taken
 
 
 def folders_of_hosts() -> tuple[list[HostFolders], list[str]]:
@@ -126,13 +146,6 @@ def _holds_packages(folder: str) -> bool:
         return any(name.endswith((".dist-info", ".egg-info")) for name in os.listdir(folder))
     except OSError:
         return os.path.isfile(folder)  # an archive
-
-
-def _taken_by(found: dict[str, list[Source]], source: Source) -> str | None:
-    for name, sources in found.items():
-        if any(source.path == other.path for other in sources):
-            return name
-    return None
 
 
 @cache

@@ -18,6 +18,7 @@ from typing import Literal
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
 from tacit.traces import values
 from tacit.traces.command_purposes import (
     SimpleCommand,
@@ -30,16 +31,16 @@ from tacit.traces.command_purposes import (
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn
-from tacit.traces.wishes import is_lasting, reply_to
+from tacit.traces.wishes import is_lasting
 
 _PATHS = (
     "file_path", "filePath", "path", "filename", "file", "notebook_path", "target_file",
     "absolute_path", "relative_workspace_path",
 )  # fmt: skip
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$", re.MULTILINE)
+_PATCHED = late_pattern(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$", re.MULTILINE)
 
 # How people begin when they put something right; tried on the first words of a later prompt.
-_CORRECTS = re.compile(
+_CORRECTS = late_pattern(
     r"""^\W*(?:
       no\b(?!\s+(?:problem|worries|need|rush|doubt|changes?\s+needed)) | nope\b | wrong\b | stop\b
       | (?:wait\W+)?(?:undo|revert)\b | (?:please\s+)?(?:don'?t|do\s+not)\b(?!\s+(?:worry|bother))
@@ -131,7 +132,7 @@ def corrections(trace: Trace) -> list[Correction]:
         if worked and turn.prompt and is_correction(turn.prompt):
             found.append(Correction(turn.number, turn.prompt))
         found += [
-            Correction(turn.number, reply_to(call) or call.result, "refusal")
+            Correction(turn.number, call.reply or call.result, "refusal")
             for call in turn.calls
             if call.error == REFUSED
         ]
@@ -145,13 +146,13 @@ def is_correction(prompt: str) -> bool:
 
 
 # What goes away by itself, and what only gets around a failure.
-_TRANSIENT = re.compile(
+_TRANSIENT = late_pattern(
     r"timed? ?out|timeout|econnreset|connection (?:reset|refused|closed)|network is|\b(?:429|502"
     r"|503|504)\b"
     r"|rate limit|index\.lock|temporarily|try again later|ENOTFOUND|EAI_AGAIN|deadline exceeded",
     re.IGNORECASE,
 )
-_GETS_AROUND = re.compile(
+_GETS_AROUND = late_pattern(
     r"--no-verify|\|\|\s*(?:true|:|echo)|--skip\b|\bSKIP=|HUSKY=0|--force\b|\bstash\b|(?:^"
     r"|[;&\s])rm\s"
     r"|--ignore\b|--no-check|-k\s+[\"']?not\b|--exit-zero|--passWithNoTests|checkout\s+--"
@@ -300,13 +301,13 @@ def _below(path: str, project: str) -> str:
     return path[len(base) :] if project and path.startswith(base) else path
 
 
-_SKILL_FILE = re.compile(r"(?:^|[/\\])([^/\\\s]+)[/\\]SKILL\.md$", re.IGNORECASE)
+_SKILL_FILE = late_pattern(r"(?:^|[/\\])([^/\\\s]+)[/\\]SKILL\.md$", re.IGNORECASE)
 # A skills folder of an agent lies in a folder whose name begins with a dot, or one below that:
 # .agents/skills, .claude/skills, .pi/agent/skills, .config/opencode/skill.
-_IN_SKILLS = re.compile(
+_IN_SKILLS = late_pattern(
     r"(?:^|[/\\])\.[^/\\\s]+(?:[/\\][^/\\\s]+)?[/\\]skills?(?:[/\\]+([^/\\\s]+))?", re.IGNORECASE
 )
-_HERE_DOCUMENT = re.compile(
+_HERE_DOCUMENT = late_pattern(
     r"(<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\2[^\n]*)\n.*?(?:^\s*\3\s*$|\Z)", re.DOTALL | re.MULTILINE
 )
 _SIGNS = ";&|()<>\n"

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacit.base.display import one_line, shorten
+from tacit.base.patterns import late_pattern
 from tacit.traces import values
 from tacit.traces.command_purposes import (
     WorkClass,
@@ -117,33 +118,33 @@ SIGNS: tuple[Sign, ...] = (
          r"|command not found|^(?:\S*/)?(?:ba|z|da)?sh: .*(?:not found|No such file"
          r"|Permission denied)|^Segmentation fault"),
 )  # fmt: skip
-_FAILED = [(s.work, re.compile(s.failed, re.MULTILINE)) for s in SIGNS]
-_WORKED = [(s.work, re.compile(s.worked, re.MULTILINE)) for s in SIGNS if s.worked]
+_FAILED = [(s.work, late_pattern(s.failed, re.MULTILINE)) for s in SIGNS]
+_WORKED = [(s.work, late_pattern(s.worked, re.MULTILINE)) for s in SIGNS if s.worked]
 _SIGNS: tuple[tuple[State, list[tuple[WorkClass | None, re.Pattern[str]]]], ...] = (
     ("failed", _FAILED), ("worked", _WORKED),
 )  # fmt: skip
 
-_TIMED_OUT = re.compile(
+_TIMED_OUT = late_pattern(
     r"^.{0,80}\b(?:timed out|timeout) after\b|\bcommand timed out\b", re.I | re.M
 )
-_SIBLING = re.compile(
+_SIBLING = late_pattern(
     r"sibling tool call|parallel tool call|^<tool_use_error>Cancelled", re.I | re.M
 )
-_STOPPED = re.compile(r"\[Request interrupted by user|^(?:Operation )?(?:cancelled"
+_STOPPED = late_pattern(r"\[Request interrupted by user|^(?:Operation )?(?:cancelled"
      r"|aborted) by (?:the )?user", re.I | re.M)  # fmt: skip
-_TOOL_ERROR = re.compile(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
-_OWN_EXIT = re.compile(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
-_STARTED = re.compile(r"running in (?:the )?background|^Command running in", re.IGNORECASE)
+_TOOL_ERROR = late_pattern(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
+_OWN_EXIT = late_pattern(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
+_STARTED = late_pattern(r"running in (?:the )?background|^Command running in", re.IGNORECASE)
 # Programs whose exit code 1 says that something is not there, or differs.
 _SEARCHES = {"grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which"}
-_NO_OUTPUT = re.compile(
+_NO_OUTPUT = late_pattern(
     r"\(?Bash completed with no output\)?|\(no output\)|^Exit code \d+$|^[$>] .*$"
     r"|^Shell cwd was reset.*$",
     re.M,
 )
 """What a host, or a runner that repeats its command, prints for nothing."""
-_FOR_FAILURES = re.compile(r"fail|error|panic|✗|✖|not ok|warn", re.IGNORECASE)
-_ERROR_LINE = re.compile(
+_FOR_FAILURES = late_pattern(r"fail|error|panic|✗|✖|not ok|warn", re.IGNORECASE)
+_ERROR_LINE = late_pattern(
     r"^\W*(?:error|fatal|failed|failure|cannot|unable|usage|unknown)\b", re.I | re.M
 )
 # They say nothing when all is well.
@@ -367,7 +368,7 @@ def _line(text: str) -> str:
 
 # Tasks and sessions.
 
-_PRAISE = re.compile(
+_PRAISE = late_pattern(
     r"^\W*(?:great|perfect|thanks?|thank you|works|it works|looks? good|lgtm|nice|awesome"
     r"|excellent|good job|well done"
     r"|super|parfait|merci|danke|perfekt|gracias|完美|谢谢|很好|ありがとう)\b|^\W*(?:完美|谢谢|很好|ありがとう)"
@@ -375,7 +376,7 @@ _PRAISE = re.compile(
     r"|the )?(?:pr|pull request)|open a pr)\b",
     re.IGNORECASE,
 )
-_COMPLAINT = re.compile(
+_COMPLAINT = late_pattern(
     r"\b(?:still|doesn['’]?t|does not|didn['’]?t|isn['’]?t|not)\s+(?:\w+\s+){0,2}(?:work|working"
     r"|fixed|there|right|correct|pass)\w*\b"
     r"|\b(?:still|checks?|tests?|ci|build)\s+(?:still\s+)?(?:fail|broken|wrong|red)\w*|^\W*(?:no"
@@ -385,9 +386,16 @@ _COMPLAINT = re.compile(
     r"|falsch",
     re.IGNORECASE,
 )
-_SHIPS = re.compile(
+_THEN_SHIP = late_pattern(r"(?:^|\band|\bthen|,|\.)\s+(?:commit|push|merge)\b[^?]*$", re.IGNORECASE)
+_SHORT_ORDER = 80
+"""Characters up to which a prompt that ends in an order to ship asks for little else."""
+_SHIPS = late_pattern(
     r"^(?:git push|git merge|gh pr (?:create|merge)|gh release|npm publish|cargo publish|twine)"
 )
+
+
+_PROVES = ("test", "check")
+"""Classes of work that show that something does what it should; a build shows that it builds."""
 
 
 class TaskOutcome(msgspec.Struct, frozen=True):
@@ -397,16 +405,20 @@ class TaskOutcome(msgspec.Struct, frozen=True):
     before: Outcome = Outcome()
     changed: bool = False
     """Whether it changed files."""
+    failing: tuple[str, ...] = ()
+    """The classes of checks that failed last, each with what it said."""
+    passed: tuple[str, ...] = ()
 
 
 def task_outcome(turn: Turn) -> TaskOutcome:
     """What a turn shows by itself: its last checks, what it shipped, the words that begin it."""
     last: dict[str, Outcome] = {}
-    changed = False
+    changed = stopped = False
     for call in turn.calls:
         if call.kind in ("write", "edit") and not call.failed:
             changed = True
             last = {key: found for key, found in last.items() if found.failed}
+        stopped = call_outcome(call).state in ("cancelled", "unfinished")
         for name, outcome in purpose_outcomes(call):
             key = work_class(name) or (name if _SHIPS.match(name) else "format")
             if key != "format" and (outcome.failed or outcome.state == "worked"):
@@ -414,25 +426,51 @@ def task_outcome(turn: Turn) -> TaskOutcome:
                 state: State = "failed" if outcome.failed else "worked"
                 last.pop(key, None)
                 last[key] = Outcome(state, outcome.reason, said)
-    ends = sorted(last.values(), key=lambda outcome: outcome.failed)  # a failure outweighs the rest
-    return TaskOutcome(ends[-1] if ends else Outcome(), _said_of_before(turn.prompt), changed)
+    return TaskOutcome(
+        Outcome("unclear", "user") if stopped else _by_checks(last, turn.prompt),
+        _said_of_before(turn.prompt),
+        changed,
+        tuple(key for key, found in last.items() if found.failed),
+        tuple(key for key, found in last.items() if not found.failed),
+    )
+
+
+def _by_checks(last: dict[str, Outcome], prompt: str) -> Outcome:
+    """What the last checks of a turn say together: a failure outweighs the rest, and that it
+    builds or that a linter is content is success only where that was asked for."""
+    ends = sorted(last.items(), key=lambda item: (item[1].failed, _proves(item[0], prompt)))
+    if not ends:
+        return Outcome()
+    key, outcome = ends[-1]
+    if outcome.failed or _proves(key, prompt):
+        return outcome
+    return Outcome("unclear", outcome.reason, outcome.evidence)
+
+
+def _proves(key: str, prompt: str) -> bool:
+    named = re.search(rf"\b{re.escape(key.rstrip('s'))}", prompt, re.IGNORECASE)
+    return key in _PROVES or bool(_SHIPS.match(key)) or named is not None
 
 
 def _said_of_before(prompt: str) -> Outcome:
     start = prompt.strip()[:300]
     if _COMPLAINT.search(start):
         return Outcome("failed", "user", _line(start))
-    return Outcome("worked", "user", _line(start)) if _PRAISE.match(start) else Outcome()
+    pleased = _PRAISE.match(start) or (len(start) <= _SHORT_ORDER and _THEN_SHIP.search(start))
+    return Outcome("worked", "user", _line(start)) if pleased else Outcome()
 
 
 def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
     """How each task ended: by what the user said next, else by its own evidence.
 
-    Praise does not make a failed check good, and a check that passed before the user complained
-    does not answer the complaint.
+    A check that failed is over when checks of its class work, not when others do. Praise does not
+    make a failed check good, and a check that passed before the user complained does not answer
+    the complaint.
     """
     found = []
+    failing: set[str] = set()
     for at, mark in enumerate(marks):
+        failing = (failing | set(mark.failing)) - set(mark.passed)
         said = marks[at + 1].before if at + 1 < len(marks) else Outcome()
         passed_before = at > 0 and marks[at - 1].own.state == "worked"
         if said.state == "failed":
@@ -445,6 +483,9 @@ def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
             )
         elif mark.own.state == "worked" and mark.before.state == "failed" and passed_before:
             found.append(Outcome("unclear", "user", mark.before.evidence))
+        elif mark.own.state == "worked" and failing:
+            still = f"{', '.join(sorted(failing))} failed before, and did not work since"
+            found.append(Outcome("unclear", "output", still))
         else:
             found.append(mark.own)
     return found
@@ -454,12 +495,20 @@ def session_outcome(marks: Sequence[TaskOutcome], verdict: str = "") -> Outcome:
     """How a session ended: a verifier's verdict, else the last task that can be judged, unless
     files were changed after it."""
     if verdict:
-        bad = verdict.endswith((": 0", "false")) or ": -" in verdict
-        return Outcome("failed" if bad else "worked", "verdict", verdict)
+        return Outcome(_judged(verdict.rpartition(": ")[2]), "verdict", verdict)
     for mark, outcome in zip(reversed(marks), reversed(task_outcomes(marks)), strict=True):
         if outcome.state != "unclear" or mark.changed:
             return outcome
     return Outcome()
+
+
+def _judged(value: str) -> State:
+    """What a verdict's value says: true and false, or a number, of which a part is neither."""
+    try:
+        number = float(value)
+    except ValueError:
+        return "failed" if value == "false" else "worked"
+    return "worked" if number >= 1 else "failed" if number <= 0 else "unclear"
 
 
 def trace_outcome(trace: Trace) -> Outcome:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
 from tacit.traces import values
 
 INSTRUCTIONS = "instructions.md"
@@ -82,16 +83,16 @@ class Program:
     leaves: ClassVar[bool] = False
     """Whether a session stays in its list: it cannot be told otherwise."""
 
-    logged_out: ClassVar[re.Pattern[str]] = re.compile(
+    logged_out: ClassVar[re.Pattern[str]] = late_pattern(
         r"(?i)not (?:logged|signed) ?in|\blog ?in\b|/login|\bsign ?in\b|\blog ?on\b|unauthori[sz]ed"
         r"|unauthenticated|authenticat|\b401\b|api.?key|credential|auth method|no auth"
     )
-    limited: ClassVar[re.Pattern[str]] = re.compile(
+    limited: ClassVar[re.Pattern[str]] = late_pattern(
         r"(?i)rate.?limit|(?:usage|session|weekly|daily|hourly|spend\w*) limit|limit reached"
         r"|hit your .{0,20}limit|quota|too many requests|\b429\b|out of (?:usage|credits)"
         r"|overloaded|\b529\b|credits? (?:exhausted|used up)|insufficient"
     )
-    changed: ClassVar[re.Pattern[str]] = re.compile(
+    changed: ClassVar[re.Pattern[str]] = late_pattern(
         r"(?i)(?:unknown|unexpected|unrecogni[sz]ed|invalid|unsupported|bad) "
         r"(?:option|argument|flag|feature|command|value|choice|configuration)|no such option"
         r"|error: unknown|did you mean|not a known|invalid values:|\bshow help\b"

@@ -6,6 +6,7 @@ session is being written, and kept nowhere.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,6 +26,8 @@ VERSION = 2
 are then redacted again."""
 MAX_KNOWN = 64
 """So many values are looked for in the rest of a session; more are no person's passwords."""
+_SHORT = 100
+"""Characters of a text that is remembered for having no secret in it."""
 
 
 def rules(redact: Redact | None = None) -> Rules:
@@ -44,13 +47,19 @@ class Known:
         self._found: dict[str, str] = {}
         self._redact = rules(self._found)
         self._values: dict[str, str] = {}
+        self._harmless: set[str] = set()
         self.last_found_in = 0
         """The last turn with a new value: those before it have not been searched for it."""
 
     def __call__(self, text: str) -> tuple[str, Mapping[str, int]]:
         """`text` without secrets, nor the values that are known so far."""
+        if text in self._harmless:  # the name of a tool, of a folder: said again and again
+            return self._strike(text)
         made, counts = self._redact(text)
-        self._remember_found()
+        if counts:
+            self._remember_found()
+        elif len(text) <= _SHORT and made == text:
+            self._harmless.add(text)
         made, more = self._strike(made)
         return made, sum_counts(counts, more) if more else counts
 
@@ -87,6 +96,8 @@ class Known:
 
     def _strike(self, text: str) -> tuple[str, dict[str, int]]:
         counts: dict[str, int] = {}
+        if not self._values:
+            return text, counts
         for value, rule in self._values.items():
             if value in text:
                 counts[rule] = counts.get(rule, 0) + text.count(value)
@@ -122,12 +133,12 @@ def redacted(
 ) -> tuple[S, dict[str, int]]:
     """`value` with all its texts redacted but those of the fields in `keep`."""
     counts: dict[str, int] = {}
-    plain = msgspec.to_builtins(value)
+    plain = msgspec.to_builtins(value, builtin_types=(datetime,))  # no secret is a moment
     made = {
         name: part if name in keep else redacted_data(part, redact, counts)
         for name, part in plain.items()
     }
-    return msgspec.convert(made, type(value)), counts
+    return value if made == plain else msgspec.convert(made, type(value)), counts
 
 
 def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = None) -> Any:
@@ -157,7 +168,7 @@ def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = Non
         if isinstance(part, dict):
             return {named(str(key)): entry(str(key), inner) for key, inner in part.items()}
         if isinstance(part, list | tuple):
-            return [walk(inner) for inner in part]
+            return type(part)([walk(inner) for inner in part])
         return part
 
     def named(key: str) -> str:

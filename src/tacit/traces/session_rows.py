@@ -1,26 +1,27 @@
 """The tables of sessions in tacit.db: their migrations, their rows, and their full text.
 
-Every text is redacted on its way in. Owns what a row holds, that the full text agrees with it, and
-how a query is understood. When something is written, and in which transaction, is the store's
-business; nothing here begins or ends one.
+Every text is redacted on its way in. Owns what a row holds, and that the full text agrees with it:
+all that was asked, said, done and printed. When something is written, and in which transaction, is
+the store's business; nothing here begins or ends one.
 
-Languages without spaces between words (Chinese, Japanese) are indexed by character; a word of such
-a query becomes a phrase of characters. All else is matched by words and by their beginnings.
+Languages without spaces between words (Chinese, Japanese) are indexed by character, all else by
+words. How a query is understood is `session_search.py`'s.
 """
 
-import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
 from tacit.traces.assembler import READERS, Bookmark, Reading
 from tacit.traces.host import Source
 from tacit.traces.outcomes import TaskOutcome, session_outcome, task_outcome
 from tacit.traces.redaction import Known, Rules, redacted, sum_counts
-from tacit.traces.trace import Compaction, Head, Subagent, Text, Told, ToolCall, Turn
+from tacit.traces.trace import Compaction, Head, Step, Subagent, Text, Told, ToolCall, Turn
 
 MIGRATIONS = (
     """
@@ -101,97 +102,90 @@ MIGRATIONS = (
     # The version of the rules for secrets by which a session was redacted; below zero while the
     # full text may still hold words that were taken out.
     "ALTER TABLE sessions ADD COLUMN rules INTEGER NOT NULL DEFAULT 0;",
+    # Sessions are looked up by the whole of their own id, by its beginning, by its end (as
+    # `SHORT_ID` has it), and listed by their time.
+    """
+    CREATE INDEX sessions_session ON sessions (session);
+    CREATE INDEX sessions_short_id ON sessions (substr(session, -8));
+    CREATE INDEX sessions_when ON sessions (coalesce(ended, stored), id);
+    """,
+    # The way in which a turn stands in the full text, and the turns in which a skill was used.
+    """
+    ALTER TABLE turns ADD COLUMN indexed INTEGER NOT NULL DEFAULT 1;
+    CREATE INDEX turns_to_index ON turns (indexed) WHERE indexed < 2;
+    CREATE INDEX turns_skills ON turns (session_id, skills) WHERE skills != '[]';
+    """,
 )
 
+SHORT_ID = 8
+"""Characters of a session's id that people are shown: its end, for many agents' begin with the
+time."""
 
-_WIDE = (
+
+WIDE = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
     "\U00020000-\U0003134f"
 )  # fmt: skip
-_WIDE_CHARACTER = re.compile(f"([{_WIDE}])")
-_PIECE = re.compile(f"[{_WIDE}]+|[^{_WIDE}]+")
-_QUERY = re.compile(r'"([^"]+)"|(\S+)')
-_MAX_RESULT = 6000  # of a tool's result; its beginning and end say most
-_AROUND = 70
-
-
-class Snippet(msgspec.Struct, frozen=True):
-    """A piece of text around what was found, and where in it the words stand."""
-
-    text: str
-    marks: tuple[tuple[int, int], ...]
+WIDE_CHARACTER = late_pattern(f"([{WIDE}])")
+INDEXED = 2
+"""The way in which a turn's texts are put into the full text, kept with each: to take a turn out of
+it, the same texts are needed again. In the first, results were cut and only the first level of
+what a tool was given was read."""
+_MAX_RESULT = 6000
 
 
 def spaced(text: str) -> str:
     """`text` with spaces around each character of a language that has none between words."""
-    return text if text.isascii() else _WIDE_CHARACTER.sub(r" \1 ", text)
+    return text if text.isascii() else WIDE_CHARACTER.sub(r" \1 ", text)
 
 
-def indexed_texts(turn: Turn) -> tuple[str, str, str]:
+def indexed_texts(turn: Turn, way: int = INDEXED) -> tuple[str, str, str]:
     """The three texts under which a turn is indexed: asked, said, done.
 
-    Depends on the turn alone: to take a turn out of the index, the same texts are needed again.
+    Depends on the turn and the way alone.
     """
-    asked, said, done = readable_texts(turn)
-    return spaced(asked), spaced(said), spaced(done)
-
-
-def readable_texts(turn: Turn) -> tuple[str, str, str]:
-    """The same as a person would read them."""
     asked = [turn.prompt]
     said: list[str] = []
     done: list[str] = []
     for step in turn.steps:
-        if isinstance(step, Text):
-            said.append(step.text)
-        elif isinstance(step, Compaction):
-            said.append(step.summary)
+        if isinstance(step, ToolCall):
+            done.append(text_of_step(step) if way == INDEXED else _cut_text(step))
+            asked += [step.reply] if step.reply else []
         elif isinstance(step, Told):
             done.append(step.text)
-        elif isinstance(step, Subagent):
-            said.append(f"{step.name} {step.task}")
-        elif isinstance(step, ToolCall):
-            given = [part for part in step.arguments.values() if isinstance(part, str)]
-            result = step.result
-            if len(result) > _MAX_RESULT:
-                result = f"{result[: _MAX_RESULT // 2]} {result[-_MAX_RESULT // 2 :]}"
-            done += (step.name, *given, step.error, result)
-            asked += [step.reply] if step.reply else []
-    return "\n".join(asked), "\n".join(said), "\n".join(done)
+        elif text := text_of_step(step):
+            said.append(text)
+    return spaced("\n".join(asked)), spaced("\n".join(said)), spaced("\n".join(done))
 
 
-def match_query(query: str) -> str:
-    """`query` in FTS5's own language: all words, in any order; quoted ones as a phrase.
-
-    Empty when it holds no word.
-    """
-    terms = []
-    for phrase, word in _QUERY.findall(query):
-        for piece in [phrase] if phrase else _PIECE.findall(word):
-            if not any(c.isalnum() for c in piece):
-                continue
-            quoted = '"' + spaced(piece).strip().replace('"', '""') + '"'
-            wide = bool(_WIDE_CHARACTER.match(piece))
-            terms.append(quoted if phrase or wide else quoted + "*")
-    return " AND ".join(terms)
+def text_of_step(step: Step) -> str:
+    """All that a step says, does or prints, as a person would read it."""
+    match step:
+        case Text(text=text) | Told(text=text) | Compaction(summary=text):
+            return text
+        case Subagent(name=name, task=task):
+            return f"{name} {task}"
+        case ToolCall():
+            given = _texts_in(step.arguments)
+            return "\n".join((step.name, *given, step.error, step.result))
+    return ""
 
 
-def snippet_around(turn: Turn, query: str) -> Snippet:
-    """The first place in `turn` where a word of `query` stands, with its surroundings."""
-    words = [
-        piece
-        for phrase, word in _QUERY.findall(query)
-        for piece in ([phrase] if phrase else _PIECE.findall(word))
-        if any(c.isalnum() for c in piece)
-    ]
-    wanted = re.compile("|".join(re.escape(word) for word in words) or r"\Z", re.IGNORECASE)
-    for text in readable_texts(turn):
-        if found := wanted.search(text):
-            start, end = max(0, found.start() - _AROUND), found.end() + _AROUND
-            piece = " ".join(text[start:end].split())
-            marks = tuple(match.span() for match in wanted.finditer(piece) if match.group())
-            return Snippet(piece, marks)
-    return Snippet(" ".join(turn.prompt[: 2 * _AROUND].split()), ())
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(part)
+
+
+def _cut_text(call: ToolCall) -> str:
+    """The text of a call in the first way; see `INDEXED`."""
+    given = [part for part in call.arguments.values() if isinstance(part, str)]
+    result = call.result
+    if len(result) > _MAX_RESULT:
+        result = f"{result[: _MAX_RESULT // 2]} {result[-_MAX_RESULT // 2 :]}"
+    return "\n".join((call.name, *given, call.error, result))
 
 
 # These name the session and its place; to change them would lose it.
@@ -206,6 +200,12 @@ class Written(msgspec.Struct, frozen=True):
     id: str = ""
     turns: int = 0
     redacted: dict[str, int] = {}
+
+
+_ADD_TEXT = "INSERT INTO turns_text (rowid, prompt, said, done) VALUES (?, ?, ?, ?)"
+_DROP_TEXT = """
+  INSERT INTO turns_text (turns_text, rowid, prompt, said, done) VALUES ('delete', ?, ?, ?, ?)
+"""
 
 
 class SessionRows:
@@ -244,8 +244,9 @@ class SessionRows:
     def _insert(self, session: int, turn: Turn, counts: dict[str, int]) -> None:
         skills = tuple(dict.fromkeys(turn.skills))
         row = self._connection.execute(
-            "INSERT INTO turns (session_id, number, has_prompt, skills, redacted, body, outcome)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO turns"
+            " (session_id, number, has_prompt, skills, redacted, body, outcome, indexed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 session,
                 turn.number,
@@ -254,12 +255,10 @@ class SessionRows:
                 _json_text(counts),
                 msgspec.json.encode(turn),
                 _json_text(task_outcome(turn)),
+                INDEXED,
             ),
         ).lastrowid
-        self._connection.execute(
-            "INSERT INTO turns_text (rowid, prompt, said, done) VALUES (?, ?, ?, ?)",
-            (row, *indexed_texts(turn)),
-        )
+        self._connection.execute(_ADD_TEXT, (row, *indexed_texts(turn)))
         self._connection.executemany(
             "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -279,19 +278,32 @@ class SessionRows:
     def drop_turns(self, session: int, first: int, last: int = 2**62) -> None:
         """Take the turns from `first` to `last` out of the table and out of the full text."""
         rows = self._connection.execute(
-            "SELECT id, body FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
+            "SELECT id, body, indexed FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
             (session, first, last),
         )
         for row in rows:
-            self._connection.execute(
-                "INSERT INTO turns_text (turns_text, rowid, prompt, said, done)"
-                " VALUES ('delete', ?, ?, ?, ?)",
-                (row["id"], *indexed_texts(turn_of(row["body"]))),
-            )
+            texts = indexed_texts(turn_of(row["body"]), row["indexed"])
+            self._connection.execute(_DROP_TEXT, (row["id"], *texts))
         self._connection.execute(
             "DELETE FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
             (session, first, last),
         )
+
+    def index_again(self, most: int) -> int:
+        """Put turns that were indexed in an earlier way into the full text anew; how many."""
+        rows = self._connection.execute(
+            "SELECT id, body, indexed FROM turns WHERE indexed < 2 LIMIT ?", (most,)
+        ).fetchall()
+        for row in rows:
+            turn = turn_of(row["body"])
+            before, now = indexed_texts(turn, row["indexed"]), indexed_texts(turn)
+            if before != now:
+                self._connection.execute(_DROP_TEXT, (row["id"], *before))
+                self._connection.execute(_ADD_TEXT, (row["id"], *now))
+            self._connection.execute(
+                "UPDATE turns SET indexed = ? WHERE id = ?", (INDEXED, row["id"])
+            )
+        return len(rows)
 
     def _strike_earlier(self, session: int, known: Known) -> bool:
         """Take out of the turns stored before what only a later turn told to be a secret."""

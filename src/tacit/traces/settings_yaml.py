@@ -7,12 +7,12 @@ by hand. PyYAML tells where things stand; it never writes.
 
 import json
 import re
-from typing import Any
-
-import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from typing import TYPE_CHECKING, Any
 
 from tacit.traces.settings_json import Malformed, Splice, Unfit, apply_splices
+
+if TYPE_CHECKING:  # its import takes as long as a start of Python
+    from yaml.nodes import Node
 
 MARK = "# tacit-hook"
 """Stands behind entries of ours that do not name the program themselves."""
@@ -26,6 +26,8 @@ class TooOdd(Unfit):
 
 def parse(text: str) -> Any:
     """What `text` says; an empty file says `{}`."""
+    import yaml
+
     try:
         value = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
@@ -44,6 +46,8 @@ def lines(value: Any) -> str:
 
 def add(text: str, addition: dict[str, Any]) -> tuple[Splice, ...]:
     """What to splice in so that `text` also says `addition`: keys are joined, lists grow."""
+    import yaml
+
     wanted = _joined(parse(text), addition, ())
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     editor = _Editor(text)
@@ -114,8 +118,10 @@ class _Editor:
         self.newline = "\r\n" if "\r\n" in text else "\n"
         self.splices: list[Splice] = []
 
-    def join(self, node: Node, addition: Any) -> None:
+    def join(self, node: "Node", addition: Any) -> None:
         """Add to a block; what is there already comes first, so that offsets stay in order."""
+        from yaml.nodes import MappingNode, SequenceNode
+
         if isinstance(addition, list):
             if not isinstance(node, SequenceNode) or node.flow_style:
                 raise TooOdd("a list is written in brackets")
@@ -141,7 +147,7 @@ class _Editor:
             else:
                 self.after(node, _render(new, indent))
 
-    def fill(self, key: Node, value: Node, addition: Any) -> None:
+    def fill(self, key: "Node", value: "Node", addition: Any) -> None:
         """Give a key without a value, or with an empty one, a block of its own."""
         start, end = value.start_mark.index, value.end_mark.index
         if end > start:
@@ -149,7 +155,7 @@ class _Editor:
             self.splices.append(Splice(begin, self.text[begin:end], ""))
         self.put(_line_end(self.text, end), _render(addition, " " * (key.start_mark.column + 2)))
 
-    def after(self, node: Node, new: list[str]) -> None:
+    def after(self, node: "Node", new: list[str]) -> None:
         self.put(_line_end(self.text, _last(self.text, node)), new)
 
     def at_end(self, new: list[str]) -> None:
@@ -163,14 +169,18 @@ class _Editor:
         self.splices.append(Splice(at, "", inserted))
 
 
-def _is_null(node: Node) -> bool:
+def _is_null(node: "Node") -> bool:
+    from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
     if isinstance(node, ScalarNode):
         return node.style is None and node.value in _NULLS
     return isinstance(node, MappingNode | SequenceNode) and bool(node.flow_style) and not node.value
 
 
-def _last(text: str, node: Node) -> int:
+def _last(text: str, node: "Node") -> int:
     """Where the last thing in a block ends; PyYAML's own mark lies behind comments and blanks."""
+    from yaml.nodes import MappingNode, SequenceNode
+
     last = node
     while isinstance(last, MappingNode | SequenceNode) and not last.flow_style and last.value:
         last = last.value[-1][1] if isinstance(last, MappingNode) else last.value[-1]
@@ -191,6 +201,9 @@ def _line_end(text: str, at: int) -> int:
 
 def _span(text: str, path: tuple[str | int, ...]) -> tuple[int, int]:
     """The whole lines of the entry at `path`."""
+    import yaml
+    from yaml.nodes import MappingNode, SequenceNode
+
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     start = 0
     for step in path:

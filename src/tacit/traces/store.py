@@ -9,9 +9,8 @@ longer hold them. What a row holds is left to `session_rows.py`.
 import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
@@ -20,17 +19,15 @@ import msgspec
 from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.base.errors import Usage as WrongUse
-from tacit.traces import redaction, session_rows
+from tacit.traces import redaction, session_rows, session_search
 from tacit.traces.assembler import Reading, repository_folder
 from tacit.traces.host import Host, Source
 from tacit.traces.hosts.tacit import session_ids, session_path
 from tacit.traces.outcomes import Outcome, task_outcomes
 from tacit.traces.redaction import Redact, sum_counts
-from tacit.traces.session_rows import SessionRows, Written, turn_of
+from tacit.traces.session_rows import SHORT_ID, SessionRows, Written, turn_of
+from tacit.traces.session_search import Sought
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
-
-_SHORT = 8
-"""Characters of a session's id that people are shown."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -52,14 +49,20 @@ class Stored(msgspec.Struct, frozen=True):
         return self.head.id
 
 
-class Hit(msgspec.Struct, frozen=True):
-    """A turn in which the words were found."""
+class GoneSession(msgspec.Struct, frozen=True):
+    """A session of which only the name is left; what was learned from it stays."""
 
     id: str
-    turn: int
-    project: str
-    at: datetime | None
-    snippet: session_rows.Snippet
+    by_user: bool
+
+    def explain(self) -> str:
+        """Why it is not there."""
+        why = (
+            "you had it forgotten"
+            if self.by_user
+            else "it was older, or more, than the settings keep (traces.keep_days, keep_megabytes)"
+        )
+        return f"the session '{self.id}' is not stored any more: {why}"
 
 
 class Store:
@@ -67,7 +70,6 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
-        self._ends: Counter[str] | None = None
         version = redaction.VERSION if redact is None else 0  # by other rules, or by none
         self._rows = SessionRows(connection, redaction.rules(redact), version)
         database.migrate(connection, "traces", session_rows.MIGRATIONS)
@@ -182,6 +184,16 @@ class Store:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return self._rows.outdated() is None
 
+    def index_again(self, most: int = 500) -> None:
+        """Bring the full text of what an earlier version stored up to date, `most` turns at once.
+
+        One short transaction each: a kill leaves the rest for the next time.
+        """
+        while True:
+            with self._writing():
+                if self._rows.index_again(most) < most:
+                    return
+
     # Asking.
 
     def sessions(
@@ -190,6 +202,7 @@ class Store:
         host: str = "",
         project: str = "",
         since: datetime | None = None,
+        skill: str = "",
         limit: int = 100,
     ) -> list[Stored]:
         """The sessions, the latest first; those below `project` count as its own.
@@ -204,9 +217,12 @@ class Store:
                 WHERE main.host = sessions.host AND main.session = sessions.parent))
               AND (:project = '' OR project = :project
                 OR substr(project, 1, length(:project) + 1) = :project || '/')
+              AND (:skill = '' OR EXISTS (SELECT 1 FROM turns, json_each(turns.skills) AS used
+                WHERE session_id = sessions.id AND skills != '[]' AND used.value = :skill))
             ORDER BY coalesce(ended, stored) DESC, id DESC LIMIT :limit
             """,
             {
+                "skill": skill,
                 "host": host,
                 "project": _project(project),
                 "since": since.timestamp() if since else 0.0,
@@ -222,40 +238,58 @@ class Store:
 
     def find(self, name: str) -> Stored:
         """The session called `name`: `host:session`, or enough of either end of its own id."""
-        agent, _, own = name.partition(":")
-        row = self._connection.execute(  # by the index, as most are asked for
-            "SELECT * FROM sessions WHERE host = ? AND session = ?", (agent, own)
-        ).fetchone()
-        if row is not None:
-            return self._stored(row)
-        host, _, session = name.rpartition(":")
-        rows = self._connection.execute(
-            """
-            SELECT * FROM sessions WHERE (host = :host AND session = :session)
-              OR session = :name OR (length(:name) >= 4 AND (
-                substr(session, 1, length(:name)) = :name OR substr(session, -length(:name)) = :name
-              ))
-            ORDER BY session = :name DESC LIMIT 6
-            """,
-            {"host": host, "session": session, "name": name},
-        ).fetchall()
-        exact = [row for row in rows if name in (row["session"], f"{row['host']}:{row['session']}")]
-        if len(exact or rows) > 1:
-            known = ", ".join(f"{row['host']}:{row['session']}" for row in exact or rows)
+        rows = self._named(name)
+        if len(rows) > 1:
+            known = ", ".join(f"{row['host']}:{row['session']}" for row in rows)
             raise WrongUse(f"several sessions are called '{name}': {known}", "name it in full")
         if not rows:
+            if gone := self.gone(name):
+                raise NotFound(gone.explain(), f"what came of it: tacit why {gone.id}")
             raise NotFound(f"there is no session '{name}'", "see what there is: tacit sessions")
-        return self._stored((exact or rows)[0])
+        return self._stored(rows[0])
+
+    def has(self, name: str) -> bool:
+        """Whether a session of that full name is stored."""
+        host, _, session = name.partition(":")
+        query = "SELECT 1 FROM sessions WHERE host = ? AND session = ?"
+        return self._connection.execute(query, (host, session)).fetchone() is not None
+
+    def gone(self, name: str) -> GoneSession | None:
+        """The session called `name` that was stored once and is not any more, where it is one."""
+        host, colon, session = name.partition(":")
+        host, session = (host, session) if colon else ("", name)
+        end = session if len(session) >= _LEAST else "\0"
+        rows = self._connection.execute(
+            """
+            SELECT host, session, by_user FROM forgotten WHERE (:host = '' OR host = :host)
+              AND (session = :session OR substr(session, -length(:end)) = :end)
+            ORDER BY session = :session DESC LIMIT 2
+            """,
+            {"host": host, "session": session, "end": end},
+        ).fetchall()
+        if not rows or (len(rows) > 1 and rows[0]["session"] != session):
+            return None
+        row = rows[0]
+        return GoneSession(f"{row['host']}:{row['session']}", bool(row["by_user"]))
+
+    def _named(self, name: str) -> list[sqlite3.Row]:
+        """The sessions that `name` may mean, a few at most: the exact one, else by an end."""
+        host, _, session = name.partition(":")
+        given = {"host": host, "session": session, "name": name, "end": name[-SHORT_ID:]}
+        rows = self._connection.execute(_EXACT, given).fetchall()
+        if not rows and len(name) >= _LEAST:
+            by_end = _BY_END if len(name) >= SHORT_ID else _BY_SHORT_END
+            for query in (_BY_BEGINNING, by_end):
+                rows += self._connection.execute(query, given).fetchall()
+        return list({row["id"]: row for row in rows}.values())
 
     def short_id(self, session: str) -> str:
-        """The end of a session's id that no other session shares, for people to read and type.
-
-        The end, because many agents' ids begin with the time.
-        """
-        if self._ends is None:
-            rows = self._connection.execute("SELECT session FROM sessions")
-            self._ends = Counter(row[0][-_SHORT:] for row in rows)
-        return session if self._ends[session[-_SHORT:]] > 1 else session[-_SHORT:]
+        """The end of a session's id that no other session shares, for people to read and type."""
+        end = session[-SHORT_ID:]
+        others = self._connection.execute(
+            "SELECT 1 FROM sessions WHERE substr(session, -8) = ? LIMIT 2", (end,)
+        )
+        return session if len(others.fetchall()) > 1 else end
 
     def turns(self, name: str) -> Iterator[Turn]:
         """The turns of a session, one by one."""
@@ -307,22 +341,13 @@ class Store:
         rows = self._connection.execute(_FAMILY, (head.host, head.session))
         return [f"{head.host}:{row['session']}" for row in rows]
 
-    def search(self, query: str, *, project: str = "", limit: int = 20) -> list[Hit]:
-        """The turns in which all words of `query` stand, the best first."""
-        wanted = session_rows.match_query(query)
-        if not wanted:
-            return []
-        rows = self._connection.execute(
-            """
-            SELECT host, session, project, number, body FROM turns_text
-              JOIN turns ON turns.id = turns_text.rowid JOIN sessions ON session_id = sessions.id
-            WHERE turns_text MATCH :wanted AND (:project = '' OR project = :project
-              OR substr(project, 1, length(:project) + 1) = :project || '/')
-            ORDER BY bm25(turns_text, 3.0, 2.0, 1.0), ended DESC LIMIT :limit
-            """,
-            {"wanted": wanted, "project": _project(project), "limit": limit},
-        )
-        return [_hit(row, query) for row in rows.fetchall()]
+    def search(
+        self, query: str | Sought, *, project: str = "", limit: int = 20
+    ) -> list[session_search.Hit]:
+        """The steps in which all words of `query` stand, the best first; or what is sought."""
+        sought = query if isinstance(query, Sought) else Sought(query, project=project)
+        sought = msgspec.structs.replace(sought, project=_project(sought.project))
+        return session_search.find_hits(self._connection, sought, limit)
 
     # Forgetting; how it is made to last is `forgetting.py`'s.
 
@@ -377,6 +402,22 @@ class Store:
         )
 
 
+_LEAST = 4
+"""Characters of an end of an id that name a session."""
+_EXACT = """
+  SELECT * FROM sessions WHERE host = :host AND session = :session
+  UNION SELECT * FROM sessions WHERE session = :name LIMIT 6
+"""
+_BY_BEGINNING = """
+  SELECT * FROM sessions WHERE session >= :name AND session < :name || char(1114111) LIMIT 6
+"""
+_BY_END = """
+  SELECT * FROM sessions
+  WHERE substr(session, -8) = :end AND substr(session, -length(:name)) = :name LIMIT 6
+"""
+_BY_SHORT_END = """
+  SELECT * FROM sessions WHERE substr(session, -length(:name)) = :name LIMIT 6
+"""
 # Helpers may have helpers; what names itself in a circle is met once.
 _FAMILY = """
   WITH RECURSIVE part (id, host, session) AS (
@@ -407,17 +448,6 @@ def _project(folder: str) -> str:
 def _head(data: bytes, session: str) -> Head:
     """A stored head, under the name by which its session is known."""
     return msgspec.structs.replace(msgspec.json.decode(data, type=Head), session=session)
-
-
-def _hit(row: sqlite3.Row, query: str) -> Hit:
-    turn = turn_of(row["body"])
-    return Hit(
-        f"{row['host']}:{row['session']}",
-        row["number"],
-        row["project"],
-        turn.started,
-        session_rows.snippet_around(turn, query),
-    )
 
 
 class Forgotten(msgspec.Struct, frozen=True):
@@ -506,13 +536,27 @@ def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgot
         return Forgotten()
     before = _bytes_used(store)
     own = [name for name in names if name.startswith(f"{OWN_HOST}:")]
+    received = _received_files(store, names)
     removed = store.remove(names, by_user=by_user)
     if by_user:
         for name in own:
             _delete_own_file(name.partition(":")[2])
         _delete_saved(names)
+    for path in received:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
     in_log = _scrub(store)
     return Forgotten(removed, max(0, before - _bytes_used(store)), in_log)
+
+
+def _received_files(store: Store, names: list[str]) -> list[str]:
+    """The files, of those sessions, that agents sent to the daemon: they are nobody else's."""
+    from tacit.traces.hosts.otel import received_folder
+
+    wanted, folder = {name for name in names if name.startswith("otel:")}, received_folder()
+    rows = store.connection.execute("SELECT session, source FROM sessions WHERE host = 'otel'")
+    found = [row["source"] for row in rows if f"otel:{row['session']}" in wanted] if wanted else []
+    return [path for path in found if os.path.dirname(path) == folder]
 
 
 def _delete_own_file(session: str) -> None:

@@ -14,7 +14,8 @@ from typing import Literal
 import msgspec
 
 from tacit.base.display import one_line
-from tacit.traces.trace import REFUSED, ToolCall, Trace
+from tacit.base.patterns import late_pattern
+from tacit.traces.trace import REFUSED, Trace
 
 MOST_TYPED = 800
 """A longer prompt was pasted or made by a program; rules are not looked for in it."""
@@ -22,7 +23,6 @@ _LONGEST, _SHORTEST = 340, 12
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
 _WORK = ("shell", "write", "edit")
-_TOLD = re.compile(r"\bthe user said:\s*", re.IGNORECASE)
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -45,14 +45,6 @@ class Request(msgspec.Struct, frozen=True):
     thing: str
 
 
-def reply_to(call: ToolCall) -> str:
-    """What the user typed in refusing `call` or in answer to it; empty where that is nothing."""
-    if call.reply or call.error != REFUSED:
-        return call.reply
-    found = _TOLD.search(call.result)
-    return call.result[found.end() :].strip() if found else ""
-
-
 class Typed(msgspec.Struct, frozen=True):
     """What the user typed in one go."""
 
@@ -71,8 +63,9 @@ def typed(trace: Trace) -> Iterator[Typed]:
         if turn.prompt and len(turn.prompt) <= MOST_TYPED:
             yield Typed(turn.number, turn.prompt, worked)
         for call in turn.calls:
-            if words := reply_to(call):
-                yield Typed(turn.number, words, True, call.error == REFUSED and call.kind in _WORK)
+            if call.reply:
+                refuses = call.error == REFUSED and call.kind in _WORK
+                yield Typed(turn.number, call.reply, True, refuses)
         worked = worked or bool(turn.steps)
 
 
@@ -84,7 +77,7 @@ _NOT = r"(?:don['’]?t|do\s+not|never|stop|avoid|no\s+more|quit|refrain\s+from)
 _POINTED = r"it|this|that|them|these|those|the|my|your|his|her|its|our"
 """What points at one thing on the desk: `don't touch the theme` is about a task."""
 # What says by itself that it is to last.
-_RULE = re.compile(
+_RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
     | \bfrom\s+now\s+on\b | \bgoing\s+forward\b | \bin\s+(?:the\s+)?future\b | \bnext\s+time\b
     | \bas\s+a\s+(?:general\s+)?rule\b | \b(?:every|each)\s+time\s+(?:you|we|i)\b
@@ -112,7 +105,7 @@ _RULE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # What puts something right, and may be meant for once.
-_AGAINST = re.compile(
+_AGAINST = late_pattern(
     rf"""{_START}(?:please\s+)?{_NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
     | \buse\s+[^.?!]+?(?:,\s*not|\s+instead\s+of|\s+rather\s+than|\s+and\s+not)\s
     | \b(?:i['’]?d|i\s+would|i)\s+(?:like|want|prefer|rather)\b[^.?!]*\b(?:instead\s+of
@@ -121,6 +114,9 @@ _AGAINST = re.compile(
     |n['’]t)\s+(?:use|run|have|add|change|touch|do|go)\b
     | \bmake\s+sure\s+(?:to|you|that\s+you|we)\s+(?:always\s+|never\s+)?(?:review|check|run|test
     |verify|update|keep|use|follow|ask|write|add)\b
+    | (?:,|\band|\bbut)\s+not\s+you\b | \b(?:instead\s+of|rather\s+than)\s+you\b
+    | ,\s*(?:und\s+)?nicht\s+du\b | ,\s*(?:et\s+)?(?:non\s+)?pas\s+toi\b | ,\s*(?:y\s+)?no\s+tú\b
+    | ,\s*а\s+не\s+ты\b
     | 不要 | 别(?!的|人) | 不用 | 而不是 | じゃなくて | ではなく | 말고
     | \b(?:bitte\s+nicht|statt(?:dessen)?|lieber|kein(?:e|en)?)\b | \b(?:plutôt\s+que
     |au\s+lieu\s+de|évite)\b
@@ -131,7 +127,7 @@ _AGAINST = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # How things are to be made, whatever they are.
-_MANNER = re.compile(
+_MANNER = late_pattern(
     r"""\bas\s+\w+\s+as\s+possible\b | \bthe\s+(?:simplest|shortest|smallest)\s+possible\b
     | \bnothing\s+(?:exotic|fancy|clever)\b | \bkeep\s+(?:it|them|this|things
     |the\s+\w+)\s+(?:simple|short|small|minimal|concise|clean)\b
@@ -145,7 +141,7 @@ _MANNER = re.compile(
     | \b(?:easier|hard|harder)\s+to\s+(?:read|understand|grok|follow|maintain)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FOR_ONCE = re.compile(
+_FOR_ONCE = late_pattern(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
     | \bright\s+now\b
     | \bthis\s+(?:time|once|session)\b | \byet\b | \btoday\b | \btemporarily\b
@@ -160,7 +156,7 @@ _FOR_ONCE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # Said of how a program behaves, rather than of how work is to be done.
-_DESCRIBES = re.compile(
+_DESCRIBES = late_pattern(
     r"""\b(?:it|this|that|which|they|he|she|there|button|page|test|app|user|command|hook|output|error|function)s?
         \s+(?:is|are|was|were|has|have|will|would|can|just|still|now|almost|nearly)?\s*(?:always
         |never)\b
@@ -171,14 +167,14 @@ _DESCRIBES = re.compile(
     | \bwhenever\s+(?:i|it|the)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_POINTS_AWAY = re.compile(
+_POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
     r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this|that|they|these|those|he|she)\b"
     r"|\b(?:above|below)\b",
     re.IGNORECASE,
 )
-_ANSWERS = re.compile(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
+_ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
 _STOP = frozenset({
     "a", "an", "the", "and", "or", "but", "so", "of", "to", "in", "on", "at", "for", "from", "by",
     "with", "as", "is", "are", "was", "were", "be", "been", "being", "it", "its", "this", "that",
@@ -195,8 +191,8 @@ _STOP = frozenset({
     "things", "stuff", "way", "lot", "few", "much", "many", "one", "two", "first", "last", "next",
     "time", "good", "nice",
 })  # fmt: skip
-_WORDS = re.compile(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
+_WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def wishes(trace: Trace) -> list[Wish]:
@@ -213,6 +209,8 @@ def wishes(trace: Trace) -> list[Wish]:
                 continue
             needed = told[at - 1] if at else before if _ANSWERS.match(sentence) else ""
             whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
+            if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
+                whole = f"{needed} {whole}"
             whole = sentence if _FOR_ONCE.search(whole) else whole.strip()
             if _stands_alone(whole, pointed=whole != sentence):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
@@ -227,7 +225,7 @@ def is_lasting(prompt: str) -> bool:
     )
 
 
-_ASKS_BACK = re.compile(r"\b(?:can|could|should|would)(?:['’]?t|n['’]t)\b", re.IGNORECASE)
+_ASKS_BACK = late_pattern(r"\b(?:can|could|should|would)(?:['’]?t|n['’]t)\b", re.IGNORECASE)
 
 
 def _says_why(sentence: str) -> bool:
@@ -279,13 +277,13 @@ def _stem(word: str) -> str:
     return word
 
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>", re.DOTALL)
-_PASTED = re.compile(
+_FENCE = late_pattern(r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>", re.DOTALL)
+_PASTED = late_pattern(
     r"^\s*(?:[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
-_REFERENCE = re.compile(r"(?<!\S)@\S*:\d+(?:-\d+)?")
+_REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 """A place in a file that the host attached."""
-_BREAK = re.compile(
+_BREAK = late_pattern(
     r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|\n+|\s[-–—]\s|;\s+"
 )
 
@@ -338,7 +336,7 @@ _VERBS = {
     for word in words
 }
 _JOINS = r"(?:and|then|also|please|now|finally|just)"
-_ASKED = re.compile(
+_ASKED = late_pattern(
     rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)?|\b{_JOINS}\s+)"
     r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+)?"
     r"([a-z]{3,12})\b(?=([^,;!?]*))",
@@ -358,7 +356,7 @@ def _meant_thing(verb: str, thing: str) -> str:
     return "feedback" if verb in ("check", "address") and thing == "PR" else thing
 
 
-_APPROVAL = re.compile(
+_APPROVAL = late_pattern(
     r"continue|proceed|ahead|thank|perfect|look|done|implement|plan|ok|yes|yep|correct|approve"
     r"|accept|merci|super|cool"
 )

@@ -25,7 +25,7 @@ import msgspec
 from tacit.base import database, paths, trust
 from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Unwritable
 from tacit.changes.journal import OpenPlace
-from tacit.changes.place import Place, all_places, fact_places, project_place
+from tacit.changes.place import Place, all_places, fact_places, own_places, project_place
 from tacit.changes.stage import STAGE
 from tacit.work.presence import worker_lock
 
@@ -221,8 +221,9 @@ def _write_database(writer: _Writer, path: str, name: str, small: bool) -> None:
 
 
 def _places() -> list[Place]:
-    """Every place that is known: the user's, that of this project, those of trusted projects."""
-    found = [*all_places(), *fact_places()]
+    """Every place that is known: the user's, that of this project, those of trusted projects, and
+    those in which something is the user's own."""
+    found = [*all_places(), *fact_places(), *own_places()]
     for project in trust.trusted():
         if os.path.isdir(project):
             found += [project_place(project), project_place(project, "facts")]

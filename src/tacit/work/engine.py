@@ -77,8 +77,10 @@ KILLS = 5
 AGAIN = (60.0, 600.0, 3600.0)
 """Seconds before the next try after a fault that may pass; after these it has failed."""
 _LOOK = 1.0
-_POLL = 0.5
-"""Seconds between looks at a queue."""
+_POLL = 2.0
+"""Seconds between looks at a queue for what another process put there. What this process puts there
+wakes the engine, and so does the end of a job."""
+_SHARED_POLL = 0.5
 _WORKFLOW = "job"
 _OFTEN, _LATELY = 3, 6.0
 _ATTEMPTS = 5
@@ -135,11 +137,12 @@ class Engine:
         self.address = address
         self.presence = Presence(address)
         quieten()
-        DBOS(config=_config(address, self.presence.name))
+        self._ring = jobs_db.hang_bell(DBOS(config=_config(address, self.presence.name)))
         DBOS.listen_queues(self._queues())
         try:
             DBOS.launch()
             self._register(settings)
+            self._ring("")
         except BaseException as error:
             self.close()
             if isinstance(error, Exception) and not isinstance(error, TacitError):
@@ -152,6 +155,7 @@ class Engine:
     def put(self, ticket: Ticket) -> None:
         """Queue a job. Calling it again changes nothing."""
         enqueue(ticket)
+        self._ring(queue_for(ticket))
 
     def backlog(self) -> Backlog:
         """What this worker does, and what waits for it. Raises as `jobs_db.check` does."""
@@ -212,7 +216,8 @@ class Engine:
                     queue_of(name, home),
                     worker_concurrency=kind.at_once or settings.at_once,
                     limiter={"limit": most, "period": 3600.0} if most > 0 else None,
-                    polling_interval_sec=kind.poll or _POLL,
+                    polling_interval_sec=kind.poll
+                    or (_SHARED_POLL if self.address.shared else _POLL),
                     on_conflict="always_update",
                 )
 
@@ -371,7 +376,7 @@ class _Log(logging.Handler):
     muted = False
     """Whether it has been stopped: what a job that runs on then meets is no news."""
     stuck: ClassVar[list[tuple[float, str]]] = []
-    """What kept it from looking into a queue; it looks twice a second."""
+    """What kept it from looking into a queue; it looks again and again."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if self.muted:

@@ -27,10 +27,7 @@ from tacit.changes.history import History
 from tacit.changes.place import SHARED, Place
 from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import BUNDLED_SKILLS
-from tacit.traces import host_registry
-from tacit.traces.connection import load_records
 from tacit.traces.host_folders import SHARED_FOLDERS, HostFolders, host_folders
-from tacit.traces.plugin import shown_folder
 
 
 class Link(msgspec.Struct, frozen=True, order=True):
@@ -109,6 +106,9 @@ def connected_hosts() -> list[str]:
     Of those that need no links of their own only such as were connected from here: loading every
     host would take longer than all the rest.
     """
+    from tacit.traces import host_registry
+    from tacit.traces.connection import load_records
+
     known = load_records()
     found = []
     for place in host_folders()[1:]:
@@ -257,6 +257,8 @@ def _folders_for(kind: str, place: HostFolders, user: str, entry: Entry) -> list
         return [user] if place.linked and entry.scope == "user" else []
     above = entry.root.removesuffix(os.sep + SHARED_FOLDERS.project[0])
     if kind == _SHOWN:
+        from tacit.traces.plugin import shown_folder
+
         return [shown_folder(checkout) for checkout in paths.checkouts(above)]
     others = paths.checkouts(above)[1:]
     every = [above, *others] if place.linked else others

@@ -35,6 +35,7 @@ def keep_house(load: Callable[[], Settings], now: float | None = None) -> bool:
     data, settings = paths.folders().data, load()
     _try("histories are not packed", lambda: pack_histories(data))
     _try("old sessions are not dropped", lambda: _drop_sessions(settings))
+    _try("received traces are not dropped", lambda: _drop_received(now))
     _try("stored sessions are not redacted again", lambda: _redact_again(settings))
     _try("no daily backup", lambda: backup.make_daily(now))
     return True
@@ -48,6 +49,13 @@ def _is_due(stamp: str, now: float) -> bool:
     except (OSError, ValueError):
         return os.path.isdir(os.path.dirname(stamp))
     return not 0 <= now - last < _DAY
+
+
+def _drop_received(now: float) -> None:
+    if os.path.isdir(os.path.join(paths.folders().data, "otlp")):
+        from tacit.work.otlp_listener import drop_old
+
+        drop_old(now)
 
 
 def _drop_sessions(settings: Settings) -> None:
@@ -66,6 +74,7 @@ def _redact_again(settings: Settings) -> None:
     if os.path.exists(database.default_path()):
         with open_store(settings.traces) as store:
             redact_again(store, settings.traces)
+            store.index_again()
 
 
 def _try(failed: str, step: Callable[[], object]) -> None:

@@ -5,11 +5,15 @@ from a session. `watch` follows the transcript folders and takes a session for e
 been quiet.
 """
 
+import contextlib
+import hashlib
 import os
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from typing import BinaryIO
 
 import msgspec
 
@@ -75,10 +79,17 @@ def redact_again(store: Store, settings: TraceSettings, most: int | None = None)
     return store.redact_again(most)
 
 
-def sources(what: str = "", since: datetime | None = None) -> list[Source]:
-    """The sessions to take in: of all hosts, of one, or in a file or folder; newest first."""
+def sources(
+    what: str = "",
+    since: datetime | None = None,
+    unknown: Callable[[str], None] = lambda file: None,
+) -> list[Source]:
+    """The sessions to take in: of all hosts, of one, or in a file or folder; newest first.
+
+    `unknown` is told of files there that look like sessions and are of no known form.
+    """
     if what and (os.sep in what or os.path.exists(what)) and what not in host_registry.names():
-        found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)))
+        found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)), unknown)
         if not found:
             raise NotFound(
                 f"no session that is known by its form in {what}", "see: tacit import --help"
@@ -90,6 +101,21 @@ def sources(what: str = "", since: datetime | None = None) -> list[Source]:
     if since is not None:
         found = [source for source in found if source.modified >= since.timestamp()]
     return sorted(found, key=lambda source: source.modified, reverse=True)
+
+
+@contextlib.contextmanager
+def piped_file(stream: BinaryIO) -> Iterator[str]:
+    """What `stream` holds, as a file for the block, named by its content: the same again is the
+    same session."""
+    with tempfile.TemporaryDirectory(prefix="tacit-import-") as folder:
+        path, digest = os.path.join(folder, "stdin"), hashlib.sha256()
+        with open(path, "wb") as file:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+                file.write(chunk)
+        named = os.path.join(folder, f"stdin-{digest.hexdigest()[:12]}.json")
+        os.rename(path, named)
+        yield named
 
 
 def read_sessions(what: str = "", since: datetime | None = None) -> Iterator[Trace]:
@@ -146,14 +172,16 @@ def take_in(
 ) -> list[Taken]:
     """Store what is new in `chosen`; one result a host, in the order in which they came.
 
-    With `ended` they are known to be over, and may be learned from.
+    The oldest is stored first, so that what was stored last is what happened last. With `ended`
+    they are known to be over, and may be learned from.
     """
-    counts: dict[str, Counter[str]] = {}
+    chosen = list(chosen)
+    counts: dict[str, Counter[str]] = {source.host: Counter() for source in chosen}
     redacted: dict[str, Counter[str]] = {}
     skipped: dict[str, Counter[str]] = {}
-    for source in chosen:
+    for source in sorted(chosen, key=lambda source: source.modified):
         written = store_session(store, source, ended=ended)
-        counts.setdefault(source.host, Counter())[written.status] += 1
+        counts[source.host][written.status] += 1
         redacted.setdefault(source.host, Counter()).update(written.redacted)
         if written.status in NEWS:
             skipped.setdefault(source.host, Counter()).update(store.find(written.id).head.skipped)

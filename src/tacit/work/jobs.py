@@ -18,7 +18,7 @@ from tacit.learn.ledger import open_ledger
 from tacit.work import job_queue, jobs_db
 from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import EngineRun, State, engine_runs, one_line_of
-from tacit.work.presence import machine, present, wake
+from tacit.work.presence import is_away, machine, present, wake
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -93,8 +93,13 @@ def show(name: str) -> Entry:
 
 
 def retry(name: str) -> Entry:
-    """Have a job done again, or now if it was put off, and see that a worker runs."""
+    """Have a job done again, or now if it was put off, and see that a worker runs.
+
+    One that waits for another machine, which is away, is taken over by this one.
+    """
     entry = show(name)
+    if entry.home not in ("", machine()) and entry.live:
+        return _take_over(entry)
     if entry.state in ("waiting", "queued", "running"):
         if present() is None:
             wake()
@@ -114,6 +119,23 @@ def retry(name: str) -> Entry:
             client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
     wake()
     return show(entry.id)
+
+
+def _take_over(entry: Entry) -> Entry:
+    """Have this machine do what another one asked for. Raises `Refused` where that one is there."""
+    place = jobs_db.address()
+    with _client() as client:
+        if not is_away(place, entry.home):
+            hint = "it does its own jobs; not at all: tacit jobs cancel " + entry.id
+            raise Refused(f"{entry.home}, which asked for {entry.id}, is there", hint)
+        from tacit.work.engine import options
+
+        last = entry.attempts[-1].number
+        client.cancel_workflow(entry.id if last == 1 else f"{entry.id}.{last}")
+        ticket = msgspec.structs.replace(_ticket(entry, last + 1), home=machine())
+        client.enqueue(options(ticket), msgspec.json.encode(ticket).decode())
+    wake()
+    return show(ticket.job)
 
 
 def _ticket(entry: Entry, attempt: int = 1) -> Ticket:
@@ -199,7 +221,7 @@ def _entry(job: str, found: list[EngineRun]) -> Entry:
     changes = {change: None for run in ordered for change in run.done.changes}
     before = attempts[-2].reason if last.state in _LIVE and len(attempts) > 1 else ""
     if last.state == "queued" and ticket.home not in ("", machine()):
-        before = f"it waits for {ticket.home}, which asked for it"
+        before = f"it waits for {ticket.home}, which asked for it; here: tacit jobs retry {job}"
     return Entry(
         job,
         ticket.kind,

@@ -4,20 +4,21 @@ Owns where it is, opening it with errors that say what to do, making and upgradi
 one step, and reading DBOS's own tables. They are read directly because importing DBOS takes most
 of a second, which a command or an idle worker must not pay; where the tables are not as they are
 known here, DBOS is asked instead. Everything that depends on how DBOS works inside is here: its
-tables, what it calls its states, one private call and one line of its log; a test names what an
-installed DBOS lacks of these. Starting it and queueing with it is left to `engine`.
+tables, what it calls its states, one private call, what its queue threads wait for, and one line of
+its log; a test names what an installed DBOS lacks of these. Starting it, and queueing with it, is
+left to `engine`.
 """
 
 import contextlib
 import os
-import secrets
 import sqlite3
+import threading
 import time
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -75,6 +76,8 @@ class Address(msgspec.Struct, frozen=True):
         """For a person: without the password."""
         if self.path:
             return paths.with_tilde(self.path)
+        from urllib.parse import urlsplit, urlunsplit
+
         parts = urlsplit(self.url)
         host = parts.netloc.rpartition("@")[2]
         user = f"{parts.username}@" if parts.username else ""
@@ -98,6 +101,8 @@ def address() -> Address:
         path = os.path.join(paths.folders().data, "jobs.db")
         return Address(f"sqlite:///{path}", path)
     try:
+        from urllib.parse import urlsplit
+
         parts = urlsplit(url)
         scheme, name, _ = parts.scheme, parts.path.strip("/"), parts.port
     except ValueError as error:
@@ -214,6 +219,67 @@ def recover_runs_of(name: str) -> int:
     return len(DBOS._recover_pending_workflows([name]))
 
 
+class QueueBell(threading.Event):
+    """The event that the engine's queue threads wait for to be stopped, which also wakes them.
+
+    They look into their queues after each wait, so that without it the next job would begin when
+    the wait is over. A ring while a thread looks is heard when it waits again.
+    """
+
+    rings: Counter[str]
+    """By the name of the thread that is meant."""
+    heard: dict[str, int]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        name, cond = threading.current_thread().name, self._cond  # type: ignore[attr-defined]
+        with cond:
+            cond.wait_for(
+                lambda: self.is_set() or self.heard.get(name) != self._rung(name), timeout
+            )
+            self.heard[name] = self._rung(name)
+            return self.is_set()
+
+    def ring(self, name: str) -> None:
+        with self._cond:  # type: ignore[attr-defined]
+            self.rings[name] += 1
+            self._cond.notify_all()  # type: ignore[attr-defined]
+
+    def _rung(self, name: str) -> int:
+        return self.rings[""] + self.rings[name]
+
+
+class _StopEvents(list[threading.Event]):
+    """The engine's list of the events that stop its threads, that of the queues among them: each
+    is made a bell before its thread begins."""
+
+    def append(self, event: threading.Event) -> None:
+        event.__class__ = QueueBell
+        assert isinstance(event, QueueBell)
+        event.rings, event.heard = Counter(), {}
+        super().append(event)
+
+
+def hang_bell(dbos: Any) -> Callable[[str], None]:
+    """Have an engine that was not started yet look into a queue whenever a job of it is over, and
+    when what is handed back is called with its name; without one, into all."""
+    events = dbos.background_thread_stop_events = _StopEvents()
+    active = dbos._active_workflows_set
+    remove = active._remove
+
+    def ring(queue: str) -> None:
+        for event in list(events):
+            assert isinstance(event, QueueBell)
+            event.ring(queue and f"queue-worker-{queue}")
+
+    def removed(run: str, bucket: tuple[str, str] | None) -> None:
+        remove(run, bucket)
+        if bucket is not None:
+            ring(bucket[0])
+
+    active._remove = removed
+    return ring
+
+
 _BACKLOG = (
     "SELECT status, queue_name, executor_id, delay_until_epoch_ms, count(*) FROM {table}"
     " WHERE status IN {live} GROUP BY 1, 2, 3, 4"
@@ -310,7 +376,7 @@ def make_jobs_db(address: Address) -> None:
         if connection.execute("PRAGMA user_version").fetchone()[0] == version:
             return
     folder, name = os.path.split(address.path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
     try:
         with opened(address) as connection:
             _copy(connection, temporary)

@@ -9,7 +9,6 @@ into their queues.
 
 import contextlib
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -190,6 +189,8 @@ def machine() -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError), open(path, encoding="utf-8") as file:
         if name := file.read(100).strip():
             return name
+    import socket
+
     host = socket.gethostname().split(".")[0][:40] or "machine"
     parts = [host, os.path.realpath(paths.folders().data)]
     with contextlib.suppress(OSError), open("/etc/machine-id", encoding="ascii") as file:
@@ -298,6 +299,15 @@ class Presence:
             return False
         self._connection.execute("SELECT pg_advisory_unlock(%s)", (_number(name),))
         return True
+
+
+def is_away(address: Address, name: str) -> bool:
+    """Whether no worker of the machine `name` is there. Raises `psycopg.Error`."""
+    import psycopg
+
+    with psycopg.connect(address.url, connect_timeout=5, autocommit=True) as connection:
+        row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_number(name),)).fetchone()
+    return bool(row and row[0])  # the lock went with the connection
 
 
 def _number(name: str) -> int:

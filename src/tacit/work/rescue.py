@@ -62,7 +62,7 @@ def _rebuild(path: str) -> str:
     if not began_anew:
         database.move_aside(path, aside)
     with open_store(_settings()) as store:
-        if not began_anew and os.path.exists(aside):
+        if not began_anew and os.path.isfile(aside):
             lost = database.rescue(aside, store.connection, skip=_SESSION_TABLES)
             known = _copy_sessions(aside, store)
         with backup.latest_database() as kept:

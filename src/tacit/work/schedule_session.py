@@ -177,9 +177,21 @@ class RunLibrary(Library):
         others = (e for e in super().entries if e.name not in (CREATOR, self._schedule.name))
         return [*others, *([own] if own is not None else [])]
 
+    def named(self, name: str) -> list[Entry]:
+        return [entry for entry in self.entries if entry.name == name]
+
+    def _aliased(self, alias: str) -> list[Entry]:
+        return [entry for entry in self.entries if alias in entry.aliases]
+
+    def _known_names(self) -> set[str]:
+        return {name for entry in self.entries for name in (entry.name, *entry.aliases)}
+
+    def _lying_at(self, real: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.real == real), None)
+
     def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
         found = super().search(query, limit, archived=archived)
-        return [hit for hit in found if hit.entry.name != CREATOR]
+        return [hit for hit in found if hit.entry.name not in (CREATOR, self._schedule.name)]
 
     def _offers(self) -> "list[CatalogueRow]":
         return [offer for offer in super()._offers() if offer.name != CREATOR]

@@ -40,7 +40,8 @@ def check_jobs() -> list[Finding]:
         f"put it aside as {os.path.basename(aside)} and begin a new one; jobs that were not over"
         " are queued again, the list of those that were is lost"
     )
-    return [Finding("jobs", f"{place.path} is damaged: {damage}", fix, _begin_anew(place, aside))]
+    what = damage if place.path in damage else f"{place.path} is damaged: {damage}"
+    return [Finding("jobs", what, fix, _begin_anew(place, aside))]
 
 
 def check_waiting() -> list[Finding]:
@@ -50,7 +51,7 @@ def check_waiting() -> list[Finding]:
         return []
     jobs = "1 job waits" if waiting == 1 else f"{waiting} jobs wait"
     what = f"{jobs}, and nothing is installed that does them"
-    return [Finding("jobs", what, "pip install 'tacit[work]'")]
+    return [Finding("jobs", what, "install what does them: pip install 'tacit[work]'")]
 
 
 JOB_CHECKS: tuple[Check, ...] = (check_jobs, check_waiting)
@@ -73,7 +74,7 @@ def unattended() -> str:
     if not active:
         return ""
     if not jobs_db.has_engine():
-        return "nothing here can fire schedules: pip install 'tacit[work]'"
+        return "nothing here can fire schedules; install what does: pip install 'tacit[work]'"
     found = present()
     if found is not None and found.permanent:
         return ""
@@ -103,10 +104,8 @@ def check_schedules() -> list[Finding]:
             schedule.name, schedule.binding.skills, schedule.binding.project
         )
     if why := unattended():
-        what, _, fix = why.partition(";")
-        findings.append(
-            Finding("schedule", f"there are schedules, but {what}", fix.strip() or what)
-        )
+        what, _, fix = why.partition("; ")
+        findings.append(Finding("schedule", f"there are schedules, but {what}", fix))
     return findings
 
 
@@ -126,7 +125,9 @@ def _unreadable(name: str, why: str) -> Finding:
     gate = schedule_store.open_gate()
     repair = bring_back(gate, gate.open_place(), name, whole)
     if repair is None:
-        return Finding("schedule", why, "make it again: no version of it that can be read is known")
+        folder = os.path.join(scheduled_folder(), name)
+        fix = f"delete {folder} and add it again (tacit schedule add): no other version is known"
+        return Finding("schedule", why, fix)
     return Finding("schedule", why, "bring back its last version that can be read", repair)
 
 

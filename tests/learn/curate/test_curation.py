@@ -18,9 +18,11 @@ from tacit.base import atomic_files, database, trust
 from tacit.base.errors import Busy, Damaged, Unwritable
 from tacit.base.settings import LearnSettings
 from tacit.changes import git_exclude
-from tacit.changes.change import Archive, Pin, Restore
+from tacit.changes.change import Archive, Create, Pin, Restore, make_change
 from tacit.changes.change_groups import undo_group
+from tacit.changes.gate import Gate
 from tacit.changes.git_store import Objects
+from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import project_place
 from tacit.learn.curate.curation import curate, rehearse_curation, report_markdown
 from tacit.learn.curate.curation_records import CurationRecords
@@ -231,6 +233,27 @@ def test_a_project_counts_when_sessions_were_seen_in_it(library, home: Path) -> 
     report = library.curate()
     assert report.kept == {"shared": 1}
     assert report.states["active"] == 1
+
+
+def test_of_a_project_that_is_not_trusted_only_the_own_skills_are_looked_after(
+    library, home: Path
+) -> None:
+    """What was learned there ages like any other; what came with the clone is left alone."""
+    project = home / "app"
+    (project / ".tacit").mkdir(parents=True)  # a project without git
+    text = "---\nname: {}\ndescription: D.\nmetadata:\n  source: auto-skill\n---\n\nX.\n"
+    folder = project / ".agents/skills/shipped"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(text.format("shipped"))
+    place = project_place(str(project))
+    files = {"SKILL.md": text.format("learned").encode()}
+    change = make_change("learned", Create(files), actor="reviewer")
+    assert Gate([place], neighbours=NoNeighbours()).propose(change).applied
+    with Store.open() as store:
+        store.write(session((used("learned"),), project=str(project)))
+    assert len(library.scope().places) == 2
+    report = library.curate()
+    assert (report.kept, report.states["active"]) == ({"untrusted": 1}, 1)
 
 
 def test_two_at_once(library) -> None:

@@ -13,13 +13,17 @@ from planted import load_set, trace_of
 from tacit.agent import models
 from tacit.agent.models import ModelChoice, Provider
 from tacit.agent.tool import Failed
-from tacit.base.settings import LearnSettings, Settings
+from tacit.base import config_file
+from tacit.base.settings import LearnSettings, Settings, load_settings
 from tacit.changes.gate import Gate
 from tacit.learn.review import review_job
 from tacit.learn.review.review_answer import MOST_ANSWER, ReviewAnswer, read_answer
+from tacit.learn.review.review_batch import estimate_reviews
 from tacit.learn.review.review_job import review_form
+from tacit.learn.review.review_triggers import named_sessions
 from tacit.testing import Status, ToolUse, Turns, toolless
 from tacit.testing.sample_sessions import made, ran, used
+from tacit.traces.store import Store
 from tacit.traces.trace import Trace
 
 NEW = {"path": "package-builds/SKILL.md", "content": text_of("package-builds", BUILDS)}
@@ -313,3 +317,18 @@ def test_a_provider_without_tools_gets_the_short_form(monkeypatch: pytest.Monkey
     held = Settings(learn=LearnSettings(form="conversation"))
     assert review_form(held, choice) == "conversation"
     assert review_job.review_form(Settings(learn=LearnSettings(form="short")), choice) == "short"
+
+
+def test_the_estimate_counts_the_skills_that_are_sent(project: Path, session: Trace) -> None:
+    """What a review in the short form is said to take is what it sends, skills and all."""
+    config_file.set_values({"agent.model": "openai:mock", "learn.form": "short"})
+    settings = load_settings(str(project)).settings
+
+    def guess() -> int:
+        with Store.open() as store:
+            chosen = named_sessions(store, [store.find(session.id)], settings).candidates
+            return estimate_reviews(store, chosen, settings, "openai:mock").input_tokens
+
+    before = guess()
+    put_skill(project, "package-builds", "Build the package with build.py. " * 300, head=LEARNED)
+    assert guess() - before > 9_000 // 4

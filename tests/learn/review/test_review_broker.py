@@ -242,14 +242,16 @@ def test_what_a_tool_printed_is_no_instruction(project: Path, serve: Any, sessio
 def test_a_linked_skills_folder_is_not_written_through(
     project: Path, session: Trace, serve: Any, home: Path
 ) -> None:
-    """Where a clone's skills folder is a link to a place outside, nothing lands there."""
+    """Where a clone's skills folder is a link to a place outside, nothing lands there: what was
+    learned goes to the user's own skills."""
     outside = home / "elsewhere"
     outside.mkdir()
     (project / ".agents").mkdir()
     (project / ".agents/skills").symlink_to(outside)
     done, _ = tries(serve, session, write("package-builds/SKILL.md"))
-    assert done.outcome in ("refused", "nothing")
+    assert done.outcome == "created"
     assert list(outside.iterdir()) == []
+    assert (home / ".agents/skills/package-builds/SKILL.md").exists()
 
 
 def test_a_folder_that_appeared_meanwhile_is_kept(

@@ -25,6 +25,7 @@ from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.review import review_job
 from tacit.learn.review.review_job import review_outcome
 from tacit.learn.use_records import catch_up
+from tacit.skills.library import Library
 from tacit.testing import (
     Cut,
     Endless,
@@ -372,16 +373,26 @@ def test_two_sessions_do_not_make_the_same_skill_twice(
     assert not (project / ".agents/skills/building-packages").exists()
 
 
-def test_the_project_must_be_trusted(home: Path, serve: Any, inside: None) -> None:
-    """From a project that the user does not trust, a skill goes to the user's own folder."""
-    elsewhere = home / "clone"
-    (elsewhere / ".git").mkdir(parents=True)
-    trace = made(["Build.", ran("python3 build.py", "ok")], project=str(elsewhere))
+def test_a_skill_lands_in_the_project_that_it_was_learned_in(
+    home: Path, serve: Any, inside: None
+) -> None:
+    """Also where nobody trusts the project: it counts there, and what came with the clone does not,
+    not even as a reason to leave the new one out."""
+    clone = home / "clone"
+    (clone / ".git").mkdir(parents=True)
+    shipped = clone / ".agents/skills/shipped/SKILL.md"
+    shipped.parent.mkdir(parents=True)
+    copied = str(NEW.arguments["content"]).replace("package-builds", "shipped")
+    shipped.write_text(copied, encoding="utf-8")
+    trace = made(["Build.", ran("python3 build.py", "ok")], project=str(clone))
     store(trace)
-    serve(Turns([NEW, "Kept."]))
-    assert look(trace).outcome == "created"
-    assert (home / ".agents/skills/package-builds/SKILL.md").exists()
-    assert not (elsewhere / ".agents").exists()
+    server = serve(Turns([NEW, "Kept."]))
+    done = look(trace)
+    assert done.outcome == "created", done
+    assert "A new skill will be this project's.\n" in server.requests[0].user_texts[0]
+    states = {entry.name: entry.state for entry in Library(str(clone)).entries}
+    assert states.items() >= {("package-builds", "active"), ("shipped", "untrusted")}
+    assert not (home / ".agents/skills").exists()
 
 
 def test_the_prompt_is_for_what_is_under_review() -> None:
@@ -415,6 +426,7 @@ def test_the_reviewer_knows_where_it_is(
     assert "Learned skills, yours to change: old-skill.\n" in first
     assert "Archived, not to be made again: gone-skill.\n" in first
     trust.remove(str(project))
+    (project / ".git").rmdir()  # no project any more
     look(session, job="review-2")
     assert (
         "A new skill will be the user's, for every project.\n"

@@ -63,6 +63,14 @@ class TestStart:
         loaded = self.imported("-c", program) - self.imported("-c", "")
         assert not loaded & (HEAVY | {"click", "pathlib", "json", "collections", "re", "typing"})
 
+    @pytest.mark.parametrize("line", ["inbox", "jobs", "config", "search skills"])
+    def test_everyday_commands_load_what_they_need(self, line: str) -> None:
+        """No YAML, no TOML, nothing that starts programs or compares texts."""
+        self.imported("-m", "tacit", *line.split())  # fills the caches
+        loaded = self.imported("-m", "tacit", *line.split())
+        assert "msgspec" in loaded
+        assert not loaded & {"yaml", "subprocess", "tomllib", "difflib", "email", "socket", "rich"}
+
     def test_version(self, tacit) -> None:
         """One line."""
         for option in ("--version", "-V"):  # before the command line is loaded, and after

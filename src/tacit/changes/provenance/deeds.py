@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from tacit.base.errors import NotFound
+from tacit.traces import host_registry
 from tacit.traces.tool_calls import our_tool
 from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
 
@@ -88,7 +90,7 @@ class _Collector:
         if call.error == REFUSED or call.result.startswith(REFUSED):
             return
         self._given(step, call)
-        if call.kind == "ask" and call.name in _ASKS.get(host, (call.name,)):
+        if call.kind == "ask" and _is_asking(host, call.name):
             self._do(step, _answer(call), "user")
         else:
             self._print(step, call.result)
@@ -144,24 +146,19 @@ class _Collector:
                 yield msgspec.structs.replace(said, text="\n".join(parts))
 
 
-# The tool by which each host really asks its user; another that is called so may be anybody's.
-_ASKS: dict[str, tuple[str, ...]] = {
-    "claude-code": ("AskUserQuestion",),
-    "codex": ("request_user_input",),
-    "copilot": ("ask_user",),
-    "cursor": ("AskQuestion",),
-    "gemini": ("ask_user",),
-    "hermes": ("clarify",),
-    "opencode": ("question",),
-    "openhands": (),
-    "pi": (),
-    "qwen": ("ask_user_question",),
-    "tacit": ("ask_user",),
-}
 _SAYING = {"keep_todos", "run_agent", "remember", "ask_user", "manage_skill", "search_web"}
 """Tools by which an agent says something: to itself, to another agent, to the user."""
 _QUESTIONS = {"question", "questions", "header", "prompt", "message", "text", "description"}
 _SENTENCE = re.compile(r"\n|(?<=[.!?;。！？])\s*(?=\S)")
+
+
+def _is_asking(host: str, tool: str) -> bool:
+    """Whether this is the tool by which the host asks its user; another may be anybody's."""
+    try:
+        asks = host_registry.get(host).asks
+    except NotFound:
+        return True
+    return asks is None or tool in asks
 
 
 def _answer(call: ToolCall) -> str:

@@ -39,6 +39,7 @@ from tacit.changes.scan import scan
 from tacit.changes.scan.disguise import fold
 from tacit.changes.scan.reach import is_widely_known
 from tacit.changes.scan.scan_report import Finding, Report, Severity, in_order
+from tacit.skills.fact import FACT_FILE
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -65,6 +66,7 @@ class Body:
             for at, stem in enumerate(telling(words(way))):
                 places.setdefault(stem, []).append(at)
             self._places.append(places)
+        self.vocabulary = frozenset(stem for places in self._places for stem in places)
         self.crowded: dict[tuple[int, str], int] = {}
         """Words that stand in too many places of a text, with how many were not looked at."""
 
@@ -266,6 +268,11 @@ LEAST, LEAST_HINTED = 2.0, 1.5
 NEARLY_ALL = 0.85
 """The part that makes a phrase one that was printed, however little it tells."""
 LEAST_WORDS, FEW_WORDS = 3, 4
+RATHER = 0.3
+"""How much more of a phrase stands in an output than in what was said or done, where it is nearer
+to that, whatever it is about."""
+UNSHOWN = 0.13
+"""The part of a phrase below which it has nothing to do with what was said or done."""
 RETOLD, RETOLD_DONE = 0.5, 0.3
 """The parts of a phrase in an output, and at most in what was done, that make it one retold."""
 
@@ -281,7 +288,8 @@ class Witness:
         self._printed = Body(sources.printed, disguised=True)
         self._deeds = Body(said for said in sources.done if said.by != "note")
         self._shown = shown_by(sources.done)
-        self._spoken = languages(" ".join(s.text for s in sources.done if s.by == "user"))
+        typed = [said.text for said in sources.done if said.by == "user"]
+        self._spoken = languages(" ".join(typed)).union(*(languages(text, 2) for text in typed))
         self._asking = asks_to_learn(self._printed)
         self._hinted = Body(hinted_texts(self._printed))
         self._left_out = sources.left_out
@@ -348,7 +356,25 @@ class Witness:
         for command in phrase.commands:
             yield from self._command(phrase, command)
         yield from self._acting(phrase)
-        yield from self._effects(phrase)
+        effects = list(self._effects(phrase))
+        yield from effects or self._unshown(phrase, done.share)
+
+    def _unshown(self, phrase: Phrase, done: float) -> Iterator[Finding]:
+        """What has nothing to do with what was said or done, however it is worded, and what owes
+        all that is new in it to an output."""
+        if phrase.says_when or phrase.heading or phrase.code:
+            return
+        told = distinct_stems(_NUMBERED.sub(" ", phrase.without_code))
+        directs = _directs(phrase)
+        if done < UNSHOWN and len(told) >= FEW_WORDS + (not directs):
+            message = "nothing that was said or done in the session shows this"
+            yield _finding(phrase, "alone", "ask", message)
+            return
+        new = tuple(word for word in told if word not in self._done.vocabulary)
+        printed = self._printed.best(new) if directs and len(new) > 1 else Match()
+        if printed.share >= ASK and len(printed.found) > 1 and weight(printed.found) >= 1.0:
+            message = f"what is new in it stands only in a tool's output ({printed.step})"
+            yield _finding(phrase, "new", "ask", message)
 
     def _tells_a_deed(self, phrase: Phrase) -> bool:
         """Whether it is a few words around commands that were run."""
@@ -372,18 +398,18 @@ class Witness:
             yield _finding(phrase, "order", "ask", _says(printed.step))
         elif verbatim := list(self._verbatim(phrase, told)):
             yield from verbatim
-        elif done < RETOLD_DONE and phrase.orders:
-            yield from self._retold(phrase, told)
+        elif done < RETOLD_DONE and _directs(phrase):
+            yield from self._retold(phrase, told, done)
 
-    def _retold(self, phrase: Phrase, told: tuple[str, ...]) -> Iterator[Finding]:
+    def _retold(self, phrase: Phrase, told: tuple[str, ...], done: float) -> Iterator[Finding]:
         """What is said in other words than an output's: half of them stand there, next to none in
-        what was said or done, and it is about something that can do harm."""
+        what was said or done, and it is about something that can do harm or far nearer to it."""
         printed = self._printed.best(told)
         if (
             weight(told) >= 1.0
             and printed.share >= RETOLD
             and len(printed.found) >= LEAST_WORDS
-            and touches(phrase.prose)
+            and (printed.share - done >= RATHER or touches(phrase.prose))
         ):
             message = f"this is near to what a tool printed ({printed.step}), and to nothing else"
             yield _finding(phrase, "retold", "ask", message)
@@ -393,7 +419,7 @@ class Witness:
         if len(told) < LEAST_WORDS or (phrase.heading and not phrase.orders):
             return
         printed = self._printed.best(told, len(told))
-        if printed.share >= NEARLY_ALL and printed.pairs >= TOGETHER:
+        if printed.share >= NEARLY_ALL and (printed.pairs >= TOGETHER or weight(told) >= LEAST):
             yield _finding(phrase, "text", "ask", _says(printed.step))
 
     def _command(self, phrase: Phrase, command: str) -> Iterator[Finding]:
@@ -470,6 +496,17 @@ _LOOK = "a person looks at what was learned from it"
 
 _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""
+
+
+_NUMBERED = re.compile(r"\S*\d\S*|\S+:\S+")
+"""Ids, versions, dates, addresses."""
+
+
+def _directs(phrase: Phrase) -> bool:
+    """Whether it tells its reader to do something, or states what is so: a fact. Of a sentence in
+    another language than English nobody knows, so it counts as one that does."""
+    told = phrase.file == FACT_FILE or phrase.orders
+    return told or not languages(phrase.without_code, 2) <= {"en"}
 
 
 def _without_addresses(text: str) -> str:

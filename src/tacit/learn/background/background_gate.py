@@ -102,13 +102,19 @@ def reading_gate(places: Sequence[Place], *, data: str = "", clock: Clock | None
 
 
 def new_skill_place(project: str) -> Place:
-    """Where a new skill goes: the project, where the user trusts it, else with the user.
+    """Where a new skill goes: the project that it was learned in, else with the user.
 
-    Of several checkouts of a repository, the main one: the others come and go.
+    Trust is not needed for what passes the gate (see `base/trust.py`). A folder that neither has
+    the mark of a project nor is trusted is none, and one whose skills lie elsewhere by a link gets
+    no skill. Of several checkouts of a repository, the main one: the others come and go.
     """
-    if project and trust.is_trusted(project):
-        return project_place(paths.main_checkout(paths.project_root(project)))
-    return user_place()
+    if not project:
+        return user_place()
+    root = paths.project_root(project)
+    place = project_place(paths.main_checkout(root))
+    is_project = paths.has_mark(root) or trust.is_trusted(root)
+    inside = paths.is_inside(place.real, os.path.realpath(place.project or place.root))
+    return place if is_project and inside else user_place()
 
 
 def places_for(project: str) -> list[Place]:

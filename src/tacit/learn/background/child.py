@@ -26,8 +26,8 @@ from tacit.base.errors import Refused, TacitError
 from tacit.base.paths import is_inside
 from tacit.changes.change import acting_as
 from tacit.learn.background import task as wire
-from tacit.learn.background.confinement import lock
-from tacit.learn.background.task import MOST_SHOWN, Call, Confinement, Task, TaskContext
+from tacit.learn.background.confinement import Confinement, lock
+from tacit.learn.background.task import MOST_SHOWN, Call, Task, TaskContext
 from tacit.learn.background.toolset import MOST_BYTES, StagedSkills
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from tacit.base.paths import is_inside
 from tacit.base.settings import LearnSettings, Settings
 from tacit.changes.change import acting_as
 from tacit.learn.background import task as wire
-from tacit.learn.background.task import MOST_SHOWN, Call, Confinement, Reason, RunReport, Task
+from tacit.learn.background.confinement import Confinement
+from tacit.learn.background.task import MOST_SHOWN, Call, Reason, RunReport, Task
 from tacit.skills.scopes import skill_roots
 
 _SECRET = re.compile(

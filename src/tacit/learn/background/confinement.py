@@ -7,16 +7,13 @@ tacit.learn.background.confinement FOLDER`.
 """
 
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 
 import msgspec
 
 from tacit.agent import process_rights
 from tacit.base.errors import Refused
-from tacit.learn.background.task import Confinement
 
 _SECONDS = 20
 _PARTS = (
@@ -25,6 +22,20 @@ _PARTS = (
     ("network", "connect only to the model's port"),
     ("group", "start no program, leave no process behind"),
 )
+
+
+class Confinement(msgspec.Struct, frozen=True):
+    """What the child's process was kept from doing; away from Linux, nothing but its tools."""
+
+    writes: bool = False
+    """It could write nothing but its staging folder."""
+    reads: bool = False
+    """It could read nothing but the project, the library and what Python needs."""
+    network: bool = False
+    """It could connect to no port but the model's."""
+    group: bool = False
+    """No process that it started could get away."""
+    why_not: str = ""
 
 
 def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Confinement:
@@ -43,6 +54,9 @@ def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Confinemen
 
 def probe_confinement() -> Confinement:
     """What holds on this machine, found by confining a process and looking."""
+    import subprocess
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-P", "-m", __name__, folder]
         try:

@@ -19,6 +19,7 @@ from tacit.agent.budget import Limits
 from tacit.agent.tool import Result
 from tacit.base.settings import Settings
 from tacit.changes.change import Actor
+from tacit.learn.background.confinement import Confinement
 from tacit.traces.program import Said
 
 if TYPE_CHECKING:
@@ -70,20 +71,6 @@ class Call(msgspec.Struct, frozen=True):
     failed: bool
     result: str
     """The beginning of what it gave."""
-
-
-class Confinement(msgspec.Struct, frozen=True):
-    """What the child's process was kept from doing; away from Linux, nothing but its tools."""
-
-    writes: bool = False
-    """It could write nothing but its staging folder."""
-    reads: bool = False
-    """It could read nothing but the project, the library and what Python needs."""
-    network: bool = False
-    """It could connect to no port but the model's."""
-    group: bool = False
-    """No process that it started could get away."""
-    why_not: str = ""
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):

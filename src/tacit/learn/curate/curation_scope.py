@@ -6,9 +6,7 @@ schedule refers to are known here, because curation leaves them alone.
 """
 
 import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -16,15 +14,14 @@ import msgspec
 
 from tacit.base import paths, trust
 from tacit.base.clock import Clock, SystemClock
-from tacit.base.database import DATABASE_FILE
+from tacit.base.database import DATABASE_FILE, opened
 from tacit.base.errors import TacitError
 from tacit.changes.history import History
-from tacit.changes.place import Place, project_place, user_place
+from tacit.changes.place import Place, own_places, project_place, user_place
 from tacit.changes.stage import ARCHIVE
 from tacit.skills import index
 from tacit.skills.library import skills_in_use
 from tacit.skills.skill import LEARNED_SOURCE
-from tacit.traces.store import Store
 
 
 def scheduled_names() -> frozenset[str]:
@@ -70,8 +67,10 @@ def default_scope(clock: Clock | None = None) -> CurationScope:
 
 
 def known_places(database: str) -> list[Place]:
-    """The user's skills folder, and those of trusted projects that sessions were seen in."""
+    """The user's skills folder, and those of projects that sessions were seen in and that are
+    trusted or hold something of the user's own."""
     found = {user_place().real: user_place()}
+    own = {place.real for place in own_places()}
     if os.path.exists(database):
         try:
             projects = _projects(database)
@@ -79,20 +78,24 @@ def known_places(database: str) -> list[Place]:
             projects = []
         for project in projects:
             place = project_place(project)
-            if place.scope == "project" and trust.is_trusted(place.project):
+            counts = place.real in own or trust.is_trusted(place.project)
+            if place.scope == "project" and counts:
                 found.setdefault(place.real, place)
     return [place for place in found.values() if os.path.isdir(place.root)]
 
 
 def _projects(database: str) -> list[str]:
-    with Store.open(database) as store:
-        rows = store.connection.execute("SELECT DISTINCT project FROM sessions").fetchall()
+    with opened(path=database) as connection:
+        rows = connection.execute("SELECT DISTINCT project FROM sessions").fetchall()
     return sorted(row["project"] for row in rows if os.path.isdir(row["project"] or "\0"))
 
 
 @contextmanager
 def copied_scope(scope: CurationScope) -> Iterator[CurationScope]:
     """A copy of `scope` for a `with` block: the same skills, histories and records elsewhere."""
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="tacit-dry-run-") as folder:
         data = os.path.join(folder, "data")
         os.makedirs(data)
@@ -119,6 +122,8 @@ def _copy_skills(place: Place, copy: Place, cache: str) -> None:
 
     A user's own skill may hold gigabytes, and a copy of a link is a link.
     """
+    import shutil
+
     os.makedirs(copy.root)
     if not os.path.isdir(place.root):
         return

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from tacit.base import trust
 from tacit.base.errors import TacitError
 from tacit.base.settings import Settings
 from tacit.changes import git_exclude
@@ -79,15 +80,19 @@ def _in(
     pinned = set(history.pinned()) if heads else set()
     by_name = _by_name(uses, real.project)
     place_id = real.id
+    all_count = real.scope != "project" or trust.is_trusted(real.project)
+    own = {} if all_count else trust.own_below(real.real)
 
     def found(row: index.Row, skill: str, *, archived: bool) -> SurveyedSkill:
+        folder = os.path.join(real.real, ARCHIVE if archived else "", row[index.FOLDER])
         return SurveyedSkill(
             place=place,
             key=(place_id, skill),
             name=row[index.NAME],
             learned=row[index.SOURCE] == LEARNED_SOURCE,
             archived=archived,
-            kept=_kept(scope, real, row, skill, pinned),
+            kept=_kept(scope, real, row, skill, pinned)
+            or ("" if all_count or trust.is_own(folder, own) else "untrusted"),
             digest=row[index.DIGEST],
             head=heads.get(skill_ref(skill), ""),
             used=tuple(_uses_of_skill(by_name, row[index.NAME], skill)),

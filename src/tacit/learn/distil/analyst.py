@@ -30,13 +30,20 @@ from tacit.learn.distil.lessons import (
 )
 from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.drafts import ONLY_WHEN_ASKED, REQUEST_PHRASES
-from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, Done, done_by, is_goal
-from tacit.learn.rates import CALLED_WRONGLY, Run, forms_for, rules_named, runs_of
+from tacit.learn.findings import (
+    EVERYBODYS_CHECKS,
+    KNOWN_TO_ALL,
+    CountedSession,
+    Done,
+    done_by,
+    is_goal,
+)
+from tacit.learn.rates import CALLED_WRONGLY, Run, forms_for, rules_named, runs_of_call
 from tacit.learn.review.review_answer import json_objects
 from tacit.learn.signals import step_names
 from tacit.traces.observations import recoveries
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.wishes import reply_to, requests, wishes
+from tacit.traces.wishes import requests, wishes
 
 MOST_LESSONS = 5
 """Lessons that are taken of one answer."""
@@ -211,7 +218,7 @@ class CountingAnalyst:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._place = step_names(trace)
-        self._runs = runs_of(trace)
+        self._runs = CountedSession(trace).runs
         self._wishes = wishes(trace)
         self._requests = requests(trace)
         self._mends = {id(m.failed): m for m in recoveries(trace)}
@@ -261,7 +268,7 @@ class CountingAnalyst:
         lasting = "\n".join(wish.text.casefold() for wish in self._wishes)
         for run in runs:
             if run.outcome.state == "refused":
-                words = clean(reply_to(run.call))
+                words = clean(run.call.reply)
                 quotes = [self._quote(run.call, run.form)]
                 if words:
                     said = LessonQuote(self._place[id(run.call)], shorten(words, 200), "user")
@@ -314,7 +321,7 @@ class CountingAnalyst:
         """What was done before something that others see."""
         way: list[tuple[Done, ToolCall]] = []
         for call in part.each_call():
-            for done in done_by(call, part):
+            for done in done_by(call, runs_of_call(call, part.id, 0, part.project), part.project):
                 if is_goal(done):
                     yield from self._before(done, call, way)
                 way.append((done, call))

@@ -146,7 +146,7 @@ async def _request(
         UserPromptPart,
     )
 
-    from tacit.agent.model_client import ModelClient, believable_usage
+    from tacit.agent.model_client import ModelClient, usage_of, with_likely_usage
 
     system, user = SystemPromptPart(asked.instructions), UserPromptPart(asked.message)
     messages: list[ModelMessage] = [ModelRequest(parts=[system, user])]
@@ -156,7 +156,7 @@ async def _request(
         async for item in client.request(messages, meter):
             if isinstance(item, ModelResponse):
                 text = "".join(p.content for p in item.parts if p.part_kind == "text")
-                return text, believable_usage(item, messages)[0]
+                return text, usage_of(with_likely_usage(item, messages)[0])
     raise AssertionError("a request ended without an answer or a fault")
 
 

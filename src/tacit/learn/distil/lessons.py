@@ -18,7 +18,7 @@ from tacit.base.secrets import clean
 from tacit.traces.command_purposes import purpose
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Text, Told, ToolCall, Trace
-from tacit.traces.wishes import content_words, reply_to
+from tacit.traces.wishes import content_words
 
 LessonKind = Literal["do", "avoid", "know"]
 Origin = Literal["user", "call", "output", "agent"]
@@ -214,8 +214,8 @@ def steps_of(trace: Trace) -> dict[str, list[tuple[Origin, str]]]:
 
 
 def _texts_of(call: ToolCall) -> Iterator[tuple[Origin, str]]:
-    if words := reply_to(call):
-        yield "user", _folded(words)
+    if call.reply:
+        yield "user", _folded(call.reply)
     given = msgspec.json.encode(call.arguments, enc_hook=str).decode()
     yield "call", _folded(f"{call.name} {command_of(call)} {given}")
     yield "output", _folded(f"{call.result}\n{call.error}")

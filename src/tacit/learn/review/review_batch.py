@@ -7,6 +7,7 @@ budget holds here too, and whoever stops in the middle keeps what was done befor
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -19,9 +20,11 @@ from tacit.base.errors import TacitError
 from tacit.base.job import Job, job_id
 from tacit.base.paths import existing_folder
 from tacit.base.settings import Settings, load_settings
-from tacit.changes.change import new_change_id
+from tacit.changes.change import acting_as, new_change_id
 from tacit.learn.digest import digest
+from tacit.learn.review.review_broker import LandingTurn
 from tacit.learn.review.review_job import (
+    ReviewWork,
     WantedReview,
     rehearse_review,
     related_findings,
@@ -29,7 +32,6 @@ from tacit.learn.review.review_job import (
     review_instructions,
     review_message,
     run_review,
-    short_instructions,
 )
 from tacit.learn.review.review_triggers import (
     REVIEW_KIND,
@@ -178,13 +180,14 @@ def estimate_reviews(
     sizes, fixed = [], 0
     is_short = review_form(settings, ModelChoice(model)) == "short"
     for candidate in candidates:
-        wanted = _wanted("", candidate)
-        fixed = len(
-            short_instructions(wanted)
-            if is_short
-            else review_instructions(wanted, settings.learn.turns)
-        )
-        sizes.append(len(review_message(digest(store.whole(candidate.stored.id)), wanted)))
+        wanted, trace = _wanted("", candidate), store.whole(candidate.stored.id)
+        if is_short:  # with the skills that could be meant
+            with acting_as("reviewer"), closing(LandingTurn()) as turn:
+                work = ReviewWork(trace, wanted, settings, (), turn)
+                sizes.append(sum(map(len, work.short_prompt())))
+            continue
+        fixed = len(review_instructions(wanted, settings.learn.turns))
+        sizes.append(len(review_message(digest(trace), wanted)))
     habits = _SHORT if is_short else None
     return estimate_cost(sizes, model, instructions=fixed, habits=habits)
 

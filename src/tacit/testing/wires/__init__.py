@@ -41,6 +41,8 @@ class Terms(msgspec.Struct, frozen=True):
     """The most tokens that an answer may be allowed; 0 for what the model's name is known for."""
     window: int = 0
     """Tokens that the model can read, by four bytes each; 0 for the format's usual size."""
+    models: tuple[str, ...] = ()
+    """The models that there are; empty for any."""
     checked: bool = True
     """Whether requests are held to the provider's rules at all."""
 
@@ -129,7 +131,14 @@ class Wire(Protocol):
         """The body of an HTTP error."""
         ...
 
-    # What is no call of the model. As it stands here, it is OpenAI's.
+    # As it stands from here on, it is OpenAI's.
+
+    def unknown_model(self, name: str) -> Bad:
+        """The refusal of a model that there is not."""
+        what = f"The model `{name}` does not exist or you do not have access to it."
+        return Bad(what, 404, kind="model_not_found")
+
+    # What is no call of the model.
 
     def lists(self, route: str, headers: dict[str, str]) -> bool:
         """Whether a question about models is in this format; where none says so, OpenAI's is."""
@@ -160,7 +169,10 @@ def read_request(wire: Wire, envelope: Envelope) -> Request:
     try:
         if envelope.terms.checked:
             wire.check(envelope, decode(envelope.body))
-        return wire.read(envelope)
+        found, known = wire.read(envelope), envelope.terms.models
+        if known and found.model not in known:
+            raise wire.unknown_model(found.model)
+        return found
     except (AttributeError, TypeError, ValueError, KeyError) as error:
         raise Bad(f"the body does not have the shape of {wire.name}: {error}") from error
 

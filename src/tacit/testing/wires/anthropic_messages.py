@@ -137,6 +137,9 @@ class Anthropic(Wire):
         kind = status.kind or _ERRORS.get(status.code, "api_error")
         return {"type": "error", "error": {"type": kind, "message": status.message}}
 
+    def unknown_model(self, name: str) -> Bad:
+        return Bad(f"model: {name}", 404)
+
     def lists(self, route: str, headers: dict[str, str]) -> bool:
         return "anthropic-version" in headers
 

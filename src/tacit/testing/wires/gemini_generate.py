@@ -1,5 +1,6 @@
 """Gemini generateContent, as Gemini CLI and the Google client speak it."""
 
+import base64
 import re
 from datetime import datetime
 from typing import Any
@@ -105,13 +106,16 @@ class Gemini(Wire):
         _check_config(envelope, body.get("generationConfig") or {})
         _check_tools(body.get("tools") or [])
         _check_contents(body.get("contents"))
+        match = _ROUTE.search(envelope.route)
+        if match and match[1].startswith(_SIGNING):
+            _check_signatures(body["contents"])
         if over := envelope.tokens_over(_WINDOW):
             what = f"The input token count ({over[0]}) exceeds the maximum number of tokens allowed"
             raise Bad(f"{what} ({over[1]}).")
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         parts = [_part(part) for part in answer.reply.parts]
-        return _response(answer, parts, last=True)
+        return _response(answer, _signed(answer, parts), last=True)
 
     def stream(self, answer: Answer) -> list[bytes]:
         parts: list[dict[str, Any]] = []
@@ -122,6 +126,7 @@ class Gemini(Wire):
                 if isinstance(part, Text)
                 else [_part(part)]
             )
+        parts = _signed(answer, parts)
         # The last event carries the reason to stop, and may carry no words.
         groups = [[part] for part in parts] or [[]]
         return [
@@ -139,6 +144,14 @@ class Gemini(Wire):
             kind = "type.googleapis.com/google.rpc.RetryInfo"
             error["details"] = [{"@type": kind, "retryDelay": f"{status.retry_after:g}s"}]
         return {"error": error}
+
+    def unknown_model(self, name: str) -> Bad:
+        return Bad(
+            f"models/{name} is not found for API version v1beta, or is not supported for"
+            " generateContent. Call ListModels to see the list of available models and their"
+            " supported methods.",
+            404,
+        )
 
     def lists(self, route: str, headers: dict[str, str]) -> bool:
         return "x-goog-api-key" in headers or "/v1beta" in route
@@ -204,6 +217,36 @@ def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"text": part.text}
     return {"functionCall": {"id": part.id, "name": part.name, "args": part.arguments}}
+
+
+_SIGNING = "gemini-3"
+"""How the names of models begin that sign their first call of a turn, and want to see it again."""
+
+
+def _signed(answer: Answer, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`parts`, of which the first call is signed where the model does that."""
+    first = next((i for i, part in enumerate(parts) if "functionCall" in part), None)
+    if first is None or not answer.model.startswith(_SIGNING):
+        return parts
+    signature = base64.b64encode(f"thoughts {answer.number}".encode()).decode()
+    signed = {**parts[first], "thoughtSignature": signature}
+    return [*parts[:first], signed, *parts[first + 1 :]]
+
+
+def _check_signatures(contents: list[dict[str, Any]]) -> None:
+    """Since the user's last words, the first call of each turn has its signature."""
+    last = max((i for i, entry in enumerate(contents) if _is_said(entry)), default=0)
+    for index, entry in enumerate(contents[last:], last):
+        calls = [part for part in entry["parts"] if part.get("functionCall")]
+        if calls and not (calls[0].get("thoughtSignature") or calls[0].get("thought_signature")):
+            name = calls[0]["functionCall"].get("name")
+            what = f"Function call `{name}` in the `{index + 1}.` content block"
+            raise Bad(f"{what} is missing a `thought_signature`.")
+
+
+def _is_said(entry: dict[str, Any]) -> bool:
+    is_users = entry.get("role", "user") == "user"
+    return is_users and any(isinstance(part.get("text"), str) for part in entry["parts"])
 
 
 def _response(answer: Answer, parts: list[dict[str, Any]], *, last: bool) -> dict[str, Any]:

@@ -42,6 +42,10 @@ _PARAMETERS = frozenset(
 )  # fmt: skip
 _PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 _CALLS = ("function_call", "custom_tool_call")
+_REASONING = ("gpt-5", "o1", "o3", "o4")
+"""How the names of models begin that think first, and want to see that again with what followed."""
+_THOUGHT = "r"
+"""Stands before the number in the id of an item that followed a reasoning item."""
 
 
 class OpenAIResponses(Wire):
@@ -87,11 +91,15 @@ class OpenAIResponses(Wire):
                 )
         openai_chat.check_tools(body, nested=False)
         if isinstance(body["input"], list):
-            _check_items(body["input"], earlier=bool(body.get("previous_response_id")))
+            earlier = bool(body.get("previous_response_id"))
+            _check_items(body["input"], earlier=earlier)
+            if not earlier:
+                _check_thoughts(body["input"])
         openai_chat.check_window(envelope)
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         items = [_item(part, answer, index) for index, part in enumerate(answer.reply.parts)]
+        items = [*_thoughts(answer), *items]
         cut = answer.reply.finish
         status = "incomplete" if cut else "completed"
         reason = {"length": "max_output_tokens", "filtered": "content_filter"}.get(cut)
@@ -108,8 +116,12 @@ class OpenAIResponses(Wire):
             {"type": "response.created", "response": started},
             {"type": "response.in_progress", "response": started},
         ]
-        for index, part in enumerate(answer.reply.parts):
-            item = _item(part, answer, index)
+        thoughts = _thoughts(answer)
+        for index, item in enumerate(thoughts):
+            kinds = ("response.output_item.added", "response.output_item.done")
+            steps += [{"type": kind, "output_index": index, "item": item} for kind in kinds]
+        for number, part in enumerate(answer.reply.parts):
+            item, index = _item(part, answer, number), number + len(thoughts)
             steps += _text_steps(part, item, index) if isinstance(part, Text) else []
             steps += _call_steps(part, item, index) if isinstance(part, ToolUse) else []
         whole = self.whole(answer)
@@ -145,17 +157,30 @@ def _message(entry: dict[str, Any]) -> Message | None:
     return None  # reasoning, and items that a script has no use for
 
 
+def _thinks(answer: Answer) -> bool:
+    return answer.model.startswith(_REASONING) and bool(answer.reply.parts)
+
+
+def _thoughts(answer: Answer) -> list[dict[str, Any]]:
+    """The reasoning item of a model that thinks first."""
+    if not _thinks(answer):
+        return []
+    told = {"id": f"rs_{answer.number}", "type": "reasoning", "summary": []}
+    return [{**told, "encrypted_content": f"thoughts {answer.number}"}]
+
+
 def _item(part: Part, answer: Answer, index: int) -> dict[str, Any]:
+    mark = _THOUGHT if _thinks(answer) and index == 0 else ""
     if isinstance(part, Text):
         return {
-            "id": f"msg_{answer.number}_{index}",
+            "id": f"msg_{mark}{answer.number}_{index}",
             "type": "message",
             "status": "completed",
             "role": "assistant",
             "content": [_content(part.text)],
         }
     return {
-        "id": f"fc_{answer.number}_{index}",
+        "id": f"fc_{mark}{answer.number}_{index}",
         "type": "function_call",
         "status": "completed",
         "call_id": part.id,
@@ -243,6 +268,23 @@ def _check_items(items: list[dict[str, Any]], *, earlier: bool) -> None:
         raise Bad(f"No tool call found for function call output with call_id {lost[0]}.")
     if unanswered := [name for name in calls if name not in outputs]:
         raise Bad(f"No tool output found for function call {unanswered[0]}.", param="input")
+
+
+def _check_thoughts(items: list[dict[str, Any]]) -> None:
+    """A reasoning item and what followed it come together, or neither comes."""
+    for item, after in zip(items, [*items[1:], {}], strict=True):
+        follows = after.get("type") in ("reasoning", *_CALLS) or after.get("role") == "assistant"
+        if item.get("type") == "reasoning" and not follows:
+            what = f"Item '{item.get('id')}' of type 'reasoning' was provided without its required"
+            raise Bad(f"{what} following item.", param="input")
+    given = {str(item.get("id")) for item in items}
+    for item in items:
+        _, _, number = str(item.get("id") or "").partition(f"_{_THOUGHT}")
+        wanted = f"rs_{number.partition('_')[0]}"
+        if number and wanted not in given:
+            kind = item.get("type", "message")
+            what = f"Item '{item['id']}' of type '{kind}' was provided without its required"
+            raise Bad(f"{what} 'reasoning' item: '{wanted}'.", param="input")
 
 
 def _outputs_of(kinds: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
@@ -57,13 +58,13 @@ _QUIET_BLOCKS = ("thinking", "_tool_result", "fallback", "image", "document")
 # User records that the program wrote itself.
 _NOT_SAID = ("<local-command-", "<bash-input>", "[Request interrupted", "Caveat: ")
 # What others said, in the user's place.
-_OTHERS = re.compile(
+_OTHERS = late_pattern(
     r"<(?:teammate-message|agent-message|cross-session-message|task-notification|channel"
     r"|coordinator-relay|slack-[a-z-]+)[\s>]|Another Claude session sent a message"
     r"|A peer session sent a message|\[SYSTEM NOTIFICATION - NOT USER INPUT\]"
 )
-_HOOK = re.compile(r"<user-prompt-submit-hook>|[A-Za-z]+ hook feedback:")
-_PRINTED = re.compile(r"<bash-std(?:out|err)>")
+_HOOK = late_pattern(r"<user-prompt-submit-hook>|[A-Za-z]+ hook feedback:")
+_PRINTED = late_pattern(r"<bash-std(?:out|err)>")
 _PLAN = "Implement the following plan:"
 _ON_PLAN = "User feedback on this plan: "
 _BUILT_IN = frozenset({
@@ -73,9 +74,9 @@ _BUILT_IN = frozenset({
     "resume", "rewind", "sandbox", "status", "statusline", "terminal-setup", "theme", "todos",
     "usage", "vim",
 })  # fmt: skip
-_COMMAND = re.compile(r"<command-name>/?([^<]{1,200})</command-name>")
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_REMINDER = re.compile(
+_COMMAND = late_pattern(r"<command-name>/?([^<]{1,200})</command-name>")
+_ARGUMENTS = late_pattern(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_REMINDER = late_pattern(
     r"<(system-reminder|system_reminder|ide_opened_file|ide_selection)(?:\s[^>]*)?>.*?</\1>\n?",
     re.DOTALL,
 )
@@ -83,13 +84,14 @@ _TOKENS = (
     "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
 )  # fmt: skip
 _REFUSED = ("The user doesn't want to", "The agent proposed a plan that was rejected by the user")
-_REPLY = re.compile(
+_REPLY = late_pattern(
     r"\A(?:The user doesn't want to|Permission for this tool use was denied)[^\n]*"
     r"[Tt]he user said:\n(?P<said>.*?)(?:\n\nNote: The user's next message may contain [^\n]*)?\Z",
     re.DOTALL,
 )
-_ANSWERED = re.compile(r"\A(?:User|The user) has answered your questions: ")
-_ANSWER = re.compile(
+_CLARIFIES = "The user wants to clarify these questions."
+_ANSWERED = late_pattern(r"\A(?:User|The user) has answered your questions: ")
+_ANSWER = late_pattern(
     r'"="(.*?)"(?=, "|\. You can now| user notes: | selected preview)|'
     r' user notes: (.*?)(?=, "|\. You can now|\Z)',
     re.DOTALL,
@@ -162,6 +164,7 @@ def _server(words: Sequence[str]) -> dict[str, Any]:
 class ClaudeCode(JsonlHost):
     name = "claude-code"
     title = "Claude Code"
+    asks = ("AskUserQuestion",)
     aliases = ("claude",)
     precedence = 1
     home = UserPath(".claude", "CLAUDE_CONFIG_DIR")
@@ -304,6 +307,8 @@ class ClaudeCode(JsonlHost):
             said = _REPLY.match(result) if failed else None
             if said is not None:
                 error, reply = REFUSED, said["said"]
+                if reply.startswith(_CLARIFIES):
+                    reply = ""  # the program's words around the agent's own questions
             elif result.startswith(_REFUSED):
                 error = REFUSED
             elif _ANSWERED.match(result):

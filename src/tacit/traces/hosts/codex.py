@@ -117,6 +117,7 @@ _FEATURES = (
 class Codex(JsonlHost):
     name = "codex"
     title = "Codex"
+    asks = ("request_user_input",)
     precedence = 2
     home = UserPath(".codex", "CODEX_HOME")
     programs = ("codex",)

@@ -46,6 +46,7 @@ _TOKENS = (
     "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens",
 )  # fmt: skip
 _REJECTED = "The user rejected this tool call"
+"""As the program says it, with what the user typed behind `User feedback: ` (seen with 1.0.102)."""
 _ENDING = re.compile(r"\n?<(?:shellId: [^>]*|exited) (?:completed )?with exit code -?\d+>\s*\Z")
 
 
@@ -131,6 +132,7 @@ def _server(words: Sequence[str]) -> dict[str, Any]:
 class Copilot(JsonlHost):
     name = "copilot"
     title = "Copilot CLI"
+    asks = ("ask_user",)
     aliases = ("copilot-cli",)
     precedence = 5
     home = UserPath(".copilot", "COPILOT_HOME")

@@ -26,6 +26,7 @@ class _Line(msgspec.Struct, gc=False):
 class Cursor(JsonlHost):
     name = "cursor"
     title = "Cursor"
+    asks = ("AskQuestion",)
     tested = False
     precedence = 80
     home = UserPath(".cursor")

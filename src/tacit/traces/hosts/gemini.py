@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.patterns import late_pattern
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
@@ -47,12 +48,12 @@ from tacit.traces.program import (
 from tacit.traces.server_entry import ServerEntry
 
 # "Output: … \nExit Code: 1\n…": the labels that may follow the output itself.
-_OUTPUT = re.compile(
+_OUTPUT = late_pattern(
     r"(?:\A|\n)Output: (?P<out>.*?)(?=\n(?:Error|Exit Code|Signal|Background PIDs|"
     r"Process Group PGID): |\n</untrusted_context>|\Z)",
     re.DOTALL,
 )
-_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+_CODE = late_pattern(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
 
 
 def parts_text(parts: Any) -> str:
@@ -70,7 +71,7 @@ def parts_text(parts: Any) -> str:
     return "\n".join(text for text in texts if text)
 
 
-_ATTACHED = re.compile(
+_ATTACHED = late_pattern(
     r"\n?--- Content from referenced files ---.*?(?:--- End of content ---|\Z)"
     r"|<hook_context>.*?(?:</hook_context>|\Z)",
     re.DOTALL,
@@ -118,7 +119,7 @@ def response_outcome(response: dict[str, Any]) -> tuple[str, bool]:
 
 _TOKENS = ("input", "output", "cached", "", "thoughts")
 _MOST = 64 * 1024 * 1024
-_HOOKED = re.compile(r"\A<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_HOOKED = late_pattern(r"\A<hook_context>.*?</hook_context>\s*", re.DOTALL)
 """What hooks told the model, which stands before the user's words in one message."""
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up")
 
@@ -197,6 +198,7 @@ _ALONE = {
 class Gemini(JsonlHost):
     name = "gemini"
     title = "Gemini CLI"
+    asks = ("ask_user",)
     aliases = ("gemini-cli",)
     precedence = 3
     home = UserPath(".gemini")

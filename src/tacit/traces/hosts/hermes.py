@@ -47,6 +47,7 @@ _HELPERS = "SELECT id, started_at FROM sessions WHERE parent_session_id = ? ORDE
 class Hermes(SqliteHost):
     name = "hermes"
     title = "Hermes"
+    asks = ("clarify",)
     precedence = 8
     home = UserPath(".hermes", "HERMES_HOME")
     programs = ("hermes",)

@@ -115,6 +115,7 @@ _AGENT = "tacit"
 class Opencode(SqliteHost):
     name = "opencode"
     title = "opencode"
+    asks = ("question",)
     precedence = 6
     home = UserPath(".local/share/opencode", "XDG_DATA_HOME/opencode")
     settings_home = UserPath(".config/opencode", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME/opencode")

@@ -90,6 +90,7 @@ class PiProgram(Program):
 class Pi(JsonlHost):
     name = "pi"
     title = "pi"
+    asks = ()
     precedence = 7
     home = UserPath(".pi/agent", "PI_CODING_AGENT_DIR")
     programs = ("pi",)

@@ -97,6 +97,7 @@ _TOOLS = ("read_file", "notebook_edit", "run_shell_command", "update_goal", "edi
 class Qwen(JsonlHost):
     name = "qwen"
     title = "Qwen Code"
+    asks = ("ask_user_question",)
     aliases = ("qwen-code",)
     precedence = 4
     home = UserPath(".qwen")

@@ -14,7 +14,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +59,7 @@ class _Line(msgspec.Struct, gc=False):
 class Tacit(JsonlHost):
     name = OWN_HOST
     title = "Tacit"
+    asks = ("ask_user",)
     precedence = 9
     files = r"[^/]+\.jsonl"
     form = _Line
@@ -173,7 +173,7 @@ def _last_written(session: str) -> tuple[int, str]:
 
 def new_session_id() -> str:
     """An id that sorts by time."""
-    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(4)
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + os.urandom(4).hex()
 
 
 def read_lines(path: str, *unwanted: str) -> Iterator[tuple[dict[str, Any], int]]:

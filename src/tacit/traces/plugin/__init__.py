@@ -1,5 +1,5 @@
-"""The plugin folder: one folder that Claude Code, Codex, Copilot CLI, Qwen Code, Gemini CLI, pi
-and opencode can install, and the small programs in it for agents whose hooks are code.
+"""The plugin folder: one folder that Claude Code, Codex, Copilot CLI, Qwen Code, Gemini CLI, pi,
+opencode and Hermes can install, and the small programs in it for agents whose hooks are code.
 
 The files lie in `assets/`; names between two `@` in them are filled in when they are used.
 Which skills go with them is for the caller to say.
@@ -32,7 +32,8 @@ def files(version: str) -> dict[str, bytes]:
                 found[path] = shim(path, calls).encode()
             else:
                 text = _asset(path).replace("@VERSION@", version)
-                found[path] = text.replace("@HOOK@", "tacit-hook").encode()
+                # A Python file of an agent's is none of our modules, so it lies here as a text.
+                found[path.removesuffix(".txt")] = text.replace("@HOOK@", "tacit-hook").encode()
     return dict(sorted(found.items()))
 
 

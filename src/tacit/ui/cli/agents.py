@@ -449,7 +449,8 @@ def plugin_command(path: str, force: bool, as_json: bool) -> int:
     """Write the folder that agents can install as a plugin.
 
     One folder for Claude Code, Codex, Copilot CLI, Qwen Code, Gemini CLI, pi and opencode: hooks
-    that call tacit-hook, which has to be on the PATH, and the skill that explains Tacit. It is for
+    that call tacit-hook, which has to be on the PATH, the skill that explains Tacit, and /tacit
+    (for Hermes too). It is for
     sharing with a team; on your own machine `tacit connect` is surer. Both at once do no harm.
     """
     target = os.path.abspath(os.path.expanduser(path))

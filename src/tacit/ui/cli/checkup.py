@@ -20,7 +20,7 @@ from tacit.work.rescue import DATABASE_CHECKS
 from tacit.work.work_checks import JOB_CHECKS, SCHEDULE_CHECKS
 
 if TYPE_CHECKING:
-    from tacit.learn.background.task import Confinement
+    from tacit.learn.background.confinement import Confinement
 
 
 def check_changes() -> list[Finding]:
@@ -67,7 +67,7 @@ def doctor_command(fix: bool, as_json: bool) -> int:
     """
     from tacit.agent import process_rights
     from tacit.learn.background import confinement
-    from tacit.learn.background.task import Confinement
+    from tacit.learn.background.confinement import Confinement
 
     findings, said = _mend() if fix else (doctor.run_checks(CHECKS), {})
     mended = [finding for finding in findings if finding.what in said]

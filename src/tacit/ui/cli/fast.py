@@ -169,7 +169,20 @@ def _list_skills(cwd: str) -> int:
 
 
 def _print_catalogue(cwd: str) -> int:
+    from tacit.base import paths
     from tacit.changes.pins import pinned_skills
-    from tacit.skills.library import Library
+    from tacit.skills import index
+    from tacit.skills.catalogue import BUDGET, CatalogueOrder, make_catalogue, offered_rows
+    from tacit.skills.project_terms import project_terms
+    from tacit.skills.scopes import skill_roots, skill_states
 
-    return write_parts([Library(cwd).catalogue(pinned=pinned_skills(cwd)).text])
+    recent: tuple[str, ...] = ()
+    if os.path.exists(os.path.join(paths.folders().data, "tacit.db")):
+        from tacit.traces.skill_uses import recently_used
+
+        recent = recently_used()
+    cache = paths.folders().cache
+    snapshots = [(root, index.load(root.path, cache)) for root in skill_roots(cwd)]
+    offers = offered_rows(snapshots, skill_states(snapshots))
+    order = CatalogueOrder(pinned_skills(cwd), recent, terms=project_terms(cwd))
+    return write_parts([make_catalogue(offers, BUDGET, order).text])

@@ -17,7 +17,6 @@ from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
 from tacit.base.settings import LearnSettings, load_settings
 from tacit.learn.ledger import Ledger, RecordedDecision, Review
-from tacit.traces.store import Store, Stored
 from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command, group
@@ -25,6 +24,7 @@ from tacit.ui.cli.user_shell import complete_session
 
 if TYPE_CHECKING:
     from tacit.learn.improve.repair_triggers import RepairAccount
+    from tacit.traces.store import Store, Stored
     from tacit.work.jobs import Attempt, Entry
 
 
@@ -109,7 +109,10 @@ def show_job(job: str, as_json: bool) -> int:
 @jobs_command.verb("retry", "tacit jobs retry review-3f9c")
 @click.argument("job")
 def retry_job(job: str, as_json: bool) -> int:
-    """Have a job done again, or now if it was put off."""
+    """Have a job done again, or now if it was put off.
+
+    One that waits for another machine, which is away, is done by this one.
+    """
     from tacit.work import jobs
 
     entry = jobs.retry(job)
@@ -184,46 +187,63 @@ def why_command(session: str, as_json: bool) -> int:
     Skills that failed in it are named too, with what came of their repair. Of a skill: for each
     line that was learned, the sessions that support it, the steps and words there, who disagrees.
     """
+    from tacit.traces.store import Store
     from tacit.ui.cli.distillations import skill_and_line, write_skill_reasons
 
     if skill := skill_and_line(session):
         return write_skill_reasons(*skill, as_json=as_json)
-    from tacit.learn.improve.repair_triggers import repair_accounts
-    from tacit.learn.improve.repair_triggers import session_folder as settings_folder
 
     store = click.get_current_context().with_resource(Store.open())
-    stored = store.find(session)
+    gone = store.gone(session)
+    stored = None if gone and not store.has(gone.id) else store.find(session)
+    name = stored.id if stored else gone.id if gone else session
     ledger = Ledger(store.connection)
-    reviews, decisions = ledger.of(stored.id), ledger.decisions(stored.id)
-    failed = repair_accounts(
-        store, stored.id, load_settings(settings_folder(stored.head.project)).settings
-    )
-    spent = budget.sum_spent(entry.spent for entry in _spending_on(stored))
+    reviews, decisions = ledger.of(name), ledger.decisions(name)
+    failed = _repairs(store, stored) if stored else []
+    spent = budget.sum_spent(entry.spent for entry in _spending_on(name))
     if as_json:
         return output.write_json(
             {
-                "session": stored.id,
+                "session": name,
                 "reviews": reviews,
                 "decisions": decisions,
                 "repairs": failed,
                 "spent": spent,
+                "gone": gone.explain() if gone and not stored else "",
             }
         )
-    if not reviews:
+    if gone and not stored:
+        click.echo(f"{gone.explain()}. What came of it stays:")
+    elif stored and not reviews:
         _write_unreviewed(stored, decisions, store.short_id(stored.head.session))
-    for review in reviews:
-        _write_review(review)
-    for decided in decisions:
-        _write_decision(decided)
-    for account in failed:
-        _write_account(account)
+    _write_reasons(reviews, decisions, failed)
     if spent.requests:
         requests = counted(spent.requests, "request")
         click.echo(f"It cost {spent.shown()}: {requests}, {spent.tokens:,} tokens.")
     return 0
 
 
-def _write_unreviewed(stored: Stored, decisions: list[RecordedDecision], short: str) -> None:
+def _repairs(store: "Store", stored: "Stored") -> "list[RepairAccount]":
+    """What came of the skills that failed in a session."""
+    from tacit.learn.improve.repair_triggers import repair_accounts
+    from tacit.learn.improve.repair_triggers import session_folder as settings_folder
+
+    settings = load_settings(settings_folder(stored.head.project)).settings
+    return repair_accounts(store, stored.id, settings)
+
+
+def _write_reasons(
+    reviews: list[Review], decisions: list[RecordedDecision], failed: "list[RepairAccount]"
+) -> None:
+    for review in reviews:
+        _write_review(review)
+    for decided in decisions:
+        _write_decision(decided)
+    for account in failed:
+        _write_account(account)
+
+
+def _write_unreviewed(stored: "Stored", decisions: list[RecordedDecision], short: str) -> None:
     waits = bool(decisions) and decisions[0].decision.due
     state = "is to be looked at (see: tacit jobs)" if waits else "has not been looked at"
     click.echo(f"{stored.id} {state}; by hand: tacit learn {short}")
@@ -271,14 +291,14 @@ def _how_to_see(change: str) -> str:
     return f"{state}see it: tacit inbox {short}"
 
 
-def _spending_on(stored: Stored) -> list[budget.Spending]:
+def _spending_on(session: str) -> list[budget.Spending]:
     """What was spent on the session; of a chat, over all its parts."""
     ever = budget.days_ago(3650)
     return [
         entry
         for kind in ("review", "improve")
         for entry in budget.spendings(ever, kind=kind)
-        if entry.key == stored.id or entry.key.startswith(f"{stored.id}#")
+        if entry.key == session or entry.key.startswith(f"{session}#")
     ]
 
 
@@ -371,6 +391,8 @@ def cost_report(learn: LearnSettings, days: int, *, now: datetime | None = None)
 
 def _chat_spending(since: datetime) -> Spent:
     """The user's own conversations, by what their sessions say; `requests` counts conversations."""
+    from tacit.traces.store import Store
+
     with Store.open() as store:
         usages = [s.head.usage for s in store.sessions(host=OWN_HOST, since=since, limit=100_000)]
     return Spent(

@@ -1,6 +1,6 @@
 """`tacit memory`: facts, as a person lists, reads, adds, changes, shares and forgets them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,13 +18,14 @@ from tacit.changes.facts import (
     known_facts,
     remember,
 )
-from tacit.changes.gate import Gate
 from tacit.changes.place import Place, fact_places
 from tacit.skills.fact import FACT_FILE, FACT_KINDS, FactKind
-from tacit.ui.cli import output, user_gate
+from tacit.ui.cli import output
 from tacit.ui.cli.command import group
 from tacit.ui.cli.user_shell import complete_fact
-from tacit.work import host_links
+
+if TYPE_CHECKING:  # facts are listed and read without it
+    from tacit.changes.gate import Gate
 
 _DROP = ("noted", "by", "where", "state")
 
@@ -155,6 +156,8 @@ def add(
     What is about you (user, feedback) goes into your own folder, the rest into the project's,
     unless you say --user or --project.
     """
+    from tacit.ui.cli import user_gate
+
     kind = kind or ("user" if scope == "user" else "project")
     place = _fact_place(scope) if scope else fact_place_for(fact_places(), kind)
     new = NewFact(name=name, says=text, kind=kind, detail=detail)
@@ -181,6 +184,8 @@ def edit(
     as_json: bool,
 ) -> int:
     """Change a fact in your editor. A text that is refused is kept, and the message says where."""
+    from tacit.ui.cli import user_gate
+
     fact = _find_fact(name, scope).fact
     gate = _fact_gate()
     return user_gate.edit_through_gate(
@@ -205,6 +210,8 @@ def forget_fact(name: str, yes: bool, scope: str | None, reason: str, as_json: b
 
     No machine notes a fact of that name again.
     """
+    from tacit.ui.cli import user_gate
+
     fact = _find_fact(name, scope).fact
     needs = Refused(f"forgetting '{name}' needs a yes", f"tacit memory forget {name} --yes")
     output.confirm(f"Forget {name} ({one_line(fact.says)})?", yes, needs)
@@ -218,6 +225,8 @@ def forget_fact(name: str, yes: bool, scope: str | None, reason: str, as_json: b
 @click.option("--private", "hide", is_flag=True, help="Hide it from git again.")
 def share(name: str, hide: bool, as_json: bool) -> int:
     """Let git see a fact of this project; at first each is private."""
+    from tacit.ui.cli import user_gate
+
     fact = _find_fact(name, "project").fact
     return user_gate.share_with_git("fact", name, _fact_place("project"), fact.name, hide, as_json)
 
@@ -245,7 +254,10 @@ def index(as_json: bool) -> int:
     return 0
 
 
-def _fact_gate() -> Gate:
+def _fact_gate() -> "Gate":
+    from tacit.changes.gate import Gate
+    from tacit.work import host_links
+
     host_links.listen()
     return Gate(fact_places())
 

@@ -289,6 +289,12 @@ def keep_model(choice: ModelChoice) -> str:
     return set_values({"agent.model": choice.name, "agent.base_url": url or None})
 
 
+_NO_TOOLS = (
+    "It calls no tools, so it reviews sessions and does nothing else: for repairing skills and"
+    " merging them in curation, also set a model that does (agent.model)."
+)
+
+
 def _review_price(choice: ModelChoice, learn: LearnSettings) -> str:
     """What a review takes from the program's login."""
     paid = find(choice.name)[0].program.paid
@@ -320,6 +326,8 @@ def _write_where_written(path: str, choice: ModelChoice) -> None:
             click.echo(f"note: {key} is overruled here by {with_tilde(source)}", err=True)
     if choice.is_program:
         click.echo(output.wrapped(_review_price(choice, loaded.settings.learn)))
+        if not loaded.settings.agent.model:
+            click.echo(output.wrapped(_NO_TOOLS))
     for line in learning_lines(loaded.settings):
         click.echo(output.wrapped(line))
 

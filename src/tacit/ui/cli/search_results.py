@@ -48,8 +48,11 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
     library = Library()
     limit = limit or library.settings.search.limit
     with indexing_progress() as progress:
-        search = Search(library, progress, archived=True)
+        search = Search(library, progress, archived=True, soon=query)
     hits = search.find(query, limit)
+    if search.behind:
+        text = "Not all skills are indexed yet; that goes on by itself. Search again in a minute."
+        click.echo(text, err=True)
     if as_json:
         rows = [{"skill": h.entry, "score": h.score, "line": h.line, "text": h.text} for h in hits]
         output.write_json({"query": query, "results": rows})
@@ -73,9 +76,8 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
 
 
 def _search_sessions(query: str, limit: int, as_json: bool) -> int:
-    from tacit.base.clock import ago
-    from tacit.base.paths import with_tilde
     from tacit.traces.store import Store
+    from tacit.ui.cli.sessions import write_hits
 
     with Store.open() as store:
         hits = store.search(query, limit=limit)
@@ -85,15 +87,7 @@ def _search_sessions(query: str, limit: int, as_json: bool) -> int:
     if not hits:
         click.echo("No session holds all of these words. Take in more: tacit import", err=True)
         return 1
-    for hit in hits:
-        place = click.style(f"{with_tilde(hit.project)}, {ago(hit.at)}", dim=True)
-        click.echo(f"{click.style(hit.id, bold=True)} turn {hit.turn}  {place}")
-        text, at = "", 0
-        for start, end in hit.snippet.marks:
-            text += plain(hit.snippet.text[at:start])
-            text += click.style(plain(hit.snippet.text[start:end]), fg="yellow")
-            at = end
-        click.echo(f"    {' '.join((text + plain(hit.snippet.text[at:])).split())}")
+    write_hits(hits)
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from msgspec import to_builtins
 
 from tacit.base import settings
 from tacit.base.clock import ago, parse_since
@@ -21,11 +22,14 @@ from tacit.learn.ledger import Decision, Ledger
 from tacit.traces import host_registry, observations, tool_calls
 from tacit.traces.deafness import find_deafness
 from tacit.traces.outcomes import Outcome, call_outcome
+from tacit.traces.session_rows import text_of_step
+from tacit.traces.session_search import Hit, Sought
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import (
     REASONS,
     Activation,
     Compaction,
+    Step,
     Subagent,
     Text,
     Told,
@@ -51,6 +55,9 @@ _SESSION_DROPS = ("skills", "cost", "turns", "project", "learned", "failed", "wh
     "tacit sessions",
     "tacit sessions --host codex --since 7d",
     "tacit sessions --project . --json",
+    'tacit sessions --search "connection refused"      in all that was said, done and printed',
+    'tacit sessions --failed "npm test" --since 30d    the steps at which it failed',
+    "tacit sessions --file src/app.py --skill release",
     note="Take in what is new first: tacit import. Read one: tacit session ID.",
 )
 @click.option(
@@ -58,18 +65,28 @@ _SESSION_DROPS = ("skills", "cost", "turns", "project", "learned", "failed", "wh
 )
 @click.option("--project", default="", help="Only those in this folder and below it.")
 @click.option("--since", help="Only those since: 7d, 12h, a date.")
+@click.option("--search", "words", default="", help="Steps with all these words, best first.")
+@click.option("--failed", default="", help="Steps at which such a command failed, latest first.")
+@click.option("--file", default="", help="Steps that name this file, by its path or the end of it.")
+@click.option("--skill", default="", help="Only those in which this skill was used.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
-def sessions_command(host: str, project: str, since: str | None, limit: int, as_json: bool) -> int:
-    """List the sessions that are in the store, the latest first.
+def sessions_command(
+    limit: int, as_json: bool, project: str, since: str | None, **given: str
+) -> int:
+    """List the sessions that are in the store, the latest first; or find steps in them.
 
-    `learned` says what came of each, or why it was not looked at; more: tacit why ID.
+    `learned` says what came of each, or why it was not looked at; more: tacit why ID. With
+    --search, --failed or --file the steps are listed that fit all that is given; see one whole:
+    tacit session ID --step 3.2.
     """
-    import os
-
     store = click.get_current_context().with_resource(Store.open())
     folder = os.path.abspath(os.path.expanduser(project)) if project else ""
     moment = parse_since(since) if since else None
-    found = store.sessions(host=host, project=folder, since=moment, limit=limit)
+    sought = Sought(project=folder, since=moment, **given)
+    if sought.words or sought.failed or sought.file:
+        return _write_found(store, sought, limit, as_json)
+    host, skill = sought.host, sought.skill
+    found = store.sessions(host=host, project=folder, since=moment, skill=skill, limit=limit)
     ledger = Ledger(store.connection)
     deaf = [one for one in find_deafness(store.connection) if host in ("", one.host)]
     if as_json:
@@ -78,7 +95,7 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     for one in deaf:
         output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
     if not found:
-        some = host or project or since
+        some = host or project or since or skill
         click.echo(
             "No session fits. All of them: tacit sessions"
             if some
@@ -109,6 +126,30 @@ def sessions_command(host: str, project: str, since: str | None, limit: int, as_
     return 0
 
 
+def _write_found(store: Store, sought: Sought, limit: int, as_json: bool) -> int:
+    hits = store.search(sought, limit=limit)
+    if as_json:
+        output.write_json({"steps": [{"place": hit.place, **to_builtins(hit)} for hit in hits]})
+    elif not hits:
+        click.echo("No step fits. Take in more: tacit import", err=True)
+    else:
+        write_hits(hits)
+    return 0 if hits else 1
+
+
+def write_hits(hits: Iterable[Hit]) -> None:
+    """Steps that were found, with the words marked."""
+    for hit in hits:
+        about = click.style(f"{plain(with_tilde(hit.project))}, {ago(hit.at)}", dim=True)
+        click.echo(f"{click.style(plain(hit.id), bold=True)} step {hit.place}  {about}")
+        text, at = "", 0
+        for start, end in hit.snippet.marks:
+            text += plain(hit.snippet.text[at:start])
+            text += click.style(plain(hit.snippet.text[start:end]), fg="yellow")
+            at = end
+        click.echo(f"    {' '.join((text + plain(hit.snippet.text[at:])).split())}")
+
+
 _HEAD_KEYS = ("host", "session", "project", "model", "title", "started", "ended")
 _COUNT_KEYS = ("turns", "prompts", "calls", "failures", "skills")
 
@@ -129,6 +170,7 @@ def session_rows(found: Iterable[Stored], ledger: Ledger) -> list[dict[str, Any]
             "output_tokens": s.head.usage.output,
             "cost": s.head.usage.cost,
             "redacted": s.redacted,
+            "outcome": s.outcome,
             "learned": outcomes.get(s.id, ""),
             "decided": decisions.get(s.id),
         }
@@ -153,16 +195,20 @@ def _session_cost(cost: float | None) -> str:
     "Show one session as a timeline.",
     "tacit session b4a27079             the first characters of its id will do",
     "tacit session claude-code:b4a27079-b3f0-4aac-a79c-04d4f81b280f --full",
+    "tacit session b4a27079 --step 3.2  the second step of turn 3, whole; 3.0 is its prompt",
     "tacit session b4a27079 --digest    what a reviewer is shown of it",
     "tacit session b4a27079 --json",
 )
 @click.argument("name", shell_complete=complete_session)
 @click.option("--full", is_flag=True, help="Whole texts and results.")
+@click.option("--step", default="", help="One step whole: 3.2, or all of turn 3.")
 @click.option("--digest", "as_digest", is_flag=True, help="In short, as a reviewer is shown it.")
-def session_command(name: str, full: bool, as_digest: bool, as_json: bool) -> int:
+def session_command(name: str, full: bool, step: str, as_digest: bool, as_json: bool) -> int:
     """Show one session as a timeline, with failures and corrections marked."""
     store = click.get_current_context().with_resource(Store.open())
     stored = store.find(name)
+    if step:
+        return _write_step(store, stored, step, as_json)
     trace = store.whole(stored.id)
     if as_digest:
         return _write_digest(store, stored, trace, as_json)
@@ -171,6 +217,7 @@ def session_command(name: str, full: bool, as_digest: bool, as_json: bool) -> in
             {
                 "session": session_rows([stored], Ledger(store.connection))[0],
                 "turns": trace.turns,
+                "tasks": store.task_outcomes(stored.id),
                 "corrections": observations.corrections(trace),
                 "mended": observations.recoveries(trace),
                 "commands": observations.commands(trace),
@@ -193,6 +240,54 @@ def _write_digest(store: Store, stored: Stored, trace: Trace, as_json: bool) -> 
         return output.write_json(made)
     click.echo(plain(made.text))
     return 0
+
+
+def _write_step(store: Store, stored: Stored, named: str, as_json: bool) -> int:
+    """One step of a session, or one turn, with nothing left out."""
+    number, _, at = named.partition(".")
+    turn = next((t for t in store.turns(stored.id) if str(t.number) == number), None)
+    known = turn is not None and (not at or (at.isdigit() and int(at) <= len(turn.steps)))
+    if turn is None or not known:
+        last = f"{stored.turns - 1}" if turn is None else f"{number}.{len(turn.steps)}"
+        raise NotFound(f"there is no step '{named}' in {stored.id}", f"the last one is {last}")
+    chosen = [int(at)] if at else range(len(turn.steps) + 1)
+    steps = [(n, turn.prompt if n == 0 else turn.steps[n - 1]) for n in chosen]
+    if as_json:
+        rows = [{"place": f"{number}.{n}", "step": step} for n, step in steps]
+        return output.write_json({"session": stored.id, "steps": rows})
+    for n, step in steps:
+        if step:
+            output.write_hint(f"{number}.{n}  {_step_kind(step)}")
+            click.echo(plain(_whole_step(step)))
+    return 0
+
+
+def _step_kind(step: str | Step) -> str:
+    match step:
+        case str():
+            return "prompt"
+        case ToolCall():
+            return " ".join(filter(None, (plain(step.name), call_outcome(step).state)))
+        case Told(by=by):
+            return by
+    return {Text: "said", Activation: "skill", Compaction: "summary", Subagent: "helper"}[
+        type(step)
+    ]
+
+
+def _whole_step(step: str | Step) -> str:
+    match step:
+        case str():
+            return step
+        case Activation(name=name):
+            return name
+        case ToolCall():
+            given = tool_calls.command_of(step) or "\n".join(
+                f"{key}: {value}" for key, value in step.arguments.items()
+            )
+            parts = (given, step.result or step.error, step.reply and f"> {step.reply}")
+            return "\n\n".join(filter(None, parts))
+    return text_of_step(step)
 
 
 def _write_head(stored: Stored) -> None:
@@ -226,8 +321,10 @@ def _write_timeline(trace: Trace, full: bool) -> None:
                 if turn.number in corrected
                 else ""
             )
+            number = "" if turn.helper else f"{turn.number} "
             click.echo(
-                f"{click.style('>', fg='cyan', bold=True)} {mark}{_cut_text(turn.prompt, full)}"
+                click.style(number, dim=True)
+                + f"{click.style('>', fg='cyan', bold=True)} {mark}{_cut_text(turn.prompt, full)}"
             )
         for step in turn.steps:
             match step:
@@ -306,9 +403,11 @@ def take_in_with_bar(store: Store, chosen: "list[Source]", *, hidden: bool) -> "
     "tacit import                       every agent that is found here",
     "tacit import codex --since 30d",
     "tacit import ./trajectories.jsonl  a file or folder of a known form",
-    note="Forms: the transcripts of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot CLI, "
-    "opencode, pi and Hermes; OpenAI-style message lists, ShareGPT, SWE-agent .traj; "
-    "OpenHands and Cursor by their docs.",
+    "zcat runs.gz | tacit import -      what another program writes",
+    note="Forms, known by what stands in the file: the transcripts of Claude Code, Codex, Gemini "
+    "CLI, Qwen Code, Copilot CLI, opencode, pi and Hermes; ATIF (Harbor); messages of OpenAI and "
+    "Anthropic; ShareGPT; tau-bench; SWE-agent and mini-swe-agent; OpenHands; OpenTelemetry (OTLP "
+    "in JSON) and OpenInference (Phoenix); exports of Langfuse and LangSmith; Cursor by its docs.",
 )
 @click.argument("what", required=False, default="")
 @click.option("--since", help="Only those changed since: 7d, 12h, a date.")
@@ -318,21 +417,39 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     Secrets are taken out before anything is stored. Reading again costs little: only what is new is
     read. The agents' own files are never changed.
     """
-    from tacit.work.intake import keep_to_limits, open_store, redact_again, sources
+    from tacit.work.intake import keep_to_limits, open_store, piped_file, redact_again, sources
 
-    chosen = sources(what, parse_since(since) if since else None)
+    context, unknown = click.get_current_context(), list[str]()
+    place = context.with_resource(piped_file(sys.stdin.buffer)) if what == "-" else what
+    try:
+        chosen = sources(place, parse_since(since) if since else None, unknown.append)
+    except NotFound as error:
+        if what != "-":
+            raise
+        came = "no session of a known form" if os.path.getsize(place) else "nothing"
+        raise NotFound(f"{came} came in on standard input", error.hint) from None
     chosen_settings = settings.load_settings().settings.traces
-    store = click.get_current_context().with_resource(open_store(chosen_settings))
+    store = context.with_resource(open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
-    keep_to_limits(store, chosen_settings)
+    dropped = keep_to_limits(store, chosen_settings).sessions
     if not redact_again(store, chosen_settings, most=100):
         click.echo("looking for secrets again in what was stored before", err=True)
         redact_again(store, chosen_settings)
     deaf = find_deafness(store.connection)
     if as_json:
-        return output.write_json({"hosts": taken, "not_understood": deaf})
+        return output.write_json(
+            {
+                "hosts": taken,
+                "not_understood": deaf,
+                "not_recognised": unknown,
+                "dropped": dropped,
+            }
+        )
     for one in deaf:
         output.write_hint(f"! {plain(one.explain())}; see: tacit doctor")
+    if dropped:
+        said = f"dropped {counted(dropped, 'session')} older, or more, than is kept"
+        output.write_hint(f"{said} (traces.keep_days, traces.keep_megabytes)")
     if not taken:
         where = f" of {what}" if what else ""
         click.echo(f"No sessions{where} were found.")
@@ -340,6 +457,9 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
             click.echo(f"tacit: {line}", err=True)
         return 0
     _write_taken(taken)
+    if unknown:
+        named = ", ".join(map(os.path.basename, unknown[:3])) + (", …" if unknown[3:] else "")
+        output.write_hint(f"left alone {counted(len(unknown), 'file')} of no known form: {named}")
     return 0
 
 
@@ -358,9 +478,9 @@ def _write_taken(taken: "list[Taken]") -> None:
     for t in taken:
         if left := t.counts.get("forgotten"):
             click.echo(f"{t.title}: {counted(left, 'session')} left out, as you forgot them")
-    passed = [(t.title, r, n) for t in taken for r, n in t.skipped.items()]
-    for title, reason, count in passed:
-        output.write_hint(f"{title}: passed over {count:,} {REASONS.get(reason, reason)}")
+    for t in taken:
+        if lost := [f"{n:,} {REASONS.get(reason, reason)}" for reason, n in t.skipped.items()]:
+            output.write_hint(f"{t.title}: passed over {'; '.join(lost)}")
     if any(t.counts.get("new") or t.counts.get("grown") for t in taken):
         click.echo("\nSee them: tacit sessions")
 

@@ -91,7 +91,8 @@ def list_command(
 def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: bool) -> int:
     """Print the block that tells a model which skills there are.
 
-    Pinned skills first, then the project's, then those used last. A conversation gets it once, and
+    Pinned skills first, then the project's, those used last, and those that speak of what the
+    project is made of: its languages, tools and libraries. A conversation gets it once, and
     keeps it to the byte. Skills that do not fit the budget are counted in its last line.
     """
     from tacit.changes.pins import pinned_skills
@@ -101,7 +102,7 @@ def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: boo
         budget=budget, touched=touched, pinned=pinned_skills(), recent=recently_used()
     )
     if as_json:
-        output.write_json(made)
+        output.write_json(made.as_dict())
     else:
         click.echo(made.text, nl=False)
     return 0

@@ -31,6 +31,7 @@ from tacit.changes.change_groups import find_group, undo_group
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.journal import OpenPlace
+from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
 from tacit.learn import notices
 from tacit.learn.curate.curation_scope import known_places
@@ -66,13 +67,15 @@ def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
     """
     library = Library()
     host_links.listen()
-    gate = Gate(all_places(library.cwd))
+    neighbours = LibraryNeighbours(library.cwd, library=library)
+    gate = Gate(all_places(library.cwd), neighbours=neighbours)
     if everywhere:
         spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}
         spoken_of.update(notices.roots())
         spoken_of.update(place.root for place in known_places(database.default_path()))
         elsewhere = [place for root in sorted(spoken_of) if (place := place_of(root))]
-        gate = Gate([*(opened.place for opened in gate.open_places.values()), *elsewhere])
+        every = [*(opened.place for opened in gate.open_places.values()), *elsewhere]
+        gate = Gate(every, neighbours=neighbours)
     return gate, library
 
 

@@ -108,7 +108,7 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
     from tacit.work import daemon_unit
     from tacit.work.jobs_db import address
     from tacit.work.presence import log, log_file, present
-    from tacit.work.worker import work, worker_settings
+    from tacit.work.worker import settings_or_defaults, work, worker_settings
 
     if ctx.invoked_subcommand:
         return 0
@@ -117,6 +117,11 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
         raise Refused(f"a daemon runs already, process {other.pid}", "end it: tacit daemon stop")
     os.environ.update(daemon_unit.read_environment())
     where = address()
+    chosen, listener = settings_or_defaults().traces, None
+    if chosen.otlp_port:
+        from tacit.work.otlp_listener import OtlpListener
+
+        listener = OtlpListener(chosen.otlp_port, redact=chosen.redact)
     stopped: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -129,9 +134,13 @@ def daemon_command(ctx: click.Context, as_json: bool) -> int:
         output.write_json({"pid": os.getpid(), "queue": where.shown, "log": log_file()})
     else:
         click.echo(f"Working until Ctrl-C. Jobs: {where.shown} · log: {with_tilde(log_file())}")
+        if listener is not None:
+            click.echo(f"OpenTelemetry: http://127.0.0.1:{listener.port}; see: tacit daemon status")
     sys.stdout.flush()
     with _pages(worker_settings().pages):
         work(quiet=worker_settings().quiet, permanent=True, stop=lambda: bool(stopped))
+    if listener is not None:
+        listener.close()
     log("daemon: ended")
     sys.stdout.flush()
     # A job that runs is taken up by the next worker; its thread must not keep this one.
@@ -207,8 +216,11 @@ def daemon_status(as_json: bool) -> int:
     here = present()
     unit = daemon_unit.unit()
     installed = os.path.exists(unit.path)
+    senders = _otlp_settings()
     if as_json:
-        return output.write_json({"worker": here, "installed": installed, "queue": address().shown})
+        return output.write_json(
+            {"worker": here, "installed": installed, "queue": address().shown, "otlp": senders}
+        )
     if here is None:
         click.echo("No worker runs; hooks start one when a session ends.")
     else:
@@ -218,7 +230,24 @@ def daemon_status(as_json: bool) -> int:
     click.echo(f"jobs       {address().shown}")
     click.echo(f"log        {with_tilde(log_file())}")
     click.echo(f"installed  {with_tilde(unit.path) if installed else 'no: tacit daemon install'}")
+    if senders:
+        click.echo("traces     agents send them to the daemon with:")
+        for name, value in senders.items():
+            click.echo(f'  export {name}="{value}"')
     return 0
+
+
+def _otlp_settings() -> dict[str, str]:
+    """The variables by which agents send their traces here; empty where none are taken."""
+    from tacit.work.worker import settings_or_defaults
+
+    port = settings_or_defaults().traces.otlp_port
+    if not port:
+        return {}
+    from tacit.work.otlp_listener import sender_settings, token
+
+    token()  # made before somebody asks for its file
+    return sender_settings(port)
 
 
 @daemon_command.verb("stop", "tacit daemon stop")

@@ -285,7 +285,7 @@ def skill_diff(request: Request) -> Data:
 
 def sessions(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
-    hits = ask("search --sessions -n 100", query).get("results", []) if query else []
+    hits = ask(["sessions", "-n", "100", f"--search={query}"]).get("steps", []) if query else []
     rows = [] if query else ask("sessions -n 100000")["sessions"]
     return {"part": "session_rows.html", "q": query, "hits": hits, **_paged(rows, request)}
 

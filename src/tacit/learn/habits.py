@@ -1,0 +1,286 @@
+"""What is done along with the work of a project: how its changes are made, by counting.
+
+Files that go together (counterparts under names that differ in one word, or files that are hardly
+ever changed apart), changed files that are always left out of commits, how commit messages begin,
+and commands of the project that are no checks; each with the sessions that show it. Checks,
+failures and procedures are `findings.py`'s and `rates.py`'s.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from itertools import combinations, pairwise
+
+import msgspec
+
+from tacit.base.secrets import clean
+from tacit.learn.rates import FEWEST, Rate
+from tacit.traces.command_purposes import joined_commands, purpose_of
+from tacit.traces.observations import paths_of
+from tacit.traces.outcomes import call_outcome
+from tacit.traces.tool_calls import command_of
+from tacit.traces.trace import ToolCall, Trace
+from tacit.traces.wishes import typed
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two files that are changed together."""
+
+    one: str
+    other: str
+    """The one that is changed less often, or that the user had to name."""
+    sessions: tuple[str, ...]
+    of: int
+    """Sessions in which the rarer was changed."""
+    counterparts: bool
+    """Whether their names differ in one word."""
+    told: bool = False
+    """Whether the user had to name `other`."""
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A file that was changed when something else was committed, and never was itself."""
+
+    path: str
+    sessions: tuple[str, ...]
+
+
+class Messages(msgspec.Struct, frozen=True):
+    """How commit messages begin."""
+
+    shape: str
+    kinds: tuple[str, ...]
+    """What stands in its place most, the commonest first."""
+    example: str
+    count: int
+    of: int
+    sessions: tuple[str, ...]
+
+
+_MOST = 5
+_MOSTLY = 3 / 4
+
+
+def edited_files(trace: Trace) -> set[str]:
+    """The files of the project that a session changed, by their paths within it."""
+    base = trace.project.rstrip("/") + "/"
+    found: set[str] = set()
+    for call in trace.each_call():
+        if call.kind in ("write", "edit") and call.finished and not call.failed:
+            inside = (path for path in paths_of(call) if trace.project and path.startswith(base))
+            found |= {os.path.relpath(path, trace.project) for path in inside}
+    return found
+
+
+# Files that go together.
+
+_WORDS = re.compile(r"[^\W_]+")
+_TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|__tests__|mocks?)(?=[/_.-]|$)", re.IGNORECASE)
+_TOO_MANY = 40
+"""A session that changes more files than this was a sweep, and says nothing of pairs."""
+
+
+def pairs(traces: Iterable[Trace]) -> tuple[Pair, ...]:
+    """Files that go together, those first that more sessions show."""
+    by_file: dict[str, dict[str, None]] = {}
+    together: dict[tuple[str, str], dict[str, None]] = {}
+    named: set[str] = set()
+    for trace in traces:
+        own = sorted(edited_files(trace))
+        named |= _named_later(trace, own)
+        for path in own:
+            by_file.setdefault(path, {})[trace.id] = None
+        for pair in combinations(own, 2) if len(own) <= _TOO_MANY else ():
+            together.setdefault(pair, {})[trace.id] = None
+    found = []
+    for pair, sessions in together.items():
+        one, other = sorted(pair, key=lambda path: (path in named, -len(by_file[path])))
+        alike = _counterparts(one, other)
+        rarer, commoner = sorted((len(by_file[one]), len(by_file[other])))
+        told = alike and other in named
+        enough = (told or len(sessions) >= FEWEST) and len(sessions) >= _MOSTLY * rarer
+        always = len(sessions) > FEWEST and len(sessions) >= _MOSTLY * commoner
+        if enough and (alike or (always and not _same_subject(one, other))):
+            found.append(Pair(one, other, tuple(sessions), rarer, alike, told))
+    return tuple(sorted(found, key=lambda p: (-len(p.sessions), p.one, p.other))[:_MOST])
+
+
+_NEARLY = 0.9
+
+
+_TOO = re.compile(
+    r"\b(?:too|also|as\s+well|same|likewise|auch|ebenso|aussi|également|también|igual|anche|também"
+    r"|тоже|также)\b|也|同样|も同|도\b",
+    re.IGNORECASE,
+)
+
+
+def _named_later(trace: Trace, edited: list[str]) -> set[str]:
+    """The files that the user, after work had been done, said need the same, perhaps misspelt."""
+    names = {os.path.basename(path): path for path in edited}
+    said = [one.text for one in typed(trace) if one.worked and _TOO.search(one.text)]
+    words = [word.strip("`'\".,:;?!()@") for text in said for word in text.split() if "." in word]
+    near = (get_close_matches(os.path.basename(word), names, 1, _NEARLY) for word in words)
+    return {names[name] for found in near for name in found}
+
+
+def _counterparts(one: str, other: str) -> bool:
+    """Whether two paths are the same but for one word, with more of a name in common than that
+    they are tests."""
+    a, b = _WORDS.findall(one), _WORDS.findall(other)
+    if len(a) != len(b) or bool(_TEST.search(one)) != bool(_TEST.search(other)):
+        return False
+    differ = [at for at, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
+    if len(differ) != 1 or a[differ[0]].isdigit() or b[differ[0]].isdigit():
+        return False
+    name = len(_WORDS.findall(os.path.dirname(one)))
+    stem = [at for at in range(name, len(a) - 1) if at != differ[0]]
+    return any(not _TEST.fullmatch(a[at]) for at in stem)
+
+
+def _same_subject(one: str, other: str) -> bool:
+    """Whether nobody needs to be told: a file and its test, or its neighbour of the same stem."""
+    if bool(_TEST.search(one)) != bool(_TEST.search(other)):
+        return True
+    return os.path.dirname(one) == os.path.dirname(other)
+
+
+# What stays out of commits.
+
+_STATUS = re.compile(
+    r"^\s+(?:modified|new file|deleted):\s+(\S.*)$|^(?: M|M |MM|\?\?|A | D|D ) (\S.*)$",
+    re.MULTILINE,
+)
+_UNTRACKED = re.compile(r"^Untracked files:\n(?:\s+\(use .*\n)?((?:\t.+\n?)+)", re.MULTILINE)
+_EVERYTHING = {".", "-A", "--all", "-u", "--update", ":/", "*"}
+
+
+def left_out(traces: Iterable[Trace]) -> tuple[LeftOut, ...]:
+    """Files that were seen changed at a commit in several sessions and went into none."""
+    left: dict[str, dict[str, None]] = {}
+    added: set[str] = set()
+    for trace in traces:
+        for pending, staged in _commits(trace):
+            added |= staged
+            for path in pending - staged if staged else ():
+                left.setdefault(path, {})[trace.id] = None
+    found = [
+        LeftOut(clean(path), tuple(sessions))
+        for path, sessions in left.items()
+        if len(sessions) >= FEWEST and not any(_covers(name, path) for name in added)
+    ]
+    return tuple(sorted(found, key=lambda one: (-len(one.sessions), one.path))[:_MOST])
+
+
+def _covers(staged: str, path: str) -> bool:
+    """Whether staging `staged` stages `path`."""
+    return staged in _EVERYTHING or path == staged or path.startswith(staged.rstrip("/") + "/")
+
+
+def _commits(trace: Trace) -> Iterator[tuple[set[str], set[str]]]:
+    """For each commit of a session: the changed files that git had named, and what was staged."""
+    pending: set[str] = set()
+    staged: set[str] = set()
+    for call in trace.each_call():
+        for name, words in _git_parts(call):
+            if name == "git add":
+                staged |= {word for word in words if not word.startswith("-")}
+                staged |= _EVERYTHING.intersection(words)
+            elif name == "git commit":
+                every = any(re.fullmatch(r"-[a-z]*a[a-z]*|--all", word) for word in words)
+                yield pending, staged | ({"."} if every else set())
+                pending, staged = set(), set()
+        if "git" in command_of(call) and "status" in command_of(call):
+            pending = _pending(call.result)
+
+
+def _git_parts(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
+    """The commands of git in a call that worked, each with its words behind the name."""
+    if call.kind != "shell" or call_outcome(call).state != "worked":
+        return
+    for part in joined_commands(command_of(call)):
+        name = purpose_of(part.words)
+        if name in ("git add", "git commit"):
+            words = list(part.words)
+            yield name, words[words.index(name.split()[1]) + 1 :]
+
+
+def _pending(printed: str) -> set[str]:
+    named = {(long or short).strip() for long, short in _STATUS.findall(printed)}
+    for block in _UNTRACKED.findall(printed):
+        named |= {line.strip() for line in block.splitlines()}
+    return {name for name in named if name and not name.endswith("/")}
+
+
+# Commit messages.
+
+_SHAPES = (
+    ("type: subject", re.compile(r"([a-z]{2,10})(?:\([^)]{1,40}\))?!?: \S")),
+    ("[tag] subject", re.compile(r"\[([^\]]{1,20})\] ?\S")),
+    ("TICKET-1 subject", re.compile(r"([A-Z]{2,10})-\d+\b")),
+    ("an emoji and the subject", re.compile(
+        r"(:[a-z_]+:|[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?) ?\S"
+    )),
+)  # fmt: skip
+_FEWEST_COMMITS = 5
+_HEREDOC = re.compile(r"\$\(cat <<-?\s*[\"']?(\w+)[\"']?\n\s*(.+)")
+
+
+def messages(traces: Iterable[Trace]) -> Messages | None:
+    """How the commit messages of a project begin, where nearly all begin alike."""
+    subjects: list[tuple[str, str]] = []
+    for trace in traces:
+        for call in trace.each_call():
+            for name, words in _git_parts(call):
+                if name == "git commit" and (subject := _subject(words, command_of(call))):
+                    subjects.append((subject, trace.id))
+    for shape, pattern in _SHAPES:
+        own = [
+            (found[1], subject, s) for subject, s in subjects if (found := pattern.match(subject))
+        ]
+        sessions = tuple(dict.fromkeys(session for _, _, session in own))
+        if (
+            len(own) < _FEWEST_COMMITS
+            or len(own) < _MOSTLY * len(subjects)
+            or len(sessions) < FEWEST
+        ):
+            continue
+        kinds = tuple(kind for kind, _ in Counter(kind for kind, _, _ in own).most_common(_MOST))
+        example = clean(min((subject for _, subject, _ in own), key=len))
+        return Messages(shape, kinds, example, len(own), len(subjects), sessions)
+    return None
+
+
+def _subject(words: Sequence[str], command: str) -> str:
+    """The first line of the message that a commit was given on the command line."""
+    given = next(
+        (value for flag, value in pairwise(words)
+         if re.fullmatch(r"-[a-z]*m|--message", flag)), "",
+    )  # fmt: skip
+    if given.startswith("$(") and (found := _HEREDOC.search(command)):
+        given = found[2]
+    return given.strip().partition("\n")[0][:200]
+
+
+# Commands of the project that are no checks.
+
+_RUNNERS = re.compile(
+    r"^(?:(?:npm|pnpm|yarn|bun|mise|poe|pdm|hatch|uv|rye|cargo|composer) run "
+    r"|(?:make|just|task|deno task|rake|nx|turbo|invoke|tox|nox) \S"
+    r"|(?:docker compose|docker-compose) (?:up|run|exec)\b|\S*\.sh\b|(?:bin|scripts?)/\S)"
+)  # fmt: skip
+
+
+def own_commands(rates: Iterable[Rate]) -> tuple[Rate, ...]:
+    """Tasks and scripts of the project, beside the checks, that worked in several sessions."""
+    own = [
+        rate
+        for rate in rates
+        if rate.work is None
+        and len(rate.sessions) >= FEWEST
+        and rate.worked >= FEWEST
+        and _RUNNERS.match(rate.purpose)
+    ]
+    return tuple(sorted(own, key=lambda rate: -len(rate.sessions))[:_MOST])

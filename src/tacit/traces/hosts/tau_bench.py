@@ -1,0 +1,69 @@
+"""tau-bench and tau2-bench: the results of their runs, a simulation each, with its reward.
+
+tau-bench writes a list of `{task_id, reward, info, traj, trial}`, tau2-bench an object with a list
+`simulations` and what they have in common beside it, or a file for each simulation.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tacit.traces import values
+from tacit.traces.assembler import Assembler
+from tacit.traces.chat_message import message_of
+from tacit.traces.conversation_files import ConversationFiles, verdict
+from tacit.traces.host import Source
+
+_TALK = {"messages", "ticks"}
+
+
+class TauBench(ConversationFiles):
+    name = "tau-bench"
+    title = "tau-bench"
+    precedence = 62
+
+    def claims(self, record: Any) -> bool:
+        run = values.mapping(record)
+        if "task_id" not in run:
+            return False
+        return "traj" in run or bool("termination_reason" in run and run.keys() & _TALK)
+
+    def tell(self, records: Iterator[Any], source: Source, into: Assembler) -> Iterator[None]:
+        header = self.layout(source.path).header
+        for record in records:
+            run = values.mapping(record)
+            task, trial = values.text(run.get("task_id")), values.text(run.get("trial"))
+            reward = values.mapping(run.get("reward_info")).get("reward", run.get("reward"))
+            agent = values.mapping(values.mapping(header.get("info")).get("agent_info"))
+            into.about(
+                session=values.string(run.get("id")),
+                title=f"task {task}, trial {trial}",
+                model=values.string(agent.get("llm")),
+                verdict=verdict("reward", reward),
+            )
+            into.cost_in_all(values.amount(run.get("agent_cost")))
+            yield from self._messages(run, into)
+
+    def _messages(self, run: dict[str, Any], into: Assembler) -> Iterator[None]:
+        found = values.items(run.get("traj")) or values.items(run.get("messages"))
+        if not found and run.get("ticks"):
+            into.passed("attachment", len(values.items(run.get("ticks"))))  # speech, not text
+        for item in found:
+            message = values.mapping(item)
+            said = message_of(message)
+            if said is None:
+                into.passed("bad-record")
+                continue
+            if message.get("role") == "user":  # the simulated user's own tools are no agent's
+                said.calls = []
+            if message.get("requestor") == "user":
+                continue
+            if message.get("error") is True:
+                said.results = [result._replace(failed=True) for result in said.results]
+            tokens = values.mapping(message.get("usage"))
+            if message.get("role") == "assistant" and tokens:
+                into.used(values.usage(tokens, "prompt_tokens", "completion_tokens"))
+            said.tell(into)
+            yield
+
+
+HOSTS = (TauBench(),)

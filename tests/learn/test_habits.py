@@ -1,0 +1,140 @@
+"""How changes are made in a project, counted from its sessions."""
+
+from tacit.learn.drafts import draft
+from tacit.learn.findings import ChecksFinding, HabitsFinding, count_findings
+from tacit.learn.habits import left_out, messages, pairs
+from tacit.testing.sample_sessions import called, made, ran
+from tacit.traces.trace import ToolCall, Trace
+
+STATUS = """On branch main
+Changes not staged for commit:
+  (use "git add <file>..." to update what will be committed)
+\tmodified:   src/a.py
+\tmodified:   local/state.json
+
+Untracked files:
+  (use "git add <file>..." to include in what will be committed)
+\tlocal/run.lock
+\tlocal/sub/
+"""
+
+
+def edited(*names: str) -> list[ToolCall]:
+    return [called("Edit", {"file_path": f"/p/app/{name}"}) for name in names]
+
+
+def session(number: int, *turns: list) -> Trace:
+    return made(*turns, session=f"s{number}", project="/p/app")
+
+
+def both(*names: str, times: int = 2) -> list[Trace]:
+    return [session(n, ["go", *edited(*names)]) for n in range(times)]
+
+
+def test_counterparts_go_together() -> None:
+    """Files whose names differ in one word are a pair after two sessions, others after more."""
+    found = pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py"))
+    assert [(p.one, p.other, p.counterparts) for p in found] == [
+        ("src/mail_http_send.py", "src/mail_smtp_send.py", True)
+    ]
+    assert pairs(both("api/schema.py", "web/types.py")) == ()
+    (far,) = pairs(both("api/schema.py", "web/types.py", times=3))
+    assert (len(far.sessions), far.of, far.counterparts) == (3, 3, False)
+
+
+def test_what_nobody_needs_to_be_told_is_no_pair() -> None:
+    """A file and its test, files of one folder, and names that share only that they are tests."""
+    assert pairs(both("src/a.py", "src/test_a.py", times=4)) == ()
+    assert pairs(both("src/config.py", "src/setup.py", times=4)) == ()
+    assert pairs(both("src/config_test.go", "src/setup_test.go")) == ()
+    assert pairs(both("db/0001_users.sql", "db/0002_users.sql")) == ()
+
+
+def test_files_that_are_as_often_changed_apart_are_no_pair() -> None:
+    """Two of five sessions do not show that files belong together."""
+    apart = [session(n + 5, ["go", *edited("src/mail_smtp_send.py")]) for n in range(3)]
+    other = [session(n + 9, ["go", *edited("src/mail_http_send.py")]) for n in range(3)]
+    assert pairs([*both("src/mail_smtp_send.py", "src/mail_http_send.py"), *apart, *other]) == ()
+
+
+def test_one_session_is_enough_where_the_user_pointed_it_out() -> None:
+    """The user named the counterpart, misspelt, after the first file was done."""
+    first, second = edited("src/mail_smtp_send.py"), edited("src/mail_http_send.py")
+    told = session(1, ["go", *first], ["check mail_htp_send.py, it needs that too", *second])
+    assert [pair.other for pair in pairs([told])] == ["src/mail_http_send.py"]
+    untold = session(1, ["go", *first], ["now rename it in mail_http_send.py", *second])
+    assert pairs([untold]) == ()
+
+
+def committed(number: int, add: str, status: str = STATUS) -> Trace:
+    commit = ran(f"git add {add} && git commit -m 'fix: sums'", "[main 1] fix: sums")
+    return session(number, ["commit", ran("git status", status), commit])
+
+
+def test_what_is_never_committed_is_left_out() -> None:
+    """Changed files that git named at several commits and that went into none."""
+    found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py")])
+    assert [one.path for one in found] == ["local/run.lock", "local/state.json"]
+    assert left_out([committed(1, "src/a.py")]) == ()
+    once = committed(3, "src/a.py local/state.json")
+    found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py"), once])
+    assert [one.path for one in found] == ["local/run.lock"]
+    assert left_out([*(committed(n, "src/a.py") for n in (1, 2)), committed(3, "-A")]) == ()
+    short = " M src/a.py\n M local/state.json\n?? local/run.lock\n"
+    assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2))) == 2
+
+
+def test_messages_that_begin_alike_are_a_convention() -> None:
+    """Three quarters of at least five commits, in two sessions; a heredoc is read too."""
+    heredoc = "git commit -m \"$(cat <<'EOF'\nfeat(cart): add sums\n\nWhy.\nEOF\n)\""
+    commits = [ran("git commit -m 'fix: sums'"), ran(heredoc), ran("git commit -m 'fix: b'")]
+    kept = [session(n, ["go", *commits]) for n in range(2)]
+    said = messages(kept)
+    assert said is not None
+    assert (said.shape, said.kinds, said.count, said.of) == ("type: subject", ("fix", "feat"), 6, 6)
+    plain = [session(n, ["go", *[ran("git commit -m 'Add sums'")] * 3]) for n in (7, 8)]
+    assert messages([*kept, *plain]) is None
+    assert messages(kept[:1]) is None
+
+
+def test_habits_become_one_draft() -> None:
+    """Pairs, what is left out and messages are one skill, which says when to use it."""
+    traces = [committed(1, "src/a.py"), committed(2, "src/a.py")]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, HabitsFinding)]
+    made_of = draft(found)
+    assert made_of.name == "app-changes"
+    assert "before staging or committing there" in made_of.text
+    assert "`local/state.json`, left out in 2 sessions" in made_of.text
+
+
+def test_other_commands_of_the_project_stand_with_its_checks() -> None:
+    """A task that is no check is told beside them, when it worked in several sessions."""
+    steps = [ran("npm run lint"), ran("npm run db:reset"), ran("npm run lint"), ran("ls -la")]
+    (found,) = [
+        one
+        for one in count_findings(session(n, ["go", *steps]) for n in range(2))
+        if isinstance(one, ChecksFinding)
+    ]
+    assert [rate.purpose for rate in found.others] == ["npm run db:reset"]
+    assert "`npm run db:reset`: worked in all 2 runs" in draft(found).text
+
+
+def test_a_missing_program_is_told_once_with_what_serves_in_its_place() -> None:
+    """That a program is not there is no accident; the project's own way is named beside it."""
+    missing = ran("golangci-lint run", "sh: command not found: golangci-lint", failed=True)
+    traces = [session(n, ["go", ran("mise run lint"), ran("mise run lint")]) for n in range(2)]
+    traces.append(session(3, ["go", missing]))
+    (found,) = [one for one in count_findings(traces) if isinstance(one, ChecksFinding)]
+    assert [t.instead for t in found.troubles] == [(("mise run lint", 2),)]
+
+
+def test_type_errors_are_rules_too() -> None:
+    """What a type checker names in two sessions is among what the checks object to."""
+    said = "a.ts(1,2): error TS2322: Type 'a' is not assignable to type 'b'."
+    steps = [ran("npm run typecheck", said, failed=True), ran("npm run typecheck")]
+    (found,) = [
+        one
+        for one in count_findings(session(n, ["go", *steps]) for n in range(2))
+        if isinstance(one, ChecksFinding)
+    ]
+    assert [rule.rule for rule in found.rules] == ["TS2322"]
