@@ -387,15 +387,9 @@ def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
 # Checks, and what fails.
 
 EVERYBODYS_CHECKS = {
-    "pytest",
-    "go test",
-    "go build",
-    "npm test",
-    "cargo test",
-    "cargo build",
-    "npm run build",
-    "make",
-}
+    "pytest", "go test", "go build", "npm test", "cargo test",
+    "cargo build", "npm run build", "make",
+}  # fmt: skip
 
 
 def _checks(

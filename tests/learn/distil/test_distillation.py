@@ -324,7 +324,8 @@ def test_a_pair_is_shown_together(project: Path) -> None:
 
 def test_a_merger_joins_what_words_hide(project: Path) -> None:
     """What it calls the same is joined and counted by code; what pulls apart is not."""
-    store(project, *([[f"Do part {n}", ran("mise run lint", "")]] for n in range(4)))
+    asked = "keep the release notes sorted by their date, the newest first"
+    store(project, *([[f"Do part {n}: {asked}", ran("mise run lint", "")]] for n in range(4)))
     texts = (
         "Keep release notes sorted by their date",
         "Release notes: newest date first, sorted",
