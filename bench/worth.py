@@ -1,13 +1,14 @@
 """What learning by counting makes of real sessions, held against labels of what is worth keeping.
 
-    python bench/worth.py SESSIONS LABELS [--half measure] [--keep FOLDER]
+    python bench/worth.py SESSIONS LABELS [--half measure] [--keep FOLDER] [--distil]
 
 SESSIONS is the unpacked archive: homes as an agent leaves them (`home-*`), and files or folders of
 trajectories. LABELS is the folder with `labels.json` and `score.py`. Each home and each repository
 of trajectories is learned from on its own, in a home of its own, as `tacit learn --no-model` does.
 
 A repository belongs to the half to look at or the half to measure on by the hash of its name, so
-nobody chooses. `--keep` leaves every draft as a file, to be read and graded.
+nobody chooses. `--keep` leaves every draft as a file, to be read and graded. With `--distil` it is
+`tacit distil --no-model` that learns, and its skills are what is scored.
 """
 
 import argparse
@@ -52,8 +53,11 @@ def parts(folder: Path) -> Iterator[tuple[str, str, list[Path]]]:
         yield f"mini-swe-agent {repository}", repository, paths
 
 
-def learn(paths: list[Path], work: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """What `tacit learn --no-model` gives for one part, as its JSON, and how each session ended."""
+def learn(
+    paths: list[Path], work: Path, *, distil: bool = False
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What `tacit learn --no-model` gives for one part, or `tacit distil`, as its JSON, and how
+    each session ended."""
     is_home = paths[0].name.startswith("home-")
     home, named = (paths[0], []) if is_home else (work / "home", [str(paths[0].resolve())])
     if len(paths) > 1:
@@ -62,7 +66,13 @@ def learn(paths: list[Path], work: Path) -> tuple[dict[str, Any], dict[str, str]
         for path in paths:
             (work / "sessions" / path.name).symlink_to(path.resolve())
     folders = {"HOME": str(home.resolve()), "TACIT_HOME": str(work / "tacit")}
-    learned = _tacit(["learn", "--no-model", "--dry-run", *named], work, folders)
+    if distil:
+        where = ["--from", *named] if named else ["--everywhere"]
+        learned = _tacit(["distil", "--no-model", *where], work, folders)
+        drafts = [{"name": one["skill"], "text": one["text"]} for one in learned["skills"]]
+        learned["drafts"] = [{"draft": one} for one in drafts]
+    else:
+        learned = _tacit(["learn", "--no-model", "--dry-run", *named], work, folders)
     rows = _tacit(["sessions", "--limit", "1000"], work, folders)["sessions"]
     return learned, {row["session"]: row["outcome"]["state"] for row in rows}
 
@@ -137,6 +147,7 @@ def main() -> int:
     parser.add_argument("--half", choices=("look", "measure"), help="only this half")
     parser.add_argument("--only", default="", help="only the parts whose name holds this")
     parser.add_argument("--keep", type=Path, help="leave the drafts here, a folder for each part")
+    parser.add_argument("--distil", action="store_true", help="by tacit distil")
     chosen = parser.parse_args()
     sessions = drafts = 0
     for name, repository, paths in parts(chosen.sessions):
@@ -144,7 +155,7 @@ def main() -> int:
         if chosen.half not in (None, half) or chosen.only not in name:
             continue
         with tempfile.TemporaryDirectory() as work:
-            learned, ended = learn(paths, Path(work))
+            learned, ended = learn(paths, Path(work), distil=chosen.distil)
         made = [one["draft"] for one in learned["drafts"]]
         texts = {f"{at:02}-{one['name']}": one["text"] for at, one in enumerate(made)}
         sessions += learned["sessions"]

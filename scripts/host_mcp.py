@@ -61,9 +61,11 @@ class _Script:
         self.results = [result.text for result in request.tool_results]
         done = len(self.results)
         search = self._find(request, "search_skills")
-        if not search and done == 0:
+        if not search and done == 0 and "mcp__tacit" not in request.tool_names:
             return self._look(request)
-        looked = 0 if self._find(self.requests[0], "search_skills") else 1
+        first = self.requests[0]
+        at_once = self._find(first, "search_skills") or "mcp__tacit" in first.tool_names
+        looked = 0 if at_once else 1
         calls = (
             ("search_skills", {"query": "ship the herd"}),
             ("read_skill", {"name": "ship-herd"}),
@@ -106,7 +108,7 @@ def serve_library(agent: Agent, installed: Installed, base: Path, timeout: float
         (skill / "SKILL.md").write_text(SKILL)
         tacit(agent, place, "connect", agent.name, "--mcp", "--yes")
         done = run(agent, installed.program, place, PROMPT, timeout=timeout)
-        tacit(agent, place, "import", agent.name)
+        tacit(agent, place, "import", agent.host.name)
         sessions = msgspec.json.decode(tacit(agent, place, "sessions", "--json"))["sessions"]
         waiting = msgspec.json.decode(tacit(agent, place, "inbox", "--json"))["proposals"]
         tacit(agent, place, "disconnect", agent.name, "--yes")

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tacit.base.job import Job, JobResult, cancelled, step
+from tacit.base.job import Job, JobResult, cancelled, family, step
 from tacit.learn.ledger import Ledger
 from tacit.work import engine, job_kinds, job_queue, worker
 
@@ -48,6 +48,8 @@ def run(job: Job) -> JobResult:
         if cancelled():
             return JobResult("nothing", "it was cancelled")
         time.sleep(0.02)
+    if others := job.payload.get("others"):
+        return have_done(others)
     # As the gate does with a change: the same one twice is once.
     (FOLDER / f"{job.key}.change-{job.id}").touch()
     note(f"{job.key}.ran")
@@ -57,6 +59,19 @@ def run(job: Job) -> JobResult:
     if job.payload.get("fault"):
         raise ValueError("a fault of its own")
     return JobResult("created", f"for {job.key}", (f"c-{job.id}",))
+
+
+def have_done(others: list[str]) -> JobResult:
+    """A job that has others done, and ends when they are over."""
+    jobs = family()
+    assert jobs is not None
+    for key in others:
+        jobs.queue("review", key, {})
+    die("after others are queued")
+    while len(over := jobs.results("review", others)) < len(others):
+        time.sleep(0.05)
+    jobs.withdraw("review", others)
+    return JobResult("created", " ".join(sorted(done.reason for done in over.values())))
 
 
 def dying(module: object, name: str, before: str, after: str) -> None:

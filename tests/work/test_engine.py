@@ -95,6 +95,17 @@ def put_back(copies: list[Path], name: str) -> None:
         shutil.copy(copy, paths.folders().data)
 
 
+def test_a_job_has_others_done(workers: Workers) -> None:
+    """It queues them by key and learns what came of each; killed in between, it asks again, and
+    each is done once. Those that it is done with are gone from the queue."""
+    ask("improve", "parent", {"others": ["c1", "c2"]})
+    assert workers.run("after others are queued") == -signal.SIGKILL
+    assert workers.run() == 0
+    assert [workers.lines(f"{key}.ran") for key in ("c1", "c2")] == [1, 1]
+    (parent,) = jobs.listing()
+    assert (parent.key, parent.outcome, parent.reason) == ("parent", "created", "for c1 for c2")
+
+
 def test_a_lost_queue_loses_no_job(workers: Workers) -> None:
     """What was not over is queued and done again, and changes the same thing once; what was over is
     not repeated."""

@@ -6,11 +6,11 @@ structs, and nothing here imports the engine. A job may run again after a kill, 
 changes carries an id made of `Job.id`, and can be repeated without harm.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import msgspec
 
@@ -47,6 +47,8 @@ class JobResult(msgspec.Struct, frozen=True):
     """The ids of the changes that it made or proposed."""
     later: float = 0.0
     """Seconds after which it is to be tried again, for whatever `reason` says; 0 is never."""
+    data: dict[str, Any] = {}
+    """What came of it for the job that asked for it; JSON."""
 
 
 class JobControl(Protocol):
@@ -58,6 +60,26 @@ class JobControl(Protocol):
 
     def step(self, name: str, function: Callable[[], Any]) -> Any:
         """The result of `function`, which is JSON; after a kill the kept one, not a second run."""
+        ...
+
+
+@runtime_checkable
+class JobFamily(Protocol):
+    """How a job has other jobs done and learns what came of them. From the job's own thread.
+
+    It holds no handles and waits for nothing: whoever has many jobs done counts them in a table.
+    """
+
+    def queue(self, kind: str, key: str, payload: dict[str, Any]) -> None:
+        """Have another job done, here or on another machine. Calling it again changes nothing."""
+        ...
+
+    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
+        """Of these jobs the results of those that are over, by key; a failed one has a result."""
+        ...
+
+    def withdraw(self, kind: str, keys: Collection[str]) -> None:
+        """Have these jobs not done where they were not begun, and forget those that are over."""
         ...
 
 
@@ -76,8 +98,14 @@ def controlled_by(control: JobControl) -> Iterator[None]:
 
 def cancelled() -> bool:
     """Whether the job that runs here was cancelled; False outside of a job."""
-    control = _control.get()
-    return control is not None and control.cancelled()
+    known = _control.get()
+    return known is not None and known.cancelled()
+
+
+def family() -> JobFamily | None:
+    """By which the job that runs here has others done; None where nothing can."""
+    known = _control.get()
+    return known if isinstance(known, JobFamily) else None
 
 
 def step(name: str, function: Callable[[], R]) -> R:
@@ -86,5 +114,5 @@ def step(name: str, function: Callable[[], R]) -> R:
     Only one that was in the middle at a kill runs again. A job must take its steps in the same
     order each time. Outside of a job it is a plain call.
     """
-    control = _control.get()
-    return function() if control is None else cast("R", control.step(name, function))
+    known = _control.get()
+    return function() if known is None else cast("R", known.step(name, function))

@@ -145,10 +145,10 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
             )
 
 
-_ONLY_WHEN_ASKED = {
+ONLY_WHEN_ASKED = {
     "commit": "Commit", "push": "Push", "merge": "Merge", "deploy": "Deploy", "release": "Release",
 }  # fmt: skip
-_PHRASES = {
+REQUEST_PHRASES = {
     ("update", "docs"): "update the docs with a change", ("run", "tests"): "run the tests",
     ("run", "lint"): "run the linter", ("add", "tests"): "add tests with a change",
     ("write", "tests"): "write tests with a change", ("create", "branch"): "work on a new branch",
@@ -164,13 +164,13 @@ _PHRASES = {
 def _request_line(finding: RequestFinding, where: str) -> str:
     said = "; ".join(_quote(quote, 120) for quote in _longest(finding.quotes))
     often = f"{len(finding.sessions)} of {finding.of} sessions"
-    if finding.verb in _ONLY_WHEN_ASKED:
-        act = _ONLY_WHEN_ASKED[finding.verb]
+    if finding.verb in ONLY_WHEN_ASKED:
+        act = ONLY_WHEN_ASKED[finding.verb]
         return (
             f"{act} when the user says so, not before: in {where} they ask for it themselves,"
             f" in {often} ({said})"
         )
-    phrase = _PHRASES[finding.verb, finding.thing]
+    phrase = REQUEST_PHRASES[finding.verb, finding.thing]
     return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
 
 

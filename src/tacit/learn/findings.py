@@ -142,7 +142,7 @@ class ProcedureFinding(Finding, frozen=True, kw_only=True):
     """Whether the steps are calls of tools rather than commands."""
 
 
-class _Session:
+class CountedSession:
     """A session, and what it shows by itself, each found once however often it is counted over."""
 
     def __init__(self, trace: Trace) -> None:
@@ -167,16 +167,16 @@ class _Session:
         return lasting_runs(self.trace, (run for _, runs in self.by_call for run in runs))
 
     @cached_property
-    def done(self) -> "list[_Done]":
+    def done(self) -> "list[Done]":
         """What was done in the session and worked, in order."""
-        return [done for call, runs in self.by_call for done in _done_by(call, runs, self.project)]
+        return [done for call, runs in self.by_call for done in done_by(call, runs, self.project)]
 
 
 def count_findings(traces: Iterable[Trace]) -> list[Finding]:
     """What the sessions show, the user's words first, then the best supported."""
-    by_project: dict[str, list[_Session]] = {}
+    by_project: dict[str, list[CountedSession]] = {}
     for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
-        by_project.setdefault(trace.project, []).append(_Session(trace))
+        by_project.setdefault(trace.project, []).append(CountedSession(trace))
     found: list[Finding] = []
     for project, own in by_project.items():
         found += _project_findings(project, own)
@@ -185,7 +185,7 @@ def count_findings(traces: Iterable[Trace]) -> list[Finding]:
     return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
 
 
-def _project_findings(project: str, traces: list[_Session]) -> list[Finding]:
+def _project_findings(project: str, traces: list[CountedSession]) -> list[Finding]:
     runs = [run for session in traces for run in session.runs]
     refusals = list(_refusals(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
@@ -213,7 +213,7 @@ _SHARED = 3
 
 
 def _wishes(
-    traces: list[_Session], found: Sequence[Finding]
+    traces: list[CountedSession], found: Sequence[Finding]
 ) -> Iterator[WishFinding | RemarksFinding]:
     """One finding a subject, over all projects: wishes that share telling words belong together,
     and so do remarks on how things are made that were made once.
@@ -264,7 +264,7 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(content_words(text))
 
 
-def _refusals(project: str, traces: list[_Session]) -> Iterator[RefusalFinding]:
+def _refusals(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
     """Commands that were refused in several sessions, or once with words that are to last.
 
     Those of one class, such as several ways to test, are one subject.
@@ -305,12 +305,12 @@ _KEPT = {
 }  # fmt: skip
 
 
-def _asked_for(project: str, traces: list[_Session]) -> list[RequestFinding]:
+def _asked_for(project: str, traces: list[CountedSession]) -> list[RequestFinding]:
     known = list(_requests(project, traces))
     return [*known, *_repeated(project, traces, known)]
 
 
-def _requests(project: str, traces: list[_Session]) -> Iterator[RequestFinding]:
+def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFinding]:
     """What was asked for in several sessions; a first prompt said twice is one started anew."""
     found: dict[tuple[str, str], list[tuple[Quote, Request]]] = {}
     seen: set[str] = set()
@@ -339,7 +339,7 @@ _NEARLY = 0.6
 
 
 def _repeated(
-    project: str, traces: list[_Session], known: Sequence[RequestFinding]
+    project: str, traces: list[CountedSession], known: Sequence[RequestFinding]
 ) -> Iterator[RequestFinding]:
     """Sentences that were typed, in nearly the same words, in several sessions."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
@@ -386,16 +386,10 @@ def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
 
 # Checks, and what fails.
 
-_PLAIN = {
-    "pytest",
-    "go test",
-    "go build",
-    "npm test",
-    "cargo test",
-    "cargo build",
-    "npm run build",
-    "make",
-}
+EVERYBODYS_CHECKS = {
+    "pytest", "go test", "go build", "npm test", "cargo test",
+    "cargo build", "npm run build", "make",
+}  # fmt: skip
 
 
 def _checks(
@@ -408,7 +402,7 @@ def _checks(
         return
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
-    if all(rate.purpose in _PLAIN for rate in usual) and not near and not rules:
+    if all(rate.purpose in EVERYBODYS_CHECKS for rate in usual) and not near and not rules:
         return
     sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
     yield ChecksFinding(
@@ -425,7 +419,10 @@ _OFTEN = 3
 
 
 def _with_habits(
-    found: ChecksFinding, runs: Sequence[Run], traces: Sequence[_Session], rates: dict[str, Rate]
+    found: ChecksFinding,
+    runs: Sequence[Run],
+    traces: Sequence[CountedSession],
+    rates: dict[str, Rate],
 ) -> ChecksFinding:
     """The checks together with what is done along with them: hooks that run them, files."""
     hooked = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
@@ -491,7 +488,7 @@ def _other_troubles(
 
 # Procedures.
 
-_KNOWN_TO_ALL = {
+KNOWN_TO_ALL = {
     "git add", "git commit", "git push", "git checkout", "git switch", "git pull", "git fetch",
     "git stash", "git rebase", "git merge", "git restore", "git reset", "git rm", "git mv",
     "npm install", "pip install", "gh api", "gh pr view", "curl", "python", "node",
@@ -506,7 +503,7 @@ _AFTER = 4
 _HALF = 2
 
 
-class _Done(msgspec.Struct, frozen=True):
+class Done(msgspec.Struct, frozen=True):
     """One thing that was done and worked: its key, and the form it had."""
 
     key: str
@@ -515,19 +512,19 @@ class _Done(msgspec.Struct, frozen=True):
 
 
 def _procedures(
-    project: str, traces: list[_Session], failing: Sequence[Trouble]
+    project: str, traces: list[CountedSession], failing: Sequence[Trouble]
 ) -> Iterator[ProcedureFinding]:
     """For each thing that is worth a procedure: what was done around it in most sessions."""
-    goals: dict[str, dict[str, tuple[list[_Done], int]]] = {}
+    goals: dict[str, dict[str, tuple[list[Done], int]]] = {}
     for trace in traces:
         way = trace.done
         for at, done in enumerate(way):
-            if _is_goal(done):
+            if is_goal(done):
                 goals.setdefault(done.key, {})[trace.id] = (way[: at + 1 + _AFTER], at)
     told: set[tuple[str, str]] = set()
     for goal, led in goals.items():
         steps = _steps_around(goal, led) if len(led) >= FEWEST else ()
-        telling = [step for step in steps if step.key not in _KNOWN_TO_ALL]
+        telling = [step for step in steps if step.key not in KNOWN_TO_ALL]
         if all((session, goal) in told for session in led):
             continue  # it is a step of another procedure
         if len(steps) >= _SHORTEST and len(telling) >= FEWEST:
@@ -544,7 +541,7 @@ def _procedures(
             )
 
 
-def _steps_around(goal: str, led: dict[str, tuple[list[_Done], int]]) -> tuple[Step, ...]:
+def _steps_around(goal: str, led: dict[str, tuple[list[Done], int]]) -> tuple[Step, ...]:
     """The goal and what stands around it in most of the sessions, in its usual order."""
     seen: dict[str, list[tuple[int, str]]] = {}
     for way, place in led.values():
@@ -563,13 +560,13 @@ def _steps_around(goal: str, led: dict[str, tuple[list[_Done], int]]) -> tuple[S
     )
 
 
-def _is_goal(done: _Done) -> bool:
+def is_goal(done: Done) -> bool:
     """Whether it changes something that others see, and is no check and no daily chore."""
     if done.tool:
         return not _LOOKING.search(done.key)
     if done.key.startswith("edit "):
         return False
-    return done.key not in _KNOWN_TO_ALL and bool(_LASTING.search(done.key))
+    return done.key not in KNOWN_TO_ALL and bool(_LASTING.search(done.key))
 
 
 _LASTING = re.compile(
@@ -578,17 +575,18 @@ _LASTING = re.compile(
 )  # fmt: skip
 
 
-def _done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[_Done]:
+def done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[Done]:
+    """What a call did and that worked; `runs` are its purposes."""
     if call.error == REFUSED or not call.finished:
         return
     if call.kind in ("write", "edit") and not call.failed:
         for path in paths_of(call):
             name = os.path.relpath(path, project) if _inside(path, project) else ""
             if name:
-                yield _Done(f"edit {name}", name)
+                yield Done(f"edit {name}", name)
     for run in runs:
         if run.outcome.state == "worked":
-            yield _Done(run.purpose, run.form, call.kind == "other")
+            yield Done(run.purpose, run.form, call.kind == "other")
 
 
 def _inside(path: str, project: str) -> bool:

@@ -173,7 +173,7 @@ def _rate(purpose: str, runs: list[Run]) -> Rate:
     sessions = tuple(dict.fromkeys(run.session for run in runs))
     return Rate(
         purpose,
-        _usual_form(purpose, worked),
+        usual_form(purpose, [run.form for run in worked]),
         len(runs),
         len(runs) - len(worked),
         sessions,
@@ -181,9 +181,9 @@ def _rate(purpose: str, runs: list[Run]) -> Rate:
     )
 
 
-def _usual_form(purpose: str, worked: list[Run]) -> str:
-    """How most runs that worked begin, with `…` where each went on in its own way."""
-    forms = [run.form.split() for run in worked]
+def usual_form(purpose: str, worked: Iterable[str]) -> str:
+    """How most commands that worked begin, with `…` where each went on in its own way."""
+    forms = [form.split() for form in worked]
     for size in range(max(map(len, forms), default=0), 0, -1):
         begins, count = Counter(tuple(form[:size]) for form in forms).most_common(1)[0]
         if 2 * count > len(forms) and purpose_of(begins) == purpose:
@@ -198,7 +198,7 @@ def _usual_form(purpose: str, worked: list[Run]) -> str:
 
 
 # How programs say that they were called wrongly, or are not there.
-_CALLED_WRONGLY = re.compile(
+CALLED_WRONGLY = re.compile(
     r"command not found|not found\b|no such (?:file|option|command|task)|unrecogni[sz]ed"
     r"|unknown (?:option|flag|command|subcommand"
     r"|argument|task|script)|unexpected argument|invalid (?:option|choice|argument)|^usage:"
@@ -229,7 +229,7 @@ def troubles(
             continue
         error = _error(run)
         another_form = id(run.call) in by_form and run.work in (None, "build")
-        about_the_call = _CALLED_WRONGLY.search(error) or another_form
+        about_the_call = CALLED_WRONGLY.search(error) or another_form
         if run.call.kind != "shell" or about_the_call or _fails_always(run.purpose, rates):
             groups.setdefault((_program(run.purpose), _signature(error)), []).append(run)
     found = []
@@ -243,7 +243,7 @@ def troubles(
         if there and not trouble.instead:
             trouble = msgspec.structs.replace(trouble, instead=there)
         works = any(count >= FEWEST for _, count in trouble.instead)
-        tells = works or _CALLED_WRONGLY.search(trouble.error)
+        tells = works or CALLED_WRONGLY.search(trouble.error)
         if own[0].call.kind != "shell" or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
     return found
@@ -273,7 +273,7 @@ def _trouble(program: str, own: list[Run], tried: int, mended: dict[int, ToolCal
     followed: dict[str, set[str]] = {}
     for run in own:
         if id(run.call) in mended and run.call.kind == "shell":
-            for form in _forms_for(run, mended[id(run.call)]):
+            for form in forms_for(run, mended[id(run.call)]):
                 followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
     instead = [one for one in instead if one[1] >= FEWEST] or instead[:1]
@@ -289,7 +289,7 @@ _WHOLE = 200
 """Characters up to which a command line is told whole."""
 
 
-def _forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
+def forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
     """The parts of the command that mended it which serve the same end."""
     for run in runs_of_call(mend, failed.session):
         same = run.purpose == failed.purpose or (run.work is not None and run.work == failed.work)
@@ -333,7 +333,7 @@ def _without_folders(error: str, project: str) -> str:
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
     lines = [line for line in f"{run.call.error}\n{run.call.result}".splitlines() if line.strip()]
-    telling = next((line for line in lines if _CALLED_WRONGLY.search(line)), "")
+    telling = next((line for line in lines if CALLED_WRONGLY.search(line)), "")
     last = run.call.error if run.call.failed else run.outcome.evidence
     return shorten(_without_folders(one_line(telling or last), run.project), 160)
 
@@ -373,24 +373,25 @@ _NO_RULE = {"typecheck", "syntax", "misc", "typescript"}
 _MOST_RULES = 8
 
 
+def rules_named(run: Run) -> Iterator[tuple[str, str]]:
+    """The rules that a linter or a type checker named in one run, with what it said of each."""
+    for pattern in _RULES if run.work in ("lint", "types", "build") else ():
+        for found in pattern.finditer(run.call.result):
+            if found["rule"] not in _NO_RULE:
+                yield found["rule"], shorten(one_line(clean(found["says"])), 140)
+
+
 def lint_rules(runs: Iterable[Run]) -> tuple[RuleCount, ...]:
     """The rules that linters and type checkers named in two sessions, the commonest first."""
     counts: Counter[str] = Counter()
     sessions: dict[str, dict[str, None]] = {}
     examples: dict[str, str] = {}
     for run in runs:
-        if run.work not in ("lint", "types", "build"):
-            continue
-        for pattern in _RULES:
-            for found in pattern.finditer(run.call.result):
-                rule = found["rule"]
-                if rule in _NO_RULE:
-                    continue
-                counts[rule] += 1
-                sessions.setdefault(rule, {})[run.session] = None
-                said = shorten(one_line(clean(found["says"])), 140)
-                if said and (rule not in examples or len(said) < len(examples[rule])):
-                    examples[rule] = said
+        for rule, said in rules_named(run):
+            counts[rule] += 1
+            sessions.setdefault(rule, {})[run.session] = None
+            if said and (rule not in examples or len(said) < len(examples[rule])):
+                examples[rule] = said
     often = sorted(
         (rule for rule in counts if len(sessions[rule]) >= FEWEST),
         key=lambda rule: (-len(sessions[rule]), -counts[rule]),

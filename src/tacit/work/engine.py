@@ -12,7 +12,8 @@ What a job does is not known here. Import it late: DBOS takes most of a second.
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
@@ -30,7 +31,7 @@ from tacit.learn import announcements
 from tacit.work import job_kinds, jobs_db
 from tacit.work.job_kinds import Ticket
 from tacit.work.jobs_db import Address, Backlog, make_jobs_db, one_line_of
-from tacit.work.presence import Presence, log, machine
+from tacit.work.presence import Presence, log, machine, own_ticket
 
 _BROKEN = 600.0
 _HELD = 300.0
@@ -82,6 +83,8 @@ wakes the engine, and so does the end of a job."""
 _SHARED_POLL = 0.5
 _WORKFLOW = "job"
 _OFTEN, _LATELY = 3, 6.0
+_ATTEMPTS = 5
+"""Attempts of a job that are looked for when it is withdrawn."""
 _active: set[str] = set()
 
 
@@ -213,7 +216,8 @@ class Engine:
                     queue_of(name, home),
                     worker_concurrency=kind.at_once or settings.at_once,
                     limiter={"limit": most, "period": 3600.0} if most > 0 else None,
-                    polling_interval_sec=_SHARED_POLL if self.address.shared else _POLL,
+                    polling_interval_sec=kind.poll
+                    or (_SHARED_POLL if self.address.shared else _POLL),
                     on_conflict="always_update",
                 )
 
@@ -230,7 +234,7 @@ def active() -> frozenset[str]:
 
 
 class _Hold:
-    """What a running job is offered (`base.job.JobControl`)."""
+    """What a running job is offered (`base.job.JobControl` and `JobFamily`)."""
 
     def __init__(self, address: Address, run: str) -> None:
         self._address = address
@@ -250,6 +254,38 @@ class _Hold:
 
     def step(self, name: str, function: Callable[[], Any]) -> Any:
         return DBOS.run_step({"name": name}, function)
+
+    def queue(self, kind: str, key: str, payload: dict[str, Any]) -> None:
+        # Outside of this job's context: there, what is queued would be a step, and a job that is
+        # taken up again has others to queue.
+        Context().run(enqueue, own_ticket(kind, key, payload))
+
+    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
+        keys_of = {own_ticket(kind, key).job: key for key in keys}
+        found: dict[str, JobResult] = {}
+        wanted = {job: job for job in keys_of}
+        while wanted:
+            later: dict[str, str] = {}
+            for run in jobs_db.engine_runs(self._address, tuple(wanted)):
+                job = wanted[run.id]
+                if run.status in jobs_db.LIVE_STATUSES:
+                    continue
+                if run.done.later > 0:
+                    later[f"{job}.{run.ticket.attempt + 1}"] = job
+                elif run.status == "SUCCESS":
+                    found[keys_of[job]] = run.done
+                else:
+                    found[keys_of[job]] = JobResult("failed", run.error or run.status.lower())
+            wanted = later
+        return found
+
+    def withdraw(self, kind: str, keys: Collection[str]) -> None:
+        jobs = [own_ticket(kind, key).job for key in keys]
+        runs = [f"{job}.{n}" if n > 1 else job for job in jobs for n in range(1, _ATTEMPTS + 1)]
+        known = jobs_db.run_statuses(self._address, runs) if runs else {}
+        idle = [run for run, status in known.items() if status != "PENDING"]
+        if idle:
+            Context().run(DBOS.delete_workflows, idle)
 
 
 @DBOS.workflow(name=_WORKFLOW, max_recovery_attempts=KILLS - 1)

@@ -35,8 +35,12 @@ class Kind(msgspec.Struct, frozen=True):
     library that the job is about. Where machines share the queues, it waits for that one."""
     own_keys: bool = False
     """Whether two machines may mean different things by the same key."""
+    poll: float = 0.0
+    """Seconds between looks at its queue; 0 is the usual. Short jobs of which there are many wait
+    for the next look as long as they take."""
 
 
+_INQUIRY = "tacit.learn.distil.inquiry:answer_job"
 _OURS = (
     Kind("review", "tacit.learn.review.review_job:run_review", "review", spends=True, local=True),
     Kind(
@@ -59,6 +63,18 @@ _OURS = (
         local=True,
         own_keys=True,
     ),
+    # What it asks for is one request each, which holds its own money; any machine can make it.
+    Kind(
+        "distil",
+        "tacit.learn.distil.distillation:run_distil",
+        "distil",
+        at_once=1,
+        per_hour=-1,
+        local=True,
+        own_keys=True,
+    ),
+    Kind("analyse", _INQUIRY, "analyse", at_once=20, per_hour=-1, poll=0.05),
+    Kind("merge", _INQUIRY, "merge", at_once=20, per_hour=-1, poll=0.05),
 )
 _registered: dict[str, Kind] = {}
 _functions: dict[str, Run] = {}

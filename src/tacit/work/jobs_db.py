@@ -460,20 +460,22 @@ class EngineRun(msgspec.Struct, frozen=True):
     due: int | None = None
 
 
-def engine_runs(address: Address) -> list[EngineRun]:
-    """Every run of the queues; those of another version of Tacit are left out.
+def engine_runs(address: Address, ids: Sequence[str] = ()) -> list[EngineRun]:
+    """Every run of the queues, or those in `ids`; those of another version of Tacit are left out.
 
     Raises as `check` does.
     """
+    value = "%s" if address.shared else "?"
+    only = f" AND s.workflow_uuid IN ({', '.join([value] * len(ids))})" if ids else ""
     try:
         with opened(address) as connection:
-            rows = connection.execute(_query(address)).fetchall()
+            rows = connection.execute(_query(address) + only, tuple(ids)).fetchall()
     except Exception as error:
         if not _unlike(error):
             raise
-        return _asked_of_engine(address)
+        return _asked_of_engine(address, ids)
     if any(row[9] != _PORTABLE for row in rows):
-        return _asked_of_engine(address)
+        return _asked_of_engine(address, ids)
     found = (_engine_run(tuple(row)) for row in rows)
     return [run for run in found if run is not None]
 
@@ -506,13 +508,13 @@ def _engine_run(row: tuple[Any, ...]) -> EngineRun | None:
     return EngineRun(row[0], row[1], ticket, done, fault, row[2] or "", kills, *row[4:9])
 
 
-def _asked_of_engine(address: Address) -> list[EngineRun]:
+def _asked_of_engine(address: Address, ids: Sequence[str] = ()) -> list[EngineRun]:
     from tacit.work.engine import client
 
     opened = client(address)
     try:
         found = []
-        for status in opened.list_workflows(name="job"):
+        for status in opened.list_workflows(name="job", workflow_ids=list(ids) or None):
             try:
                 ticket = _ticket(status.input)
             except (msgspec.DecodeError, msgspec.ValidationError, LookupError, TypeError):

@@ -17,6 +17,7 @@ import msgspec
 
 from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
+from tacit.learn.digest import size_of
 from tacit.learn.rates import is_own_tool
 from tacit.learn.signals import step_names
 from tacit.traces.command_purposes import purposes
@@ -72,6 +73,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[str, ...] = ()
     """What failed, without what differs from time to time."""
     calls: int = 0
+    size: int = 0
+    """Characters of what was said, called and printed."""
     failures: tuple[str, ...] = ()
     """The steps that failed."""
     corrections: tuple[int, ...] = ()
@@ -209,6 +212,7 @@ def _segment(
         files=_few(_below(path, head.project) for call in calls for path in _changed(call)),
         errors=_few(error_signature(found.evidence or call.error) for call, found in failed),
         calls=len(calls),
+        size=size_of(Trace(head, turns)),
         failures=tuple(place[id(call)] for call, _ in failed)[:_MOST],
         corrections=tuple(dict.fromkeys(put_right)),
         skills=tuple(dict.fromkeys(name for turn in turns for name in turn.skills)),

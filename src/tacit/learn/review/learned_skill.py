@@ -8,7 +8,7 @@ opted in, was revised and never learned.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date
 from typing import Any
 
@@ -158,7 +158,7 @@ def with_origin(
     parts = frontmatter.split(text)
     if parts.head is None or any(p.code == "unclosed-frontmatter" for p in parts.problems):
         return files  # the gate says what is wrong with it
-    head = _with_metadata(parts.head, _marks(_metadata(old), origin, is_new=not old))
+    head = with_metadata(parts.head, _marks(metadata_of(old), origin, is_new=not old))
     if head is None:
         return files
     made = f"---\n{head}\n---\n{parts.body}"
@@ -180,7 +180,7 @@ def _marks(before: dict[str, str], origin: SkillOrigin, *, is_new: bool) -> dict
     return metadata | {"sessions": ", ".join(sessions)}
 
 
-def _metadata(files: dict[str, File]) -> dict[str, str]:
+def metadata_of(files: dict[str, File]) -> dict[str, str]:
     file = files.get(SKILL_FILE)
     if file is None:
         return {}
@@ -195,8 +195,10 @@ def _strings(value: Any) -> dict[str, str]:
     return {str(key): inner for key, inner in value.items() if isinstance(inner, str)}
 
 
-def _with_metadata(head: str, metadata: dict[str, str]) -> str | None:
+def with_metadata(head: str, metadata: dict[str, str], own: Collection[str] = _OWN) -> str | None:
     """`head` with these keys under `metadata`; None where its YAML cannot be trusted.
+
+    What stood there under a key of `own` goes; other keys stay.
 
     All other lines stay as they are written. A new skill's mark at the top level is left to the one
     under `metadata`; the user's, by which they opted in, stays where they wrote it.
@@ -204,7 +206,7 @@ def _with_metadata(head: str, metadata: dict[str, str]) -> str | None:
     values, problems = frontmatter.parse(head, 1)
     if any(problem.severity == "error" for problem in problems) and "name" not in values:
         return None
-    kept = {k: v for k, v in _strings(values.get("metadata")).items() if k not in _OWN}
+    kept = {k: v for k, v in _strings(values.get("metadata")).items() if k not in own}
     lines = _without(head, "metadata")
     if values.get("source") == LEARNED_SOURCE and "learned" in metadata:
         lines = _without("\n".join(lines), "source")

@@ -63,7 +63,7 @@ def read_answer(text: str) -> ReviewAnswer:
     if len(text) > MOST_ANSWER:
         raise Failed(f"an answer has at most {MOST_ANSWER:,} characters; this has {len(text):,}")
     wrong = ""
-    for found in _objects(text):
+    for found in json_objects(text):
         try:
             return msgspec.convert(found, ReviewAnswer, strict=False)
         except msgspec.ValidationError as error:
@@ -74,7 +74,7 @@ def read_answer(text: str) -> ReviewAnswer:
     raise Failed("no JSON object was found in it, or one that is not whole")
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in `text`, in order, whatever stands between them."""
     decoder = json.JSONDecoder(strict=False)  # a line break in a string is meant as one
     at = -1

@@ -39,10 +39,10 @@ ALIASES = {"ls": "list"}
 # The order in `tacit --help` and in docs/cli.md. A command that is not named here comes last.
 _ORDER = (
     "list", "search", "show", "lint", "catalogue", "chat", "run", "schedule", "setup", "learn",
-    "improve", "why", "cost", "prompt-status", "new", "edit", "archive", "restore", "rm", "pin",
-    "unpin", "curate", "share", "memory", "log", "history", "diff", "undo", "rollback", "inbox",
-    "accept", "reject", "import", "sessions", "session", "forget", "watch", "worker", "daemon",
-    "jobs", "connect", "disconnect", "plugin", "trust", "config", "doctor", "backup",
+    "distil", "improve", "why", "cost", "prompt-status", "new", "edit", "archive", "restore", "rm",
+    "pin", "unpin", "curate", "share", "memory", "log", "history", "diff", "undo", "rollback",
+    "inbox", "accept", "reject", "import", "sessions", "session", "forget", "watch", "worker",
+    "daemon", "jobs", "connect", "disconnect", "plugin", "trust", "config", "doctor", "backup",
     "restore-backup", "completion",
 )  # fmt: skip
 

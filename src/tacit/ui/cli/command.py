@@ -25,7 +25,8 @@ SECTIONS = {
     "setup": "Set up and look after",
 }
 NOUNS = (
-    "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews", "handoffs",
+    "skills", "search_results", "chats", "tasks", "schedules", "model_setup", "reviews",
+    "distillations", "handoffs",
     "upkeep", "job_reports", "user_shell", "skill_changes", "memory", "versions", "proposals",
     "sessions", "exports", "workers", "agents", "servers", "config", "checkup", "trials",
 )  # fmt: skip

@@ -172,14 +172,26 @@ def _attempt_text(attempt: "Attempt") -> str:
 _MOMENTS = {"after": "after the session", "chat": "during the chat"}
 
 
-@command("why", "learn", "Say what came of a session, and why.", "tacit why b4a27079")
-@click.argument("session", shell_complete=complete_session)
+@command(
+    "why",
+    "learn",
+    "Say what came of a session, or what supports a skill.",
+    "tacit why b4a27079                 a session: was it learned from, and why or why not",
+    "tacit why db-migration             a skill: the sessions behind each line",
+    "tacit why db-migration:12          one line of it, with every step and its words",
+)
+@click.argument("session", metavar="SESSION|SKILL[:LINE]", shell_complete=complete_session)
 def why_command(session: str, as_json: bool) -> int:
     """Say whether a session was learned from, what came of it, what it cost, and why or why not.
 
-    Skills that failed in it are named too, with what came of their repair.
+    Skills that failed in it are named too, with what came of their repair. Of a skill: for each
+    line that was learned, the sessions that support it, the steps and words there, who disagrees.
     """
     from tacit.traces.store import Store
+    from tacit.ui.cli.distillations import skill_and_line, write_skill_reasons
+
+    if skill := skill_and_line(session):
+        return write_skill_reasons(*skill, as_json=as_json)
 
     store = click.get_current_context().with_resource(Store.open())
     gone = store.gone(session)

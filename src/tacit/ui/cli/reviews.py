@@ -392,7 +392,7 @@ def learn_command(**options_given: Any) -> int:
         found = _sessions_to_review(store, options)
         if options.handoff:
             return hand_over_reviews(store, found, settings, options)
-        model, why = ("", "") if options.no_model else _reviewer_model(settings)
+        model, why = ("", "") if options.no_model else reviewer_model(settings)
         if model:
             return review_with_model(store, found, settings, model, options)
         return _by_counting(store, found, options, why)
@@ -411,7 +411,7 @@ def _check_options(options: LearnOptions) -> None:
         raise Usage(f"{' and '.join(given)} exclude each other", "leave one of them out")
 
 
-def _reviewer_model(settings: Settings) -> tuple[str, str]:
+def reviewer_model(settings: Settings) -> tuple[str, str]:
     """The model for reviews, or why there is none."""
     from importlib.util import find_spec
 

@@ -518,7 +518,12 @@ def forget_command(what: str | None, before: str | None, yes: bool, as_json: boo
     )
     if folder and not done.sessions:
         raise NotFound(f"there is no session in {folder}", "see them: tacit sessions")
-    quoted = _proposals_quoting(known - _session_ids(store))
+    gone = known - _session_ids(store)
+    quoted = _proposals_quoting(gone)
+    if gone:
+        from tacit.learn.distil.support import Lessons
+
+        Lessons(store.connection).forget_sessions(gone)
     if as_json:
         return output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
     freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""

@@ -30,6 +30,7 @@ from tacit.changes.change import (
     WriteFile,
     bytes_of,
     executable_paths,
+    make_change,
 )
 from tacit.changes.gate import Gate
 from tacit.changes.journal import OpenPlace
@@ -387,10 +388,28 @@ def share_command(name: str, hide: bool, as_json: bool) -> int:
 
     Learned skills of a project are private at first: the repository's own exclude file, which is
     never committed, keeps them out of `git status`. Nothing else of the repository is touched.
+    One that was distilled gets `references/evidence.md`: how many sessions support each line.
     """
     gate, library = user_gate.open_gate()
     target = user_gate.find_live_target(gate, library, name)
     place = target.opened.place
     if place.scope != "project":
         raise Usage(f"'{name}' is not a project's skill", "only those can be shared by git")
+    if not hide:
+        _write_evidence(gate, target)
     return user_gate.share_with_git("skill", name, place, target.skill, hide, as_json)
+
+
+def _write_evidence(gate: Gate, target: user_gate.Target) -> None:
+    """Put the counts behind a distilled skill beside it, for those who get it without sessions."""
+    from tacit.learn.distil.distilled_skill import EVIDENCE
+    from tacit.learn.distil.evidence import evidence_file
+    from tacit.learn.distil.support import open_lessons
+
+    with open_lessons() as lessons:
+        data = evidence_file(lessons, os.path.basename(target.skill))
+    if data:
+        why = "how many sessions support each line"
+        root = target.opened.place.root
+        write = WriteFile(EVIDENCE, data)
+        gate.propose(make_change(target.skill, write, actor="user", reason=why, root=root))
