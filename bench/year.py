@@ -66,7 +66,7 @@ def one_change(number: int, at: datetime, rng: random.Random) -> None:
 
 def live(days: range, sessions: int) -> None:
     """Let days pass."""
-    from tacit.base.settings import Settings
+    from tacit.base.setting_sections import Settings
     from tacit.traces.store import Store
     from tacit.work.housekeeping import keep_house
 

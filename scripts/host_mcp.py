@@ -61,11 +61,9 @@ class _Script:
         self.results = [result.text for result in request.tool_results]
         done = len(self.results)
         search = self._find(request, "search_skills")
-        if not search and done == 0 and "mcp__tacit" not in request.tool_names:
+        if not search and done == 0:
             return self._look(request)
-        first = self.requests[0]
-        at_once = self._find(first, "search_skills") or "mcp__tacit" in first.tool_names
-        looked = 0 if at_once else 1
+        looked = 0 if self._find(self.requests[0], "search_skills") else 1
         calls = (
             ("search_skills", {"query": "ship the herd"}),
             ("read_skill", {"name": "ship-herd"}),

@@ -14,7 +14,7 @@ from pathlib import Path
 from model_library import Question, write
 from model_questions import ALONE, TOKENS, WITH_SKILL, loaded
 from tacit.agent.sandbox import NoSandbox
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 from tacit.learn.trial.arms import Arms, Side
 from tacit.learn.trial.trial import Trial, TrialLimits, TrialPlan
 from tacit.learn.trial.trial_records import TrialAbout, open_trials

@@ -138,7 +138,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tacit.base.errors import TacitError
     from tacit.base.event_bus import bus
-    from tacit.base.settings import Settings, SkillSettings, load_settings
+    from tacit.base.setting_sections import Settings, SkillSettings
+    from tacit.base.settings import load_settings
     from tacit.changes.change import (
         Applied,
         Archive,

@@ -22,7 +22,7 @@ from tacit.agent.budget import (
     settle,
 )
 from tacit.base import database
-from tacit.base.settings import LearnSettings
+from tacit.base.setting_sections import LearnSettings
 
 NOON = datetime(2026, 11, 15, 12, 0).astimezone()
 FOREVER = datetime(2000, 1, 1, tzinfo=UTC)
@@ -150,7 +150,7 @@ def test_a_killed_process_holds_nothing_for_long() -> None:
 HOLDER = """
 import sys
 from tacit.agent.budget import Limits, reserve
-from tacit.base.settings import LearnSettings
+from tacit.base.setting_sections import LearnSettings
 print(reserve(LearnSettings(daily_money=0.5), Limits(money=0.5, seconds=3600)).id, flush=True)
 sys.stdin.readline()
 """
@@ -192,7 +192,7 @@ import sys
 from tacit.agent.agent_events import Usage
 from tacit.agent.budget import Limits
 from tacit.agent.budget import record_spending as record, reserve, settle
-from tacit.base.settings import LearnSettings
+from tacit.base.setting_sections import LearnSettings
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(20):

@@ -10,7 +10,7 @@ from boxes import WHY, Box
 from tacit.agent import command_limits
 from tacit.agent.off_limits import CommandLimits
 from tacit.agent.sandbox import NoSandbox, run_sandboxed
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 
 needs_bubblewrap = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
 _PYTHON = os.path.realpath(sys.executable)

@@ -10,7 +10,7 @@ from talking import of, say
 from tacit.agent import agent_events
 from tacit.agent.instructions import recall_facts
 from tacit.base import trust
-from tacit.base.settings import MemorySettings
+from tacit.base.setting_sections import MemorySettings
 from tacit.changes.change import acting_as
 from tacit.changes.facts import NewFact, forget, known_facts, remember
 from tacit.changes.gate import Gate

@@ -310,7 +310,7 @@ def test_it_is_a_model_like_any_other(stand_in: StandIn) -> None:
     from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
 
     from tacit.agent.model_client import usage_of
-    from tacit.base.settings import AgentSettings
+    from tacit.base.setting_sections import AgentSettings
 
     folder = stand_in("claude")
     chosen = AgentSettings("cli:claude:haiku", base_url="http://127.0.0.1:9/v1")

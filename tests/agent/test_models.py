@@ -13,7 +13,7 @@ from talking import WIRES, of, say, write_skill
 from tacit.agent import agent_events, models
 from tacit.agent.models import ModelChoice, named, resolve
 from tacit.base.errors import BadConfig
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 from tacit.testing import ModelServer, Request, Status, ToolUse, Turns, reply
 
 HERE = "http://127.0.0.1:9/v1"

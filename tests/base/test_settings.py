@@ -6,7 +6,7 @@ import pytest
 
 from tacit.base import doctor, settings, trust
 from tacit.base.errors import BadConfig
-from tacit.base.settings import SkillSettings
+from tacit.base.setting_sections import PROJECT_MAY_SET, Settings, SkillSettings
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_trusted_project_sets_nothing_that_gives_powers(files: tuple[Path, Pat
     project.write_text(_EVIL)
     trust.add(str(project.parent.parent))
     loaded = settings.load_settings()
-    assert loaded.settings == settings.Settings()
+    assert loaded.settings == Settings()
     assert len(loaded.refused) == 21
     assert "agent.base_url" in loaded.refused
     assert list(loaded.proposed) == ["evil"]
@@ -109,13 +109,13 @@ def test_a_trusted_project_sets_nothing_that_gives_powers(files: tuple[Path, Pat
 
 def test_what_a_project_may_set_is_a_list_without_powers() -> None:
     """A setting that is new is the user's until somebody puts it on the list."""
-    known = {value.key for value in settings.LoadedSettings(settings.Settings(), {}).values()}
-    assert known >= settings.PROJECT_MAY_SET
+    known = {value.key for value in settings.LoadedSettings(Settings(), {}).values()}
+    assert known >= PROJECT_MAY_SET
     for word in (
         "model", "url", "sandbox", "network", "allow", "secret", "path", "redact", "approval",
         "webhook", "server", "money", "token", "keep", "notify", "fallback", "background",
     ):  # fmt: skip
-        assert not [key for key in settings.PROJECT_MAY_SET if word in key], word
+        assert not [key for key in PROJECT_MAY_SET if word in key], word
 
 
 def test_a_server_of_a_project_starts_when_it_was_allowed(files: tuple[Path, Path]) -> None:
@@ -146,7 +146,7 @@ def test_the_file_of_an_untrusted_project_does_not_count(files: tuple[Path, Path
     for text in ("[search]\nlimit = 12\n", "rubbish = [", "[nonsense]\nx = 1\n"):
         project.write_text(text)
         loaded = settings.load_settings()
-        assert loaded.settings == settings.Settings()
+        assert loaded.settings == Settings()
         assert loaded.ignored == (str(project),)
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tacit.agent.budget import Limits
 from tacit.base import settings, trust
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.learn.background.staging import Staging
 from tacit.learn.background.task import Task
 

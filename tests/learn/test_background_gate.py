@@ -6,7 +6,7 @@ import pytest
 
 from tacit import learn
 from tacit.base import trust
-from tacit.base.settings import LearnSettings, Settings
+from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.change import Actor, Create, Verdict, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place

@@ -4,7 +4,7 @@ import pytest
 
 from tacit.agent.models import ModelChoice, for_learning
 from tacit.base.errors import BadConfig
-from tacit.base.settings import AgentSettings, LearnSettings, Settings
+from tacit.base.setting_sections import AgentSettings, LearnSettings, Settings
 from tacit.learn.background import child_process
 
 

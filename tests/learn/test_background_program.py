@@ -14,7 +14,7 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 from tacit.agent import budget
 from tacit.agent.budget import Limits
 from tacit.agent.tool import Result
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.learn.background import child_process
 from tacit.learn.background.broker import retry_after
 from tacit.learn.background.task import RunReport, Task

@@ -8,7 +8,7 @@ import pytest
 from tacit.agent.budget import Limits
 from tacit.agent.tool import Failed, Result
 from tacit.base.errors import NotFound
-from tacit.base.settings import AgentSettings, CurateSettings, LearnSettings, Settings
+from tacit.base.setting_sections import AgentSettings, CurateSettings, LearnSettings, Settings
 from tacit.changes.change import Refusal
 from tacit.learn.background import child_process
 from tacit.learn.background.broker import (

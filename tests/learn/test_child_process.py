@@ -33,7 +33,7 @@ from tacit.agent.tool import Failed, Result
 from tacit.base import database
 from tacit.base.errors import Unwritable
 from tacit.base.job import controlled_by
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.learn.background import child_process
 from tacit.learn.background.child import MOST_MEMORY
 from tacit.learn.background.task import Channel, Garbled, GoOn, RunReport, Task, decode_message

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tacit.base import database, paths, prompt_line
 from tacit.base.job import Job
-from tacit.base.settings import LearnSettings, Settings
+from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.change import Archive, Create, Edit, Verdict, acting_as, make_change
 from tacit.changes.facts import NewFact, Rationale, remember
 from tacit.changes.gate import Gate

@@ -12,7 +12,7 @@ from traces_of_skills import call, session
 
 from tacit.base import settings
 from tacit.base.errors import Damaged
-from tacit.base.settings import ImproveSettings
+from tacit.base.setting_sections import ImproveSettings
 from tacit.changes.change import Edit, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place

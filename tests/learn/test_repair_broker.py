@@ -11,7 +11,7 @@ from repairing import COUNT, MENDED, make_skill
 from traces_of_skills import call, session
 
 from tacit.base import settings
-from tacit.base.settings import ImproveSettings, Settings
+from tacit.base.setting_sections import ImproveSettings, Settings
 from tacit.changes.change import File
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place

@@ -3,7 +3,7 @@
 import pytest
 from traces_of_skills import call, session
 
-from tacit.base.settings import ImproveSettings
+from tacit.base.setting_sections import ImproveSettings
 from tacit.learn.improve.repairs import counted_failures, failure_key, outside_cause, step_command
 from tacit.learn.skill_runs import SkillRun, runs_of
 from tacit.traces.trace import REFUSED, ToolCall

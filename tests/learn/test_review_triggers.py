@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tacit.agent.agent_events import Answered
 from tacit.base import paths
-from tacit.base.settings import LearnSettings, MemorySettings, Settings
+from tacit.base.setting_sections import LearnSettings, MemorySettings, Settings
 from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.review import review_triggers
 from tacit.learn.review.review_triggers import (

@@ -8,7 +8,7 @@ pytest.importorskip("pydantic_ai", reason="the agent's extra is not installed")
 
 from tacit.agent import budget, models
 from tacit.base.errors import BadConfig
-from tacit.base.settings import AgentSettings, LearnSettings, Settings
+from tacit.base.setting_sections import AgentSettings, LearnSettings, Settings
 from tacit.learn.step_summaries import StepSummaries
 from tacit.testing import ModelServer, Status
 from tacit.testing.sample_sessions import made

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.base import trust
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.skills.catalogue import (
     BUDGET,
     HEADING,

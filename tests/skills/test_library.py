@@ -7,7 +7,7 @@ import pytest
 
 from tacit.base import trust
 from tacit.base.errors import NotFound
-from tacit.base.settings import Settings, SkillSettings
+from tacit.base.setting_sections import Settings, SkillSettings
 from tacit.skills.library import Entry, Library
 
 

@@ -6,7 +6,7 @@ from inside import answer, tacit
 
 from tacit.agent.agent_events import Usage
 from tacit.agent.budget import Limits, record_spending, reserve
-from tacit.base.settings import LearnSettings
+from tacit.base.setting_sections import LearnSettings
 from tacit.testing.sample_sessions import made
 from tacit.traces.store import Store
 

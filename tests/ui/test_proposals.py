@@ -10,7 +10,7 @@ import pytest
 from inside import answer, error, tacit
 from skills_ref.validator import validate
 
-from tacit.base.settings import LearnSettings, Settings
+from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.change import Create, Edit, Verdict, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place

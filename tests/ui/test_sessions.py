@@ -13,7 +13,7 @@ from inside import answer, error, tacit
 
 from tacit.agent import budget
 from tacit.agent.agent_events import Usage
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.learn.review.review_triggers import decide_after_session
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store

@@ -97,7 +97,7 @@ def _sessions_and_proposals() -> None:
 
 
 def _trace_settings() -> Any:
-    from tacit.base.settings import TraceSettings
+    from tacit.base.setting_sections import TraceSettings
 
     return TraceSettings()
 

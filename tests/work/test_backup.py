@@ -44,7 +44,7 @@ def used(home: Path) -> Path:
     Path(paths.folders().config).mkdir(parents=True)
     Path(paths.folders().config_file).write_text('[agent]\nmodel = "openai:x"\n')
     shutil.copytree(TRANSCRIPTS / "claude" / "home", home, dirs_exist_ok=True)
-    from tacit.base.settings import TraceSettings
+    from tacit.base.setting_sections import TraceSettings
 
     with open_store(TraceSettings()) as store:
         take_in(store, sources())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit.base import briefing, trust
-from tacit.base.settings import MemorySettings
+from tacit.base.setting_sections import MemorySettings
 from tacit.changes.change import Create, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.place import project_place

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.base import paths
-from tacit.base.settings import Settings, TraceSettings
+from tacit.base.setting_sections import Settings, TraceSettings
 from tacit.changes import journal
 from tacit.changes.change import Create, make_change
 from tacit.changes.gate import Gate

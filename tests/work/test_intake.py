@@ -10,7 +10,7 @@ import pytest
 
 from tacit.base.errors import NotFound
 from tacit.base.event_bus import bus
-from tacit.base.settings import TraceSettings
+from tacit.base.setting_sections import TraceSettings
 from tacit.traces.store import Store, forget_sessions
 from tacit.work.intake import (
     SessionStored,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base.settings import JobSettings
+from tacit.base.setting_sections import JobSettings
 from tacit.learn.ledger import open_ledger
 from tacit.work import job_queue, jobs_db, work_checks
 from tacit.work.job_kinds import Ticket

@@ -18,7 +18,7 @@ from tacit.agent.agent_events import Answered, ReviewBegun
 from tacit.base import config_file, database, paths
 from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
-from tacit.base.settings import JobSettings
+from tacit.base.setting_sections import JobSettings
 from tacit.learn import notices
 from tacit.learn.ledger import Ledger, open_ledger
 from tacit.testing.sample_sessions import made, ran
@@ -371,7 +371,7 @@ def test_a_chat_reports_itself_as_a_host_does(home: Path, monkeypatch: pytest.Mo
 
 def test_a_chat_that_is_killed_after_its_decision_loses_nothing() -> None:
     """Before it could report, its job is on record; the next worker finds it at its first turn."""
-    from tacit.base.settings import Settings
+    from tacit.base.setting_sections import Settings
     from tacit.learn.review.review_triggers import decide_in_chat
 
     assert decide_in_chat(answered(), Settings()).due

@@ -30,7 +30,7 @@ def used(home: Path) -> Path:
     """A database with sessions, a proposal and a decided job; its path."""
     for agent in ("claude", "qwen", "codex"):
         shutil.copytree(TRANSCRIPTS / agent / "home", home, dirs_exist_ok=True)
-    from tacit.base.settings import TraceSettings
+    from tacit.base.setting_sections import TraceSettings
 
     with open_store(TraceSettings()) as store:
         take_in(store, sources())

@@ -324,7 +324,7 @@ def test_a_budget_that_others_hold(
 ) -> None:
     """While other work, or one that was killed, holds what is left of the day, the run waits."""
     from tacit.agent.budget import Limits
-    from tacit.base.settings import LearnSettings
+    from tacit.base.setting_sections import LearnSettings
 
     serving(["Now."])
     other = budget.reserve(LearnSettings(), Limits(0, 600.0, 0, 0.0))

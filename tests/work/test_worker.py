@@ -11,7 +11,7 @@ import pytest
 
 from tacit import hook
 from tacit.base import paths
-from tacit.base.settings import WorkerSettings
+from tacit.base.setting_sections import WorkerSettings
 from tacit.traces import hook_events
 from tacit.traces.store import Store, Stored
 from tacit.work.presence import worker_lock

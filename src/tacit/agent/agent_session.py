@@ -39,7 +39,7 @@ from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import config_file, paths
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.event_bus import bus
-from tacit.base.settings import AgentSettings, Settings
+from tacit.base.setting_sections import AgentSettings, Settings
 from tacit.skills import holdback
 from tacit.skills.holdback import Holdback
 from tacit.skills.library import Library

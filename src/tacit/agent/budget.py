@@ -31,7 +31,7 @@ from tacit.agent.agent_events import Usage
 from tacit.base import database
 from tacit.base.display import counted, dollars
 from tacit.base.errors import TacitError
-from tacit.base.settings import AgentSettings, LearnSettings
+from tacit.base.setting_sections import AgentSettings, LearnSettings
 
 
 class Limits(msgspec.Struct, frozen=True):

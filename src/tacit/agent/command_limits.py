@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 
 from tacit.agent.off_limits import CommandLimits
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 
 _MEGABYTE = 1024 * 1024
 _EVERY = 0.2

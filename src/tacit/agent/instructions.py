@@ -24,7 +24,7 @@ from tacit.base import paths, secrets, trust
 from tacit.base.display import shorten
 from tacit.base.paths import is_inside
 from tacit.base.prompts import prompt
-from tacit.base.settings import MemorySettings
+from tacit.base.setting_sections import MemorySettings
 from tacit.changes.facts import recallable_facts
 from tacit.changes.pins import pinned_skills
 from tacit.skills.catalogue import Catalogue

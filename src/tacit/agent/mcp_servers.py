@@ -20,7 +20,7 @@ import msgspec
 
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base.display import shorten
-from tacit.base.settings import McpServer
+from tacit.base.setting_sections import McpServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

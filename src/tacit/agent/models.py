@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tacit.base.errors import BadConfig, MissingExtra
-from tacit.base.settings import AgentSettings, Settings
+from tacit.base.setting_sections import AgentSettings, Settings
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

@@ -15,7 +15,7 @@ from tacit.base import database
 from tacit.base.errors import TacitError
 from tacit.base.event_bus import bus
 from tacit.base.job import Job
-from tacit.base.settings import LearnSettings
+from tacit.base.setting_sections import LearnSettings
 from tacit.changes.change import BACKGROUND, Applied, Change, Proposed, Verdict
 from tacit.learn import notices
 from tacit.learn.background.background_gate import (

@@ -19,7 +19,8 @@ import msgspec
 from tacit.base import database, paths, prompt_line
 from tacit.base.display import fit, one_line
 from tacit.base.errors import TacitError
-from tacit.base.settings import LearnSettings, load_settings
+from tacit.base.setting_sections import LearnSettings
+from tacit.base.settings import load_settings
 
 Kind = Literal[
     "created", "edited", "repaired", "rolled-back", "archived", "restored", "merged",

@@ -13,7 +13,7 @@ from tacit.agent import budget, models
 from tacit.agent.budget import Limits, Meter, Reservation
 from tacit.base.errors import TacitError
 from tacit.base.prompts import prompt
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.traces.trajectory import Trajectory
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ import msgspec
 from tacit.base import paths
 from tacit.base.errors import Damaged, NotFound, near_names
 from tacit.base.paths import is_inside
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.skills import index
 from tacit.skills.index import Row, Snapshot
 from tacit.skills.scopes import (

@@ -26,7 +26,8 @@ from tacit.base.clock import until_tomorrow
 from tacit.base.display import shorten
 from tacit.base.errors import Busy, TacitError, Unwritable
 from tacit.base.job import Job, JobResult, controlled_by
-from tacit.base.settings import JobSettings, LearnSettings, load_settings
+from tacit.base.setting_sections import JobSettings, LearnSettings
+from tacit.base.settings import load_settings
 from tacit.learn import announcements
 from tacit.work import job_kinds, jobs_db
 from tacit.work.job_kinds import Ticket

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tacit.base import database, paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import TacitError
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.work.presence import log
 
 _DAY = 20 * 3600.0

@@ -19,7 +19,7 @@ import msgspec
 
 from tacit.base.errors import Damaged, MissingExtra, NotFound, TacitError
 from tacit.base.event_bus import bus
-from tacit.base.settings import TraceSettings
+from tacit.base.setting_sections import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 from tacit.traces.host import Host, Source

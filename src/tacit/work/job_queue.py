@@ -17,7 +17,7 @@ import msgspec
 from tacit import hook
 from tacit.base import database, paths
 from tacit.base.errors import MissingExtra, TacitError, Unwritable
-from tacit.base.settings import JobSettings
+from tacit.base.setting_sections import JobSettings
 from tacit.learn.ledger import DecidedJob, open_ledger
 from tacit.work import jobs_db
 from tacit.work.job_kinds import Ticket, kind_names

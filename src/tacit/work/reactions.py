@@ -27,7 +27,7 @@ from tacit.work.job_kinds import Ticket
 from tacit.work.presence import describe_fault, log, own_ticket, wake
 
 if TYPE_CHECKING:
-    from tacit.base.settings import Settings
+    from tacit.base.setting_sections import Settings
     from tacit.traces.host import Source
     from tacit.traces.store import Store
     from tacit.traces.trace import Head

@@ -14,7 +14,8 @@ from tacit.base import database
 from tacit.base.display import counted
 from tacit.base.doctor import Check, Finding, database_trouble
 from tacit.base.errors import Busy, TacitError
-from tacit.base.settings import TraceSettings, load_settings
+from tacit.base.setting_sections import TraceSettings
+from tacit.base.settings import load_settings
 from tacit.learn.use_records import rebuild_use_tables
 from tacit.traces.skill_uses import prepare_use_tables
 from tacit.traces.store import Store

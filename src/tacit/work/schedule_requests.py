@@ -18,7 +18,8 @@ import msgspec
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base import paths
 from tacit.base.errors import NotFound, TacitError, Usage
-from tacit.base.settings import ScheduleSettings, Settings, load_settings
+from tacit.base.setting_sections import ScheduleSettings, Settings
+from tacit.base.settings import load_settings
 from tacit.skills.library import Library
 from tacit.work import schedule_runs, schedule_store
 from tacit.work.delivery import check_destinations

@@ -25,7 +25,8 @@ from tacit.base import paths
 from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Refused
 from tacit.base.prompts import prompt
-from tacit.base.settings import McpSettings, Settings, load_settings
+from tacit.base.setting_sections import McpSettings, Settings
+from tacit.base.settings import load_settings
 from tacit.skills.library import Entry, Library, scheduled_entry
 from tacit.work.due_times import exact_time
 from tacit.work.schedule_store import NEVER, Schedule

@@ -19,7 +19,7 @@ import msgspec
 
 from tacit.base.display import shorten
 from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Usage, did_you_mean
-from tacit.base.settings import ScheduleSettings
+from tacit.base.setting_sections import ScheduleSettings
 from tacit.changes.change import (
     SKILL_FILE,
     Actor,

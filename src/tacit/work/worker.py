@@ -19,7 +19,8 @@ from typing import Any
 
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import NotFound, TacitError
-from tacit.base.settings import Settings, WorkerSettings, load_settings
+from tacit.base.setting_sections import Settings, WorkerSettings
+from tacit.base.settings import load_settings
 from tacit.skills.library import SCHEDULE_FILE, scheduled_folder
 from tacit.traces import hook_events, host_registry
 from tacit.traces.hook_events import QuietSession

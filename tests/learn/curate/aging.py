@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tacit.base import database
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.change import Create, Edit, make_change
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import NoNeighbours

@@ -15,7 +15,7 @@ from aging import Library
 from tacit.agent.skill_tools import bring_back
 from tacit.agent.tool import Context, Failed, Result
 from tacit.base import database
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.change import Pin
 from tacit.changes.change_groups import undo_group
 from tacit.learn.background import child_process

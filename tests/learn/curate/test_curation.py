@@ -16,7 +16,7 @@ from used_sessions import session, used
 
 from tacit.base import atomic_files, database, trust
 from tacit.base.errors import Busy, Damaged, Unwritable
-from tacit.base.settings import LearnSettings
+from tacit.base.setting_sections import LearnSettings
 from tacit.changes import git_exclude
 from tacit.changes.change import Archive, Create, Pin, Restore, make_change
 from tacit.changes.change_groups import undo_group

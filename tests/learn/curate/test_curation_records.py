@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.base.settings import CurateSettings
+from tacit.base.setting_sections import CurateSettings
 from tacit.learn.curate.curation_records import Age, AgeRules, SkillActivity, next_age
 
 RULES = AgeRules()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.base.job import Job
-from tacit.base.settings import CurateSettings
+from tacit.base.setting_sections import CurateSettings
 from tacit.learn.curate.curation_status import curation_due, newest_write
 from tacit.learn.curate.curator import run_curation
 from tacit.testing import FakeClock

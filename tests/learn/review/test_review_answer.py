@@ -14,7 +14,8 @@ from tacit.agent import models
 from tacit.agent.models import ModelChoice, Provider
 from tacit.agent.tool import Failed
 from tacit.base import config_file
-from tacit.base.settings import LearnSettings, Settings, load_settings
+from tacit.base.setting_sections import LearnSettings, Settings
+from tacit.base.settings import load_settings
 from tacit.changes.gate import Gate
 from tacit.learn.review import review_job
 from tacit.learn.review.review_answer import MOST_ANSWER, ReviewAnswer, read_answer

@@ -14,7 +14,7 @@ from tacit.agent.agent_events import Usage as Spent
 from tacit.agent.budget import Limits
 from tacit.base import config_file, job, paths, trust
 from tacit.base.clock import until_tomorrow
-from tacit.base.settings import LearnSettings
+from tacit.base.setting_sections import LearnSettings
 from tacit.changes.change import Archive, make_change
 from tacit.changes.change_checks import check_changes
 from tacit.changes.gate import Gate

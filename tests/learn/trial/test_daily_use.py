@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tried_skills import user_skill
 
-from tacit.base.settings import LearnSettings, Settings
+from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
 from tacit.learn.trial.daily_use import daily_use, settle_daily_use

@@ -7,7 +7,7 @@ import pytest
 
 from tacit.agent.sandbox import NoSandbox
 from tacit.base.errors import NotFound, Refused
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.change import File
 from tacit.learn.trial import host_trial
 from tacit.learn.trial.arms import Arms, Side

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
 
 from tacit.agent.sandbox import NoSandbox
-from tacit.base.settings import AgentSettings, Settings
+from tacit.base.setting_sections import AgentSettings, Settings
 from tacit.changes.change import File
 from tacit.learn.trial.arms import Arms
 from tacit.learn.trial.judge import Judge

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit.agent.sandbox import NoSandbox
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 from tacit.changes.change import File
 from tacit.learn.trial.arms import Arms
 from tacit.learn.trial.trial import Trial, TrialLimits, TrialPlan, usable_tasks, version_of

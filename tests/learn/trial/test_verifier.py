@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tacit.agent.sandbox import NoSandbox, Sandbox, find_sandbox
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 from tacit.learn.trial.trial_tasks import Check, Task
 from tacit.learn.trial.verifier import Verifier, placed
 

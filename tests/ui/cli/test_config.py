@@ -6,7 +6,7 @@ import click
 import inside
 import pytest
 
-from tacit.base import settings
+from tacit.base.setting_sections import PROJECT_MAY_SET
 from tacit.ui.cli import config
 
 
@@ -78,7 +78,7 @@ class TestTrust:
         """Every key, and no other."""
         words = tacit.ok("trust", "--help").replace(",", " ").split()
         named = {word for word in words if "." in word.strip(".") and word[0].islower()}
-        assert named >= settings.PROJECT_MAY_SET
+        assert named >= PROJECT_MAY_SET
 
 
 class TestConfig:

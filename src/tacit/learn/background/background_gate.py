@@ -23,7 +23,7 @@ import msgspec
 from tacit.base import paths, trust
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.database import DATABASE_FILE
-from tacit.base.settings import LearnSettings, Settings
+from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.change import BACKGROUND, Actor, Change, Verdict
 from tacit.changes.gate import Gate
 from tacit.changes.gate_steps import Scanner

@@ -16,7 +16,7 @@ from tacit.agent.budget import Limits
 from tacit.agent.tool import Failed, Result
 from tacit.base.clock import until_tomorrow
 from tacit.base.errors import TacitError
-from tacit.base.settings import CurateSettings, ImproveSettings, LearnSettings, Settings
+from tacit.base.setting_sections import CurateSettings, ImproveSettings, LearnSettings, Settings
 from tacit.changes.change import Actor, Change, Refusal
 from tacit.changes.containment import Escape
 from tacit.learn.background import child_process

@@ -32,7 +32,7 @@ from tacit.base.display import dollars, shorten
 from tacit.base.errors import TacitError
 from tacit.base.job import cancelled
 from tacit.base.paths import is_inside
-from tacit.base.settings import LearnSettings, Settings
+from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.change import acting_as
 from tacit.learn.background import task as wire
 from tacit.learn.background.confinement import Confinement

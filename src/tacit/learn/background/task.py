@@ -17,7 +17,7 @@ import msgspec
 from tacit.agent.agent_events import Usage
 from tacit.agent.budget import Limits
 from tacit.agent.tool import Result
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.change import Actor
 from tacit.learn.background.confinement import Confinement
 from tacit.traces.program import Said

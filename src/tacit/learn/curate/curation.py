@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base.atomic_files import locked, write_atomic
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.change import Archive, Change, acting_as, new_change_id
 from tacit.changes.gate import Gate
 from tacit.changes.history import History

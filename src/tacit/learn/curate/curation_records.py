@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base import database
-from tacit.base.settings import CurateSettings
+from tacit.base.setting_sections import CurateSettings
 
 SkillState = Literal["active", "stale", "archived"]
 

@@ -15,7 +15,7 @@ import msgspec
 from tacit.base import database
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import TacitError
-from tacit.base.settings import CurateSettings, Settings
+from tacit.base.setting_sections import CurateSettings, Settings
 from tacit.changes.history import History
 from tacit.learn import use_records
 from tacit.learn.curate.curation import CurationReport

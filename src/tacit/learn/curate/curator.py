@@ -13,7 +13,8 @@ from tacit.base import paths
 from tacit.base.display import shorten
 from tacit.base.job import Job, JobResult
 from tacit.base.prompts import prompt
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.changes.change import SKILL_FILE, bytes_of, executable_paths, new_change_id
 from tacit.learn.background.background_gate import current_approval, reading_gate
 from tacit.learn.background.broker import (

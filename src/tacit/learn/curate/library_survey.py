@@ -17,7 +17,7 @@ import msgspec
 
 from tacit.base import trust
 from tacit.base.errors import TacitError
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes import git_exclude
 from tacit.changes.git_store import skill_ref
 from tacit.changes.history import History

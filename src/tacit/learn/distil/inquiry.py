@@ -18,7 +18,8 @@ from tacit.agent.budget import Limits, Meter
 from tacit.base.clock import until_tomorrow
 from tacit.base.errors import TacitError
 from tacit.base.job import Job, JobResult
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.learn.review.review_batch import model_price
 
 MOST_ANSWER = 3_000

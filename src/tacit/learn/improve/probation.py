@@ -18,7 +18,7 @@ import msgspec
 from tacit.base import database
 from tacit.base.display import counted
 from tacit.base.errors import Damaged, NotFound
-from tacit.base.settings import ImproveSettings, Settings
+from tacit.base.setting_sections import ImproveSettings, Settings
 from tacit.changes.change import Change, Files, Verdict, acting_as
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version

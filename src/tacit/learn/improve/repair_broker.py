@@ -15,7 +15,7 @@ import msgspec
 from tacit.agent import tool_aliases
 from tacit.agent.tool import MOST_TEXT, Failed, Result
 from tacit.base.display import one_line, shorten, shorten_middle
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.change import Change, File, Verdict
 from tacit.changes.gate import Gate
 from tacit.learn import announcements, notices

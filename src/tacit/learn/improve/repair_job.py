@@ -12,7 +12,8 @@ from tacit.base.errors import NotFound
 from tacit.base.job import Job, JobResult, cancelled
 from tacit.base.paths import existing_folder
 from tacit.base.prompts import prompt
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.changes.change import Change, Edit, Verdict, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.place import places_here

@@ -13,7 +13,7 @@ import msgspec
 from tacit.base import paths
 from tacit.base.display import shorten
 from tacit.base.errors import NotFound, TacitError
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.place import places_here
 from tacit.learn import use_records
 from tacit.learn.background.background_gate import reading_gate

@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base import database
-from tacit.base.settings import ImproveSettings
+from tacit.base.setting_sections import ImproveSettings
 from tacit.changes.neighbours import resemblance, sketch
 from tacit.learn.skill_runs import RunStep, SkillRun
 from tacit.traces.command_purposes import simple_commands

@@ -27,7 +27,7 @@ from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
 from tacit.base import paths
 from tacit.base.display import shorten, shorten_start
 from tacit.base.errors import Refused
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 from tacit.changes.change import SKILL_FILE, File
 from tacit.learn.background import child_process
 from tacit.skills import frontmatter

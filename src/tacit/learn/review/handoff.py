@@ -21,7 +21,8 @@ from tacit.base.atomic_files import locked
 from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound
 from tacit.base.job import Job, JobResult, controlled_by
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.changes.change import acting_as, new_change_id
 from tacit.learn.ledger import REVIEW, DecidedJob, Ledger
 from tacit.learn.review.review_answer import SENT_BACK

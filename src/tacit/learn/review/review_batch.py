@@ -19,7 +19,8 @@ from tacit.base.display import amount, dollars
 from tacit.base.errors import TacitError
 from tacit.base.job import Job, job_id
 from tacit.base.paths import existing_folder
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.changes.change import acting_as, new_change_id
 from tacit.learn.digest import digest
 from tacit.learn.review.review_broker import LandingTurn

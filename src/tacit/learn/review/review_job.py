@@ -22,7 +22,8 @@ from tacit.base.errors import NotFound, TacitError
 from tacit.base.job import Job, JobResult, cancelled, step
 from tacit.base.prompts import prompt
 from tacit.base.secrets import clean, redact
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.changes.change import Change, Preview, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours

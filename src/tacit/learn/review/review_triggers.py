@@ -22,7 +22,7 @@ import msgspec
 from tacit.agent.agent_events import Answered
 from tacit.base import paths
 from tacit.base.display import counted
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.learn.ledger import (
     REVIEW,
     DecidedJob,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.gate import Gate
 from tacit.learn.distil.clusters import Cluster, cluster_tasks
 from tacit.learn.distil.segments import Segment, segments

@@ -21,7 +21,7 @@ from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, find_sandbox, run_sandboxed
 from tacit.base.display import shorten, shorten_middle
 from tacit.base.errors import NotFound, Refused, TacitError
-from tacit.base.settings import AgentSettings, Settings
+from tacit.base.setting_sections import AgentSettings, Settings
 from tacit.learn.trial.trial_run import MOST_KEPT, Ran
 from tacit.learn.trial.trial_tasks import Task
 from tacit.learn.trial.verifier import lay_out_texts, placed

@@ -17,7 +17,7 @@ from tacit.agent.model_client import ModelClient, RequestFailed
 from tacit.base.display import shorten_middle
 from tacit.base.errors import Busy
 from tacit.base.prompts import prompt
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.learn.trial.trial_run import RunResult
 from tacit.learn.trial.trial_tasks import Task
 

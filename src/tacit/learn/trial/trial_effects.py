@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base.errors import TacitError
-from tacit.base.settings import Settings
+from tacit.base.setting_sections import Settings
 from tacit.changes.change import Archive, Change, Verdict, acting_as, new_change_id
 from tacit.changes.gate import Gate
 from tacit.changes.place import places_here

@@ -25,7 +25,7 @@ from tacit.agent.session_tools import COMMAND_TOOLS, Kit
 from tacit.agent.skill_tools import SKILL_TOOLS
 from tacit.base.display import shorten_middle
 from tacit.base.errors import TacitError
-from tacit.base.settings import McpSettings, MemorySettings, Settings
+from tacit.base.setting_sections import McpSettings, MemorySettings, Settings
 from tacit.learn.review.review_triggers import TRIAL_FOLDER
 from tacit.learn.trial.trial_tasks import Task
 from tacit.learn.trial.verifier import Graded, lay_out_texts, placed

@@ -19,7 +19,7 @@ from tacit.agent.command_limits import limits_of
 from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
 from tacit.base.display import shorten_start
-from tacit.base.settings import AgentSettings
+from tacit.base.setting_sections import AgentSettings
 from tacit.learn.trial.trial_tasks import Check, Task
 from tacit.traces import values
 

@@ -1,6 +1,9 @@
 """OpenAI Responses, as Codex and the newer OpenAI clients speak it."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+import msgspec
 
 from tacit.testing.script import (
     Message,
@@ -8,6 +11,7 @@ from tacit.testing.script import (
     Request,
     Status,
     Text,
+    Tool,
     ToolResult,
     ToolUse,
     Usage,
@@ -74,7 +78,7 @@ class OpenAIResponses(Wire):
             stream=bool(body.get("stream")),
             system=system,
             messages=rest,
-            tools=tuple(tool(entry, "parameters") for entry in body.get("tools") or ()),
+            tools=tuple(_tools(body.get("tools") or ())),
         )
 
     def check(self, envelope: Envelope, body: dict[str, Any]) -> None:
@@ -147,7 +151,8 @@ def _message(entry: dict[str, Any]) -> Message | None:
     call_id = str(entry.get("call_id", ""))
     if kind == "function_call":
         arguments, raw = arguments_of(entry.get("arguments", ""))
-        use = ToolUse(str(entry.get("name", "")), arguments, call_id, raw)
+        name = ".".join(filter(None, (entry.get("namespace"), entry.get("name", ""))))
+        use = ToolUse(name, arguments, call_id, raw)
         return Message("assistant", tool_uses=(use,))
     if kind == "custom_tool_call":
         use = ToolUse(str(entry.get("name", "")), {"input": entry.get("input", "")}, call_id)
@@ -184,9 +189,26 @@ def _item(part: Part, answer: Answer, index: int) -> dict[str, Any]:
         "type": "function_call",
         "status": "completed",
         "call_id": part.id,
-        "name": part.name,
+        **_named(part.name),
         "arguments": arguments_text(part),
     }
+
+
+def _tools(declared: Iterable[dict[str, Any]]) -> Iterator[Tool]:
+    """The tools that were declared; one in a namespace is called `namespace.tool` here."""
+    for entry in declared:
+        if entry.get("type") == "namespace":
+            for inner in entry.get("tools") or ():
+                found = tool(inner, "parameters")
+                yield msgspec.structs.replace(found, name=f"{entry.get('name')}.{found.name}")
+        else:
+            yield tool(entry, "parameters")
+
+
+def _named(name: str) -> dict[str, str]:
+    """How a call of a tool names it."""
+    namespace, _, own = name.rpartition(".")
+    return {"name": own, "namespace": namespace} if namespace else {"name": name}
 
 
 def _content(text: str) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> i
 
 def _default_value(key: str) -> Any:
     from tacit.base import settings
-    from tacit.base.settings import Settings
+    from tacit.base.setting_sections import Settings
 
     values = settings.LoadedSettings(Settings(), {}).values()
     return _setting_named(key, values).value
@@ -208,7 +208,7 @@ def _concealed(setting: "settings.Setting") -> "settings.Setting":
 def _without_secrets(value: Any) -> Any:
     import msgspec
 
-    from tacit.base.settings import McpServer
+    from tacit.base.setting_sections import McpServer
 
     if isinstance(value, str):
         return _without_password(value)

@@ -20,7 +20,8 @@ from tacit.base import paths
 from tacit.base.clock import parse_since
 from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import Busy, NotFound, TacitError, Usage
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.learn.distil import distillation
 from tacit.learn.distil.consensus import BY_PERSON
 from tacit.learn.distil.distil_plan import (

@@ -15,7 +15,8 @@ from tacit.base.clock import ago
 from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
-from tacit.base.settings import LearnSettings, load_settings
+from tacit.base.setting_sections import LearnSettings
+from tacit.base.settings import load_settings
 from tacit.learn.ledger import Ledger, RecordedDecision, Review
 from tacit.traces.trace import OWN_HOST
 from tacit.ui.cli import output

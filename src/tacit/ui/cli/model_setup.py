@@ -21,7 +21,7 @@ from tacit.base.config_file import set_values
 from tacit.base.display import fit, one_line, plain
 from tacit.base.errors import BadConfig, TacitError, Usage
 from tacit.base.paths import with_tilde
-from tacit.base.settings import AgentSettings, LearnSettings, Settings
+from tacit.base.setting_sections import AgentSettings, LearnSettings, Settings
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 

@@ -19,7 +19,8 @@ from tacit.base.clock import parse_since
 from tacit.base.display import amount, counted, dollars, fit, one_line, plain
 from tacit.base.errors import Refused, TacitError, Usage
 from tacit.base.paths import with_tilde
-from tacit.base.settings import LearnSettings, Settings, load_settings
+from tacit.base.setting_sections import LearnSettings, Settings
+from tacit.base.settings import load_settings
 from tacit.learn import announcements
 from tacit.learn.drafts import COUNTING, ProposedDraft, draft_sessions
 from tacit.learn.ledger import Ledger

@@ -15,7 +15,8 @@ from tacit.base.atomic_files import write_atomic
 from tacit.base.display import counted, dollars, one_line, plain, shorten
 from tacit.base.errors import NotFound, Usage
 from tacit.base.paths import with_tilde
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import Group, group
 from tacit.ui.cli.user_shell import complete_skill

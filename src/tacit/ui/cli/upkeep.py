@@ -13,7 +13,8 @@ from tacit.base.clock import ago
 from tacit.base.display import columns, counted, dollars, fit, one_line, plain
 from tacit.base.errors import NotFound, Refused
 from tacit.base.paths import with_tilde
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.learn.curate.curation import (
     CurationReport,
     JoinedSkills,

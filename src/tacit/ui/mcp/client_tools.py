@@ -18,7 +18,8 @@ from tacit.agent.tool import MOST_TEXT, Failed
 from tacit.base import paths
 from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound, TacitError
-from tacit.base.settings import Settings, load_settings
+from tacit.base.setting_sections import Settings
+from tacit.base.settings import load_settings
 from tacit.skills.fact import FactKind
 from tacit.skills.library import Entry, Library
 from tacit.ui.mcp.skill_resources import read_file, skill_uri
