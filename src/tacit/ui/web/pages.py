@@ -263,6 +263,8 @@ def skill(request: Request) -> Data:
         versions = ask("log -n 100", name)["versions"]
     except NotFound:  # a folder that nobody has changed through the gate
         life, versions = {"events": [], "figures": None, "weeks": [], "probation": None}, []
+    trial = _asked_quietly("trial show", name)
+    effect = trial["answer"]["success"] if trial else None
     weeks = life["weeks"]
     chart = charts.bar_chart([f"{len(weeks) - n} weeks ago" for n in range(len(weeks))], weeks)
     return {
@@ -271,8 +273,21 @@ def skill(request: Request) -> Data:
         "life": life,
         "versions": versions,
         "chart": chart if any(weeks) else "",
+        "lines": _asked_quietly("why", name).get("lines", []),
+        "trial": trial.get("answer"),
+        "interval": charts.interval_chart(effect["low"], effect["mean"], effect["high"])
+        if effect
+        else "",
         "first_files": shown["files"][:200],
     }
+
+
+def _asked_quietly(command: str, name: str) -> Data:
+    """An answer that there need not be."""
+    try:
+        return dict(ask(command, name))
+    except TacitError:
+        return {}
 
 
 def skill_diff(request: Request) -> Data:
