@@ -184,7 +184,7 @@ FROM a').fetchone()[0])"
     assert counted.stdout.strip() == "1"
 
 
-_OPENS = {"sqlite3.connect", "database.connect", "Store.open", "open_store"}
+_OPENS = {"sqlite3.connect", "database.connect", "Store.open", "open_store", "open_sessions"}
 """Calls that hand out something that has to be closed."""
 _CLOSES = {
     "closing",
@@ -192,7 +192,7 @@ _CLOSES = {
     "click.get_current_context().with_resource",
     "context.with_resource",
 }
-_HAND_ON = {"connect", "open", "open_store", "_try_open"}
+_HAND_ON = {"connect", "open", "open_store", "open_sessions", "_try_open"}
 """Functions that hand on what they open, and close it themselves where they fail."""
 
 

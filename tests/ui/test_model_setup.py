@@ -263,6 +263,6 @@ def test_learn_says_which_program_could(
     assert model_setup.program_hint(none) == ""
     from tacit.ui.cli import reviews
 
-    model, why = reviews._reviewer_model(loaded)
+    model, why = reviews.reviewer_model(loaded)
     assert model == ""
     assert why == f"no model was chosen for learning; {hint}"

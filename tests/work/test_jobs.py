@@ -103,7 +103,7 @@ def _is_read_as_the_engine_reads_it() -> None:
 def test_tables_that_are_not_known_are_left_to_the_engine(monkeypatch, workers: Workers) -> None:
     """A version of the engine with other tables is asked itself."""
     monkeypatch.setattr(jobs_db, "_RUNS", "SELECT absent FROM nowhere")
-    monkeypatch.setattr(jobs_db, "_asked_of_engine", lambda place: ["asked"])
+    monkeypatch.setattr(jobs_db, "_asked_of_engine", lambda place, ids: ["asked"])
     assert jobs_db.engine_runs(jobs_db.address()) == ["asked"]
 
 
