@@ -213,6 +213,21 @@ def test_codex_output_that_speaks_of_exit_codes(tmp_path: Path) -> None:
     assert trace.calls[0].result == "the test exited with code 1\n"
 
 
+def test_codex_call_of_a_tool_that_is_not_there(tmp_path: Path) -> None:
+    """It failed, and no skill was loaded by it."""
+    trace = read(
+        "codex",
+        tmp_path,
+        codex("event_msg", type="user_message", message="go"),
+        codex("response_item", type="function_call", call_id="1", name="read_skill",
+              arguments='{"name": "ship-it"}'),
+        codex("response_item", type="function_call_output", call_id="1",
+              output="unsupported call: read_skill"),
+    )  # fmt: skip
+    assert [call.name for call in trace.failures] == ["read_skill"]
+    assert trace.skills == ()
+
+
 def test_gemini_history_alone_is_read(tmp_path: Path) -> None:
     """A file that holds nothing but the history of a resumed session is read from that."""
     messages = [

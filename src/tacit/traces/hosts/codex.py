@@ -41,6 +41,7 @@ _QUIET = (
     "inter_agent_communication_metadata", "dynamic_tools_updated", "security_risk_score",
 )  # fmt: skip
 _PLAN = "A previous agent produced the plan below"
+_NO_SUCH_TOOL = "unsupported call: "
 _REFUSED = ("exec command rejected by user", "patch rejected by user")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 _TOKENS = (
@@ -259,6 +260,7 @@ class Codex(JsonlHost):
             into.called(call, name, given, at)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             result, failed = _output(payload.get("output"))
+            failed = failed or result.startswith(_NO_SUCH_TOOL)
             refused = result.strip().startswith(_REFUSED)
             error = REFUSED if refused else ""
             into.returned(call, result, failed=failed or refused, error=error, at=at)
