@@ -108,11 +108,12 @@ class Columns:
         """One of the rows."""
         folder, _, file = self.files[number].rpartition("/")
         source, version, digest = (column[number] for column in self.others())
+        stamp = memoryview(self.stamps).cast("Q")[4 * number : 4 * number + 4]
         return (
             folder, file, self.names[number], self.descriptions[number], source,
             self.flags.get(number, 0), self.paths.get(number, ()), self.links.get(number, ""),
             version, self.worst[number],
-            tuple(column[number] for column in self.stamp_columns()), digest,
+            tuple(stamp), digest,
         )  # fmt: skip
 
     def others(self) -> "list[list[str]]":

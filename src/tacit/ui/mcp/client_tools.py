@@ -7,6 +7,8 @@ inbox, unless the user allows more (`mcp.land`).
 """
 
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from tacit.changes.place import Place
 
 _MOST_HITS = 20
+_FRESH = 1.0
+"""Seconds for which the library is taken to be as it was."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -53,13 +57,35 @@ class ClientTool(msgspec.Struct, frozen=True):
     writes: bool = False
 
 
+class Shelf:
+    """The library of a project, kept between requests; the disk is looked at again each second."""
+
+    def __init__(self, project: str) -> None:
+        self._project = project
+        self._library: Library | None = None
+        self._looked = 0.0
+        self._lock = threading.Lock()
+
+    def library(self) -> Library:
+        with self._lock:
+            if self._library is None or time.monotonic() - self._looked > _FRESH:
+                self._library = Library(self._project)
+                self._looked = time.monotonic()
+            return self._library
+
+    def put_back(self) -> None:
+        """Have the disk looked at for the next request: something was changed."""
+        self._looked = 0.0
+
+
 class Desk:
     """What the tools of one client work with: a project, its library, and who asks."""
 
-    def __init__(self, project: str, client: str = "") -> None:
+    def __init__(self, project: str, client: str = "", shelf: "Shelf | None" = None) -> None:
         self.project = paths.project_root(project)
         self.cwd = project
         self.client = shorten(one_line(client), 60) or "an MCP client"
+        self._shelf = shelf or Shelf(project)
 
     @property
     def settings(self) -> Settings:
@@ -67,7 +93,10 @@ class Desk:
 
     @property
     def library(self) -> Library:
-        return Library(self.cwd)
+        return self._shelf.library()
+
+    def put_back(self) -> None:
+        self._shelf.put_back()
 
     def is_ours(self, folder: str) -> bool:
         """Whether a session in `folder` is one of this project, in any of its checkouts."""
@@ -500,7 +529,10 @@ def call_tool(name: str, arguments: dict[str, Any], desk: Desk) -> Answer:
     tool = TOOLS_BY_NAME[name]
     try:
         call = msgspec.convert(arguments, tool.arguments, strict=False)
-        return tool.run(call, desk)
+        answer = tool.run(call, desk)
+        if tool.writes:
+            desk.put_back()
+        return answer
     except msgspec.ValidationError as error:
         known = ", ".join(tool.arguments.__struct_fields__) or "nothing"
         return Answer(f"{name}: {error}. It takes: {known}.", failed=True)

@@ -26,7 +26,14 @@ from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.errors import TacitError
 from tacit.ui.mcp import skill_resources
-from tacit.ui.mcp.client_tools import CLIENT_TOOLS, TOOLS_BY_NAME, ClientTool, Desk, call_tool
+from tacit.ui.mcp.client_tools import (
+    CLIENT_TOOLS,
+    TOOLS_BY_NAME,
+    ClientTool,
+    Desk,
+    Shelf,
+    call_tool,
+)
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -120,6 +127,7 @@ class _Answers:
 
     def __init__(self, project: str) -> None:
         self._project = project
+        self._shelf = Shelf(project)
 
     async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in CLIENT_TOOLS])
@@ -130,7 +138,7 @@ class _Answers:
         if params.name not in TOOLS_BY_NAME:
             known = ", ".join(TOOLS_BY_NAME)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool '{params.name}': {known}")
-        desk = Desk(self._project, _client(ctx))
+        desk = Desk(self._project, _client(ctx), self._shelf)
         answer = await _in_thread(lambda: call_tool(params.name, params.arguments or {}, desk))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
@@ -225,7 +233,7 @@ class _Answers:
         return await _in_thread(read)
 
     def _library(self) -> Any:
-        return Desk(self._project).library
+        return self._shelf.library()
 
 
 def _described(tool: ClientTool) -> types.Tool:
