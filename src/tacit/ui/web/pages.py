@@ -177,10 +177,14 @@ class Pages:
         return self._render(request, "error.html", {"what": what}, status)
 
 
+def _page_number(request: Request) -> int:
+    number = request.query_params.get("page", "1")
+    return max(1, int(number)) if number.isdecimal() and len(number) < 6 else 1
+
+
 def _paged(rows: list[Any], request: Request) -> Data:
     """The rows of the page that is asked for, and where the others are."""
-    number = request.query_params.get("page", "1")
-    at = max(1, int(number)) if number.isdecimal() and len(number) < 9 else 1
+    at = _page_number(request)
     last = max(1, -(-len(rows) // PAGE))
     at = min(at, last)
     asked = {k: v for k, v in request.query_params.items() if k in ("q", "host", "scope", "state")}
@@ -301,8 +305,11 @@ def skill_diff(request: Request) -> Data:
 def sessions(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
     hits = ask(["sessions", "-n", "100", f"--search={query}"]).get("steps", []) if query else []
-    rows = [] if query else ask("sessions -n 100000")["sessions"]
-    return {"part": "session_rows.html", "q": query, "hits": hits, **_paged(rows, request)}
+    # One more than are shown says whether there is another page; most are never asked for.
+    most = _page_number(request) * PAGE + 1
+    rows = [] if query else ask(f"sessions -n {most}")["sessions"]
+    paged = _paged(rows, request) | {"total": 0}
+    return {"part": "session_rows.html", "q": query, "hits": hits, **paged}
 
 
 def session(request: Request) -> Data:
