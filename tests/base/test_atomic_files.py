@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.base.atomic_files import TEMPORARY_NAME, locked, write_atomic
+from tacit.base.atomic_files import TEMPORARY_NAME, kept_token, locked, write_atomic
 from tacit.base.errors import Busy, Unwritable
 from waiting import LONG
 
@@ -237,3 +237,13 @@ for _ in range(10):
     processes = [subprocess.Popen(run) for _ in range(4)]
     assert [process.wait(120) for process in processes] == [0] * 4
     assert (home / "count").read_text() == "40"
+
+
+def test_a_token_is_made_once_for_this_user_alone(tmp_path: Path) -> None:
+    """An empty file is none: nobody gets in with nothing."""
+    file = tmp_path / "x.token"
+    file.write_text("\n")
+    made = kept_token(str(file))
+    assert len(made) > 30
+    assert kept_token(str(file)) == made
+    assert file.stat().st_mode & 0o077 == 0

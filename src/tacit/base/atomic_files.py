@@ -112,3 +112,18 @@ def missing_folders(folder: str) -> tuple[str, ...]:
         found.append(folder)
         folder = os.path.dirname(folder)
     return tuple(reversed(found))
+
+
+def kept_token(path: str) -> str:
+    """The secret word in the file at `path`, for this user alone; made when first asked for."""
+    try:
+        with open(path, encoding="ascii") as file:
+            if known := file.read(200).strip():
+                return known
+    except (FileNotFoundError, ValueError):
+        pass
+    import secrets
+
+    made = secrets.token_urlsafe(32)
+    write_atomic(path, made.encode() + b"\n", mode=0o600)
+    return made

@@ -42,7 +42,7 @@ _NAMES = {
     "tailwind.config.ts": "tailwind css", "turbo.json": "turborepo monorepo", "uv.lock": "uv",
     "vercel.json": "vercel", "vite.config.js": "vite", "vite.config.ts": "vite",
     "wrangler.toml": "cloudflare workers", "yarn.lock": "yarn", ".gitlab-ci.yml": "gitlab",
-    "pre-commit-config.yaml": "pre-commit", "schema.prisma": "prisma",
+    ".pre-commit-config.yaml": "pre-commit", "schema.prisma": "prisma",
 }  # fmt: skip
 _FOLDERS = {
     ".github/workflows": "github actions", ".circleci": "circleci", "prisma": "prisma",

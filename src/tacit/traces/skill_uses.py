@@ -163,6 +163,25 @@ def recently_used(most: int = 50) -> tuple[str, ...]:
         return ()  # an order is a comfort; a conversation must begin without it
 
 
+class UseTotals(msgspec.Struct, frozen=True):
+    """All uses of one skill together."""
+
+    uses: int
+    calls: int
+    failed: int
+
+
+def use_totals() -> dict[str, UseTotals]:
+    """The uses of each skill that was ever used, by name."""
+    if not os.path.exists(database.default_path()):
+        return {}
+    with open_use_tables() as connection:
+        rows = connection.execute(
+            "SELECT skill, count(*), sum(calls), sum(failed) FROM uses GROUP BY skill"
+        )
+        return {row[0]: UseTotals(*row[1:]) for row in rows.fetchall()}
+
+
 def views_of(connection: sqlite3.Connection) -> list[RecordedViews]:
     """Every view that was recorded."""
     rows = connection.execute("SELECT * FROM views ORDER BY day").fetchall()

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import hmac
 import os
-import secrets
 import threading
 import time
 import zlib
@@ -23,7 +22,7 @@ import msgspec
 
 from tacit import hook
 from tacit.base import paths
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import kept_token
 from tacit.base.errors import Refused
 from tacit.base.paths import make_private
 from tacit.traces import redaction, values
@@ -61,17 +60,7 @@ class Refusal(Exception):
 
 def token() -> str:
     """What senders must show; made when it is first asked for."""
-    path = token_file()
-    try:
-        with open(path, encoding="ascii") as file:
-            if known := file.read(200).strip():
-                return known
-    except (FileNotFoundError, ValueError):
-        pass
-    made = secrets.token_urlsafe(32)
-    make_private(os.path.dirname(path))
-    write_atomic(path, made.encode() + b"\n", mode=0o600)
-    return made
+    return kept_token(token_file())
 
 
 def token_file() -> str:

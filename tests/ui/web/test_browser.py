@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 from tacit.changes.gate import Gate
+from tacit.ui.cli.servers import open_listener
 from tacit.ui.web import web_server
 from tacit.ui.web.page_guard import PageKeys
 
@@ -24,7 +25,7 @@ PAGES = ("/", "/inbox", "/skills", "/skills/ship-it", "/sessions", "/sessions/cl
 @pytest.fixture
 def address(library: str) -> Iterator[str]:
     """The pages on a port of their own, as `tacit web` serves them."""
-    listener = web_server.listen("127.0.0.1", 0)
+    listener = open_listener("127.0.0.1", 0)
     port = listener.getsockname()[1]
     keys = PageKeys()
     app = web_server.make_app(keys, web_server.known_hosts("127.0.0.1", port))

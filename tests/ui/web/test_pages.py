@@ -10,7 +10,7 @@ import pytest
 
 from tacit.changes.gate import Gate
 from tacit.ui.web import answers
-from tacit.ui.web.markdown_html import markdown_html
+from tacit.ui.web.page_parts import diff_rows, markdown_html
 
 PATHS = (
     "/", "/inbox", "/inbox?all=1", "/skills", "/skills?q=ship", "/skills/ship-it", "/sessions",
@@ -129,7 +129,7 @@ def test_many_rows_come_in_pages(opened: Any, home: Path) -> None:
 
 
 def test_a_diff_stands_side_by_side() -> None:
-    rows = answers.diff_rows("--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n+3\n four\n")
+    rows = diff_rows("--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n+3\n four\n")
     assert [(r.kind, r.old, r.new) for r in rows[3:]] == [
         ("same", "one", "one"),
         ("changed", "two", "2"),

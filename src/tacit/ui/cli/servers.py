@@ -1,12 +1,16 @@
 """`tacit mcp` and `tacit web`: the library served to other programs, and pages for a browser."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from tacit.base.errors import NotFound, Unwritable, Usage
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
+
+if TYPE_CHECKING:
+    import socket
 
 _PORT = 8765
 
@@ -53,21 +57,28 @@ def mcp_command(project: str, http: bool, port: int, as_json: bool) -> int:
     return 0
 
 
-def _serve_http(project: str, port: int, as_json: bool) -> int:
+def open_listener(host: str, port: int, *, or_any: bool = False) -> "socket.socket":
+    """A socket for a server; `or_any`: any free port where that one is taken."""
     import socket
 
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for wanted in (port, 0) if or_any else (port,):
+        try:
+            listener.bind((host, wanted))
+            return listener
+        except OSError as error:
+            cause = error.strerror
+    listener.close()
+    raise Unwritable(f"port {port} of {host} cannot be had: {cause}", "any that is free: --port 0")
+
+
+def _serve_http(project: str, port: int, as_json: bool) -> int:
     import uvicorn
 
     from tacit.ui.mcp.library_server import http_app, http_token
 
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(("127.0.0.1", port))
-    except OSError as error:
-        listener.close()
-        hint = "another port: tacit mcp --http --port 0"
-        raise Unwritable(f"port {port} cannot be had: {error.strerror}", hint) from None
+    listener = open_listener("127.0.0.1", port)
     address, token = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", http_token()
     if as_json:
         output.write_json({"address": address, "token": token, "project": project})

@@ -75,10 +75,9 @@ def list_command(
     tried = read_standings()
     standings = {e.name: tried[e.name, e.digest][0] for e in chosen if (e.name, e.digest) in tried}
     if as_json:
-        rows = [
-            msgspec.to_builtins(entry) | {"standing": standings.get(entry.name, UNTRIED)}
-            for entry in chosen
-        ]
+        rows = msgspec.to_builtins(chosen)
+        for row in rows:
+            row["standing"] = standings.get(row["name"], UNTRIED)
         return output.write_json({"skills": rows})
     return fast.write_skills(
         [(e.name, e.scope, e.description, e.state, e.worst or "") for e in chosen], standings

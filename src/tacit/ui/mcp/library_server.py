@@ -7,7 +7,6 @@ and only with the token.
 
 import hmac
 import os
-import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +22,7 @@ from tacit import __version__
 from tacit.agent.activation import render
 from tacit.agent.tool import Failed
 from tacit.base import paths
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import kept_token
 from tacit.base.errors import TacitError
 from tacit.ui.mcp import skill_resources
 from tacit.ui.mcp.client_tools import (
@@ -113,13 +112,7 @@ class _TokenGuard:
 
 def http_token() -> str:
     """The token of this user's server, made at the first start."""
-    path = os.path.join(paths.folders().data, "mcp.token")
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read().strip()
-    except FileNotFoundError:
-        write_atomic(path, secrets.token_urlsafe(32).encode(), mode=0o600)
-        return http_token()
+    return kept_token(os.path.join(paths.folders().data, "mcp.token"))
 
 
 class _Answers:

@@ -1,8 +1,8 @@
 """What the pages show: the answers of the command line, asked inside this process.
 
 A command gives a page the very value that it prints with --json, so both faces say the same. What
-no command tells by itself (two versions of a skill side by side, the text that a proposal leads to,
-uses by skill) is read from the layers below. Nothing here knows HTML.
+no command tells by itself (how two versions of a skill differ, the text that a proposal leads to)
+is read from the layers below. Nothing here knows HTML.
 """
 
 import base64
@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import msgspec
@@ -39,55 +39,6 @@ def ask(command: str | list[str], *arguments: str) -> Any:
         except OSError as error:
             raise Unwritable(f"the system refused: {error.strerror or error}") from None
     return msgspec.json.decode(msgspec.json.encode(taken[-1])) if taken else {}
-
-
-class DiffRow(NamedTuple):
-    """One line of two texts side by side."""
-
-    kind: str
-    """`same`, `removed`, `added`, `changed` or `head`."""
-    old: str
-    new: str
-    old_number: int = 0
-    new_number: int = 0
-
-
-def diff_rows(diff: str) -> list[DiffRow]:
-    """A unified diff as rows of two columns: what went beside what came."""
-    rows: list[DiffRow] = []
-    gone: list[tuple[int, str]] = []
-    came: list[tuple[int, str]] = []
-    old = new = 0
-
-    def flush() -> None:
-        for at in range(max(len(gone), len(came))):
-            left = gone[at] if at < len(gone) else (0, "")
-            right = came[at] if at < len(came) else (0, "")
-            kind = "changed" if left[0] and right[0] else "removed" if left[0] else "added"
-            rows.append(DiffRow(kind, left[1], right[1], left[0], right[0]))
-        gone.clear()
-        came.clear()
-
-    for line in diff.splitlines():
-        if line.startswith("@@"):
-            flush()
-            spans = line.split(" ")
-            old, new = (abs(int(span.split(",")[0])) for span in spans[1:3])
-            rows.append(DiffRow("head", line, line))
-        elif line.startswith(("---", "+++", "diff ", "(", "\\")) and not (gone or came):
-            rows.append(DiffRow("head", line, line))
-        elif line.startswith("-"):
-            gone.append((old, line[1:]))
-            old += 1
-        elif line.startswith("+"):
-            came.append((new, line[1:]))
-            new += 1
-        else:
-            flush()
-            rows.append(DiffRow("same", line[1:], line[1:], old, new))
-            old, new = old + 1, new + 1
-    flush()
-    return rows
 
 
 def proposed_text(proposal: dict[str, Any]) -> str | None:
@@ -150,21 +101,6 @@ def version_diff(name: str, old: str, new: str) -> str:
         return diff_files(first, history.files(user_gate.find_target_version(target, new)))
     with open_root(target.opened.place) as root:
         return diff_files(first, read_state(root, history, target.skill).contents.files)
-
-
-def uses_by_skill() -> dict[str, dict[str, Any]]:
-    """Uses, failed calls and the last use of each skill that was ever used."""
-    from tacit.base import database
-    from tacit.traces.skill_uses import open_use_tables
-
-    if not os.path.exists(database.default_path()):
-        return {}
-    with open_use_tables() as connection:
-        rows = connection.execute(
-            "SELECT skill, count(*) AS uses, sum(calls) AS calls, sum(failed) AS failed,"
-            " max(at) AS last FROM uses GROUP BY skill"
-        )
-        return {row["skill"]: dict(row) for row in rows.fetchall()}
 
 
 def run_schedule(name: str) -> None:

@@ -22,10 +22,11 @@ from tacit.base.clock import ago
 from tacit.base.display import amount, dollars
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.paths import with_tilde
-from tacit.ui.web import answers, charts
+from tacit.traces.skill_uses import use_totals
+from tacit.ui.web import answers
 from tacit.ui.web.answers import ask
-from tacit.ui.web.markdown_html import markdown_html
 from tacit.ui.web.page_guard import CSRF_FIELD, PageKeys
+from tacit.ui.web.page_parts import bar_chart, diff_rows, interval_chart, markdown_html
 
 PAGE = 50
 _LIVE_SECONDS = 1.0
@@ -63,7 +64,7 @@ def make_templates(keys: PageKeys) -> Environment:
         "home": with_tilde,
         "short": lambda text: str(text)[-8:],
         "query": urlencode,
-        "diff": answers.diff_rows,
+        "diff": diff_rows,
     }
     made.filters |= filters
     return made
@@ -201,11 +202,11 @@ def overview(request: Request) -> Data:
     """What did it learn, does it help, what did it cost."""
     waiting = ask("inbox")["proposals"]
     learned = [v for v in ask("log -n 200")["versions"] if v["actor"] not in ("user", "agent")]
-    uses = answers.uses_by_skill()
+    uses = use_totals()
     names = {entry["name"]: entry for entry in ask("list --origin learned")["skills"]}
     helped = sorted(
-        ({**uses[name], "entry": names[name]} for name in names if name in uses),
-        key=lambda row: -row["uses"],
+        ((names[name], uses[name]) for name in names if name in uses),
+        key=lambda pair: -pair[1].uses,
     )
     return {
         "waiting": waiting,
@@ -254,7 +255,7 @@ def skills(request: Request) -> Data:
         rows = [hit["skill"] for hit in results]
     else:
         rows = ask("list")["skills"]
-    uses = answers.uses_by_skill()
+    uses = use_totals()
     paged = _paged(rows, request)
     return {"part": "skill_rows.html", "q": query, "uses": uses, **paged}
 
@@ -270,7 +271,7 @@ def skill(request: Request) -> Data:
     trial = _asked_quietly("trial show", name)
     effect = trial["answer"]["success"] if trial else None
     weeks = life["weeks"]
-    chart = charts.bar_chart([f"{len(weeks) - n} weeks ago" for n in range(len(weeks))], weeks)
+    chart = bar_chart([f"{len(weeks) - n} weeks ago" for n in range(len(weeks))], weeks)
     return {
         **shown,
         "name": name,
@@ -279,9 +280,7 @@ def skill(request: Request) -> Data:
         "chart": chart if any(weeks) else "",
         "lines": _asked_quietly("why", name).get("lines", []),
         "trial": trial.get("answer"),
-        "interval": charts.interval_chart(effect["low"], effect["mean"], effect["high"])
-        if effect
-        else "",
+        "interval": interval_chart(effect["low"], effect["mean"], effect["high"]) if effect else "",
         "first_files": shown["files"][:200],
     }
 
@@ -346,7 +345,7 @@ def _cost_data(days: str) -> Data:
     report = ask(["cost", f"--days={days}"])
     by_day = {day: spent["money"] for day, spent in report["by_day"].items()}
     limit = report["budget"]["money"]
-    chart = charts.bar_chart(list(by_day), list(by_day.values()), limit) if by_day else ""
+    chart = bar_chart(list(by_day), list(by_day.values()), limit) if by_day else ""
     return {"report": report, "chart": chart}
 
 

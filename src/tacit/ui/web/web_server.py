@@ -7,7 +7,6 @@ token of its own, so that it opens the same pages.
 import contextlib
 import os
 import secrets
-import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
@@ -25,7 +24,8 @@ from starlette.staticfiles import StaticFiles
 
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
-from tacit.base.errors import TacitError, Unwritable
+from tacit.base.errors import TacitError
+from tacit.ui.cli.servers import open_listener
 from tacit.ui.web.page_guard import PageGuard, PageKeys
 from tacit.ui.web.pages import Pages
 
@@ -87,7 +87,7 @@ class PageServer:
         """Raises `Unwritable` where the port cannot be had."""
         import uvicorn
 
-        self._listener = listen(host, PORT if port is None else port)
+        self._listener = open_listener(host, PORT if port is None else port, or_any=port is None)
         number = self._listener.getsockname()[1]
         self._keys = PageKeys()
         self.address = f"http://{host}:{number}"
@@ -118,20 +118,6 @@ class PageServer:
         finally:
             self._server.should_exit = True
             thread.join(5)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket for the server; any free port where the usual one is taken."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    for wanted in (port, 0) if port == PORT else (port,):
-        try:
-            listener.bind((host, wanted))
-            return listener
-        except OSError as error:
-            cause = error.strerror
-    listener.close()
-    raise Unwritable(f"port {port} of {host} cannot be had: {cause}", "another: --port 0")
 
 
 def known_hosts(host: str, port: int) -> tuple[str, ...]:

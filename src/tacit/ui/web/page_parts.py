@@ -1,0 +1,137 @@
+"""What pages draw: the Markdown of a skill, two versions side by side, and charts.
+
+Markdown of a skill is hostile text, so nothing in it is ever taken for HTML: raw HTML is shown as
+the text that it is, pictures are not loaded, and a link leads out only when it is an http address;
+it is opened without telling where from. Charts are SVG made here; whoever shows one shows its
+numbers in a table beside it.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from markupsafe import Markup, escape
+
+_MOST = 200_000
+
+
+def markdown_html(text: str) -> Markup:
+    """`text` as HTML."""
+    cut = text[:_MOST]
+    html = _reader().render(cut)
+    note = "<p>… cut here; the whole text is in the file.</p>" if len(text) > _MOST else ""
+    return Markup(html + note)  # noqa: S704  # made by the reader below, which escapes
+
+
+@cache
+def _reader() -> Any:
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
+    reader.disable("image")
+    reader.validateLink = _is_web  # type: ignore[method-assign]
+    reader.add_render_rule("link_open", _open_link)
+    return reader
+
+
+def _is_web(url: str) -> bool:
+    return url.lower().startswith(("https://", "http://"))
+
+
+def _open_link(self: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
+    tokens[at].attrSet("rel", "noreferrer noopener nofollow")
+    tokens[at].attrSet("target", "_blank")
+    return str(self.renderToken(tokens, at, options, env))
+
+
+class DiffRow(NamedTuple):
+    """One line of two texts side by side."""
+
+    kind: str
+    """`same`, `removed`, `added`, `changed` or `head`."""
+    old: str
+    new: str
+    old_number: int = 0
+    new_number: int = 0
+
+
+def diff_rows(diff: str) -> list[DiffRow]:
+    """A unified diff as rows of two columns: what went beside what came."""
+    rows: list[DiffRow] = []
+    gone: list[tuple[int, str]] = []
+    came: list[tuple[int, str]] = []
+    old = new = 0
+
+    def flush() -> None:
+        for at in range(max(len(gone), len(came))):
+            left = gone[at] if at < len(gone) else (0, "")
+            right = came[at] if at < len(came) else (0, "")
+            kind = "changed" if left[0] and right[0] else "removed" if left[0] else "added"
+            rows.append(DiffRow(kind, left[1], right[1], left[0], right[0]))
+        gone.clear()
+        came.clear()
+
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            flush()
+            spans = line.split(" ")
+            old, new = (abs(int(span.split(",")[0])) for span in spans[1:3])
+            rows.append(DiffRow("head", line, line))
+        elif line.startswith(("---", "+++", "diff ", "(", "\\")) and not (gone or came):
+            rows.append(DiffRow("head", line, line))
+        elif line.startswith("-"):
+            gone.append((old, line[1:]))
+            old += 1
+        elif line.startswith("+"):
+            came.append((new, line[1:]))
+            new += 1
+        else:
+            flush()
+            rows.append(DiffRow("same", line[1:], line[1:], old, new))
+            old, new = old + 1, new + 1
+    flush()
+    return rows
+
+
+_WIDE, _HIGH = 640, 120
+
+
+def bar_chart(labels: Sequence[str], values: Sequence[float], limit: float = 0.0) -> Markup:
+    """A bar a value, with a line at `limit` where there is one."""
+    most = max([*values, limit, 0.0]) or 1.0
+    step = _WIDE / max(len(values), 1)
+    bars = Markup("").join(
+        Markup('<rect class="bar" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">').format(
+            at * step + step * 0.1, _HIGH - value / most * _HIGH, step * 0.8, value / most * _HIGH
+        )
+        + Markup("<title>{}: {}</title></rect>").format(label, round(value, 4))
+        for at, (label, value) in enumerate(zip(labels, values, strict=True))
+    )
+    line = Markup("")
+    if limit:
+        high = _HIGH - limit / most * _HIGH
+        line = Markup('<line class="limit" x1="0" x2="{}" y1="{:.1f}" y2="{:.1f}"/>').format(
+            _WIDE, high, high
+        )
+    return _svg(bars + line, "bars by day")
+
+
+def interval_chart(low: float, middle: float, high: float) -> Markup:
+    """An effect between -100 and +100 points, with its interval and the line of no effect."""
+
+    def at(share: float) -> float:
+        return (max(-1.0, min(1.0, share)) + 1) / 2 * _WIDE
+
+    parts = Markup(
+        '<line class="zero" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="40"/>'
+        '<line class="interval" x1="{1:.1f}" x2="{2:.1f}" y1="20" y2="20"/>'
+        '<circle class="effect" cx="{3:.1f}" cy="20" r="6"/>'
+    ).format(at(0), at(low), at(high), at(middle))
+    return _svg(parts, "effect with its interval", 40)
+
+
+def _svg(inner: Markup, label: str, high: int = _HIGH) -> Markup:
+    return Markup(
+        '<svg class="chart" role="img" aria-label="{}" viewBox="0 0 {} {}"'
+        ' preserveAspectRatio="none">{}</svg>'
+    ).format(escape(label), _WIDE, high, inner)
