@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inside import answer, error, tacit
@@ -97,3 +98,10 @@ def test_the_unit_can_be_seen_before_it_is_written(home: Path) -> None:
     assert "ExecStart=" in shown or "<plist" in shown
     assert not os.path.exists(home / ".config/systemd")
     assert tacit("daemon", "uninstall").stdout == "Nothing was installed.\n"
+
+
+def test_why_of_a_name_that_means_nothing(tacit: Any) -> None:
+    """Neither a session nor a skill; one near to it is named."""
+    told = tacit.error("why", "using-tacitt", code=3)
+    assert told["message"] == "there is no session and no skill 'using-tacitt'"
+    assert told["hint"] == "did you mean using-tacit?"

@@ -196,7 +196,7 @@ def why_command(session: str, as_json: bool) -> int:
 
     store = click.get_current_context().with_resource(Store.open())
     gone = store.gone(session)
-    stored = None if gone and not store.has(gone.id) else store.find(session)
+    stored = None if gone and not store.has(gone.id) else _session_or_skill(store, session)
     name = stored.id if stored else gone.id if gone else session
     ledger = Ledger(store.connection)
     reviews, decisions = ledger.of(name), ledger.decisions(name)
@@ -222,6 +222,18 @@ def why_command(session: str, as_json: bool) -> int:
         requests = counted(spent.requests, "request")
         click.echo(f"It cost {spent.shown()}: {requests}, {spent.tokens:,} tokens.")
     return 0
+
+
+def _session_or_skill(store: "Store", name: str) -> "Stored":
+    """The session called `name`. Raises `NotFound`, which says that no skill is called so."""
+    from tacit.skills.library import Library
+
+    try:
+        return store.find(name)
+    except NotFound:
+        near = Library().suggest(name.partition(":")[0])
+        hint = f"did you mean {' or '.join(near)}?" if near else "see: tacit sessions, tacit list"
+        raise NotFound(f"there is no session and no skill '{name}'", hint) from None
 
 
 def _repairs(store: "Store", stored: "Stored") -> "list[RepairAccount]":

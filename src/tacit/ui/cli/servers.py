@@ -44,7 +44,8 @@ def mcp_command(project: str, http: bool, port: int, as_json: bool) -> int:
         from tacit.ui.mcp import library_server
     except ImportError as error:
         raise NotFound(
-            f"MCP needs more to be installed: {error.name}", "install it: pip install 'tacit[mcp]'"
+            f"MCP needs more to be installed ({error.name} is not there)",
+            "install it: pip install 'tacit[mcp]'",
         ) from None
     if http:
         return _serve_http(where, port, as_json)
@@ -118,7 +119,7 @@ def web_command(
         from tacit.ui.web import web_server
     except ImportError as error:
         raise NotFound(
-            f"the pages need more to be installed: {error.name}",
+            f"the pages need more to be installed ({error.name} is not there)",
             "install it: pip install 'tacit[web]'",
         ) from None
     if running := web_server.running_address():
