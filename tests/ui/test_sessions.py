@@ -141,8 +141,8 @@ def test_wrong_names(home: Path) -> None:
     assert "nosuch.jsonl" in error(3, "import", "./nosuch.jsonl")["message"]
     (home / "notes.txt").write_text("no session\n")
     assert "notes.txt" in error(3, "import", str(home / "notes.txt"))["message"]
-    for command in ("session", "why"):
-        assert error(3, command, "nope")["hint"] == "see what there is: tacit sessions"
+    assert error(3, "session", "nope")["hint"] == "see what there is: tacit sessions"
+    assert error(3, "why", "nope")["hint"] == "see: tacit sessions, tacit list"
     error(2, "sessions", "--since", "yesterday-ish")
     error(2, "sessions", "-n", "0")
     error(2, "import", "--since", "soon")
