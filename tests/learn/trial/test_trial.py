@@ -28,10 +28,12 @@ class Scripted:
 
     title = "scripted"
 
-    def __init__(self, without: float, with_skill: float, *, reads: float = 1.0) -> None:
+    def __init__(
+        self, without: float, with_skill: float, *, reads: float = 1.0, seed: int = 3
+    ) -> None:
         self._chances = (without, with_skill)
         self._reads = reads
-        self._rng = random.Random(3)
+        self._rng = random.Random(seed)
         self.seen: list[tuple[str, bool, int]] = []
         self.break_after = -1
         self.void: Callable[[bool], bool] = lambda has: False
@@ -164,6 +166,53 @@ def test_the_next_candidate_of_a_skill_may_err_less(records: TrialRecords) -> No
     assert answers[2].finding == "unclear"
     assert answers[0].level < answers[1].level < answers[2].level
     assert trial(records, Scripted(0, 1), version="2").record.attempt == 2
+
+
+def test_the_trial_itself_hardly_ever_promotes_what_has_no_effect(records: TrialRecords) -> None:
+    """Three tasks, a look after each round, candidate after candidate of one skill.
+
+    `bench/trial_rates.py` simulates thousands by the same class.
+    """
+    found = []
+    for number in range(10):
+        tried = trial(records, Scripted(0.5, 0.5, seed=number), version=str(number), count=3)
+        list(tried.run(TrialLimits(36)))
+        found.append(tried.answer().finding)
+        assert tried.record.attempt == number + 1
+    assert "helps" not in found
+
+
+def test_the_trial_itself_finds_what_has_an_effect(records: TrialRecords) -> None:
+    found = []
+    for number in range(5):
+        runner = Scripted(0.1, 0.9, seed=number)
+        tried = trial(records, runner, version=str(number), count=3)
+        list(tried.run(TrialLimits(80)))
+        found.append(tried.answer().finding)
+    assert found.count("helps") >= 4
+
+
+def test_a_trial_never_makes_more_runs_than_it_was_given(records: TrialRecords) -> None:
+    """A void run is made again only where there is room; else when the trial goes on."""
+    runner = Scripted(0.0, 1.0)
+    runner.void = lambda has: len(runner.seen) == 2
+    tried = trial(records, runner, count=1)
+    assert [run.result.state for run in tried.run(TrialLimits(2))] == ["done", "void"]
+    assert (tried.answer().pairs, tried.stopped) == (0, "2 runs made, of at most 2")
+    (again,) = tried.run(TrialLimits(2))
+    assert (again.tried, again.round, again.result.state) == (2, 0, "done")
+    assert tried.answer().pairs == 1
+
+
+def test_a_round_with_a_run_still_to_be_made_is_not_looked_at(records: TrialRecords) -> None:
+    runner = Scripted(0.0, 1.0)
+    runner.void = lambda has: len(runner.seen) == 4
+    tried = trial(records, runner, count=2)
+    list(tried.run(TrialLimits(4)))
+    answer = tried.answer()
+    assert (answer.pairs, answer.verdict.count) == (1, 0)
+    list(tried.run(TrialLimits(1)))
+    assert tried.answer().verdict.count == 2
 
 
 def test_the_benchmark_has_skill_creators_form(records: TrialRecords) -> None:

@@ -35,6 +35,8 @@ from tacit.traces.store import Store
 from tacit.traces.trace import OWN_HOST
 
 RunState = Literal["done", "void"]
+TRIES = 2
+"""How often a run that is void is made, before its pair is given up."""
 _TOOLS = (*FILE_TOOLS, *(t for t in COMMAND_TOOLS if t.name == "run_command"), *SKILL_TOOLS)
 MOST_KEPT = 20_000
 """Characters of an answer, and of the files that a run made, that are kept for a judge."""
@@ -67,17 +69,30 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     graded: tuple[Graded, ...] = ()
     made: str = ""
     """What the run changed in its folder, for a judge."""
+    for_judge: bool = False
+    """Whether a judge has to say something too."""
     judged: tuple[float, float] | None = None
     """What a judge says in each of the two orders, from 0 to 1."""
+    judge_cost: float | None = 0.0
+    """This run's half of what the judge took for its pair, in dollars; None without a price."""
 
     @property
     def score(self) -> float | None:
-        """1 for success, 0 for failure, between them where a judge is not sure; None for void."""
-        if self.state == "void":
+        """1 for success, 0 for failure, between them where a judge is not sure.
+
+        None for a void run, and while a judge has not spoken.
+        """
+        if self.state == "void" or (self.for_judge and self.judged is None):
             return None
         if not all(check.passed for check in self.graded):
             return 0.0
         return sum(self.judged) / 2 if self.judged is not None else 1.0
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars for the run and its half of the judge; None where a price is not known."""
+        one, other = self.ran.cost, self.judge_cost
+        return one + other if one is not None and other is not None else None
 
 
 class Runner(Protocol):

@@ -309,7 +309,8 @@ def write_answer(answer: "Answer") -> None:
     if answer.others is not None:
         rows["beside"] = f"{points(answer.others)} for the tasks of other skills"
     if answer.agreement is not None:
-        rows["judge"] = f"agreed with itself in {answer.agreement:.0%}"
+        paid = f"; {dollars(answer.judge_cost)} of the cost" if answer.judge_cost else ""
+        rows["judge"] = f"agreed with itself in {answer.agreement:.0%}{paid}"
     if answer.attempt > 1:
         rows["attempt"] = f"{answer.attempt}; the verdict is at {answer.level:.1%}"
     output.write_rows(rows.items(), 9)
