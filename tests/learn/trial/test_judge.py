@@ -131,7 +131,7 @@ def test_a_judges_cost_counts_against_the_limit(
 
 
 def test_a_pair_without_the_judges_word_counts_for_nobody(asked: Any, home: Path) -> None:
-    """A judge that cannot be asked stops the trial; the runs are kept, and judged when it goes on."""
+    """A judge that gives no verdict stops the trial; the runs are kept, and judged later."""
     silent, _ = asked(lambda request: "?")
     fair_one, _ = asked(fair)
     with open_trials() as records:
