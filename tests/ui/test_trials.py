@@ -74,6 +74,64 @@ def test_a_trial_answers_and_goes_on(skill: Path, server: ModelServer, home: Pat
     assert not list((home / "work").iterdir())
 
 
+def test_a_version_can_be_tried_against_another(skill: Path, server: ModelServer) -> None:
+    """By the id that `tacit log` shows; nothing follows for its standing."""
+    better = skill.parent.parent / "better.md"
+    better.write_text(f"{HEAD}Write the word right, twice.\n")
+    done = tacit("edit", "frobnicate", "--from", str(better))
+    old = tacit("log", "frobnicate").stdout.splitlines()[-1].split("\t")[1]
+    found = answer("trial", "frobnicate", "--runs", "2", "--against", old)
+    assert done.returncode == 0
+    assert found["answer"]["against"] == f"version {old}"
+    assert found["effect"]["did"] == "nothing"
+    texts = [str(request.tool_results) for request in server.requests]
+    assert any("right, twice" in text for text in texts)
+    assert any("the word right." in text for text in texts)
+    assert tacit("trial", "frobnicate", "--against", "zzzz").returncode == 3
+
+
+def test_the_sessions_themselves_can_stand_in_the_skills_place(
+    skill: Path, server: ModelServer
+) -> None:
+    """The control for whether writing a skill was worth it; where none is stored, it is said."""
+    text = HEAD.replace("---\n\n", "metadata:\n  sessions: codex:s1\n---\n\n")
+    (skill / "SKILL.md").write_text(f"{text}Write.\n")
+    missing = tacit("trial", "frobnicate", "--against", "sessions")
+    assert (missing.returncode, "none of the sessions" in missing.stderr) == (3, True)
+    call = ToolCall("1", "Bash", "shell", {"command": "echo hello"}, result="it said hello")
+    with Store.open() as store:
+        store.write(Trace(Head("codex", "s1"), (Turn(0, "Frobnicate the cellar", (call,)),)))
+    done = tacit("trial", "frobnicate", "--runs", "2", "--against", "sessions")
+    assert "frobnicate against sessions" in done.stdout, done.stderr
+    read = [str(request.tool_results) for request in server.requests]
+    assert any("Frobnicate the cellar" in text and "it said hello" in text for text in read)
+
+
+def test_among_the_library_the_tasks_of_other_skills_are_run_too(
+    skill: Path, server: ModelServer
+) -> None:
+    """They do not count for the skill's own effect, and say whether it disturbs them."""
+    other = skill.parent / "tidy"
+    (other / "evals").mkdir(parents=True)
+    (other / "SKILL.md").write_text("---\nname: tidy\ndescription: How to tidy.\n---\n\nTidy.\n")
+    task = {
+        "id": 1,
+        "prompt": "Tidy",
+        "files": [],
+        "checks": [{"file": "out.txt", "contains": "wrong"}],
+    }
+    (other / "evals" / "evals.json").write_text(json.dumps({"evals": [task]}))
+    done = tacit("trial", "frobnicate", "--runs", "4", "--among")
+    assert "beside the rest of the library" in done.stdout, done.stderr
+    assert "-100 points" in next(
+        row for row in done.stdout.splitlines() if row.startswith("beside")
+    )
+    found = answer("trial", "show", "frobnicate")["answer"]
+    assert (found["pairs"], found["read"], found["success"]["mean"]) == (1, 1, 1.0)
+    assert found["others"]["count"] == 1
+    assert all(request.mentions("- tidy: How to tidy.") for request in server.requests)
+
+
 def test_what_cannot_be_tried_is_said(skill: Path, server: ModelServer) -> None:
     (skill / "evals" / "evals.json").unlink()
     done = tacit("trial", "frobnicate")

@@ -1,6 +1,10 @@
 """A trial as it runs: pairs, looks, limits, void runs, and going on after a kill."""
 
+import os
 import random
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +27,10 @@ SKILL = {
 }
 
 
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
 class Scripted:
     """An agent that succeeds with one chance with the skill, and with another without."""
 
@@ -36,13 +44,14 @@ class Scripted:
         self._rng = random.Random(seed)
         self.seen: list[tuple[str, bool, int]] = []
         self.break_after = -1
+        self.breaks: Callable[[], None] = interrupt
         self.void: Callable[[bool], bool] = lambda has: False
 
     def run(self, task: Task, work: str, skills: str, seed: int) -> Ran:
         has = (Path(skills) / "notes" / "SKILL.md").exists()
         assert not (Path(skills) / "notes" / "evals").exists()
         if len(self.seen) == self.break_after:
-            raise KeyboardInterrupt
+            self.breaks()
         self.seen.append((task.id, has, seed))
         if self.void(has):
             return Ran(void="no answer", cost=0.1)
@@ -122,6 +131,18 @@ def test_a_kill_in_the_middle_loses_no_finished_run(records: TrialRecords) -> No
     first = next(gone_on.run(TrialLimits(20)))
     assert (first.task, first.round) == (runner.seen[4][0], 1)
     assert again.seen[0][1] is not runner.seen[4][1]
+
+
+def test_a_real_kill_loses_no_finished_run(home: Path) -> None:
+    """SIGKILL in the middle of the sixth run, of another process."""
+    done = subprocess.run([sys.executable, __file__], check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    with open_trials() as records:
+        gone_on = trial(records, Scripted(0.0, 0.0))
+        assert len(records.runs(gone_on.record.id)) == 5
+        (last,) = gone_on.run(TrialLimits(1))
+        assert (last.round, last.tried) == (1, 1)
+        assert len(records.runs(gone_on.record.id)) == 6
 
 
 def test_a_run_that_fails_for_reasons_of_its_own_counts_on_neither_side(
@@ -240,3 +261,11 @@ def test_tasks_from_the_skills_own_sessions_do_not_count_unless_asked_for() -> N
 def test_the_tasks_are_no_part_of_the_version() -> None:
     assert version_of(SKILL) == version_of({"SKILL.md": SKILL["SKILL.md"]})
     assert version_of(SKILL) != version_of({"SKILL.md": File(b"y")})
+
+
+if __name__ == "__main__":  # what `test_a_real_kill_loses_no_finished_run` starts
+    killed = Scripted(0.0, 0.0)
+    killed.break_after = 5
+    killed.breaks = lambda: os.kill(os.getpid(), signal.SIGKILL)
+    with open_trials() as opened:
+        list(trial(opened, killed).run(TrialLimits(20)))

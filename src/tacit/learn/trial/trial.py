@@ -281,7 +281,7 @@ def _other_side(candidate: Candidate, gate: Gate, against: str) -> tuple[str, di
     if against:
         history = gate.open_place(candidate.root).history
         version, files = version_files(history, candidate.skill, against)
-        return f"version {version[:8]}", files
+        return f"version {version}", files
     # A change of a skill that is in use is compared with that skill.
     return ("the version in use", candidate.old) if candidate.old else ("", {})
 

@@ -59,6 +59,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     trial: str
     skill: str
     against: str
+    among: bool
     agent: str
     attempt: int
     finding: Finding
@@ -93,6 +94,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     sessions: dict[str, tuple[str, ...]] = {}
     """The runs, by side; each can be opened: `tacit session ID`."""
 
+    def compared(self) -> str:
+        """What was compared, in words."""
+        return compared(self.skill, self.against, self.among)
+
     def says(self) -> str:
         """The verdict in one sentence."""
         if not self.pairs:
@@ -101,6 +106,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
             more = counted(max(self.needed - self.pairs, 1), "more pair")
             return f"not enough runs to tell: {points(self.success)}; about {more} would be"
         return f"{self.finding}: {points(self.success)}"
+
+
+def compared(skill: str, against: str, among: bool) -> str:
+    """The two sides, in words."""
+    sides = f"{skill} against {against}" if against else f"with {skill} and without it"
+    return f"{sides}, beside the rest of the library" if among else sides
 
 
 def pairs_of(runs: Iterable[RecordedRun]) -> list[Pair]:
@@ -151,6 +162,7 @@ def answer_of(record: TrialRecord, runs: Sequence[RecordedRun]) -> Answer:
         trial=record.id,
         skill=about.skill,
         against=about.against,
+        among=about.among,
         agent=about.agent,
         attempt=record.attempt,
         finding=finding,

@@ -215,20 +215,24 @@ def _confirm_cost(guess: "TrialEstimate", settings: Settings, yes: bool, as_json
     much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > limit
     if not as_json:
         click.echo(f"{guess.shown()}.", err=not sys.stdout.isatty())
-    hint = "go on all the same: --yes; or fewer runs: --runs 20"
+    hint = f"go on all the same: --yes; or fewer runs: --runs {max(guess.runs // 2, 2)}"
     output.confirm("Go on?", not much or yes, Usage(guess.shown(), hint), err=True)
 
 
 def _write_plan(prepared: _Prepared, guess: "TrialEstimate", as_json: bool) -> int:
+    from tacit.learn.trial.trial_report import compared
+
     plan = prepared.plan
     if as_json:
         tasks = [{"id": task.id, "prompt": task.prompt} for task in plan.tasks]
-        about = {"trial": plan.about.id, "about": plan.about, "tasks": tasks}
-        return output.write_json({**about, "left_out": prepared.left, "estimate": guess})
+        known = {"trial": plan.about.id, "about": plan.about, "tasks": tasks}
+        return output.write_json({**known, "left_out": prepared.left, "estimate": guess})
     rows = [(task.id, one_line(task.prompt)) for task in plan.tasks]
     click.echo(output.table(("task", "prompt"), rows))
     prepared.write_left_out()
-    click.echo(f"\n{plain(_sides(plan.about.skill, plan.about.against))}, by {plan.about.agent}")
+    about = plan.about
+    sides = compared(about.skill, about.against, about.among)
+    click.echo(f"\n{plain(sides)}, by {plain(about.agent)}")
     click.echo(f"{guess.shown()}. Nothing was run.")
     return 0
 
@@ -252,7 +256,9 @@ def _run_line(number: int, most: int, run: "RecordedRun") -> str:
     score = result.score
     state = (
         "void"
-        if score is None
+        if result.state == "void"
+        else "ran"
+        if score is None  # a judge has its pair next
         else "success"
         if score == 1
         else f"{score:.0%}"
@@ -282,10 +288,6 @@ def _write_benchmark(trial: "Trial", records: "TrialRecords", plan: "TrialPlan")
     return path
 
 
-def _sides(skill: str, against: str) -> str:
-    return f"{skill} against {against}" if against else f"with {skill} and without it"
-
-
 def write_answer(answer: "Answer") -> None:
     """The answer for people."""
     from tacit.learn.trial.interval import as_change, points
@@ -293,9 +295,10 @@ def write_answer(answer: "Answer") -> None:
     click.echo()
     word = click.style(plain(answer.skill), bold=True)
     click.echo(f"{word}: {click.style(answer.says(), fg=_COLOURS[answer.finding])}")
-    sides = f"{answer.with_skill:.0%} with, {answer.without:.0%} without"
+    other = "with the other" if answer.against else "without"
+    sides = f"{answer.with_skill:.0%} with, {answer.without:.0%} {other}"
     rows = {
-        "compared": f"{_sides(answer.skill, answer.against)}; {answer.agent}",
+        "compared": f"{answer.compared()}; {answer.agent}",
         "success": f"{sides}; {points(answer.success)} in {counted(answer.pairs, 'pair')}"
         if answer.pairs
         else "",
@@ -307,7 +310,8 @@ def write_answer(answer: "Answer") -> None:
         "cost": dollars(answer.cost) if answer.cost is not None else "no price is known",
     }
     if answer.others is not None:
-        rows["beside"] = f"{points(answer.others)} for the tasks of other skills"
+        suffer = ": it disturbs them" if answer.others.finding() == "harms" else ""
+        rows["beside"] = f"{points(answer.others)} for the tasks of other skills{suffer}"
     if answer.agreement is not None:
         paid = f"; {dollars(answer.judge_cost)} of the cost" if answer.judge_cost else ""
         rows["judge"] = f"agreed with itself in {answer.agreement:.0%}{paid}"
@@ -463,9 +467,9 @@ def write_trials(as_json: bool) -> int:
         click.echo("Nothing was tried yet: tacit trial SKILL")
         return 0
     rows = [
-        (record.id, f"{record.at.astimezone():%Y-%m-%d %H:%M}", one_line(answer.skill),
+        (record.id, f"{record.at.astimezone():%Y-%m-%d %H:%M}", one_line(answer.compared()),
          str(answer.pairs), answer.says())
         for record, answer in found
     ]  # fmt: skip
-    click.echo(output.table(("trial", "begun", "skill", "pairs", "answer"), rows, ("begun",)))
+    click.echo(output.table(("trial", "begun", "compared", "pairs", "answer"), rows, ("begun",)))
     return 0
