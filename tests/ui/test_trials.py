@@ -10,7 +10,11 @@ from inside import answer, tacit
 
 pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
 
-from tacit.testing import ModelServer, ToolUse
+from tacit.base import config_file
+from tacit.base.setting_sections import AgentSettings, Settings
+from tacit.learn.trial.trial_run import OwnAgent, clean_folder
+from tacit.learn.trial.trial_tasks import Check, Task
+from tacit.testing import ModelServer, Stall, Status, ToolUse, reply
 from tacit.traces.store import Store
 from tacit.traces.trace import Head, ToolCall, Trace, Turn
 
@@ -72,6 +76,33 @@ def test_a_trial_answers_and_goes_on(skill: Path, server: ModelServer, home: Pat
     assert all("seed" in body for body in bodies)
     assert not any("evals" in json.dumps(body["messages"]) for body in bodies)
     assert not list((home / "work").iterdir())
+
+
+def test_a_run_that_hangs_counts_on_neither_side(home: Path) -> None:
+    task = Task(id="t", prompt="Frobnicate it", seconds=0.5, checks=(Check(answer="done"),))
+    with ModelServer(lambda _: reply("done", fault=Stall(60)), strict=False) as server:
+        agent = AgentSettings(model="openai:mock-model", base_url=f"{server.url}/v1", retries=0)
+        with clean_folder(task) as (work, above):
+            (Path(above) / "skills").mkdir()
+            ran = OwnAgent(Settings(agent=agent)).run(task, work, f"{above}/skills", 1)
+    assert "0.5 s" in ran.void
+
+
+def test_a_run_without_an_answer_is_made_again(skill: Path, home: Path) -> None:
+    """Nobody's failure: once by the same command, once by the next, and the pair counts."""
+    task = {"id": 1, "prompt": "Frobnicate it", "files": [], "checks": [{"answer": "done"}]}
+    (skill / "evals" / "evals.json").write_text(json.dumps({"evals": [task]}))
+    faults = iter([None, Status(400)])
+    with ModelServer(lambda _: reply("done", fault=next(faults, None)), strict=False) as server:
+        config_file.set_values(
+            {"agent.base_url": f"{server.url}/v1", "agent.model": "openai:mock-model"}
+        )
+        done = tacit("trial", "frobnicate", "--runs", "2")
+        assert "void" in done.stderr
+        assert "nothing can be said" in done.stdout
+        found = answer("trial", "frobnicate", "--runs", "2")["answer"]
+    assert (found["pairs"], sum(found["void"].values())) == (1, 1)
+    assert (found["with_skill"], found["without"]) == (1.0, 1.0)
 
 
 def test_a_version_can_be_tried_against_another(skill: Path, server: ModelServer) -> None:

@@ -135,7 +135,8 @@ def test_a_kill_in_the_middle_loses_no_finished_run(records: TrialRecords) -> No
 
 def test_a_real_kill_loses_no_finished_run(home: Path) -> None:
     """SIGKILL in the middle of the sixth run, of another process."""
-    done = subprocess.run([sys.executable, __file__], check=False, timeout=120)
+    own = os.environ | {"TMPDIR": str(home)}
+    done = subprocess.run([sys.executable, __file__], check=False, timeout=120, env=own)
     assert done.returncode == -signal.SIGKILL
     with open_trials() as records:
         gone_on = trial(records, Scripted(0.0, 0.0))

@@ -321,14 +321,10 @@ def estimate_trial(
 ) -> TrialEstimate:
     """What so many runs are likely to take, by those of the same agent, best of this skill."""
     alike = (about.agent, about.judge)
-    every = [one for one in records.trials() if (one.about.agent, one.about.judge) == alike]
-    own = [one for one in every if one.about.skill == about.skill]
-    known = [
-        run.result
-        for one in own or every[:5]
-        for run in records.runs(one.id)
-        if run.result.state == "done"
-    ]
+    every = [one for one in records.trials() if (one.about.agent, one.about.judge) == alike][:20]
+    made = [(one.about.skill, run) for one in every for run in records.runs(one.id)]
+    done = [(skill, run.result) for skill, run in made if run.result.state == "done"]
+    known = [result for skill, result in done if skill == about.skill] or [r for _, r in done]
     if not known:
         asked = [(model, *_RUN_TOKENS)] + [(about.judge, *_JUDGE_TOKENS)] * bool(about.judge)
         cost = in_all(model_price(*each) for each in asked)
