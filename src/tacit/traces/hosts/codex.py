@@ -68,7 +68,6 @@ class CodexProgram(Program):
     login = "codex login"
     status = ("login", "status")
     paid = "the limits of the ChatGPT plan that it is logged in with, or its key"
-    works = True
 
     def start(self, question: Question) -> Start:
         off = (word for feature in _FEATURES for word in ("--disable", feature))
