@@ -5,7 +5,7 @@ different difficulty. Ours is simulated by the class that decides (`learn/trial/
 rounds, records and attempts, with an agent whose outcomes are drawn. The others look as they would.
 Printed are the tables of docs/trials.md, also of daily use by lot (`learn.holdback`).
 
-    .venv/bin/python -m bench.trial_rates [--trials 600]
+    .venv/bin/python -m bench.trial_rates [--trials 600] [--table rules]
 """
 
 import argparse
@@ -300,14 +300,17 @@ def write_lots(rng: random.Random, trials: int) -> None:
         print(f"| {share:.0%} of sessions | {shares} | {yes:.1%} | {mean:.0f} |", flush=True)
 
 
+_TABLES = {"rules": write_rules, "effects": write_effects, "lots": write_lots}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=600)
-    trials = parser.parse_args().trials
+    parser.add_argument("--table", choices=_TABLES, action="append")
+    given = parser.parse_args()
     try:
-        write_rules(random.Random(20), trials)
-        write_effects(random.Random(21), trials)
-        write_lots(random.Random(22), trials // 3)
+        for name in given.table or _TABLES:
+            _TABLES[name](random.Random(20), given.trials)
     finally:
         os.rmdir(_FOLDER)
 

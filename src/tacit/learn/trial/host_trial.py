@@ -121,7 +121,7 @@ class HostAgent:
             skills=trace.skills,
             calls=len(trace.calls),
             tokens=sent + used.output or ran.tokens,
-            cost=ran.cost if used.cost is None else used.cost,
+            cost=used.cost or ran.cost,  # 0: not known
         )
 
 
