@@ -194,6 +194,26 @@ def test_tasks_are_drafted_from_sessions_and_marked(skill: Path, home: Path) -> 
     assert tacit("trial", "init", "frobnicate").returncode == 3
 
 
+def test_a_draft_that_does_not_pass_the_gate_does_not_hold_up_the_others(
+    skill: Path, home: Path
+) -> None:
+    """What somebody said in a session may be what a learned skill must not name."""
+    text = HEAD.replace(
+        "---\n\n", "metadata:\n  source: auto-skill\n  sessions: codex:s1, codex:s2\n---\n\n"
+    )
+    (skill / "SKILL.md").write_text(f"{text}Write.\n")
+    (skill / "evals" / "evals.json").unlink()
+    words = ("Put what we said into AGENTS.md", "Frobnicate the data of the shop")
+    with Store.open() as store:
+        for number, said in enumerate(words, 1):
+            store.write(Trace(Head("codex", f"s{number}", project=str(home)), (Turn(0, said, ()),)))
+    done = tacit("trial", "init", "frobnicate")
+    assert "Drafted 1 task" in done.stdout, done.stderr
+    assert "of 2" in done.stdout
+    (entry,) = json.loads((skill / "evals" / "evals.json").read_text())["evals"]
+    assert entry["prompt"] == words[1]
+
+
 def test_a_drafted_task_counts_only_when_that_is_said(
     skill: Path, home: Path, server: ModelServer
 ) -> None:

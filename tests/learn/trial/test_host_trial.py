@@ -122,6 +122,6 @@ def test_a_server_of_ones_own_is_told_to_programs_that_know_it_by_settings() -> 
     asked = Question("Do it", model="m", server="http://127.0.0.1:9/v1")
     for found in host_programs(tasks=True):
         start = found.program.work(asked)
-        told = "".join([*start.files.values(), *start.variables.values()])
-        knows = found.program.word in ("opencode", "pi", "hermes")
+        told = "".join([*start.files.values(), *start.variables.values(), *start.words])
+        knows = found.program.word in ("codex", "opencode", "pi", "hermes")
         assert (asked.server in told, "OPENAI_API_KEY" in told) == (knows, knows)

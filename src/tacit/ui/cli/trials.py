@@ -22,8 +22,11 @@ from tacit.ui.cli.command import Group, group
 from tacit.ui.cli.user_shell import complete_skill
 
 if TYPE_CHECKING:
+    from tacit.changes.change import Verdict
+    from tacit.changes.gate import Gate
     from tacit.learn.trial.candidate import Candidate
     from tacit.learn.trial.interval import Interval
+    from tacit.learn.trial.task_drafts import Draft
     from tacit.learn.trial.trial import Trial, TrialEstimate, TrialPlan
     from tacit.learn.trial.trial_effects import TrialEffect
     from tacit.learn.trial.trial_records import RecordedRun, TrialRecords
@@ -367,10 +370,9 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
     its session: of those that the skill was written from, no verdict is made unless --seen says
     so. With --session, tasks come from other sessions, which do count.
     """
-    from tacit.changes.change import WriteFile
     from tacit.learn.trial.candidate import find_candidate
     from tacit.learn.trial.task_drafts import drafts_from
-    from tacit.learn.trial.trial_tasks import EVALS, with_evals
+    from tacit.learn.trial.trial_tasks import EVALS
     from tacit.traces.store import Store
 
     gate, library = user_gate.open_gate()
@@ -378,9 +380,8 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
     with Store.open() as store:
         chosen = [store.find(name).id for name in sessions] or list(candidate.sessions)
         drafts = drafts_from(store, chosen)
-    old = candidate.files.get(EVALS)
-    data, made = with_evals(old.data if old else None, candidate.name, [d.entry for d in drafts])
-    if not made:
+    verdict, made = _add_drafts(gate, candidate, drafts)
+    if verdict is None:
         why = (
             "no session that it was learned from holds a task"
             if not sessions
@@ -389,18 +390,39 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
         raise NotFound(
             f"{why} that could be drafted", f"write tasks by hand into {EVALS}; see docs/trials.md"
         )
-    files = [file for draft in drafts for file in draft.files if file.path not in candidate.files]
-    verdict = user_gate.propose(
-        gate,
-        candidate.root,
-        candidate.skill,
-        *files,
-        WriteFile(EVALS, data),
-        reason="tasks for trials",
-    )
-    drafted = f"Drafted {counted(len(made), 'task')} into {EVALS} of {candidate.name}"
+    drafted = f"Drafted {counted(made, 'task')} into {EVALS} of {candidate.name}"
+    if made and made < len(drafts):
+        drafted += f", of {len(drafts)}: the others are there already, or do not pass the checks"
     done = f"{drafted}; look them over: tacit edit {candidate.name} --file {EVALS}"
     return user_gate.write_verdict(verdict, done, as_json)
+
+
+def _add_drafts(
+    gate: "Gate", candidate: "Candidate", drafts: "list[Draft]"
+) -> "tuple[Verdict | None, int]":
+    """Put drafts into the skill's folder, and how many are there then.
+
+    Where one of them does not pass the gate, each is tried by itself: a session's words may name
+    what a learned skill must not. None where nothing is new.
+    """
+    from tacit.changes.change import WriteFile
+    from tacit.learn.trial.trial_tasks import EVALS, with_evals
+
+    known = dict(gate.state_of(candidate.skill, candidate.root).contents.files)
+    old = known.get(EVALS)
+    entries = [draft.entry for draft in drafts]
+    data, made = with_evals(old.data if old else None, candidate.name, entries)
+    if not made:
+        return None, 0
+    files = [file for draft in drafts for file in draft.files if file.path not in known]
+    added = (*files, WriteFile(EVALS, data))
+    where = (candidate.root, candidate.skill)
+    verdict = user_gate.propose(gate, *where, *added, reason="tasks for trials")
+    if not verdict.refused or len(drafts) < 2:
+        return verdict, 0 if verdict.refused else len(made)
+    each = [_add_drafts(gate, candidate, [draft]) for draft in drafts]
+    landed = [one for one, count in each if one is not None and count]
+    return (landed[-1] if landed else verdict), sum(count for _, count in each)
 
 
 @trial_command.verb("observe", "tacit trial observe db-migration")
@@ -427,7 +449,7 @@ def observe_command(skill: str, as_json: bool) -> int:
         if part is None:
             continue
         shares = f"{part.with_skill:.0%} with, {part.without:.0%} without"
-        text = f"{shares}; {points(part.success)} in {counted(part.success.count, 'pair')}"
+        text = f"{shares}; {points(part.success)} in {counted(part.success.count, 'comparison')}"
         if not part.success.count:
             text = "no like tasks on both sides of which it is known how they ended"
         output.write_rows([(label, text), ("", ", ".join(part.kinds))], 9)
