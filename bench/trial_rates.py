@@ -37,7 +37,7 @@ PAIRS = 200
 """The pairs within which a difference of 20 points is to be found."""
 _FOLDER = tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
 TASKS = 10
-SESSIONS = 1000
+SESSIONS = 600
 """Sessions of daily use that are simulated at most."""
 CANDIDATES = 5
 _T95 = {10: 1.833, 20: 1.729, 40: 1.685}

@@ -214,6 +214,23 @@ def test_a_draft_that_does_not_pass_the_gate_does_not_hold_up_the_others(
     assert entry["prompt"] == words[1]
 
 
+def test_tasks_can_lie_in_a_folder_of_their_own(
+    skill: Path, home: Path, server: ModelServer
+) -> None:
+    """For a skill that waits, which has no folder: drafted there, and tried from there."""
+    (skill / "evals" / "evals.json").unlink()
+    call = ToolCall("2", "Bash", "shell", {"command": "pytest -q"}, result="1 passed in 0.1s")
+    turn = Turn(0, "Frobnicate the data of the shop please", (call,))
+    with Store.open() as store:
+        store.write(Trace(Head("codex", "s2", project=str(home / "work")), (turn,)))
+    done = tacit("trial", "init", "frobnicate", "--session", "codex:s2", "--into", "tasks")
+    assert "Drafted 1 task into tasks/evals/evals.json" in done.stdout, done.stderr
+    assert not (skill / "evals" / "evals.json").exists()
+    planned = answer("trial", "frobnicate", "--tasks", "tasks", "--dry-run")
+    assert [task["id"] for task in planned["tasks"]] == ["tasks/1"]
+    assert not planned["about"]["foreign"]
+
+
 def test_a_drafted_task_counts_only_when_that_is_said(
     skill: Path, home: Path, server: ModelServer
 ) -> None:

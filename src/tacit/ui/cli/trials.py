@@ -13,7 +13,7 @@ import click
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.display import counted, dollars, one_line, plain, shorten
-from tacit.base.errors import NotFound, Usage
+from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.base.setting_sections import Settings
 from tacit.base.settings import load_settings
@@ -363,12 +363,14 @@ def _read_words(answer: "Answer") -> str:
 )
 @click.argument("skill", shell_complete=complete_skill)
 @click.option("--session", "sessions", multiple=True, help="Draft from this session instead.")
-def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
+@click.option("--into", default="", help="A folder for --tasks, instead of the skill's own.")
+def init_command(skill: str, sessions: tuple[str, ...], into: str, as_json: bool) -> int:
     """Draft tasks for SKILL into its evals/evals.json, from the sessions it was learned from.
 
     A draft has the prompt, the files that were read, and the check that passed. It is marked with
     its session: of those that the skill was written from, no verdict is made unless --seen says
-    so. With --session, tasks come from other sessions, which do count.
+    so. With --session, tasks come from other sessions, which do count. A skill that waits in the
+    inbox has no folder yet: its tasks go --into another.
     """
     from tacit.learn.trial.candidate import find_candidate
     from tacit.learn.trial.task_drafts import drafts_from
@@ -380,6 +382,12 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
     with Store.open() as store:
         chosen = [store.find(name).id for name in sessions] or list(candidate.sessions)
         drafts = drafts_from(store, chosen)
+    if into:
+        return _write_drafts(into, candidate.name, drafts)
+    if candidate.proposal is not None:
+        name = candidate.name
+        hint = f"tacit trial init {name} --into tasks; tacit trial {name} --tasks tasks"
+        raise Refused(f"'{name}' waits in the inbox, so it has no folder for tasks", hint)
     verdict, made = _add_drafts(gate, candidate, drafts)
     if verdict is None:
         why = (
@@ -395,6 +403,23 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
         drafted += f", of {len(drafts)}: the others are there already, or do not pass the checks"
     done = f"{drafted}; look them over: tacit edit {candidate.name} --file {EVALS}"
     return user_gate.write_verdict(verdict, done, as_json)
+
+
+def _write_drafts(folder: str, skill: str, drafts: "list[Draft]") -> int:
+    """Write drafts into a folder of the user's; the exit code."""
+    from tacit.learn.trial.trial_tasks import EVALS, with_evals
+
+    path = os.path.join(folder, EVALS)
+    old = None
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            old = file.read()
+    data, made = with_evals(old, skill, [draft.entry for draft in drafts])
+    for file in (file for draft in drafts for file in draft.files):
+        write_atomic(os.path.join(folder, file.path), file.data)
+    write_atomic(path, data)
+    click.echo(f"Drafted {counted(len(made), 'task')} into {plain(path)}")
+    return 0
 
 
 def _add_drafts(
