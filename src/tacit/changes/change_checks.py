@@ -147,9 +147,9 @@ def _damage(opened: OpenPlace) -> str:
             return text
         known = set(named.values())
         for name, oid in heads.items():
-            record = history.version(oid).record
-            if oid not in known and history.files(history.version(oid)) is not None:
-                return f"the last change to '{record.skill}' cannot be found by its id ({name})"
+            if oid not in known:
+                skill = history.version(oid).record.skill
+                return f"the last change to '{skill}' cannot be found by its id ({name})"
     except Damaged as damaged:
         return damaged.message
     if found := lost_skills(opened, dangling):
