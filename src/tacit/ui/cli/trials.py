@@ -412,8 +412,8 @@ def _write_drafts(folder: str, skill: str, drafts: "list[Draft]") -> int:
     path = os.path.join(folder, EVALS)
     old = None
     if os.path.isfile(path):
-        with open(path, "rb") as file:
-            old = file.read()
+        with open(path, "rb") as known:
+            old = known.read()
     data, made = with_evals(old, skill, [draft.entry for draft in drafts])
     for file in (file for draft in drafts for file in draft.files):
         write_atomic(os.path.join(folder, file.path), file.data)
