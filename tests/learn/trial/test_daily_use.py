@@ -1,5 +1,6 @@
 """Daily use: an observation of like tasks, and a trial where lots were drawn."""
 
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from tried_skills import user_skill
 from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
+from tacit.learn.distil.clusters import Cluster
+from tacit.learn.distil.segments import Segment, SegmentOutcome
 from tacit.learn.trial import daily_use as daily_use_module
-from tacit.learn.trial.daily_use import daily_use, known_tasks, settle_daily_use
+from tacit.learn.trial.daily_use import compare, daily_use, known_tasks, settle_daily_use
 from tacit.learn.trial.trial_records import TrialAbout, TrialRecords
 from tacit.skills import holdback
 from tacit.skills.holdback import Holdback
@@ -124,6 +127,31 @@ def test_sessions_that_drew_long_ago_still_count(
     drawn = holdback.holdbacks(store.connection)
     assert len(known_tasks(store, [])) == 1
     assert len(known_tasks(store, drawn)) == 4
+
+
+def test_lots_hardly_ever_promote_what_has_no_effect() -> None:
+    """Looked at again and again; a session's tasks end alike. See `bench/trial_rates.py`."""
+    rng, found = random.Random(7), 0
+    for _ in range(30):
+        members: list[Segment] = []
+        offered, held = set[str](), set[str]()
+        for number in range(60):
+            at = BEGAN + timedelta(hours=number)
+            ended = SegmentOutcome(rng.choice(("worked", "failed")))
+            tasks = [
+                Segment(session=str(number), number=n, start=0, stop=1, first=n, at=at,
+                        outcome=ended)
+                for n in range(3)
+            ]  # fmt: skip
+            members += tasks
+            (offered if rng.random() < 0.5 else held).update(task.id for task in tasks)
+            if number % 10 == 9:
+                seen = compare([Cluster("", (), tuple(members))], offered, held).success
+                assert seen.count <= number // 2 + 1
+                if seen.finding() == "helps":
+                    found += 1
+                    break
+    assert found <= 2
 
 
 def test_runs_of_trials_are_no_daily_use(store: Store, digest: str) -> None:
