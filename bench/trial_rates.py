@@ -35,7 +35,7 @@ from tacit.learn.trial.verifier import Verifier
 
 PAIRS = 200
 """The pairs within which a difference of 20 points is to be found."""
-_FOLDER = tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+_HELD = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
 TASKS = 10
 SESSIONS = 600
 """Sessions of daily use that are simulated at most."""
@@ -96,7 +96,7 @@ class Bare(Arms, frozen=True):
 @contextmanager
 def same_folder(task: Task) -> Iterator[tuple[str, str]]:
     """In place of a clean folder for each run: nothing is written there."""
-    yield _FOLDER, _FOLDER
+    yield _HELD.name, _HELD.name
 
 
 @contextmanager
@@ -308,11 +308,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=600)
     parser.add_argument("--table", choices=_TABLES, action="append")
     given = parser.parse_args()
-    try:
-        for name in given.table or _TABLES:
-            _TABLES[name](random.Random(20), given.trials)
-    finally:
-        os.rmdir(_FOLDER)
+    for name in given.table or _TABLES:
+        _TABLES[name](random.Random(20), given.trials)
 
 
 if __name__ == "__main__":

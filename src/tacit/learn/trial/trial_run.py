@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Literal, Protocol
 
 import msgspec
@@ -38,6 +38,7 @@ RunState = Literal["done", "void"]
 TRIES = 2
 """How often a run that is void is made, before its pair is given up."""
 _TOOLS = (*FILE_TOOLS, *(t for t in COMMAND_TOOLS if t.name == "run_command"), *SKILL_TOOLS)
+_LEFT_OVER = 86_400.0
 MOST_KEPT = 20_000
 """Characters of an answer, and of the files that a run made, that are kept for a judge."""
 
@@ -186,6 +187,18 @@ def clean_folder(task: Task) -> Iterator[tuple[str, str]]:
         yield work, above
     finally:
         shutil.rmtree(above, ignore_errors=True)
+
+
+def drop_leftovers() -> None:
+    """Remove the folders of runs that were killed a day ago or more: a key may stand in them."""
+    above = tempfile.gettempdir()
+    for name in os.listdir(above):
+        path = os.path.join(above, name)
+        if name.startswith(TRIAL_FOLDER):
+            with suppress(OSError):
+                state = os.lstat(path)
+                if state.st_uid == os.getuid() and time.time() - state.st_mtime > _LEFT_OVER:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def changes_in(task: Task, work: str) -> str:
