@@ -1,10 +1,12 @@
 """What learning by counting makes of real sessions, held against labels of what is worth keeping.
 
     python bench/worth.py SESSIONS LABELS [--half measure] [--keep FOLDER] [--distil]
+    python bench/worth.py HOMES [--half measure] [--keep FOLDER]
 
 SESSIONS is the unpacked archive: homes as an agent leaves them (`home-*`), and files or folders of
-trajectories. LABELS is the folder with `labels.json` and `score.py`. Each home and each repository
-of trajectories is learned from on its own, in a home of its own, as `tacit learn --no-model` does.
+trajectories. LABELS is the folder with `labels.json` and `score.py`. HOMES has no labels: a home a
+repository, called `OWNER+NAME`. Each home and each repository of trajectories is learned from on
+its own, in a home of its own, as `tacit learn --no-model` does.
 
 A repository belongs to the half to look at or the half to measure on by the hash of its name, so
 nobody chooses. `--keep` leaves every draft as a file, to be read and graded. With `--distil` it is
@@ -43,6 +45,10 @@ def half_of(repository: str) -> str:
 
 def parts(folder: Path) -> Iterator[tuple[str, str, list[Path]]]:
     """What is learned from together: its name, its repository, its files or its home."""
+    for home in sorted(folder.glob("*+*")):
+        yield home.name, home.name.replace("+", "/", 1), [home]
+    if not (folder / "mini-swe-agent").is_dir():
+        return
     for name, repository in _REPOSITORIES.items():
         yield name, repository, [folder / name]
     by_repository: dict[str, list[Path]] = {}
@@ -58,7 +64,7 @@ def learn(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What `tacit learn --no-model` gives for one part, or `tacit distil`, as its JSON, and how
     each session ended."""
-    is_home = paths[0].name.startswith("home-")
+    is_home = paths[0].name.startswith("home-") or "+" in paths[0].name
     home, named = (paths[0], []) if is_home else (work / "home", [str(paths[0].resolve())])
     if len(paths) > 1:
         named = [str(work / "sessions")]
@@ -102,8 +108,10 @@ def scoring(folder: Path) -> ModuleType:
     return module
 
 
-def labelled(home: str, texts: dict[str, str], labels: Path) -> list[str]:
+def labelled(home: str, texts: dict[str, str], labels: Path | None) -> list[str]:
     """Recall and traps of one home, in lines."""
+    if labels is None:
+        return []
     score = scoring(labels)
     known = json.loads((labels / "labels.json").read_text(encoding="utf-8"))
     items, traps = ([x for x in known[kind] if x["home"] == home] for kind in ("items", "traps"))
@@ -123,8 +131,10 @@ def labelled(home: str, texts: dict[str, str], labels: Path) -> list[str]:
 _ENDS = {"worked": "succeeded", "failed": "failed"}
 
 
-def judged(home: str, ended: dict[str, str], labels: Path) -> list[str]:
+def judged(home: str, ended: dict[str, str], labels: Path | None) -> list[str]:
     """How many sessions of a home ended as the labels say, and which way the others were taken."""
+    if labels is None:
+        return [f"{count} {state}" for state, count in Counter(ended.values()).items()]
     known = json.loads((labels / "labels.json").read_text(encoding="utf-8"))["outcomes"]
     pairs = [
         (x["outcome"], _ENDS.get(ended[x["session"]], "unknown"))
@@ -143,7 +153,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("sessions", type=Path)
-    parser.add_argument("labels", type=Path)
+    parser.add_argument("labels", type=Path, nargs="?")
     parser.add_argument("--half", choices=("look", "measure"), help="only this half")
     parser.add_argument("--only", default="", help="only the parts whose name holds this")
     parser.add_argument("--keep", type=Path, help="leave the drafts here, a folder for each part")

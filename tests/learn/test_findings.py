@@ -207,6 +207,37 @@ def test_what_is_asked_for_again_and_again() -> None:
     )
 
 
+def test_corrections_made_once_are_gathered() -> None:
+    """What was put right once, and does not say that it lasts, is one draft a project."""
+    one = made(["Go", ran("ls")], ["don't add options to the importer"], session="a", project="/p")
+    two = made(["Go", ran("ls")], ["use whole words instead of numbers"], session="b", project="/p")
+    (found,) = count_findings([one, two])
+    assert isinstance(found, RemarksFinding)
+    assert len(found.quotes) == 2
+    assert of_kind(count_findings([one]), RemarksFinding)
+
+
+def test_what_is_mostly_done_unasked_does_not_wait_for_the_user() -> None:
+    """Some asked-for commits among many that nobody asked for say nothing."""
+    asked = [
+        made(["Do x", edited()], ["commit this", ran("git commit -m x")], session=f"a{n}",
+             project="/p/app")
+        for n in range(3)
+    ]  # fmt: skip
+    others = sessions(["Do y", edited(), ran("git commit -m y")], number=4)
+    assert len(of_kind(count_findings(asked), RequestFinding)) == 1
+    assert of_kind(count_findings([*asked, *others]), RequestFinding) == []
+
+
+def test_looking_and_code_are_no_steps_and_browsing_is_no_check() -> None:
+    """What leads to a release changes something; the pages of a browser are nobody's tests."""
+    turn = ["Go", edited("/p/app/src/a.py"), ran("gh pr list"), ran("aws s3 get-thing x"),
+            ran("app release prod")]  # fmt: skip
+    assert of_kind(count_findings(sessions(turn, number=3)), ProcedureFinding) == []
+    browse = [called(f"mcp__playwright__browser_{name}", {}) for name in ("open", "click", "wait")]
+    assert count_findings(sessions(["Look at it", *browse], number=3)) == []
+
+
 def release(version: str) -> list:
     return [
         "Release", edited("/p/app/CHANGELOG.md"), ran(f'git commit -m "Release {version}"'),

@@ -158,6 +158,7 @@ REQUEST_PHRASES = {
     ("address", "feedback"): "address review feedback", ("create", "PR"): "open a pull request",
     ("update", "changelog"): "update the changelog", ("bump", "version"): "bump the version",
     ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
+    ("add", "todo"): "note what is put off as a todo",
 }  # fmt: skip
 
 
