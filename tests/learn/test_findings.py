@@ -1,7 +1,5 @@
 """What counting finds in sessions, what it leaves alone, and that its drafts are sound."""
 
-import itertools
-import random
 import shutil
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn import findings
 from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
 from tacit.learn.findings import (
     ChecksFinding,
@@ -205,6 +202,25 @@ def test_what_is_asked_for_again_and_again() -> None:
         count_findings(sessions(["Translate the guide into French please", ran("ls")], number=4))
         == []
     )
+
+
+def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> None:
+    """In other words each time; words of the project's own files are what is built."""
+    said = (
+        "there are new comments from the reviewbot on the branch",
+        "please answer what reviewbot wrote in its comments",
+        "reviewbot left comments again, look whether they are valid",
+    )
+    built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster")
+    traces = [
+        made(["Go", edited("/p/app/src/parser_faster.py")], [one], [two], session=f"s{n}",
+             project="/p/app")
+        for n, (one, two) in enumerate(zip(said, built, strict=True))
+    ]  # fmt: skip
+    (found,) = of_kind(count_findings(traces), RequestFinding)
+    assert {quote.text for quote in found.quotes} == set(said)
+    assert "reviewbot" in draft(found).text
+    assert of_kind(count_findings(traces[:2]), RequestFinding) == []
 
 
 def test_corrections_made_once_are_gathered() -> None:
@@ -456,13 +472,3 @@ def test_the_ledger(store: Store) -> None:
     assert ledger.is_new(store.find(first.id), COUNTING)
     (review,) = ledger.of(first.id)
     assert (review.outcome, len(review.changes)) == ("proposed", 1)
-
-
-def test_sentences_that_are_near_share_a_first_word() -> None:
-    """Looking among the sentences with such a word finds all that are near."""
-    rng, words = random.Random(5), [f"w{n}" for n in range(12)]
-    sentences = [frozenset(rng.sample(words, rng.randint(0, 7))) for _ in range(150)]
-    near = [(a, b) for a, b in itertools.combinations(sentences, 2) if findings._is_near(a, b)]
-    assert len(near) > 100
-    for a, b in near:
-        assert set(findings._first_words(a)) & set(findings._first_words(b))

@@ -6,11 +6,11 @@ checked, with rates; what fails, and what then worked; which steps lead up to so
 session shows to a reviewer is `signals.py`'s, what a finding becomes is `drafts.py`'s.
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import combinations
 
 import msgspec
 
@@ -350,50 +350,40 @@ def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) 
     return len(did - set(asked)) > len(asked)
 
 
-_NEARLY = 0.6
-"""The part of all telling words of two sentences that they share when they ask for the same."""
+_TENTH, _MOSTLY = 10, 2 / 3
 
 
 def _repeated(
     project: str, traces: list[CountedSession], known: Sequence[RequestFinding]
 ) -> Iterator[RequestFinding]:
-    """Sentences that were typed, in nearly the same words, in several sessions."""
+    """What the user came back to: two telling words that mostly stand together, in sentences of a
+    tenth of the sessions. Words of the project's own files say what is built, and not how."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
-    wished = "\n".join(wish.text.casefold() for trace in traces for wish in trace.wishes)
-    groups: list[tuple[frozenset[str], list[Quote]]] = []
-    beginnings: dict[str, list[int]] = {}
+    told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
+    paths = {path for trace in traces for path in (*edited_files(trace.trace), project)}
+    own = {word for path in paths for word in content_words(re.sub(r"[\W_]+", " ", path))}
+    said: dict[tuple[str, ...], list[Quote]] = {}
+    traces = [trace for trace in traces if trace.trace.user_words]
     for trace in traces:
         for turn, sentence, words in asked(trace.trace):
-            quote = Quote(clean(sentence), trace.id, turn)
-            if quote.text.casefold() in told or sentence.casefold() in wished:
+            text = clean(sentence)
+            if text.casefold() in told:
                 continue
-            first = _first_words(words)
-            close = sorted({n for word in first for n in beginnings.get(word, ())})
-            near = next((n for n in close if _is_near(groups[n][0], words)), None)
-            if near is None:
-                for word in first:
-                    beginnings.setdefault(word, []).append(len(groups))
-                groups.append((words, [quote]))
-            else:
-                groups[near][1].append(quote)
-    enough = max(_LEAST_ACTS, len(traces) // _RARE)
-    for _, quotes in groups:
-        anew = all(quote.turn == 0 for quote in quotes) and len({q.text for q in quotes}) == 1
-        if len(_sessions(quotes)) >= enough and not anew:
+            told |= {text.casefold()} if turn == 0 else set()  # sent anew
+            for pair in (*combinations(sorted(words - own), 2), *zip(words)):
+                said.setdefault(pair, []).append(Quote(text, trace.id, turn))
+    enough = max(_LEAST_ACTS, len(traces) // _TENTH)
+    taken: set[str] = set()
+    often = {words: len(_sessions(quotes)) for words, quotes in said.items()}
+    for pair in sorted(said, key=lambda words: (-often[words], words)):
+        left = tuple(quote for quote in said[pair] if quote.text not in taken)
+        mostly = len(pair) > 1 and often[pair] >= _MOSTLY * min(often[word,] for word in pair)
+        if mostly and len(_sessions(left)) >= enough:
+            taken |= {quote.text for quote in left}
             yield RequestFinding(
-                project=project, sessions=_sessions(quotes), verb="", thing="",
-                quotes=tuple(quotes), of=len(traces),
+                project=project, sessions=_sessions(left), verb="", thing="", quotes=left,
+                of=len(traces),
             )  # fmt: skip
-
-
-def _is_near(some: frozenset[str], others: frozenset[str]) -> bool:
-    return len(some & others) >= _NEARLY * len(some | others)
-
-
-def _first_words(words: frozenset[str]) -> list[str]:
-    """As many of the words, by the alphabet, as hold one of those of any sentence near to it: those
-    two share so many that the rest alone are too few."""
-    return sorted(words)[: len(words) - math.ceil(_NEARLY * len(words)) + 1] or [""]
 
 
 def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ _POINTED = r"it|this|that|them|these|those|the|my|your|his|her|its|our"
 # What says by itself that it is to last.
 _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
-    | \bfrom\s+now\s+on\b
+    | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \bas\s+a\s+(?:general\s+)?rule\b | \b(?:every|each)\s+time\s+(?:you|we|i)\b
     | \bwhenever\s+(?:you|we)\b
     | \b(?:you|we|agents?)\s+(?:should|must|need\s+to|have\s+to)\s+(?:always|never)\b
@@ -125,7 +125,7 @@ _RULE = late_pattern(
     re.IGNORECASE | re.VERBOSE,
 )
 # What lasts where it asks for something, and puts off where it does not.
-_LATER = late_pattern(r"\b(?:going\s+forward|in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
+_LATER = late_pattern(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
 _TELLS = late_pattern(
     rf"\b(?:always|never|please|should|must|make\s+sure|ensure|let\s+me|ask|use|keep|{_NOT})\b",
     re.IGNORECASE,
@@ -224,7 +224,8 @@ _STOP = frozenset({
     "we're", "they're", "you're", "it's", "isn't", "doesn't", "can't", "won't", "what", "which",
     "who", "how", "why", "each", "every", "bit", "quite", "still", "new", "really", "thing",
     "things", "stuff", "way", "lot", "few", "much", "many", "one", "two", "first", "last", "next",
-    "time", "good", "nice",
+    "time", "good", "nice", "through", "about", "after", "before", "without", "via", "within",
+    "against", "between", "per", "maybe", "possible", "able", "think", "believe", "seem", "seems",
 })  # fmt: skip
 _WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
 _WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -380,7 +381,7 @@ _ASKED = late_pattern(
     r"([a-z]{3,12})\b(?=([^,;!?]*))",
     re.IGNORECASE,
 )
-_FEWEST_WORDS, _MOST_WORDS = 3, 12
+_FEWEST_WORDS, _MOST_WORDS = 2, 20
 _NEAR = 6
 """Words after a verb among which its object is looked for."""
 
