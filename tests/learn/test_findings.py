@@ -221,6 +221,9 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
     assert {quote.text for quote in found.quotes} == set(said)
     assert "reviewbot" in draft(found).text
     assert of_kind(count_findings(traces[:2]), RequestFinding) == []
+    talk = ("is the release ready to be shipped now", "i thought the release was shipped")
+    turns = [[one] for one in (*talk, "so why was the release shipped")]
+    assert of_kind(count_findings(sessions(*turns, number=4)), RequestFinding) == []
 
 
 def test_corrections_made_once_are_gathered() -> None:

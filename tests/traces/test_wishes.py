@@ -131,3 +131,6 @@ def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
     (found,) = requests(made(WORK, [prompt]))
     assert (found.verb, found.thing) == ("address", "feedback")
     assert requests(made(WORK, ["please don't just push the migrations"])) == []
+    assert requests(made(WORK, ["review the open issues on the board"])) == []
+    (own,) = requests(made(WORK, ["review your changes once more"]))
+    assert (own.verb, own.thing) == ("review", "changes")

@@ -578,8 +578,8 @@ def is_goal(done: Done) -> bool:
 
 
 _LASTING = re.compile(
-    r"\b(?:tag|release|publish|deploy|push|apply|create|upload|migrate|migration|rollout|submit|bump|version"
-    r"|install-service|seed|generate|codegen|sync|provision)\b", re.IGNORECASE,
+    r"\b(?:tag|release|publish|deploy|push|apply|(?:pr|release) create|upload|migrate|migration"
+    r"|rollout|submit|bump|version|install-service|provision)\b", re.IGNORECASE,
 )  # fmt: skip
 
 

@@ -351,6 +351,7 @@ _THINGS = {
         ("CI", ("ci",)),
         ("screenshot", ("screenshot", "screenshots")),
         ("todo", ("todo", "todos")),
+        ("changes", ("change", "changes", "diff", "work", "code", "implementation")),
     )
     for word in words
 }
@@ -401,13 +402,23 @@ _APPROVAL = late_pattern(
 )
 
 
+# A question without its mark, or what somebody thinks: no request.
+_TALKS = late_pattern(
+    r"\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*(?:what|why|how|who|where|which|whether"
+    r"|is|are|was|were|do|does|did|has|have|should|i\s+(?:see|saw|thought|guess|wonder))\b",
+    re.IGNORECASE,
+)
+
+
 def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
     """The short sentences of a session that ask for something, with their telling words."""
     for said in typed(trace):
         for sentence in sentences(said.text):
             words = frozenset(content_words(sentence))
             telling = {word for word in words if not _APPROVAL.match(word)}
-            if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS and not sentence.endswith("?"):
+            if sentence.endswith("?") or _TALKS.match(sentence):
+                continue
+            if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS:
                 yield said.turn, sentence, words
 
 
@@ -425,6 +436,8 @@ def requests(trace: Trace) -> list[Request]:
                 thing = _thing(words[:_NEAR])
                 if not thing and words[:1] and words[0] in _IT:
                     thing = _thing(before)
+                if known == "review" and not thing and telling_words(" ".join(words[:_NEAR])):
+                    continue  # something else than what was done
                 found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
             before = [word.partition(".")[0] for word in _WORDS.findall(sentence.casefold())]
     return found
