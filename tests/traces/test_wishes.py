@@ -17,6 +17,7 @@ WORK = ["Do it", ran("ls")]
         "From now on put fixtures into tests/data.", "We use pnpm here, npm breaks the lockfile.",
         "I prefer small commits with one purpose.", "Next time ask before deleting branches.",
         "We don't commit generated files.", "The old schema should not be updated ever.",
+        "For future reference, the tool is started by the script run.sh.",
         "you're in a container so do not have access to the database",
         "I don't want you to add comments everywhere.",
         "以后提交之前先运行测试", "Bitte immer auf Deutsch kommentieren und kurz halten.",
@@ -53,6 +54,7 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "never mind", "It always returns an empty list on startup", "Why does it never stop?",
         "the button never works on small screens", "Actually, show me the log file instead",
         "i'll take it from here, don't run anything", "let's do suggestions 1-4 and never 5",
+        "just answer from the log files, don't do anything",
         "we can pick the importer up in future", "I was thinking that if we use keys of users",
         "can you always show a table of sensors", "if we use that library the build gets slow",
         'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
@@ -113,6 +115,13 @@ def test_who_is_to_do_it_is_a_correction_with_what_it_answers() -> None:
     (wish,) = wishes(trace)
     assert wish.strength == "correction"
     assert wish.text.startswith("Should state.json be ignored by git? Sure, but the program")
+
+
+def test_what_a_rule_points_at_stands_before_it() -> None:
+    """Also where what comes after it is bound to the moment."""
+    said = "I told you to leave the audit to me. Never do that again on your own."
+    (wish,) = wishes(made(WORK, [f"{said} I'm going to run it now."]))
+    assert (wish.text, wish.strength) == (said, "rule")
 
 
 def test_an_option_that_was_chosen_was_worded_by_the_agent() -> None:

@@ -110,7 +110,8 @@ _RULE = late_pattern(
     | \byou\s+(?:do\s+not|don['’]?t|only)\s+have\s+(?:any\s+)?access\b
     | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+(?:you\s+to|any|to\s+see)\b
     | \bi\s+want\s+you\s+to\s+always\b
-    | \bremember\s+(?:to|that|this:)\b | \bkeep\s+in\s+mind\b | \b(?:is|are)\s+(?:banned
+    | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
+    | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
     |forbidden|not\s+allowed)\b
     | 总是 | 永远 | 从不 | 以后 | 下次 | 务必 | 禁止 | 每次都 | 我们(?:用|使用|不用)
     | 優先 | 今後 | 必ず | 絶対に | 毎回
@@ -183,6 +184,7 @@ _FOR_ONCE = late_pattern(
     | \bat\s+this\s+point\b
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
     |have(?!\s+(?:any\s+)?access)|mind|need)\b
+    | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
@@ -247,7 +249,8 @@ def wishes(trace: Trace) -> list[Wish]:
             whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
                 whole = f"{needed} {whole}"
-            whole = sentence if _FOR_ONCE.search(whole) else whole.strip()
+            some = (whole.strip(), f"{needed} {sentence}".strip())
+            whole = next((text for text in some if not _FOR_ONCE.search(text)), sentence)
             if _stands_alone(whole, pointed=whole != sentence):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
