@@ -172,14 +172,17 @@ class UseTotals(msgspec.Struct, frozen=True):
 
 
 def use_totals() -> dict[str, UseTotals]:
-    """The uses of each skill that was ever used, by name."""
+    """The uses of each skill that was ever used, by name; none where nothing can be read."""
     if not os.path.exists(database.default_path()):
         return {}
-    with open_use_tables() as connection:
-        rows = connection.execute(
-            "SELECT skill, count(*), sum(calls), sum(failed) FROM uses GROUP BY skill"
-        )
-        return {row[0]: UseTotals(*row[1:]) for row in rows.fetchall()}
+    try:
+        with open_use_tables() as connection:
+            rows = connection.execute(
+                "SELECT skill, count(*), sum(calls), sum(failed) FROM uses GROUP BY skill"
+            )
+            return {row[0]: UseTotals(*row[1:]) for row in rows.fetchall()}
+    except (TacitError, sqlite3.Error):
+        return {}  # a list of skills must be there without it
 
 
 def views_of(connection: sqlite3.Connection) -> list[RecordedViews]:
