@@ -212,7 +212,8 @@ class Gate:
         self.clock = clock or SystemClock()
         self.open_places: dict[str, OpenPlace] = {}
         for place in places if places is not None else places_here():
-            self.open_places.setdefault(place.real, OpenPlace(place, self.data))
+            if (real := place.real) not in self.open_places:
+                self.open_places[real] = OpenPlace(place, self.data)
         self.neighbours = neighbours if neighbours is not None else LibraryNeighbours()
         self.inbox = Inbox(os.path.join(self.data, DATABASE_FILE), self.clock)
         self._judge = Judge(self.neighbours, scanner, always_ask)

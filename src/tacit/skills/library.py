@@ -130,7 +130,7 @@ class Library:
         self.snapshots = [
             (root, index.load(root.path, self.cache, known.get(root.path))) for root in self.roots
         ]
-        for made in ("entries", "states", "_also"):
+        for made in ("entries", "states", "numbers", "_also"):
             self.__dict__.pop(made, None)
 
     def renewed(self) -> "Library":
@@ -164,6 +164,14 @@ class Library:
                 for name, state in zip(snapshot.columns.names, states, strict=True)
             ]
             for (_, snapshot), states in zip(self.snapshots, found, strict=True)
+        ]
+
+    @cached_property
+    def numbers(self) -> list[dict[str, int]]:
+        """The number of each row of each of `snapshots`, by its folder."""
+        return [
+            {path.rpartition("/")[0]: number for number, path in enumerate(snapshot.columns.files)}
+            for _, snapshot in self.snapshots
         ]
 
     @cached_property

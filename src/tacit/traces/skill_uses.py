@@ -7,7 +7,7 @@ the uses in a session is left to `learn/use_records.py`.
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Literal
@@ -163,6 +163,10 @@ def recently_used(most: int = 50) -> tuple[str, ...]:
         return ()  # an order is a comfort; a conversation must begin without it
 
 
+_MOST_NAMES = 500
+"""Of more, the uses of all are counted: that takes no longer then."""
+
+
 class UseTotals(msgspec.Struct, frozen=True):
     """All uses of one skill together."""
 
@@ -171,14 +175,19 @@ class UseTotals(msgspec.Struct, frozen=True):
     failed: int
 
 
-def use_totals() -> dict[str, UseTotals]:
-    """The uses of each skill that was ever used, by name; none where nothing can be read."""
+def use_totals(skills: Collection[str] = ()) -> dict[str, UseTotals]:
+    """The uses of each of these skills, or of all, that was ever used, by name; none where nothing
+    can be read."""
+    chosen = tuple(skills) if len(skills) <= _MOST_NAMES else ()
+    where = f"WHERE skill IN ({', '.join('?' * len(chosen))})" if chosen else ""
     if not os.path.exists(database.default_path()):
         return {}
     try:
         with open_use_tables() as connection:
             rows = connection.execute(
-                "SELECT skill, count(*), sum(calls), sum(failed) FROM uses GROUP BY skill"
+                "SELECT skill, count(*), sum(calls), sum(failed) FROM uses"  # noqa: S608
+                f" {where} GROUP BY skill",
+                chosen,
             )
             return {row[0]: UseTotals(*row[1:]) for row in rows.fetchall()}
     except (TacitError, sqlite3.Error):

@@ -195,10 +195,9 @@ def why_command(session: str, as_json: bool) -> int:
     from tacit.traces.store import Store
     from tacit.ui.cli.distillations import skill_and_line, write_skill_reasons
 
-    if skill := skill_and_line(session):
-        return write_skill_reasons(*skill, as_json=as_json)
-
     store = click.get_current_context().with_resource(Store.open())
+    if not store.has(session) and (skill := skill_and_line(session)):
+        return write_skill_reasons(*skill, as_json=as_json)
     gone = store.gone(session)
     stored = None if gone and not store.has(gone.id) else _session_or_skill(store, session)
     name = stored.id if stored else gone.id if gone else session
@@ -411,6 +410,8 @@ def _chat_spending(since: datetime) -> Spent:
     from tacit.traces.store import Store
 
     with Store.open() as store:
+        if OWN_HOST not in store.counts():
+            return Spent()
         usages = [s.head.usage for s in store.sessions(host=OWN_HOST, since=since, limit=100_000)]
     return Spent(
         requests=len(usages),

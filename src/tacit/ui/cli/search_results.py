@@ -55,7 +55,7 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
         text = "Not all skills are indexed yet; that goes on by itself. Search again in a minute."
         click.echo(text, err=True)
     if as_json:
-        skills = rows_with_use(hit.entry for hit in hits)
+        skills = rows_with_use([hit.entry for hit in hits])
         rows = [
             {"skill": skill, "score": hit.score, "line": hit.line, "text": hit.text}
             for skill, hit in zip(skills, hits, strict=True)

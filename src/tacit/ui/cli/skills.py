@@ -7,7 +7,6 @@ table.
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -76,15 +75,19 @@ def list_command(
         and (not words or any(word.lower() in entry.name.lower() for word in words))
     ]
     for field, value in same.items():  # scope, origin, host
-        fit = [entry for entry in fit if value in (None, getattr(entry, field))]
+        if value is not None:
+            fit = [entry for entry in fit if getattr(entry, field) == value]
+    unused = 0
     if used:
         from tacit.traces.skill_uses import use_totals
 
-        uses = use_totals()
+        uses, every = use_totals(), len(fit)
         fit = sorted((e for e in fit if e.name in uses), key=lambda e: -uses[e.name].uses)
+        unused = every - len(fit)
     chosen = fit[skip : skip + limit if limit else None]
     if as_json:
-        return output.write_json({"skills": rows_with_use(chosen), "total": len(fit)})
+        listed = {"skills": rows_with_use(chosen), "total": len(fit), "unused": unused}
+        return output.write_json(listed)
     tried = read_standings()
     standings = {e.name: tried[e.name, e.digest][0] for e in chosen if (e.name, e.digest) in tried}
     return fast.write_skills(
@@ -92,11 +95,11 @@ def list_command(
     )
 
 
-def rows_with_use(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def rows_with_use(entries: list[Entry]) -> list[dict[str, Any]]:
     """Entries for --json, each with its standing and how often it was used."""
     from tacit.traces.skill_uses import use_totals
 
-    tried, uses = read_standings(), use_totals()
+    tried, uses = read_standings(), use_totals({entry.name for entry in entries})
     return [
         msgspec.to_builtins(entry)
         | {

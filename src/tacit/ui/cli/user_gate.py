@@ -30,6 +30,7 @@ from tacit.changes.change import (
 from tacit.changes.change_groups import find_group, undo_group
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
+from tacit.changes.inbox import Inbox
 from tacit.changes.journal import OpenPlace
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
@@ -68,14 +69,12 @@ def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
     library = library_here()
     host_links.listen()
     neighbours = LibraryNeighbours(library.cwd, library=library)
-    gate = Gate(all_places(library.cwd), neighbours=neighbours)
+    places = all_places(library.cwd)
     if everywhere:
-        spoken_of = {*gate.inbox.roots(), *notices.roots()}
+        spoken_of = {*Inbox().roots(), *notices.roots()}
         spoken_of.update(place.root for place in known_places(database.default_path()))
-        elsewhere = [place for root in sorted(spoken_of) if (place := place_of(root))]
-        every = [*(opened.place for opened in gate.open_places.values()), *elsewhere]
-        gate = Gate(every, neighbours=neighbours)
-    return gate, library
+        places += [place for root in sorted(spoken_of) if (place := place_of(root))]
+    return Gate(places, neighbours=neighbours), library
 
 
 def find_target(gate: Gate, library: Library, name: str) -> Target:

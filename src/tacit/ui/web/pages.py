@@ -211,14 +211,14 @@ def _paged(rows: list[Any], request: Request, total: int = 0) -> Data:
 def overview(request: Request) -> Data:
     """What did it learn, does it help, what did it cost."""
     waiting = len(ask("inbox -n 1")["waiting"])
-    learned = [v for v in ask("log -n 100")["versions"] if v["actor"] not in ("user", "agent")]
+    learned = [v for v in ask("log -n 50")["versions"] if v["actor"] not in ("user", "agent")]
     helped = ask("list --origin learned --used -n 10")
     return {
         "waiting": waiting,
         "learned": learned[:10],
-        "skills": ask("list --origin learned -n 1")["total"],
         "helped": helped["skills"],
         "used": helped["total"],
+        "unused": helped["unused"],
         **_cost_data("30"),
     }
 
@@ -255,7 +255,7 @@ def proposal(request: Request) -> Data:
 def skills(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
     if query:
-        rows = [hit["skill"] for hit in ask(f"search -n {PAGE}", query).get("results", [])]
+        rows = [hit["skill"] for hit in ask("search -n 30", query).get("results", [])]
         return {"part": "skill_rows.html", "q": query, **_paged(rows, request)}
     found = ask(f"list {_span(request)}")
     return {"part": "skill_rows.html", "q": "", **_paged(found["skills"], request, found["total"])}
@@ -364,7 +364,9 @@ def settings(request: Request) -> Data:
 
 
 def doctor(request: Request) -> Data:
-    return {"found": ask("doctor")}
+    """The page is there at once, and asks for what the checks find, which takes longer."""
+    found = ask("doctor") if request.query_params.get("now") else {}
+    return {"part": "doctor_findings.html", "found": found}
 
 
 # Writes: what was done, for the notice, and the change that can be taken back.
