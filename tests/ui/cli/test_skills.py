@@ -109,7 +109,7 @@ class TestShow:
     def test_json(self, tacit, skills: Path) -> None:
         """The keys that scripts rely on."""
         found = tacit.json("show", "git-rebase")
-        rest = {"shadows", "shadowed_by", "problems", "standing", "figures"}
+        rest = {"shadows", "shadowed_by", "problems", "standing", "figures", "pinned"}
         assert set(found) == {"skill", "entry", "files"} | rest
         assert set(found["skill"]) == SKILL
         assert set(found["entry"]) == ENTRY

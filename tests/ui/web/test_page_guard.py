@@ -75,7 +75,14 @@ def test_a_write_needs_a_form_of_ours(
     stranger: TestClient, keys: PageKeys, library: str, csrf: dict[str, str]
 ) -> None:
     stranger.cookies.set(COOKIE, keys.cookie)
-    for path in ("/inbox/accept", "/inbox/reject", "/inbox/edit", "/undo", "/skills/do"):
+    for path in (
+        "/inbox/accept",
+        "/inbox/reject",
+        "/inbox/edit",
+        "/undo",
+        "/skills/do",
+        "/settings/do",
+    ):
         assert stranger.post(path, data={"id": library, **csrf}).status_code == 403
         assert stranger.get(path).status_code in (404, 405)  # a link changes nothing
     assert Gate().inbox.get(library).state == "waiting"

@@ -58,10 +58,15 @@ def make_templates(keys: PageKeys) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"navigation": NAVIGATION, "csrf": keys.form, "csrf_field": CSRF_FIELD}
+    made.globals |= {
+        "navigation": NAVIGATION,
+        "csrf": keys.form,
+        "csrf_field": CSRF_FIELD,
+        "zip": zip,
+    }
     filters: dict[str, Callable[..., Any]] = {
         "ago": _ago,
-        "minute": lambda at: str(at or "")[:16].replace("T", " "),
+        "minute": _minute,
         "markdown": markdown_html,
         "dollars": lambda value: dollars(value or 0.0),
         "amount": amount,
@@ -77,6 +82,11 @@ def make_templates(keys: PageKeys) -> Environment:
 
 def _ago(at: str | None) -> str:
     return ago(datetime.fromisoformat(at), datetime.now(UTC)) if at else ""
+
+
+def _minute(at: str | None) -> str:
+    """A moment as commands print it, in the time of this machine."""
+    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}" if at else ""
 
 
 class Pages:
@@ -231,6 +241,7 @@ def inbox(request: Request) -> Data:
         kinds.setdefault(f"{one['kind']} by {one['actor']}", []).append(one["id"])
     return {
         "part": "inbox_rows.html",
+        "marks": found["marks"],
         "notices": found["notices"],
         "kinds": {kind: ids[:_MOST_AT_ONCE] for kind, ids in kinds.items() if len(ids) > 1},
         "everything": everything,
@@ -262,7 +273,7 @@ def skills(request: Request) -> Data:
 
 
 def skill(request: Request) -> Data:
-    name = request.path_params["name"]
+    name = request.query_params.get("at") or request.path_params["name"]
     shown = ask("show", name)
     try:
         life = ask("history -n 0", name)
@@ -271,14 +282,16 @@ def skill(request: Request) -> Data:
         life, versions = {"events": [], "figures": None, "weeks": [], "probation": None}, []
     trial = _asked_quietly("trial show", name)
     effect = trial["answer"]["success"] if trial else None
-    weeks = life["weeks"]
-    chart = bar_chart([f"{len(weeks) - n} weeks ago" for n in range(len(weeks))], weeks)
+    count = len(life["weeks"])
+    weeks = {f"{count - n - 1} weeks ago": uses for n, uses in enumerate(life["weeks"])}
+    chart = bar_chart(list(weeks), list(weeks.values()))
     return {
         **shown,
         "name": name,
         "life": life,
         "versions": versions,
-        "chart": chart if any(weeks) else "",
+        "weeks": weeks,
+        "chart": chart if any(weeks.values()) else "",
         "lines": _asked_quietly("why", name).get("lines", []),
         "trial": trial.get("answer"),
         "interval": interval_chart(effect["low"], effect["mean"], effect["high"]) if effect else "",
