@@ -81,7 +81,7 @@ def test_every_list_shows_its_rows(opened: Any) -> None:
         Usage(input_tokens=1, output_tokens=2, cost=0.25, model="a-model"),
     )
     with open_use_tables() as tables:
-        row = ("claude-code:s-0001", 0, "ship-it", "", "user", "2026-11-01T00:00:00Z", "", 3, 1)
+        row = ("codex:c-1", 0, "ship-it", "", "user", "2026-11-01T00:00:00Z", "", 3, 1)
         tables.execute("INSERT INTO uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     shown = {
         "/": ("1 learned skill", "1 of 3", "$0.25"),
@@ -95,6 +95,7 @@ def test_every_list_shows_its_rows(opened: Any) -> None:
     for path, texts in shown.items():
         page = opened.client.get(path).text
         assert [text for text in texts if text not in page] == [], path
+    assert "Forgotten" in opened.post("/memory/forget", name="package-manager", scope="user")
     assert "paused" in opened.post("/schedules/do", name=name, act="pause", back="/schedules")
     assert "Resume" in opened.client.get("/schedules").text
 

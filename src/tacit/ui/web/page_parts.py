@@ -31,7 +31,15 @@ def _reader() -> Any:
     reader.disable("image")
     reader.validateLink = _is_web  # type: ignore[method-assign]
     reader.add_render_rule("link_open", _open_link)
+    reader.core.ruler.push("below", _put_below)
     return reader
+
+
+def _put_below(state: Any) -> None:
+    """Let the headings of a text stand below those of the page that shows it."""
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
 
 
 def _is_web(url: str) -> bool:

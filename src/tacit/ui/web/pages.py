@@ -388,7 +388,7 @@ def doctor(request: Request) -> Data:
 def _verdict_notice(verdicts: list[Data], done: str) -> Data:
     landed = [v for v in verdicts if v["outcome"] == "applied"]
     refused = [v["refusal"]["reason"] for v in verdicts if v["refusal"]]
-    said = f"{done}: {', '.join(v['skill'] for v in landed)}" if landed else ""
+    said = f"{done}: {', '.join(dict.fromkeys(v['skill'] for v in landed))}" if landed else ""
     text = ". ".join(filter(None, (said, *refused)))
     bad = {"bad": "1"} if refused else {}
     back = " ".join(v["change"] for v in reversed(landed))
@@ -428,19 +428,19 @@ def undo(request: Request, form: FormData) -> Data:
     return _verdict_notice(verdicts, "Undone, in")
 
 
-_SKILL_ACTS = {"pin", "unpin", "archive", "restore"}
+_SKILL_ACTS = {
+    "pin": "Pinned", "unpin": "Unpinned", "archive": "Archived", "restore": "Restored",
+    "rollback": "Rolled back",
+}  # fmt: skip
 
 
 def change_skill(request: Request, form: FormData) -> Data:
     act, name = str(form["act"]), str(form["name"])
-    if act == "rollback":
-        verdict = ask("rollback", name, str(form.get("version", "")))
-    elif act in _SKILL_ACTS:
-        verdict = ask(act, name)
-    else:
+    if act not in _SKILL_ACTS:
         raise NotFound(f"there is no '{act}'")
-    found = verdict.get("verdicts") or [verdict]
-    return _verdict_notice(found, act.capitalize())
+    version = [str(form.get("version", ""))] if act == "rollback" else []
+    verdict = ask(act, name, *version)
+    return _verdict_notice(verdict.get("verdicts") or [verdict], _SKILL_ACTS[act])
 
 
 def change_job(request: Request, form: FormData) -> Data:
@@ -451,7 +451,7 @@ def change_job(request: Request, form: FormData) -> Data:
 
 def forget_fact(request: Request, form: FormData) -> Data:
     scope = "--project" if form.get("scope") == "project" else "--user"
-    done = ask(["memory", "forget", scope], str(form["name"]))
+    done = ask(["memory", "forget", scope, "--yes"], str(form["name"]))
     return _verdict_notice([done], "Forgotten")
 
 
