@@ -269,14 +269,14 @@ class Gate:
             return msgspec.structs.replace(verdict, notes=(*verdict.notes, note))
         return verdict
 
-    def waiting(self, *, most: int = -1, skip: int = 0) -> list[Proposal]:
+    def waiting(self) -> list[Proposal]:
         """What waits in the inbox. What was accepted and has landed, without its answer having been
         written down, is closed now."""
         landed = {one.id: one for one in self.inbox.begun() if self._has_landed(one)}
         for proposal in landed.values():
             with suppress(TacitError):
                 self.inbox.close(proposal, "accepted")
-        return [p for p in self.inbox.waiting(most=most, skip=skip) if p.id not in landed]
+        return [p for p in self.inbox.waiting() if p.id not in landed]
 
     def _has_landed(self, proposal: Proposal) -> bool:
         opened = self.open_places.get(os.path.realpath(proposal.change.root))

@@ -77,13 +77,13 @@ class Inbox:
         """What waits although its application has begun: it may have landed."""
         return self._read("state = 'waiting' AND applied_as != ''", ())
 
-    def waiting_ids(self) -> list[tuple[str, str, str]]:
+    def waiting_ids(self) -> list[dict[str, str]]:
         """Id, kind and actor of what waits, oldest first; much cheaper than the proposals."""
         with self._open() as connection:
             rows = connection.execute(
                 "SELECT id, kind, actor FROM proposals WHERE state = 'waiting' ORDER BY made, id"
             )
-            return [(row[0], row[1], row[2]) for row in rows.fetchall()]
+            return [dict(row) for row in rows.fetchall()]
 
     def roots(self) -> set[str]:
         """The skills folders that any proposal was made for."""

@@ -8,7 +8,7 @@ from tacit.base.paths import with_tilde
 from tacit.base.settings import load_settings
 from tacit.changes.change import Verdict, acting_as
 from tacit.changes.gate import Gate
-from tacit.changes.inbox import Proposal
+from tacit.changes.inbox import Inbox, Proposal
 from tacit.learn import notices
 from tacit.learn.announcements import ask_to_go_unasked
 from tacit.learn.background.background_gate import approval_question, current_approval
@@ -41,16 +41,18 @@ def inbox_command(
     Below them stands what was learned since you last looked here, each with the command that shows
     it and the command that takes it back.
     """
-    gate, _ = user_gate.open_gate(everywhere=True)
-    if proposal:
-        return _write_proposal(gate, gate.inbox.get(proposal), as_json)
-    found = (gate.inbox.all if everything else gate.waiting)(most=limit, skip=skip)
-    waiting = gate.inbox.waiting_ids()
+    inbox = Inbox()
+    if proposal or inbox.begun():  # the list alone needs neither the gate nor the library
+        gate, _ = user_gate.open_gate(everywhere=True)
+        if proposal:
+            return _write_proposal(gate, inbox.get(proposal), as_json)
+        gate.waiting()  # closes what has landed
+    found = (inbox.all if everything else inbox.waiting)(most=limit, skip=skip)
+    waiting = inbox.waiting_ids()
     if as_json:
         marks = {p.id: _marks(p) for p in found if p.why.marks}
         news = notices.pending("inbox")
-        waits = [{"id": one, "kind": kind, "actor": actor} for one, kind, actor in waiting]
-        shown = {"marks": marks, "proposals": found, "notices": news, "waiting": waits}
+        shown = {"marks": marks, "proposals": found, "notices": news, "waiting": waiting}
         return output.write_json(shown)
     _write_proposals(found)
     if not everything and len(waiting) > skip + limit:
@@ -109,8 +111,8 @@ def _write_news() -> None:
 def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
     text = proposal_diff(gate, proposal)
     if as_json:
-        marks = _marks(proposal)
-        return output.write_json({"marks": marks, "proposal": proposal, "diff": text})
+        shown = {"marks": _marks(proposal), "proposal": proposal, "diff": text}
+        return output.write_json(shown | {"waiting": gate.inbox.waiting_ids()})
     change = proposal.change
     click.echo(click.style(plain(change.skill), bold=True))
     for mark in proposal.why.marks:

@@ -221,7 +221,7 @@ def _skill_as_json(
         "shadows": [e.folder for e in library.shadowed(entry)] if entry else [],
         "shadowed_by": winner.folder if winner else None,
         "problems": problems,
-        "pinned": bool(entry) and os.path.basename(entry.folder) in pinned_skills(),
+        "pinned": entry is not None and os.path.basename(entry.folder) in pinned_skills(),
         "standing": standing_of(entry.name, entry.digest)[0] if entry else UNTRIED,
         "figures": standing_of(entry.name, entry.digest)[1] if entry else "",
     }

@@ -98,6 +98,7 @@ _EVENT_COLOURS = {
     "archived": "yellow", "absorbed": "yellow", "made": "green", "restored": "green",
 }  # fmt: skip
 _WEEKS = 26
+_MOST_VERSIONS = 100
 
 
 @command(
@@ -149,6 +150,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
                 "weeks": weeks,
                 "events": shown,
                 "probation": watched,
+                "versions": [_version_as_json(version) for version in log[:_MOST_VERSIONS]],
             }
         )
     _write_figures(plain(name), found, weeks)

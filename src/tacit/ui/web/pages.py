@@ -107,6 +107,7 @@ class Pages:
             "/skills": skills,
             "/skills/{name}": skill,
             "/skills/{name}/diff": skill_diff,
+            "/skills/{name}/lines": skill_lines,
             "/sessions": sessions,
             "/sessions/{id}": session,
             "/sessions/{id}/digest": digest,
@@ -221,7 +222,7 @@ def _paged(rows: list[Any], request: Request, total: int = 0) -> Data:
 def overview(request: Request) -> Data:
     """What did it learn, does it help, what did it cost."""
     waiting = len(ask("inbox -n 1")["waiting"])
-    learned = [v for v in ask("log -n 50")["versions"] if v["actor"] not in ("user", "agent")]
+    learned = [v for v in ask("log -n 30")["versions"] if v["actor"] not in ("user", "agent")]
     helped = ask("list --origin learned --used -n 10")
     return {
         "waiting": waiting,
@@ -252,7 +253,7 @@ def inbox(request: Request) -> Data:
 def proposal(request: Request) -> Data:
     found = ask("inbox", request.path_params["id"])
     text = answers.proposed_text(found["proposal"])
-    waiting = [one["id"] for one in ask("inbox -n 1")["waiting"]]
+    waiting = [one["id"] for one in found["waiting"]]
     at = waiting.index(found["proposal"]["id"]) if found["proposal"]["id"] in waiting else -1
     return {
         **found,
@@ -277,9 +278,8 @@ def skill(request: Request) -> Data:
     shown = ask("show", name)
     try:
         life = ask("history -n 0", name)
-        versions = ask("log -n 100", name)["versions"]
-    except NotFound:  # a folder that nobody has changed through the gate
-        life, versions = {"events": [], "figures": None, "weeks": [], "probation": None}, []
+    except NotFound:  # a folder that lies in no library
+        life = {"events": [], "figures": None, "weeks": [], "probation": None, "versions": []}
     trial = _asked_quietly("trial show", name)
     effect = trial["answer"]["success"] if trial else None
     count = len(life["weeks"])
@@ -289,14 +289,18 @@ def skill(request: Request) -> Data:
         **shown,
         "name": name,
         "life": life,
-        "versions": versions,
+        "versions": life["versions"],
         "weeks": weeks,
         "chart": chart if any(weeks.values()) else "",
-        "lines": _asked_quietly("why", name).get("lines", []),
         "trial": trial.get("answer"),
         "interval": interval_chart(effect["low"], effect["mean"], effect["high"]) if effect else "",
         "first_files": shown["files"][:200],
     }
+
+
+def skill_lines(request: Request) -> Data:
+    """What supports each line of a skill: looked up when somebody opens it."""
+    return {"lines": _asked_quietly("why", request.path_params["name"]).get("lines", [])}
 
 
 def _asked_quietly(command: str, name: str) -> Data:
