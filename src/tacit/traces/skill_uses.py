@@ -74,6 +74,11 @@ USE_STEPS = (
     ) STRICT;
     CREATE INDEX reports_of_skill ON reports (skill, at);
     """,
+    # The uses of every skill are added up from the index alone.
+    """
+    DROP INDEX IF EXISTS uses_of_skill;
+    CREATE INDEX uses_of_skill ON uses (skill, at, calls, failed);
+    """,
 )
 USE_TABLES = ("uses", "views", "recorded")
 

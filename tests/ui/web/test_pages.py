@@ -71,7 +71,7 @@ def test_the_pages_and_the_command_line_say_the_same(opened: Any) -> None:
 def test_every_list_shows_its_rows(opened: Any) -> None:
     """With a schedule and its run, a fact, a job, a cost and a use: what stands in each is shown,
     and nothing that a template asks for is missing."""
-    answers.ask("memory add", "package-manager", "The shop uses pnpm.")
+    answers.ask("memory add --user", "package-manager", "The shop uses pnpm.")
     name = answers.ask("schedule add", "every weekday 9:00", "Say what is new.")["schedule"]["name"]
     with open_ledger() as ledger:
         ledger.add_jobs([DecidedJob("review", "claude-code:s-0001", {})])

@@ -267,7 +267,7 @@ def proposal(request: Request) -> Data:
 def skills(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
     if query:
-        rows = [hit["skill"] for hit in ask("search -n 30", query).get("results", [])]
+        rows = [hit["skill"] for hit in ask("search -n 20", query).get("results", [])]
         return {"part": "skill_rows.html", "q": query, **_paged(rows, request)}
     found = ask(f"list {_span(request)}")
     return {"part": "skill_rows.html", "q": "", **_paged(found["skills"], request, found["total"])}
