@@ -5,8 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from inside import answer
 
 from tacit.base import trust
+from tacit.traces.skill_uses import open_use_tables
 
 ENTRY = {
     "name", "description", "folder", "scope", "origin", "host", "state", "version", "aliases",
@@ -30,6 +32,21 @@ class TestList:
             "broken", "git-rebase", "pdf-forms", "数据库", "learn-from-sessions",
             "schedule-creator", "using-tacit",
         ]  # fmt: skip
+
+    def test_by_parts_and_by_use(self, skills: Path) -> None:
+        """A part says how many there are; the most used come first."""
+        part = answer("list", "-n", "2", "--skip", "1")
+        assert [e["name"] for e in part["skills"]] == ["git-rebase", "pdf-forms"]
+        assert part["total"] == 7
+        with open_use_tables() as tables:
+            for number, skill in enumerate(("pdf-forms", "git-rebase", "git-rebase")):
+                row = (f"codex:{number}", 0, skill, "", "user", "2026-11-01T00:00:00Z", "", 3, 1)
+                tables.execute("INSERT INTO uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        used = answer("list", "--used")
+        assert [(e["name"], e["used"]["uses"]) for e in used["skills"]] == [
+            ("git-rebase", 2), ("pdf-forms", 1),
+        ]  # fmt: skip
+        assert (used["total"], used["unused"]) == (2, 5)
 
     def test_in_a_pipe(self, tacit, skills: Path) -> None:
         """Four fields with tabs between, whole descriptions."""
