@@ -132,10 +132,12 @@ def _history(opened: OpenPlace) -> Iterator[Finding]:
 def _damage(opened: OpenPlace) -> str:
     """What is wrong with a history, or an empty string."""
     history = opened.history
-    if broken := history.refs.broken():
-        return f"{broken[0]} does not hold a commit's id"
-    heads = dict(history.refs.list("refs/skills"))
-    named = dict(history.refs.list("refs/changes"))
+    try:
+        refs = history.refs.list("refs")
+    except Damaged as damaged:
+        return damaged.message
+    heads = {name: oid for name, oid in refs if name.startswith("refs/skills/")}
+    named = {name: oid for name, oid in refs if name.startswith("refs/changes/")}
     if named and not heads:
         return "no skill can be found in it"
     parts = {name.rsplit("/", 1)[1] for name in heads}
@@ -147,9 +149,9 @@ def _damage(opened: OpenPlace) -> str:
             return text
         known = set(named.values())
         for name, oid in heads.items():
-            record = history.version(oid).record
-            if oid not in known and history.files(history.version(oid)) is not None:
-                return f"the last change to '{record.skill}' cannot be found by its id ({name})"
+            if oid not in known:
+                skill = history.version(oid).record.skill
+                return f"the last change to '{skill}' cannot be found by its id ({name})"
     except Damaged as damaged:
         return damaged.message
     if found := lost_skills(opened, dangling):

@@ -9,7 +9,7 @@ was lost. Reading is the hosts' business, telling the user that of whoever asks.
 import os
 import sqlite3
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +24,6 @@ from tacit.traces.trace import REASONS, Head
 
 _LATEST = 40
 """Sessions of an agent that are looked at."""
-_FEW_SESSIONS = 1000
 _ALWAYS = ("host-error", "lone-result", "unreadable")
 """What is never passed over in a session that was understood."""
 _MANY = ("unknown-record", "bad-record", "not-json")
@@ -130,18 +129,14 @@ def _silent(sessions: list[_Met], what: str) -> list[_Met]:
 def _met(connection: sqlite3.Connection) -> dict[str, list[_Met]]:
     """The latest sessions of each agent, the oldest first, and files that gave none."""
     found: dict[str, list[_Met]] = {}
-    rows: Any = connection.execute("SELECT host, count(*) FROM sessions GROUP BY host")
-    for host, count in rows.fetchall():
-        # Few are sorted; of many, SQLite is made (by the plus) to walk back in the order of time.
-        column = "host" if count < _FEW_SESSIONS else "+host"
-        latest = connection.execute(
-            f"SELECT head, calls, prompts, turns FROM sessions WHERE {column} = ?"  # noqa: S608
+    for (host,) in connection.execute("SELECT DISTINCT host FROM sessions").fetchall():
+        rows = connection.execute(
+            "SELECT head, calls, prompts, turns FROM sessions WHERE host = ?"
             " ORDER BY coalesce(ended, stored) DESC LIMIT ?",
             (host, _LATEST),
         )
         found[host] = [
-            _Met(msgspec.json.decode(row["head"], type=Head), *tuple(row)[1:])
-            for row in reversed(latest.fetchall())
+            _Met(msgspec.json.decode(row["head"], type=Head), *tuple(row)[1:]) for row in rows
         ]
     rows = connection.execute(
         "SELECT host, bookmark FROM sources WHERE session_id IS NULL AND bookmark IS NOT NULL"

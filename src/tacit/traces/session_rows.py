@@ -116,6 +116,8 @@ MIGRATIONS = (
     CREATE INDEX turns_to_index ON turns (indexed) WHERE indexed < 2;
     CREATE INDEX turns_skills ON turns (session_id, skills) WHERE skills != '[]';
     """,
+    # The latest sessions of each agent.
+    "CREATE INDEX sessions_of_host ON sessions (host, coalesce(ended, stored));",
 )
 
 SHORT_ID = 8
