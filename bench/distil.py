@@ -103,7 +103,7 @@ def regularities() -> tuple[Regularity, ...]:
     return (*TRUE, *(one for pair in CONTRADICTIONS for one in pair), *FLUKES, *SAID)
 
 
-def _told(one: Regularity) -> str:
+def told(one: Regularity) -> str:
     """What no command shows, the user says."""
     return f". {'; '.join(one.ways)}" if one.name.startswith("prose") else ""
 
@@ -114,7 +114,7 @@ def sessions() -> Iterator[Trace]:
         for number in range(one.support):
             output = "Error: it broke" if one.failed else "1 passed in 0.1s"
             task = [
-                f"Work on {one.name.replace(' ', '-')} in round {number} of the plan{_told(one)}",
+                f"Work on {one.name.replace(' ', '-')} in round {number} of the plan{told(one)}",
                 ran(one.first, "ok"),
                 ran(one.then, "ok"),
                 ran("pytest", "1 failed in 0.1s" if one.failed else output, failed=one.failed),
@@ -122,7 +122,7 @@ def sessions() -> Iterator[Trace]:
             turns = [task, [one.said, ran(one.first, "ok")]] if one.said else [task]
             if number % 3 == 2:
                 again = f"Next task: prepare {one.name.replace(' ', '-')} for customer {number}"
-                again += _told(one)
+                again += told(one)
                 turns.append([again, *task[1:]])
             name = f"{one.name} {number}".replace(" ", "-")
             yield made(*turns, session=name, project=one.project)

@@ -26,6 +26,9 @@ class Kind(msgspec.Struct, frozen=True):
     queue: str
     at_once: int = 0
     """Jobs that one worker does at a time; 0 takes `jobs.at_once`."""
+    ready: int = 0
+    """Jobs that a worker has at hand besides, so that the next begins the moment one is over: for
+    short ones of which there are many, and which hold their own money."""
     per_hour: int = 0
     """Jobs that may begin within an hour; 0 takes `jobs.per_hour`, less than 0 is no limit."""
     spends: bool = False
@@ -35,9 +38,6 @@ class Kind(msgspec.Struct, frozen=True):
     library that the job is about. Where machines share the queues, it waits for that one."""
     own_keys: bool = False
     """Whether two machines may mean different things by the same key."""
-    poll: float = 0.0
-    """Seconds between looks at its queue; 0 is the usual. Short jobs of which there are many wait
-    for the next look as long as they take."""
 
 
 _INQUIRY = "tacit.learn.distil.inquiry:answer_job"
@@ -73,8 +73,8 @@ _OURS = (
         local=True,
         own_keys=True,
     ),
-    Kind("analyse", _INQUIRY, "analyse", at_once=20, per_hour=-1, poll=0.05),
-    Kind("merge", _INQUIRY, "merge", at_once=20, per_hour=-1, poll=0.05),
+    Kind("analyse", _INQUIRY, "analyse", at_once=20, ready=5, per_hour=-1),
+    Kind("merge", _INQUIRY, "merge", at_once=20, ready=5, per_hour=-1),
 )
 _registered: dict[str, Kind] = {}
 _functions: dict[str, Run] = {}

@@ -362,7 +362,7 @@ class Kept:
         if (kind, key) not in self.kept:
             self.kept[kind, key] = self.run(Job("", kind, key, payload))
 
-    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
+    def results(self, kind: str, keys: Collection[str], most: int) -> dict[str, JobResult]:
         return {key: self.kept[kind, key] for key in keys if (kind, key) in self.kept}
 
     def withdraw(self, kind: str, keys: Collection[str]) -> None:
@@ -399,6 +399,26 @@ def test_a_kill_repeats_only_what_was_in_flight(project: Path, at: int) -> None:
     assert (result.requests, round(result.spent, 2)) == (5, 0.05)
     assert len(asked) == 6
     assert len(Inbox().waiting()) == 1
+
+
+def test_what_was_on_the_way_goes_on_before_anything_is_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a kill the requests that were on their way are queued first, from the table: a run that
+    is killed again while it reads has got somewhere all the same."""
+    store(project, *([CHECKED] for _ in range(3)))
+    run = distillation.begin(DistilOptions(project=str(project), model=MODEL))
+    family = Kept(lambda job: answer(says(LINT)))
+    monkeypatch.setattr(Kept, "results", lambda *given: (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        distillation.go_on(run, family)
+    asked = dict(family.kept)
+    family.kept.clear()
+    monkeypatch.setattr(distillation, "read_tasks", lambda *given: (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        distillation.go_on(run, family)
+    assert len(asked) == 3
+    assert family.kept == asked
 
 
 def test_a_kill_while_answers_are_taken_in(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

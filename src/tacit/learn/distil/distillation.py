@@ -63,8 +63,6 @@ _LOOK = 0.2
 """Seconds between looks at what is over."""
 _SILENCE = 30.0
 """Seconds without an answer after which it is asked whether the day's budget is used up."""
-_SHIFT = 60.0
-"""Seconds after which the coordinator makes way for its next attempt."""
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
@@ -113,9 +111,10 @@ class Threads:
             job = Job(job_id(kind, key), kind, key, payload)
             self._begun[kind, key] = self._pool.submit(self._until_over, job)
 
-    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
-        found = {key: self._begun.get((kind, key)) for key in keys}
-        return {key: one.result() for key, one in found.items() if one is not None and one.done()}
+    def results(self, kind: str, keys: Collection[str], most: int) -> dict[str, JobResult]:
+        begun = ((key, self._begun.get((kind, key))) for key in keys)
+        over = ((key, one.result()) for key, one in begun if one is not None and one.done())
+        return dict(islice(over, most))
 
     def withdraw(self, kind: str, keys: Collection[str]) -> None:
         for key in keys:
@@ -138,7 +137,7 @@ _TRIES, _PATIENCE = 3, 5.0
 
 
 class Stopped(Exception):
-    """The run is to make way: the user stopped it, or its shift is over."""
+    """The run is to make way: the user stopped it, or the day's money is spent."""
 
     def __init__(self, why: str, later: float = 0.0) -> None:
         super().__init__(why)
@@ -153,7 +152,7 @@ def run_distil(job: Job) -> JobResult:
     if jobs is None:
         jobs = threads = Threads()
     try:
-        result = go_on(run, jobs, shift=_SHIFT)
+        result = go_on(run, jobs)
     except Stopped as stopped:
         return JobResult(
             "goes on" if stopped.later else "stopped", str(stopped), later=stopped.later
@@ -214,16 +213,14 @@ def result_of(run: str) -> DistilResult | None:
     return msgspec.json.decode(row["result"], type=DistilResult)
 
 
-def go_on(
-    run: str, jobs: JobFamily, *, shift: float = 0.0, tell: Tell | None = None
-) -> DistilResult:
+def go_on(run: str, jobs: JobFamily, *, tell: Tell | None = None) -> DistilResult:
     """Do what is left of a run. Raises `Stopped` where it is to make way."""
     with open_lessons() as lessons:
         row = lessons.run(run)
         assert row is not None, "a run is begun before it goes on"
         options = msgspec.json.decode(row["options"], type=DistilOptions)
         with open_sessions(options) as store, acting_as("distiller"):
-            return _Run(run, options, store, lessons, jobs, shift, tell).finish()
+            return _Run(run, options, store, lessons, jobs, tell).finish()
 
 
 class _Run:
@@ -236,7 +233,6 @@ class _Run:
         store: Store,
         lessons: Lessons,
         jobs: JobFamily,
-        shift: float,
         tell: Tell | None,
     ) -> None:
         self.id = run
@@ -245,7 +241,6 @@ class _Run:
         self.lessons = lessons
         self.jobs = jobs
         self._tell = tell
-        self._until = time.monotonic() + shift if shift else float("inf")
         self._index = consensus.open_index(lessons)
         self._traces: dict[str, Trace] = {}
         self._dropped = 0
@@ -254,12 +249,13 @@ class _Run:
         self._tasks: dict[str, Segment] = {}
 
     def finish(self) -> DistilResult:
+        on_way = self._requeue()
         _sync_answers(self.lessons)
         reading = read_tasks(self.store, self.lessons, self.options, self._tell)
         self._tasks = {task.id: task for task in reading.tasks}
         self._told(reading)
         if self.options.model:
-            self._have_read(reading)
+            self._have_read(reading, on_way)
             self._merge(reading)
         else:
             self._count(reading)
@@ -299,13 +295,17 @@ class _Run:
 
     # By a model.
 
-    def _have_read(self, reading: Reading) -> None:
-        """Have every task read that was not; a bounded number of jobs is on the way."""
-        waiting = iter(reading.unread)
+    def _requeue(self) -> dict[str, Any]:
+        """What a killed attempt had on the way, which is done while this one finds its place."""
         on_way = {c.key: c.data for c in self.lessons.children(self.id, ANALYSE, "queued")}
-        under_way = {task for data in on_way.values() for task in data["tasks"]}
         for key, data in on_way.items():
             self.jobs.queue(ANALYSE, key, data["payload"])
+        return on_way
+
+    def _have_read(self, reading: Reading, on_way: dict[str, Any]) -> None:
+        """Have every task read that was not; a bounded number of jobs is on the way."""
+        waiting = iter(reading.unread)
+        under_way = {task for data in on_way.values() for task in data["tasks"]}
         ended = False
         while True:
             more = self._collect(ANALYSE, on_way, self._judge)
@@ -346,8 +346,7 @@ class _Run:
     ) -> bool:
         """Take in some of the answers that came, each with its cost in one step; whether there are
         more. Not all at once, so that meanwhile the queue does not run dry."""
-        found = self.jobs.results(kind, tuple(on_way))
-        over = dict(islice(found.items(), _AT_A_TIME))
+        over = self.jobs.results(kind, tuple(on_way), _AT_A_TIME)
         for key, result in over.items():
             reply = reply_of(result)
             data = on_way.pop(key)
@@ -364,7 +363,7 @@ class _Run:
             self.jobs.withdraw(kind, tuple(over))
             if self._tell:
                 self._tell(progress(self.id))
-        return len(found) > len(over)
+        return len(over) == _AT_A_TIME
 
     def _judge(self, data: dict[str, Any], text: str, model: str) -> None:
         answer = read_answer(text)
@@ -441,7 +440,7 @@ class _Run:
             time.sleep(_LOOK)
 
     def _check(self, kind: str = "", on_way: Collection[str] = ()) -> None:
-        """Make way where the user stopped the run, or this attempt took long enough."""
+        """Make way where the user stopped the run."""
         row = self.lessons.run(self.id)
         if cancelled() or (row is not None and row["state"] == "stopped"):
             self.jobs.withdraw(kind, tuple(on_way))
@@ -449,8 +448,6 @@ class _Run:
                 with self.lessons.writing():
                     self.lessons.release(self.id, kind, key, "withdrawn", 0.0, 0)
             raise Stopped("stopped by you")
-        if time.monotonic() > self._until:
-            raise Stopped("it goes on", later=0.01)
 
     # Then.
 
