@@ -160,6 +160,23 @@ def test_a_line_that_was_followed_and_failed_is_taken_out(project: Path) -> None
     assert any("mise run lint" in line for line in lines_of(result))
 
 
+def test_a_skill_that_only_loses_lines(project: Path) -> None:
+    """A run that speaks of one line alone, which failed, takes that one out; the others stay, and
+    so do their counts."""
+    store(project, [CHECKED, DEPLOYED], [CHECKED, DEPLOYED])
+    distil(project)
+    accept(project)
+    failed = ran("deploy.sh prod --eu", "deploy.sh: no such region", failed=True)
+    turns = [["Deploy the service to production", used("app-ways"), failed]]
+    found = store(project, turns, turns, first=2)
+    (written,) = distil(project, sessions=tuple(found)).skills
+    assert (written.added, written.removed) == (0, 1)
+    assert "deploy.sh" not in written.text
+    assert "- Check the work with `mise run lint`." in written.text
+    assert "What fails" not in written.text, "a heading goes with its last line"
+    assert "sessions: 2" in written.text.replace("'", "").replace('"', "")
+
+
 def test_what_cannot_be_settled_goes_to_the_person(project: Path) -> None:
     """Both sides are shown with their counts, neither is written; an answer settles it."""
     one = ["Start", ran("x")], ["always use `pnpm test` for the tests", ran("x")]
@@ -172,7 +189,7 @@ def test_what_cannot_be_settled_goes_to_the_person(project: Path) -> None:
     with open_lessons() as lessons:
         (found,) = lessons.conflicts()
         texts = {lesson.id: lesson.text for lesson in lessons.all()}
-        lessons.settle(found.one, found.other, "by you", found.one)
+        lessons.settle(found, "by you", found.one)
     assert texts[found.one] in lines_of(distil(project))
 
 

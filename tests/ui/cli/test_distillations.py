@@ -71,7 +71,8 @@ def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
     run("forget", "s0", "--yes")
     with open_lessons() as lessons:
         assert {one.support.sessions for one in lessons.all()} == {2}
-        assert {task.session for task in lessons.tasks()} == {"claude-code:s1", "claude-code:s2"}
+        assert set(lessons.cut_sessions()) == {"claude-code:s1", "claude-code:s2"}
+        assert {name.partition("#")[0] for name in lessons.methods()} == set(lessons.cut_sessions())
 
 
 @pytest.mark.parametrize(

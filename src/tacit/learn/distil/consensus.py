@@ -26,7 +26,6 @@ from tacit.learn.distil.lessons import (
 )
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons
 from tacit.learn.rates import FEWEST
-from tacit.learn.review.review_answer import json_objects
 from tacit.traces.command_purposes import purpose
 
 BATCH = 20
@@ -49,7 +48,7 @@ class LessonIndex:
         self._joined = joined or {}
         self._by_mark: dict[str, list[str]] = {}
         for one in known:
-            self.add(one.id, one.lesson())
+            self.add(one.id, one)
 
     def add(self, name: str, lesson: Lesson) -> None:
         if name in self.claims:
@@ -120,7 +119,7 @@ def settle_conflicts(lessons: Lessons, known: Mapping[str, KnownLesson]) -> list
         if one is None or other is None or found.settled == BY_PERSON:
             continue
         how, winner = _settled(lessons, one, other)
-        lessons.settle(found.one, found.other, how, winner)
+        lessons.settle(found, how, winner)
         if not how and one.support.sessions and other.support.sessions:
             left.append(found)
     return left
@@ -151,7 +150,7 @@ def _share(lesson: KnownLesson) -> float:
 
 
 def _projects(lessons: Lessons, lesson: str) -> set[str]:
-    return {row.project for row in lessons.rows(lesson) if row.side == "for"}
+    return {row.project for row in lessons.rows(lesson, "for")}
 
 
 def conditions(lessons: Lessons) -> dict[str, str]:
@@ -310,16 +309,6 @@ def merge_inquiry(
     if rejected:
         lines += ["", "Rejected before:", *(f"- {one.text}" for one in rejected[:_REJECTED_TOLD])]
     return Inquiry(prompt("learn", "merger"), "\n".join(lines), model)
-
-
-def read_merge(text: str) -> MergerAnswer | None:
-    """The answer in what a model said; None where there is none."""
-    for found in json_objects(text[:200_000]):
-        try:
-            return msgspec.convert(found, MergerAnswer, strict=False)
-        except msgspec.ValidationError:
-            continue
-    return None
 
 
 def carry_out_merge(

@@ -26,11 +26,11 @@ from tacit.changes.change import acting_as, new_change_id
 from tacit.changes.inbox import Inbox
 from tacit.learn.distil import consensus
 from tacit.learn.distil.analyst import (
+    AnalystAnswer,
     CountingAnalyst,
     Judged,
     inquiry_about,
     judge_answer,
-    read_answer,
 )
 from tacit.learn.distil.distil_plan import (
     ANALYSE,
@@ -44,7 +44,7 @@ from tacit.learn.distil.distil_plan import (
     read_tasks,
 )
 from tacit.learn.distil.distilled_skill import SkillWriter, Written, plan_skills
-from tacit.learn.distil.inquiry import Inquiry, answer_job, most_cost, reply_of
+from tacit.learn.distil.inquiry import Inquiry, answer_job, most_cost, read_answer, reply_of
 from tacit.learn.distil.lessons import Lesson, LessonQuote, claim_of
 from tacit.learn.distil.segments import Segment, segment_trace, segments
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, open_lessons
@@ -223,6 +223,18 @@ def go_on(run: str, jobs: JobFamily, *, tell: Tell | None = None) -> DistilResul
             return _Run(run, options, store, lessons, jobs, tell).finish()
 
 
+class _Asked(msgspec.Struct, frozen=True):
+    """A request that is to be made, and what is kept to understand its answer by."""
+
+    key: str
+    data: dict[str, Any]
+    asked: Inquiry
+
+
+_Take = Callable[[dict[str, Any], str, str], None]
+"""Takes in an answer: what was kept with the request, the words, and the model that said them."""
+
+
 class _Run:
     """One attempt at a run."""
 
@@ -237,6 +249,7 @@ class _Run:
     ) -> None:
         self.id = run
         self.options = options
+        self._model = options.model
         self.store = store
         self.lessons = lessons
         self.jobs = jobs
@@ -255,7 +268,9 @@ class _Run:
         self._tasks = {task.id: task for task in reading.tasks}
         self._told(reading)
         if self.options.model:
-            self._have_read(reading, on_way)
+            under_way = {task for data in on_way.values() for task in data["tasks"]}
+            asked = self._about_tasks(reading, under_way)
+            self._have_done(ANALYSE, asked, self._judge, on_way)
             self._merge(reading)
         else:
             self._count(reading)
@@ -297,53 +312,49 @@ class _Run:
 
     def _requeue(self) -> dict[str, Any]:
         """What a killed attempt had on the way, which is done while this one finds its place."""
-        on_way = {c.key: c.data for c in self.lessons.children(self.id, ANALYSE, "queued")}
+        children = self.lessons.children(self.id, ANALYSE)
+        on_way = {child.key: child.data for child in children if child.state == "queued"}
         for key, data in on_way.items():
             self.jobs.queue(ANALYSE, key, data["payload"])
         return on_way
 
-    def _have_read(self, reading: Reading, on_way: dict[str, Any]) -> None:
-        """Have every task read that was not; a bounded number of jobs is on the way."""
-        waiting = iter(reading.unread)
-        under_way = {task for data in on_way.values() for task in data["tasks"]}
+    def _have_done(
+        self, kind: str, asked: Iterator[_Asked], take: _Take, on_way: dict[str, Any]
+    ) -> None:
+        """Have everything asked, and take in the answers; a bounded number is on the way."""
         ended = False
-        while True:
-            more = self._collect(ANALYSE, on_way, self._judge)
+        while on_way or not ended:
             while len(on_way) < WINDOW and not ended:
-                self._check(ANALYSE, on_way)
-                unit = next((u for u in waiting if not under_way & {t.id for t in u}), None)
-                if unit is None or not self._queue_unit(unit, on_way):
-                    ended = True
-            if not on_way:
-                return
-            self._wait(ANALYSE, on_way, at_once=more)
+                self._check(kind, on_way)
+                ended = (one := next(asked, None)) is None or not self._queue(kind, one, on_way)
+            if not self._collect(kind, on_way, take) and on_way:
+                self._wait(kind, on_way)
 
-    def _queue_unit(self, unit: Sequence[Segment], on_way: dict[str, Any]) -> bool:
+    def _about_tasks(self, reading: Reading, under_way: Collection[str]) -> Iterator[_Asked]:
+        """What is asked of analysts about the tasks that were not read."""
+        for unit in reading.unread:
+            if not any(task.id in under_way for task in unit):
+                asked = inquiry_about([(self._trace(t.session), t) for t in unit], self._model)
+                digests = "".join(task.digest for task in unit)
+                key = f"{self.id} {unit[0].id} {digests[:32]}"
+                yield _Asked(key, {"tasks": [task.id for task in unit]}, asked)
+
+    def _queue(self, kind: str, one: _Asked, on_way: dict[str, Any]) -> bool:
         """Hold what a request may cost, and queue it; False where the money is used up."""
-        asked = inquiry_about([(self._trace(t.session), t) for t in unit], self.options.model)
-        digests = "".join(task.digest for task in unit)
-        key = f"{self.id} {unit[0].id} {digests[:32]}"
-        data = {"tasks": [task.id for task in unit], "payload": msgspec.to_builtins(asked)}
-        return self._queue(ANALYSE, key, data, asked, on_way)
-
-    def _queue(
-        self, kind: str, key: str, data: dict[str, Any], asked: Inquiry, on_way: dict[str, Any]
-    ) -> bool:
-        held = most_cost(asked, self.options.model)
+        held = most_cost(one.asked, self._model)
         if self.options.max_cost:
             row = self.lessons.run(self.id)
             taken = (row["spent"] if row else 0.0) + self.lessons.held(self.id)
             if taken + held > self.options.max_cost:
                 self._stopped = "the most that it may cost is reached (--max-cost)"
                 return False
-        self.lessons.hold(self.id, kind, key, data, held)
-        self.jobs.queue(kind, key, data["payload"])
-        on_way[key] = data
+        data = one.data | {"payload": msgspec.to_builtins(one.asked)}
+        self.lessons.hold(self.id, kind, one.key, data, held)
+        self.jobs.queue(kind, one.key, data["payload"])
+        on_way[one.key] = data
         return True
 
-    def _collect(
-        self, kind: str, on_way: dict[str, Any], take: Callable[[dict[str, Any], str, str], None]
-    ) -> bool:
+    def _collect(self, kind: str, on_way: dict[str, Any], take: _Take) -> bool:
         """Take in some of the answers that came, each with its cost in one step; whether there are
         more. Not all at once, so that meanwhile the queue does not run dry."""
         over = self.jobs.results(kind, tuple(on_way), _AT_A_TIME)
@@ -352,7 +363,7 @@ class _Run:
             data = on_way.pop(key)
             with self.lessons.writing():
                 if not reply.refused:
-                    take(data, reply.text, reply.model or self.options.model)
+                    take(data, reply.text, reply.model or self._model)
                 elif kind == ANALYSE:
                     self._stopped = self._stopped or f"not all could be read: {reply.refused}"
                 state = "refused" if reply.refused else "done"
@@ -366,7 +377,7 @@ class _Run:
         return len(over) == _AT_A_TIME
 
     def _judge(self, data: dict[str, Any], text: str, model: str) -> None:
-        answer = read_answer(text)
+        answer = read_answer(text, AnalystAnswer)
         tasks = [self._tasks[name] for name in data["tasks"] if name in self._tasks]
         if answer is None or len(tasks) != len(data["tasks"]):
             for task in tasks:
@@ -398,46 +409,34 @@ class _Run:
                 return
             for batch in batches:
                 seen |= {(a, b) for a in batch for b in batch if a < b}
-            self._merge_level(level, batches, {one.id: one for one in known})
+            asked = self._about_batches(level, batches, {one.id: one for one in known})
+            self._have_done(MERGE, asked, self._take_merge, {})
 
-    def _merge_level(
+    def _about_batches(
         self, level: int, batches: Sequence[Sequence[str]], known: dict[str, KnownLesson]
-    ) -> None:
+    ) -> Iterator[_Asked]:
         rejected = [one for one in self.lessons.all() if one.state == "rejected"]
-        done = {c.key for c in self.lessons.children(self.id, MERGE) if c.state != "queued"}
-        on_way: dict[str, Any] = {}
-        waiting = iter(batches)
-        ended = False
-        while True:
-            more = self._collect(MERGE, on_way, self._take_merge)
-            while len(on_way) < WINDOW and not ended:
-                if (batch := next(waiting, None)) is None:
-                    ended = True
-                    break
-                asked = consensus.merge_inquiry(
-                    [known[name] for name in batch], rejected, self.options.model
-                )
-                key = job_id(self.id, f"{level} {' '.join(batch)}")
-                data = {"batch": list(batch), "payload": msgspec.to_builtins(asked)}
-                if key not in done and not self._queue(MERGE, key, data, asked, on_way):
-                    ended = True
-            if not on_way:
-                return
-            self._wait(MERGE, on_way, at_once=more)
+        children = self.lessons.children(self.id, MERGE)
+        done = {child.key for child in children if child.state in ("done", "refused")}
+        for batch in batches:
+            key = job_id(self.id, f"{level} {' '.join(batch)}")
+            if key not in done:
+                shown = [known[name] for name in batch]
+                asked = consensus.merge_inquiry(shown, rejected, self._model)
+                yield _Asked(key, {"batch": list(batch)}, asked)
 
     def _take_merge(self, data: dict[str, Any], text: str, model: str) -> None:
-        if (answer := consensus.read_merge(text)) is not None:
+        if (answer := read_answer(text, consensus.MergerAnswer)) is not None:
             consensus.carry_out_merge(self.lessons, self._index, data["batch"], answer)
 
-    def _wait(self, kind: str, on_way: dict[str, Any], *, at_once: bool) -> None:
+    def _wait(self, kind: str, on_way: dict[str, Any]) -> None:
         self._check(kind, on_way)
         if time.monotonic() - self._heard > _SILENCE:
             learn = load_settings().settings.learn
             if budget.is_spent(learn):
                 raise Stopped(budget.refusal_today(learn), later=until_tomorrow())
             self._heard = time.monotonic()
-        if not at_once:
-            time.sleep(_LOOK)
+        time.sleep(_LOOK)
 
     def _check(self, kind: str = "", on_way: Collection[str] = ()) -> None:
         """Make way where the user stopped the run."""
@@ -477,9 +476,10 @@ class _Run:
         conditions = consensus.conditions(self.lessons)
         writer = SkillWriter(self.lessons, self.id, self._find_trace, conditions)
         gone = [*agreed.negative, *(o for o in agreed.overruled if o.state == "written")]
-        plans = plan_skills(self.lessons, agreed.written, reading.clusters, self.options.into)
+        into, kinds = self.options.into, reading.clusters
+        plans = plan_skills(self.lessons, agreed.written, kinds, into, gone)
         done = [writer.write(plan, [o for o in gone if o.skill == plan.name]) for plan in plans]
-        row = self.lessons.run(self.id)
+        row, known = self.lessons.run(self.id), {one.id: one for one in self.lessons.all()}
         result = DistilResult(
             sessions=len(reading.sessions),
             tasks=len(reading.tasks),
@@ -491,7 +491,7 @@ class _Run:
             overruled=len(agreed.overruled),
             rejected=len(agreed.rejected),
             dropped=self._dropped,
-            conflicts=tuple(open_conflicts(self.lessons, agreed.open)),
+            conflicts=tuple(_open_conflict(found, known) for found in agreed.open),
             stopped=self._stopped,
         )
         self.lessons.set_run(self.id, "done", result)
@@ -528,7 +528,7 @@ def followed(
     place = step_names(trace)
     runs = [run for run in CountedSession(trace).runs if id(run.call) in here]
     for one in lessons:
-        forms = claim_of(one.lesson()).forms
+        forms = claim_of(one).forms
         wanted = {purpose(form) for form in forms} - {""}
         worked = [r for r in runs if r.purpose in wanted and r.outcome.state == "worked"]
         failed = [r for r in runs if r.purpose in wanted and r.outcome.failed]
@@ -538,20 +538,11 @@ def followed(
             yield one.id, side, LessonQuote(place[id(last.call)], last.form, "call")
 
 
-def open_conflicts(lessons: Lessons, found: Sequence[Conflict]) -> Iterator[OpenConflict]:
-    """Contradictions with the words and counts of both sides."""
-    known = {one.id: one for one in lessons.all()}
-    for conflict in found:
-        one, other = known.get(conflict.one), known.get(conflict.other)
-        if one is not None and other is not None:
-            yield OpenConflict(
-                f"{conflict.one[:6]}-{conflict.other[:6]}",
-                conflict.why,
-                one.text,
-                one.support.sessions,
-                other.text,
-                other.support.sessions,
-            )
+def _open_conflict(found: Conflict, known: dict[str, KnownLesson]) -> OpenConflict:
+    """A contradiction with the words and counts of both sides."""
+    one, other = known[found.one], known[found.other]
+    sides = (one.text, one.support.sessions, other.text, other.support.sessions)
+    return OpenConflict(f"{found.one[:6]}-{found.other[:6]}", found.why, *sides)
 
 
 def _sync_answers(lessons: Lessons) -> None:

@@ -378,7 +378,7 @@ def _settle(asked: DistilCommand) -> int:
         for found in lessons.conflicts():
             if found.one.startswith(first) and found.other.startswith(second):
                 winner = {"1": found.one, "2": found.other, "0": "-"}[side]
-                lessons.settle(found.one, found.other, BY_PERSON, winner)
+                lessons.settle(found, BY_PERSON, winner)
                 if asked.as_json:
                     return output.write_json({"settled": name, "side": int(side)})
                 click.echo("Settled; the next tacit distil writes by it.")
