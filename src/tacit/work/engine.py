@@ -348,12 +348,10 @@ def _try_job(ticket: Ticket) -> dict[str, Any]:
 def _run_job(ticket: Ticket) -> JobResult:
     """Have it done by whoever does this kind. What goes wrong becomes an answer with its reason."""
     job = Job(ticket.job, ticket.kind, ticket.key, ticket.payload, ticket.attempt)
-    log(f"{ticket.run}: begins, {ticket.kind} of {ticket.key}")
+    hold = _Hold(jobs_db.address(), ticket.run)
     try:
-        with (
-            _turns.get(ticket.kind, nullcontext()),
-            controlled_by(_Hold(jobs_db.address(), ticket.run)),
-        ):
+        with _turns.get(ticket.kind, nullcontext()), controlled_by(hold):
+            log(f"{ticket.run}: begins, {ticket.kind} of {ticket.key}")
             return job_kinds.runner(ticket.kind)(job)
     except dbos_error.DBOSException:
         raise

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tacit.agent import budget
 from tacit.base import paths
@@ -58,7 +59,7 @@ DISTIL_KIND = "distil"
 WINDOW = 200
 """Jobs of a run that are on their way at a time."""
 _AT_A_TIME = 25
-"""Answers that are taken in before more is queued."""
+"""Answers that are taken in before more is queued, and requests queued before more are taken in."""
 _LOOK = 0.2
 """Seconds between looks at what is over."""
 _SILENCE = 30.0
@@ -128,7 +129,7 @@ class Threads:
         done = self._run(job)
         if done.later and job.attempt < _TRIES:
             time.sleep(min(done.later, _PATIENCE))
-            again = msgspec.structs.replace(job, attempt=job.attempt + 1)
+            again = replace(job, attempt=job.attempt + 1)
             return self._until_over(again)
         return done
 
@@ -148,6 +149,8 @@ class Stopped(Exception):
 def run_distil(job: Job) -> JobResult:
     """Go on with the run that `job.payload` names. The job of the kind `distil`."""
     run, threads = str(job.payload["run"]), None
+    if result_of(run) is not None:  # another job of the same run, from before a kill, finished it
+        return JobResult("nothing", "it is over")
     jobs = family()
     if jobs is None:
         jobs = threads = Threads()
@@ -189,7 +192,8 @@ def progress(run: str) -> DistilProgress:
         return DistilProgress()
 
     def count(kind: str, *, over: bool) -> int:
-        return sum(n for (k, s), n in counts.items() if k == kind and (not over or s != "queued"))
+        states = ("done", "refused") if over else ("done", "refused", "queued")
+        return sum(counts.get((kind, state), 0) for state in states)
 
     told = msgspec.json.decode(row["result"], type=dict)
     return DistilProgress(
@@ -231,8 +235,9 @@ class _Asked(msgspec.Struct, frozen=True):
     asked: Inquiry
 
 
-_Take = Callable[[dict[str, Any], str, str], None]
-"""Takes in an answer: what was kept with the request, the words, and the model that said them."""
+_Take = Callable[[dict[str, Any], str, str], Callable[[], object]]
+"""Understands an answer: what was kept with the request, the words, and the model that said them.
+Gives what writes it down; thinking within that would keep everybody else from writing."""
 
 
 class _Run:
@@ -278,7 +283,7 @@ class _Run:
         return self._write(reading)
 
     def _told(self, reading: Reading) -> None:
-        done = sum(n for (k, s), n in self.lessons.counts(self.id).items() if k == ANALYSE)
+        done = self.lessons.counts(self.id).get((ANALYSE, "done"), 0)
         units = {"sessions": len(reading.sessions), "units": len(reading.unread) + done}
         self.lessons.set_run(self.id, "read", units)
 
@@ -288,15 +293,17 @@ class _Run:
         by_session: dict[str, list[Segment]] = {}
         for (task,) in reading.unread:
             by_session.setdefault(task.session, []).append(task)
-        for number, (session, tasks) in enumerate(by_session.items(), 1):
+        done = 0
+        for session, tasks in by_session.items():
             self._check()
             analyst = CountingAnalyst(self.store.whole(session))
+            found = [Judged(task, tuple(analyst.lessons(task))) for task in tasks]
             with self.lessons.writing():
-                for task in tasks:
-                    found = tuple(analyst.lessons(task))
-                    self._take_in(Judged(task, found), COUNTING)
+                for judged in found:
+                    self._take_in(judged, COUNTING)
+            done += len(tasks)
             if self._tell:
-                self._tell(DistilProgress("read", len(by_session), len(by_session), number))
+                self._tell(DistilProgress("read", len(by_session), len(reading.unread), done))
 
     def _take_in(self, judged: Judged, method: str) -> None:
         """Keep what was found in a task. Within `writing`."""
@@ -324,10 +331,13 @@ class _Run:
         """Have everything asked, and take in the answers; a bounded number is on the way."""
         ended = False
         while on_way or not ended:
-            while len(on_way) < WINDOW and not ended:
+            for _ in range(min(_AT_A_TIME, WINDOW - len(on_way)) if not ended else 0):
                 self._check(kind, on_way)
                 ended = (one := next(asked, None)) is None or not self._queue(kind, one, on_way)
-            if not self._collect(kind, on_way, take) and on_way:
+                if ended:
+                    break
+            more = self._collect(kind, on_way, take)
+            if not more and on_way and (ended or len(on_way) >= WINDOW):
                 self._wait(kind, on_way)
 
     def _about_tasks(self, reading: Reading, under_way: Collection[str]) -> Iterator[_Asked]:
@@ -361,13 +371,15 @@ class _Run:
         for key, result in over.items():
             reply = reply_of(result)
             data = on_way.pop(key)
+            state, asked, keep = "refused", 0, None
+            if not reply.refused:
+                state, asked = "done", 1
+                keep = take(data, reply.text, reply.model or self._model)
+            elif kind == ANALYSE:
+                self._stopped = self._stopped or f"not all could be read: {reply.refused}"
             with self.lessons.writing():
-                if not reply.refused:
-                    take(data, reply.text, reply.model or self._model)
-                elif kind == ANALYSE:
-                    self._stopped = self._stopped or f"not all could be read: {reply.refused}"
-                state = "refused" if reply.refused else "done"
-                asked = 0 if reply.refused else 1
+                if keep is not None:
+                    keep()
                 self.lessons.release(self.id, kind, key, state, reply.cost or 0.0, asked)
         if over:
             self._heard = time.monotonic()
@@ -376,27 +388,24 @@ class _Run:
                 self._tell(progress(self.id))
         return len(over) == _AT_A_TIME
 
-    def _judge(self, data: dict[str, Any], text: str, model: str) -> None:
+    def _judge(self, data: dict[str, Any], text: str, model: str) -> Callable[[], object]:
         answer = read_answer(text, AnalystAnswer)
         tasks = [self._tasks[name] for name in data["tasks"] if name in self._tasks]
-        if answer is None or len(tasks) != len(data["tasks"]):
-            for task in tasks:
-                self.lessons.begin_task(task.id, model)
-            return
-        parts = [(self._trace(task.session), task) for task in tasks]
-        for judged in judge_answer(answer, parts):
-            self._dropped += len(judged.dropped)
-            own = judged
-            if len(parts) == 1 and (cuts := _within(answer.cuts, judged.task)):
-                own = msgspec.structs.replace(judged, task=self._refined(judged.task, cuts))
-            self._take_in(own, model)
+        found = [Judged(task, ()) for task in tasks]
+        if answer is not None and len(tasks) == len(data["tasks"]):
+            parts = [(self._trace(task.session), task) for task in tasks]
+            found = judge_answer(answer, parts)
+            if len(parts) == 1 and (cuts := _within(answer.cuts, tasks[0])):
+                found = [replace(found[0], task=self._refined(tasks[0], cuts))]
+        self._dropped += sum(len(judged.dropped) for judged in found)
+        return lambda: [self._take_in(judged, model) for judged in found]
 
     def _refined(self, task: Segment, cuts: Collection[int]) -> Segment:
         """A task in which a reader saw several: it ended as the last of them did."""
         trace = self._trace(task.session)
         parts = [s for s in segments(trace, cuts) if task.start <= s.start < task.stop]
         last = parts[-1] if parts else task
-        return msgspec.structs.replace(task, outcome=last.outcome)
+        return replace(task, outcome=last.outcome)
 
     def _merge(self, reading: Reading) -> None:
         """Have lessons that may belong together looked at, level by level, each pair once."""
@@ -425,9 +434,10 @@ class _Run:
                 asked = consensus.merge_inquiry(shown, rejected, self._model)
                 yield _Asked(key, {"batch": list(batch)}, asked)
 
-    def _take_merge(self, data: dict[str, Any], text: str, model: str) -> None:
-        if (answer := read_answer(text, consensus.MergerAnswer)) is not None:
-            consensus.carry_out_merge(self.lessons, self._index, data["batch"], answer)
+    def _take_merge(self, data: dict[str, Any], text: str, model: str) -> Callable[[], object]:
+        answer = read_answer(text, consensus.MergerAnswer) or consensus.MergerAnswer()
+        batch = data["batch"]
+        return lambda: consensus.carry_out_merge(self.lessons, self._index, batch, answer)
 
     def _wait(self, kind: str, on_way: dict[str, Any]) -> None:
         self._check(kind, on_way)
@@ -463,9 +473,9 @@ class _Run:
         for task in reading.tasks:
             own = [one for skill in task.skills for one in written.get(skill, ())]
             if own:
-                trace = self._trace(task.session)
+                shown = list(followed(self._trace(task.session), task, own))
                 with self.lessons.writing():
-                    for name, side, quote in followed(trace, task, own):
+                    for name, side, quote in shown:
                         found = Lesson(text="", quotes=(quote,))
                         self.lessons.add_support(name, task, found, side)
 

@@ -289,6 +289,20 @@ def _raise_failed(show: Callable[[str], Any], key: str) -> None:
             )
 
 
+def _phase(now: DistilProgress) -> tuple[int, int, str]:
+    """How much of what is done, and in words, with what was done before it."""
+    read = f"{counted(now.sessions, 'session')} read"
+    if now.state == "cut":
+        return now.sessions, 0, "sessions cut into tasks"
+    if now.state == "merge":
+        return now.merged, now.merges, f"merged · {counted(now.analysed, 'task')} analysed · {read}"
+    if now.state == "write":
+        return now.analysed, now.tasks, f"written · {read}"
+    if not now.tasks:
+        return 0, 0, "the worker begins"
+    return now.analysed, now.tasks, f"tasks analysed · {read}"
+
+
 @contextmanager
 def _bar(asked: DistilCommand, label: str) -> Iterator[Callable[[DistilProgress], None]]:
     """How far it is, on the terminal."""
@@ -304,13 +318,9 @@ def _bar(asked: DistilCommand, label: str) -> Iterator[Callable[[DistilProgress]
     ) as shown:
         task = shown.add_task(label, total=None)
 
-        def tell(progress: DistilProgress) -> None:
-            text, done, whole = label, progress.analysed, progress.tasks
-            if progress.state == "merge":
-                text, done, whole = "merging", progress.merged, progress.merges
-            elif progress.state in ("cut", "write"):
-                text, done, whole = progress.state + "ting", progress.sessions, 0
-            cost = f" · {dollars(progress.spent)} so far" if progress.spent else ""
+        def tell(now: DistilProgress) -> None:
+            done, whole, text = _phase(now)
+            cost = f" · {dollars(now.spent)} so far" if now.spent else ""
             shown.update(task, description=text + cost, completed=done, total=whole or None)
 
         yield tell
