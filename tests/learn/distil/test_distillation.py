@@ -160,6 +160,14 @@ def test_a_line_that_was_followed_and_failed_is_taken_out(project: Path) -> None
     assert any("mise run lint" in line for line in lines_of(result))
 
 
+def test_of_two_ways_around_one_failure_the_usual_is_written(project: Path) -> None:
+    """A newcomer is told one command instead of the one that fails."""
+    other = [*DEPLOYED[:2], ran("deploy.sh prod --us", "deployed")]
+    store(project, *([DEPLOYED] for _ in range(3)), *([other] for _ in range(2)))
+    told = [line for line in lines_of(distil(project)) if "fails as it is called" in line]
+    assert told == ["`deploy.sh prod` fails as it is called; run `deploy.sh prod --eu`."]
+
+
 def test_a_skill_that_only_loses_lines(project: Path) -> None:
     """A run that speaks of one line alone, which failed, takes that one out; the others stay, and
     so do their counts."""

@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from tacit.base import trust
+from tacit.changes.inbox import Inbox
+from tacit.learn.distil.distilled_skill import skill_text_of
 from tacit.learn.distil.support import open_lessons
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
@@ -49,6 +51,9 @@ def test_from_sessions_to_a_skill_and_why(project: Path) -> None:
     assert "app-ways" in shown
     change = json.loads(run("inbox", "--json"))
     (proposal,) = change["proposals"] if isinstance(change, dict) else change
+    waiting = run("inbox", proposal["id"][-8:])
+    assert "Check the work with `mise run lint`.\n      3 sessions (3 worked)" in waiting
+    assert "s2 step 0.1 (worked): mise run lint" in run("why", "app-ways"), "before it is accepted"
     run("accept", proposal["id"])
     text = (project / ".agents/skills/app-ways/SKILL.md").read_text().splitlines()
     line = text.index("- Check the work with `mise run lint`.") + 1
@@ -96,3 +101,18 @@ def test_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(tacit, ["distil", "--no-model"])
     assert "there is no session" in str(done.exception) + done.output
+
+
+def test_into_a_skill_of_the_project(project: Path) -> None:
+    """The lines are proposed as an edit of it, where it lies; a name that nothing has is said."""
+    folder = project / ".agents/skills/house-rules"
+    folder.mkdir(parents=True)
+    text = "---\nname: house-rules\ndescription: How we work here.\n---\n\n# Rules\n\n- Be kind.\n"
+    (folder / "SKILL.md").write_text(text)
+    assert "there is no skill 'hous-rules'" in run("distil", "--into", "hous-rules", code=3)
+    run("distil", "--no-model", "--into", "house-rules")
+    (proposal,) = Inbox().waiting()
+    assert (proposal.change.skill, proposal.change.root) == ("house-rules", str(folder.parent))
+    after = skill_text_of(proposal.change)
+    assert "- Be kind.\n" in after
+    assert "- Check the work with `mise run lint`." in after

@@ -486,8 +486,8 @@ class _Run:
         conditions = consensus.conditions(self.lessons)
         writer = SkillWriter(self.lessons, self.id, self._find_trace, conditions)
         gone = [*agreed.negative, *(o for o in agreed.overruled if o.state == "written")]
-        into, kinds = self.options.into, reading.clusters
-        plans = plan_skills(self.lessons, agreed.written, kinds, into, gone)
+        kinds = reading.clusters
+        plans = plan_skills(self.lessons, agreed.written, kinds, self.options, gone)
         done = [writer.write(plan, [o for o in gone if o.skill == plan.name]) for plan in plans]
         row, known = self.lessons.run(self.id), {one.id: one for one in self.lessons.all()}
         result = DistilResult(

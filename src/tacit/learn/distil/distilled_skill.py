@@ -26,6 +26,7 @@ from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.staging import change_id
 from tacit.learn.distil.analyst import ASKED
 from tacit.learn.distil.clusters import Cluster
+from tacit.learn.distil.distil_plan import DistilOptions
 from tacit.learn.distil.segments import segment_trace
 from tacit.learn.distil.support import KnownLesson, Lessons, SupportRow
 from tacit.learn.rates import usual_form
@@ -80,7 +81,7 @@ def plan_skills(
     lessons: Lessons,
     agreed: Sequence[KnownLesson],
     clusters: Sequence[Cluster],
-    into: str = "",
+    options: DistilOptions,
     gone: Sequence[KnownLesson] = (),
 ) -> list[SkillPlan]:
     """Which lessons go into which skill; also the skills that only lose some."""
@@ -90,7 +91,7 @@ def plan_skills(
         rows = lessons.rows(one.id, "for")
         project = _mostly(row.project for row in rows)
         kind = _mostly(str(kind_of.get(row.task, -1)) for row in rows)
-        home = (project, int(kind or -1)) if not into else ("", -1)
+        home = (project, int(kind or -1)) if not options.into else (options.within, -1)
         groups.setdefault(home, []).append(one)
     for home in [home for home in groups if home[1] >= 0]:
         if len(groups[home]) < _OWN_SKILL or len(clusters[home[1]].sessions) < _OWN_SESSIONS:
@@ -101,7 +102,7 @@ def plan_skills(
             seen = Counter(row.project for row in lessons.rows(one.id, "for"))
             homes = sorted(groups, key=lambda home: (-seen[home[0]], home[1], home[0]))
             groups[homes[0]].append(one)
-    plans = [_plan(home, own, clusters, into) for home, own in sorted(groups.items())]
+    plans = [_plan(home, own, clusters, options.into) for home, own in sorted(groups.items())]
     for name in sorted({one.skill for one in gone} - {plan.name for plan in plans}):
         own = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
         where = _mostly(row.project for row in own)
@@ -324,18 +325,19 @@ class SkillWriter:
         lines = {one.id: one.line for one in plan.lessons} | {
             one.id: line_of(one, rows[one.id], self._conditions.get(one.id, "")) for one in agreed
         }
+        gate = background_gate("distiller", places_for(project))
+        change, before = self._change(gate, plan, gone, lines, rows)
+        added = sum(f"- {line}" not in before for line in lines.values())
+        removed = sum(f"- {one.line}" in before for one in gone)
+        written = Written(plan.name, len(lines), added, removed, None, skill_text_of(change))
+        if not added and not removed:
+            return written  # counts that grew are no news by themselves
         gate = background_gate(
             "distiller",
             places_for(project),
             neighbours=LibraryNeighbours(project or None),
-            scanner=self._witness(plan, rows),
+            scanner=self._witness(plan, rows),  # reads sessions, so not for what is not proposed
         )
-        change, before, text = self._change(gate, plan, gone, lines, rows)
-        added = sum(f"- {line}" not in before for line in lines.values())
-        removed = sum(f"- {one.line}" in before for one in gone)
-        written = Written(plan.name, len(lines), added, removed, None, text)
-        if not added and not removed:
-            return written  # counts that grew are no news by themselves
         waiting = [
             p for p in gate.inbox.waiting(change.root)
             if (p.change.actor, p.change.skill) == (change.actor, change.skill)
@@ -363,8 +365,8 @@ class SkillWriter:
         gone: Sequence[KnownLesson],
         lines: Mapping[str, str],
         rows: Mapping[str, Sequence[SupportRow]],
-    ) -> tuple[Change, set[str], str]:
-        """The change, the lines before it, and SKILL.md after it."""
+    ) -> tuple[Change, set[str]]:
+        """The change, and the lines before it."""
         project = existing_folder(plan.project) or gate.open_place().place.root
         entry = Library(project).find(plan.name)
         known = entry is not None and os.path.realpath(entry.root) in gate.open_places
@@ -392,7 +394,7 @@ class SkillWriter:
             root=root,
             base=now.head.id if is_there and now.head else "",
         )
-        return change, _lines_in(bytes_of(files)), made[SKILL_FILE].decode("utf-8", "replace")
+        return change, _lines_in(bytes_of(files))
 
     def _witness(self, plan: SkillPlan, rows: Mapping[str, Sequence[SupportRow]]) -> Witness:
         """What the words of a skill are held against: a few of the tasks behind each line, first
@@ -405,6 +407,12 @@ class SkillWriter:
         tasks = self._lessons.tasks({name.rpartition("#")[0] for name in chosen})
         found = ((task, self._find(task.session)) for task in tasks if task.id in chosen)
         return Witness(sources(*(segment_trace(trace, task) for task, trace in found if trace)))
+
+
+def skill_text_of(change: Change) -> str:
+    """The SKILL.md that a change of the distiller would make."""
+    files = (one.files for one in change.operations if isinstance(one, Create | Rewrite))
+    return next((each[SKILL_FILE].decode("utf-8", "replace") for each in files), "")
 
 
 def _lines_in(files: Mapping[str, bytes]) -> set[str]:
