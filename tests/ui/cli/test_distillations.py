@@ -87,6 +87,7 @@ def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
         (("--model", "x:y", "--no-model"), "exclude each other"),
         (("--settle", "nonsense"), "is no answer"),
         (("--settle", "abc-def=1"), "there is no contradiction"),
+        (("--into", "no-such-skill"), "there is no skill 'no-such-skill'"),
     ],
 )
 def test_what_is_refused(project: Path, words: tuple[str, ...], says: str) -> None:
@@ -104,12 +105,11 @@ def test_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_into_a_skill_of_the_project(project: Path) -> None:
-    """The lines are proposed as an edit of it, where it lies; a name that nothing has is said."""
+    """The lines are proposed as an edit of it, where it lies."""
     folder = project / ".agents/skills/house-rules"
     folder.mkdir(parents=True)
     text = "---\nname: house-rules\ndescription: How we work here.\n---\n\n# Rules\n\n- Be kind.\n"
     (folder / "SKILL.md").write_text(text)
-    assert "there is no skill 'hous-rules'" in run("distil", "--into", "hous-rules", code=3)
     run("distil", "--no-model", "--into", "house-rules")
     (proposal,) = Inbox().waiting()
     assert (proposal.change.skill, proposal.change.root) == ("house-rules", str(folder.parent))
