@@ -60,6 +60,8 @@ def test_from_sessions_to_a_skill_and_why(project: Path) -> None:
     shown = run("why", f"app-ways:{line}")
     assert "3 sessions" in shown
     assert "s2 step 0.1 (worked): mise run lint" in shown
+    done = CliRunner().invoke(tacit, ["why", "app-ways:1"])
+    assert "no session is known to support line 1 of 'app-ways'" in str(done.exception)
     lines = json.loads(run("why", "app-ways", "--json"))["lines"]
     assert {found["support"]["sessions"] for found in lines} == {3}
     assert "has not been looked at" in run("why", "s1"), "a session is still asked by its id"
@@ -88,6 +90,7 @@ def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
         (("--settle", "nonsense"), "is no answer"),
         (("--settle", "abc-def=1"), "there is no contradiction"),
         (("--into", "no-such-skill"), "there is no skill 'no-such-skill'"),
+        (("--no-model", "--host", "codex"), "there is no session"),
     ],
 )
 def test_what_is_refused(project: Path, words: tuple[str, ...], says: str) -> None:

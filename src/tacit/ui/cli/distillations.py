@@ -203,10 +203,11 @@ def _read(store: Store, lessons: Lessons, options: DistilOptions, asked: DistilC
     with _bar(asked, "cutting into tasks") as tell:
         reading = read_tasks(store, lessons, options, tell)
     if not reading.tasks:
-        where = f"of {options.project}" if options.project else "that is meant"
+        what = f"no session of {options.project}" if options.project else "no session that fits"
         raise NotFound(
-            f"there is no session {where}",
-            'see them: tacit sessions; or name some: tacit distil "TASK", --everywhere, --from',
+            f"there is {what}",
+            'see them: tacit sessions; others: tacit distil "TASK", --everywhere, --from FOLDER, or'
+            " without --host and --since",
         )
     return reading
 
@@ -454,12 +455,11 @@ def write_skill_reasons(name: str, line: int, *, as_json: bool) -> int:
             found = skill_reasons(gate, target.skill, root, lessons, find_trace, line)
         if as_json:
             return output.write_json({"skill": name, "lines": found})
+        if not found and line:
+            hint = f"see which lines have evidence: tacit why {name}"
+            raise NotFound(f"no session is known to support line {line} of '{name}'", hint)
         if not found:
-            which = f"line {line} of '{name}'" if line else f"'{name}'"
-            click.echo(
-                f"No session is known to support {which}: a person wrote it, or installed it."
-            )
-            return 0
+            click.echo(f"No session is known to support '{name}': a person wrote or installed it.")
         for reason in found:
             _write_reason(reason, store, name, shortened=not line)
     return 0
