@@ -168,6 +168,19 @@ def test_of_two_ways_around_one_failure_the_usual_is_written(project: Path) -> N
     assert told == ["`deploy.sh prod` fails as it is called; run `deploy.sh prod --eu`."]
 
 
+def test_a_skill_is_named_by_the_tasks_behind_it(project: Path) -> None:
+    """Without a project, by what the tasks that support its lines were asked for, and not by what
+    most tasks were."""
+    with Store.open() as opened:
+        for number in range(6):
+            turn = ["Write a poem about rivers", ran("ls")] if number % 3 else CHECKED
+            opened.write(made(turn, session=f"s{number}", project=""))
+    run = distillation.begin(DistilOptions())
+    (written,) = distillation.go_on(run, Threads(_never)).skills
+    assert "parser" in written.text
+    assert "poem" not in written.text
+
+
 def test_a_skill_that_only_loses_lines(project: Path) -> None:
     """A run that speaks of one line alone, which failed, takes that one out; the others stay, and
     so do their counts."""

@@ -72,6 +72,11 @@ def cluster_tasks(tasks: Iterable[Segment]) -> list[Cluster]:
     return sorted(found, key=lambda c: (-len(c.members), c.label, c.members[0].id))
 
 
+def common_words(tasks: Sequence[Segment]) -> tuple[str, ...]:
+    """The words and programs that many of some tasks have in common, the most telling first."""
+    return _cluster(tasks, _rarity([task_marks(task) for task in tasks])).words
+
+
 def nearest_tasks(words: str, tasks: Sequence[Segment], least: float = 0.15) -> list[Segment]:
     """The tasks that `words` speak of, the nearest first."""
     marks = [task_marks(task) for task in tasks]

@@ -398,7 +398,12 @@ class _Run:
             if len(parts) == 1 and (cuts := _within(answer.cuts, tasks[0])):
                 found = [replace(found[0], task=self._refined(tasks[0], cuts))]
         self._dropped += sum(len(judged.dropped) for judged in found)
-        return lambda: [self._take_in(judged, model) for judged in found]
+
+        def keep() -> None:
+            for judged in found:
+                self._take_in(judged, model)
+
+        return keep
 
     def _refined(self, task: Segment, cuts: Collection[int]) -> Segment:
         """A task in which a reader saw several: it ended as the last of them did."""

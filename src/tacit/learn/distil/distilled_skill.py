@@ -25,7 +25,7 @@ from tacit.changes.provenance.witness import Witness
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.staging import change_id
 from tacit.learn.distil.analyst import ASKED
-from tacit.learn.distil.clusters import Cluster
+from tacit.learn.distil.clusters import Cluster, common_words
 from tacit.learn.distil.distil_plan import DistilOptions
 from tacit.learn.distil.segments import segment_trace
 from tacit.learn.distil.support import KnownLesson, Lessons, SupportRow
@@ -102,7 +102,12 @@ def plan_skills(
             seen = Counter(row.project for row in lessons.rows(one.id, "for"))
             homes = sorted(groups, key=lambda home: (-seen[home[0]], home[1], home[0]))
             groups[homes[0]].append(one)
-    plans = [_plan(home, own, clusters, options.into) for home, own in sorted(groups.items())]
+    plans = []
+    for home, own in sorted(groups.items()):
+        behind = {row.task for one in own for row in lessons.rows(one.id, "for")}
+        tasks = [task for found in clusters for task in found.members if task.id in behind]
+        words = clusters[home[1]].words if home[1] >= 0 else common_words(tasks)
+        plans.append(_plan(home, own, words, options.into))
     for name in sorted({one.skill for one in gone} - {plan.name for plan in plans}):
         own = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
         where = _mostly(row.project for row in own)
@@ -118,12 +123,12 @@ def _mostly(names: Iterable[str]) -> str:
 
 
 def _plan(
-    home: tuple[str, int], own: Sequence[KnownLesson], clusters: Sequence[Cluster], into: str
+    home: tuple[str, int], own: Sequence[KnownLesson], common: Sequence[str], into: str
 ) -> SkillPlan:
     project, kind = home
     base = os.path.basename(project.rstrip("/"))
     where = base if re.fullmatch(r"[\w.+-]{1,40}", base) else ""
-    words = _plain_words(clusters[kind] if kind >= 0 else (clusters[0] if clusters else None))
+    words = [word for word in common if re.fullmatch(r"[^\W\d_]{3,20}", word)][:3]
     words = words or _words_of(own) or ["shared"]
     topic = " ".join(words) if kind >= 0 or not where else "everyday work"
     before = _mostly(one.skill for one in own if one.skill)
@@ -141,11 +146,6 @@ def _words_of(own: Sequence[KnownLesson]) -> list[str]:
     """Words for what lessons are about, where the requests had none in common."""
     found = re.findall(r"[^\W\d_]{3,20}", " ".join(one.about for one in own))
     return list(dict.fromkeys(found))[:3]
-
-
-def _plain_words(cluster: Cluster | None) -> list[str]:
-    found = cluster.words if cluster else ()
-    return [word for word in found if re.fullmatch(r"[^\W\d_]{3,20}", word)][:3]
 
 
 # The lines.
@@ -230,7 +230,7 @@ def files_with(
     lines: Mapping[str, str],
     gone: Collection[str],
     now: Mapping[str, File],
-    counts: Mapping[str, str],
+    counts: dict[str, str],
 ) -> dict[str, bytes]:
     """The files of a skill, as it is `now` or new, with these lines and without those of `gone`."""
     texts = {path: file.data.decode("utf-8", "replace") for path, file in now.items()}

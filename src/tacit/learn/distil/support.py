@@ -385,7 +385,7 @@ class Lessons:
             " WHERE run = ? AND kind = ? ORDER BY key",
             (run, kind),
         )
-        return [Child(*row[:3], msgspec.json.decode(row[3])) for row in rows]
+        return [Child(row[0], row[1], row[2], msgspec.json.decode(row[3])) for row in rows]
 
     def held(self, run: str) -> float:
         """What the jobs of a run that are on their way may still cost."""
