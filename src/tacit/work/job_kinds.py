@@ -26,9 +26,6 @@ class Kind(msgspec.Struct, frozen=True):
     queue: str
     at_once: int = 0
     """Jobs that one worker does at a time; 0 takes `jobs.at_once`."""
-    ready: int = 0
-    """Jobs that a worker has at hand besides, so that the next begins the moment one is over: for
-    short ones of which there are many, and which hold their own money."""
     per_hour: int = 0
     """Jobs that may begin within an hour; 0 takes `jobs.per_hour`, less than 0 is no limit."""
     spends: bool = False
@@ -38,6 +35,9 @@ class Kind(msgspec.Struct, frozen=True):
     library that the job is about. Where machines share the queues, it waits for that one."""
     own_keys: bool = False
     """Whether two machines may mean different things by the same key."""
+    ready: int = 0
+    """Jobs that a worker has at hand besides, so that the next begins the moment one is over: for
+    short ones of which there are many, and which hold their own money."""
 
 
 _INQUIRY = "tacit.learn.distil.inquiry:answer_job"
@@ -96,7 +96,9 @@ def register(
         run = f"{run.__module__}:{run.__qualname__}"
     else:
         _functions.pop(kind, None)
-    _registered[kind] = Kind(kind, run, queue or kind, at_once, per_hour, spends, local)
+    _registered[kind] = Kind(
+        kind, run, queue or kind, at_once=at_once, per_hour=per_hour, spends=spends, local=local
+    )
 
 
 def kind_names() -> tuple[str, ...]:
