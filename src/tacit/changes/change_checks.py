@@ -132,10 +132,12 @@ def _history(opened: OpenPlace) -> Iterator[Finding]:
 def _damage(opened: OpenPlace) -> str:
     """What is wrong with a history, or an empty string."""
     history = opened.history
-    if broken := history.refs.broken():
-        return f"{broken[0]} does not hold a commit's id"
-    heads = dict(history.refs.list("refs/skills"))
-    named = dict(history.refs.list("refs/changes"))
+    try:
+        refs = history.refs.list("refs")
+    except Damaged as damaged:
+        return damaged.message
+    heads = {name: oid for name, oid in refs if name.startswith("refs/skills/")}
+    named = {name: oid for name, oid in refs if name.startswith("refs/changes/")}
     if named and not heads:
         return "no skill can be found in it"
     parts = {name.rsplit("/", 1)[1] for name in heads}
