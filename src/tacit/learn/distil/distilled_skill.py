@@ -109,8 +109,8 @@ def plan_skills(
         words = clusters[home[1]].words if home[1] >= 0 else common_words(tasks)
         plans.append(_plan(home, own, words, options.into))
     for name in sorted({one.skill for one in gone} - {plan.name for plan in plans}):
-        own = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
-        where = _mostly(row.project for row in own)
+        rows = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
+        where = _mostly(row.project for row in rows)
         plans.append(SkillPlan(name=name, project=where, title=name, topic=name, lessons=()))
     return plans
 
