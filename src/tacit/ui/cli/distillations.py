@@ -45,7 +45,7 @@ from tacit.learn.distil.evidence import (
 )
 from tacit.learn.distil.support import Lessons, open_lessons
 from tacit.learn.ledger import DecidedJob, open_ledger
-from tacit.skills.library import Library
+from tacit.skills.library import library_here
 from tacit.traces.store import Store
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command
@@ -165,7 +165,7 @@ def _project_of(skill: str) -> str:
     """The project that a skill lies in; empty for one of the user's. Raises `NotFound`."""
     if not skill:
         return ""
-    entry = Library().find(skill)
+    entry = library_here().find(skill)
     if entry is None:
         raise NotFound(f"there is no skill '{skill}'", "see them: tacit list; or leave out --into")
     return paths.project_root(os.getcwd()) if entry.scope == "project" else ""
@@ -423,7 +423,7 @@ def skill_and_line(what: str) -> tuple[str, int] | None:
     name, _, line = what.rpartition(":")
     if not line.isdigit() or not name:
         name, line = what, "0"
-    known = Library().find(name) is not None or _proposed(name)
+    known = library_here().find(name) is not None or _proposed(name)
     return (name, int(line)) if known else None
 
 
@@ -446,7 +446,7 @@ def write_skill_reasons(name: str, line: int, *, as_json: bool) -> int:
             except TacitError:
                 return None
 
-        if Library().find(name) is None:
+        if library_here().find(name) is None:
             found = text_reasons(_proposed(name), name, lessons, find_trace, line)
         else:
             gate, library = user_gate.open_gate()
