@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from tacit.base.display import shorten_middle
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces import host_registry
-from tacit.traces.assembler import MAX_TEXT, read_trace
+from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
 from tacit.traces.token_limit import fit_tokens
 from tacit.traces.trace import Activation, Compaction, Given, Head, Told, ToolCall, Trace, Usage
 from tacit.traces.trajectory import Notes, Trajectory, trajectory_of
 from tacit.traces.trajectory_forms import FORMS, NO_RESULT, count_losses, saved_path
-from tacit.traces.values import quote_tags, unquote_tags
+from tacit.traces.values import MAX_TEXT, quote_tags, unquote_tags
 
 TOOL = {"type": "function", "function": {"name": "Bash", "description": "", "parameters": {}}}
 GIVEN = Given("You are an agent.", (TOOL,))

@@ -9,7 +9,6 @@ the same number. So a reading's turns replace what was kept from their first num
 records mean is the host's business, keeping the turns is the store's.
 """
 
-import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,10 +17,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tacit.base import paths
-from tacit.base.display import shorten_middle
 from tacit.traces import tool_calls, values
 from tacit.traces.host import Host, Source
-from tacit.traces.tool_calls import skills_loaded
+from tacit.traces.tool_calls import delegation_of, skills_loaded
 from tacit.traces.trace import (
     Activation,
     Compaction,
@@ -36,44 +34,6 @@ from tacit.traces.trace import (
     Turn,
     Usage,
 )
-
-MAX_TEXT = 24_000
-"""Characters kept of one text, result or argument: its beginning and its end."""
-_MAX_DEPTH = 8
-_MAX_ITEMS = 1000
-_CUT = re.compile(r"\[… [\d,]+ characters left out …\]")
-
-
-def _cut_long(text: str) -> str:
-    """`text` at the length that is kept. One that was cut before, as in an export, stays."""
-    if MAX_TEXT < len(text) <= MAX_TEXT + 100 and _CUT.search(text):
-        return text
-    return shorten_middle(text, MAX_TEXT)
-
-
-def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """`arguments` with long texts shortened and deep parts as text, and how many were cut."""
-    cuts = 0
-
-    def trimmed(value: Any, depth: int) -> Any:
-        nonlocal cuts
-        if isinstance(value, dict | list | tuple) and depth >= _MAX_DEPTH:
-            value = values.text(list(value) if isinstance(value, tuple) else value)
-        if isinstance(value, dict):
-            cuts += max(0, len(value) - _MAX_ITEMS)
-            kept = list(value.items())[:_MAX_ITEMS]
-            return {str(key)[:200]: trimmed(part, depth + 1) for key, part in kept}
-        if isinstance(value, list | tuple):
-            cuts += max(0, len(value) - _MAX_ITEMS)
-            return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        short = _cut_long(str(value))
-        cuts += short != value
-        return short
-
-    return {str(k)[:200]: trimmed(v, 1) for k, v in list(arguments.items())[:_MAX_ITEMS]}, cuts
-
 
 MAX_STEPS = 2_000
 """Steps in one turn; what follows goes into a next turn without a prompt."""
@@ -433,13 +393,13 @@ class Assembler:
         self._clear()
 
     def _short(self, text: str) -> str:
-        short = _cut_long(text)
+        short = values.cut_long(text)
         if short is not text:
             self.passed("shortened")
         return short
 
     def _trim(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        trimmed, cuts = trim_arguments(arguments)
+        trimmed, cuts = values.trim_arguments(arguments)
         if cuts:
             self.passed("shortened", cuts)
         return trimmed
@@ -455,7 +415,7 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
                 loaded.add(step.name)
             continue
         kind = tool_calls.kind_of(step.name, step.arguments)
-        yield ToolCall(
+        call = ToolCall(
             step.id,
             step.name,
             kind,
@@ -468,8 +428,9 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
             step.duration,
             step.reply,
         )
+        yield call
         if tool_calls.is_delegation(step.name):
-            yield delegation_of(step)
+            yield delegation_of(call)
         for name in () if step.failed else skills_loaded(kind, step.arguments):
             if name not in loaded:
                 loaded.add(name)
@@ -480,16 +441,6 @@ _FACTS = (
     "host", "session", "version", "model", "project", "branch", "title", "parent", "source",
     "verdict",
 )  # fmt: skip
-
-
-def delegation_of(call: "_OpenCall | ToolCall") -> Subagent:
-    said = {name: values.string(value) for name, value in call.arguments.items()}
-    who = said.get("subagent_type") or said.get("agent") or said.get("agent_name") or ""
-    task = next((said[key] for key in _TASKS if said.get(key)), "")
-    return Subagent(who, task, at=call.at)
-
-
-_TASKS = ("prompt", "task", "goal", "message", "description")
 
 
 READERS = 3

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tacit.traces import values
-from tacit.traces.trace import Kind, ToolCall
+from tacit.traces.trace import Kind, Subagent, ToolCall
 
 
 class ToolNames(NamedTuple):
@@ -203,3 +203,14 @@ def skill_of_support_file(path: str) -> str:
     """The skill whose support file lies at `path`; empty when it is no such file."""
     found = _SUPPORT.search(path) if re.search(r"[/\\]skills?[/\\]", path) else None
     return found.group(1) if found else ""
+
+
+def delegation_of(call: ToolCall) -> Subagent:
+    """What is handed on by a call that hands work on."""
+    said = {name: values.string(value) for name, value in call.arguments.items()}
+    who = said.get("subagent_type") or said.get("agent") or said.get("agent_name") or ""
+    task = next((said[key] for key in _TASKS if said.get(key)), "")
+    return Subagent(who, task, at=call.at)
+
+
+_TASKS = ("prompt", "task", "goal", "message", "description")
