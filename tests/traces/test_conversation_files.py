@@ -217,6 +217,41 @@ def test_a_form_is_known_by_content_alone(form: Form, tmp_path: Path) -> None:
     assert {s.host for s in host_registry.recognise(str(tmp_path / "piped"))} == {form.host}
 
 
+GIVEN_TOOLS = (
+    "langsmith.jsonl", "openai.jsonl", "openinference.jsonl", "otel-openllmetry.jsonl",
+    "phoenix.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", WHOLE, ids=lambda form: form.file)
+def test_what_the_model_was_given_is_found(form: Form) -> None:
+    """The system's words, and the definitions of tools in the files that have them."""
+    (source,) = host_registry.recognise(str(FORMS / form.file))
+    given = host_registry.get(form.host).given(source)
+    assert given.system.startswith("You are")
+    names = [tool["function"]["name"] for tool in given.tools]
+    assert names == (["run_command"] if form.file in GIVEN_TOOLS else [])
+
+
+def test_the_system_may_speak_later(tmp_path: Path) -> None:
+    """What it says in the middle of a conversation is a step, and nobody's prompt."""
+    said = [("system", "Be short."), ("user", "Hi."), ("system", "Be long."), ("assistant", "Yes.")]
+    messages = [{"role": role, "content": text} for role, text in said]
+    turns = [{"from": role, "value": text} for role, text in said]
+    request = {"params": {"model": "m", "system": [{"type": "text", "text": "Be short."}],
+                          "tools": [{"name": "x", "input_schema": {"type": "object"}}],
+                          "messages": messages[1:]}}  # fmt: skip
+    for record in ({"messages": messages}, {"conversations": turns}, request):
+        (tmp_path / "x.json").write_text(json.dumps(record))
+        (source,) = host_registry.recognise(str(tmp_path / "x.json"))
+        trace = read_trace(host_registry.get(source.host), source)
+        assert host_registry.get(source.host).given(source).system == "Be short."
+        assert trace.prompts == ("Hi.",)
+        assert trace.turns[0].steps[0] == Told("Be long.", "system")
+    (tool,) = host_registry.get(source.host).given(source).tools
+    assert tool["function"]["parameters"] == {"type": "object"}
+
+
 def test_resumed_context_is_not_counted_twice() -> None:
     """Copied steps are left out and counted; a helper's trajectory is a session of its own."""
     main, helper = imported(FORMS / "atif-1.8.json")

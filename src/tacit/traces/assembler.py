@@ -19,10 +19,11 @@ import msgspec
 from tacit.base import paths
 from tacit.traces import tool_calls, values
 from tacit.traces.host import Host, Source
-from tacit.traces.tool_calls import delegation_of, skills_loaded
+from tacit.traces.tool_calls import delegation_of, skills_loaded, tools_of
 from tacit.traces.trace import (
     Activation,
     Compaction,
+    Given,
     Head,
     Step,
     Subagent,
@@ -135,6 +136,8 @@ class Assembler:
         self._usage: dict[str, Usage] = {}
         self._started: datetime | None = None
         self._ended: datetime | None = None
+        self._system: list[str] = []
+        self._tools: list[Any] = []
         self._open_mark = self._mark()
 
     @property
@@ -204,6 +207,17 @@ class Assembler:
             if by in _BEGINS and self._steps:
                 self._next_turn()
             self._steps.append(Told(self._short(text), by, self.at(at)))
+
+    def given(self, system: str = "", tools: Any = (), at: datetime | None = None) -> None:
+        """What the model was given: instructions, definitions of tools. No part of a trace.
+
+        Words of the system's in the middle of a session are a step of it.
+        """
+        if self.is_begun:
+            self.told(system, "system", at)
+            return
+        self._system += [system] if system.strip() else []
+        self._tools += [tools] if tools else []
 
     def said(self, text: str, at: datetime | None = None, key: str = "") -> None:
         """The assistant said `text`. The same `key` again replaces what was said before."""
@@ -308,6 +322,16 @@ class Assembler:
         self._skipped[reason] = self._skipped.get(reason, 0) + times
 
     # What the reader asks.
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether something was said or done."""
+        return bool(self._number or self._prompt or self._steps)
+
+    @property
+    def given_first(self) -> Given:
+        """What the model was given before anything was said."""
+        return Given("\n\n".join(self._system), tuple(tools_of(self._tools)))
 
     def take(self) -> list[Turn]:
         """The turns that were finished since the last call."""

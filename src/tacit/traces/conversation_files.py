@@ -27,6 +27,7 @@ from tacit.traces.host import (
     repair_text,
     split_lines,
 )
+from tacit.traces.trace import Given, Head
 
 MAX_DOCUMENT = 256 * 1024 * 1024
 """One JSON document has to be held whole, as bytes; JSONL has no such limit."""
@@ -133,6 +134,13 @@ class ConversationFiles(Host):
             raise
         except Exception:  # a boundary: whatever a file holds, the run goes on
             into.passed("host-error")
+
+    def given(self, source: Source) -> Given:
+        into = Assembler(Head(self.name))
+        for _ in self.read(source, 0, into):
+            if into.is_begun:
+                break
+        return into.given_first
 
     def layout(self, path: str) -> Layout:
         """Where the sessions of the file at `path` are."""

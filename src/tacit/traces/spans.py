@@ -8,6 +8,7 @@ written down (OTLP, Phoenix, Langfuse, LangSmith) is left to the readers.
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import dropwhile, takewhile
 from typing import Any, Literal
 
 import msgspec
@@ -49,6 +50,8 @@ class Span(msgspec.Struct):
     skill: str = ""
     verdict: str = ""
     version: str = ""
+    tools: Any = None
+    """Definitions of tools that a model was given."""
     partial: bool = False
     """Whether it is only words, told apart from the span that they belong to."""
 
@@ -201,6 +204,9 @@ class _Telling:
         helper = self._tree.is_helper(span.parent)
         told = self._told.setdefault(self._tree.agent_of(span) if helper else "", Counter())
         self._into.about(model=span.model)
+        for message in () if helper or self._into.is_begun else takewhile(_is_system, span.given):
+            self._into.given(message.text, message.tools)
+        self._into.given(tools=span.tools)
         for message in _new(span.given, told):
             message.at = message.at or span.start
             self._message(message, helper)
@@ -289,9 +295,13 @@ class _Telling:
         return alike[0][0]
 
 
+def _is_system(message: Message) -> bool:
+    return message.role == "system"
+
+
 def _new(given: list[Message], told: Counter[tuple[object, ...]]) -> Iterator[Message]:
     """The messages that were not told before, where a call repeats the conversation so far."""
-    spoken = [message for message in given if message.role != "system"]
+    spoken = list(dropwhile(_is_system, given))
     repeats = any(told[message.sign] for message in spoken)
     seen: Counter[tuple[object, ...]] = Counter()
     for message in spoken:

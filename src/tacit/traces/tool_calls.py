@@ -152,6 +152,30 @@ def is_delegation(name: str) -> bool:
     return tool is not None and tool.ours == "run_agent"
 
 
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "params")
+_AROUND = (
+    "tool", "toolSpec", "json_schema", "function_declarations", "functionDeclarations", "tools",
+)  # fmt: skip
+
+
+def tools_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
+    """Definitions of tools as OpenAI writes them, out of those of any API, or the JSON of them."""
+    value = values.decoded_json(value) if isinstance(value, str) else value
+    if depth > 6 or not value:
+        return []
+    if isinstance(value, list | tuple):
+        return [tool for part in value for tool in tools_of(part, depth + 1)]
+    if not isinstance(value, dict) or isinstance(value.get("function"), dict):
+        return [value] if isinstance(value, dict) else []
+    name = values.string(value.get("name"))
+    if not name:
+        return [tool for key in _AROUND for tool in tools_of(value.get(key), depth + 1)]
+    schema = next((value[key] for key in _SCHEMAS if isinstance(value.get(key), dict)), {})
+    said = value.get("description") or value.get("doc")
+    about = {"description": said} if said else {}
+    return [{"type": "function", "function": {"name": name, **about, "parameters": schema}}]
+
+
 _COMMAND_KEYS = ("command", "cmd", "script", "code", "input")
 
 

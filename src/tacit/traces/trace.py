@@ -73,7 +73,7 @@ class Text(msgspec.Struct, frozen=True, tag="text"):
     at: datetime | None = None
 
 
-Teller = Literal["agent", "plan", "teammate", "hook", "file", "output"]
+Teller = Literal["agent", "plan", "teammate", "hook", "file", "output", "system"]
 
 
 class Told(msgspec.Struct, frozen=True, tag="told"):
@@ -82,6 +82,7 @@ class Told(msgspec.Struct, frozen=True, tag="told"):
     `agent`: the main agent's words to a helper. `plan`: a plan of the agent's that the user
     accepted. `teammate`: another agent's message or report. `hook`, `file`, `output`: what a hook
     said, an attached file holds, or a command printed, as the host put it beside a prompt.
+    `system`: a message of the system in the middle of a session; what stands before is `Given`.
     """
 
     text: str

@@ -217,7 +217,7 @@ def _entry(step: Step, turn: int) -> Entry:
         case ToolCall(at=at):
             return Entry("agent", turn, "", at, (step,), ((), ()))
         case Told(text=text, by=by, at=at):
-            return Entry("user", turn, text, at, told=by)
+            return Entry("system" if by == "system" else "user", turn, text, at, told=by)
         case Compaction(summary=summary, at=at):
             return Entry("system", turn, summary, at, told="compaction")
     raise TypeError(f"{type(step).__name__} is no message")

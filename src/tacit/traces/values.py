@@ -192,6 +192,21 @@ _TAG = re.compile(r"<(/?(?:think(?:ing)?|tool_call|tool_response)>)")
 _QUOTED_TAG = re.compile(r"&(amp;)*lt;(?=/?(?:think(?:ing)?|tool_call|tool_response)>)")
 
 
+def take_tagged(text: str, *tags: str) -> tuple[str, list[str]]:
+    """`text` without what stands in tags, and what stands there; in time that grows with it."""
+    found = []
+    for tag in tags:
+        left, position, end = [], 0, f"</{tag}>"
+        while (start := text.find(f"<{tag}>", position)) >= 0:
+            if (close := text.find(end, start)) < 0:
+                break
+            left.append(text[position:start])
+            found.append(text[start + len(tag) + 2 : close].strip())
+            position = close + len(end)
+        text = "".join((*left, text[position:]))
+    return text, found
+
+
 def quote_tags(text: str) -> str:
     """`text` with the tags that ShareGPT files have for calls and thoughts as plain words in it."""
     text = _QUOTED_TAG.sub(lambda found: "&amp;" + found[0][1:], text)

@@ -65,6 +65,7 @@ class Atif(ConversationFiles):
             model=values.string(agent.get("model_name")),
             **{name: values.string(own.get(name)) for name in _FACTS},
         )
+        into.given(tools=agent.get("tool_definitions"))
         if own:
             into.restore_host(values.string(agent.get("name")))
         counted = False
@@ -96,7 +97,9 @@ class Atif(ConversationFiles):
         elif source == "agent":
             into.about(model=values.string(step.get("model_name")))
             into.said(text, at)
-        elif source != "system":
+        elif source == "system":
+            into.given(text, at=at)
+        else:
             into.passed("unknown-record")
         _asides(own, into)
         calls = values.objects(step.get("tool_calls")) if source == "agent" else []

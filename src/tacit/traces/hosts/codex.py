@@ -34,6 +34,7 @@ from tacit.traces.program import (
     reported,
 )
 from tacit.traces.server_entry import TOML, ServerEntry
+from tacit.traces.tool_calls import tools_of
 from tacit.traces.trace import REFUSED, Given
 
 _QUIET = (
@@ -172,7 +173,8 @@ class Codex(JsonlHost):
     def given(self, source: Source) -> Given:
         meta = values.mapping((first_object(source.path) or {}).get("payload"))
         told = values.mapping(meta.get("base_instructions")).get("text")
-        return Given(values.string(told) or values.string(meta.get("instructions")))
+        system = values.string(told) or values.string(meta.get("instructions"))
+        return Given(system, tuple(tools_of(meta.get("dynamic_tools"))))
 
     def tell(self, line: _Line, into: Assembler) -> None:
         payload = values.mapping(line.payload)

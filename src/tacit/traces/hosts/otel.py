@@ -36,6 +36,7 @@ _EVENTS: dict[str, Role] = {
     "gen_ai.tool.message": "tool", "gen_ai.system.message": "system",
 }  # fmt: skip
 _GIVEN = ("gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages", "traceloop.entity.input")
+_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools")
 _MADE = ("gen_ai.output.messages", "gen_ai.completion", "traceloop.entity.output")
 
 
@@ -93,6 +94,9 @@ def genai_span(raw: RawSpan) -> Span | None:
         _tool(told, span)
         return span
     span.given = _messages(told, "user", *_GIVEN) or span.given
+    span.given = _messages(told, "system", "gen_ai.system_instructions") + span.given
+    span.tools = next((told[name] for name in _TOOLS if told.get(name)), None)
+    span.tools = span.tools or unflatten(told, "llm.request.functions")
     span.made = _messages(told, "assistant", *_MADE) or _vercel(told) or span.made
     if kind == "model":
         span.usage = _usage(told)
