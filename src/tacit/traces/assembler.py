@@ -462,12 +462,12 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
 
 
 _FACTS = (
-    "host", "session", "version", "model", "project", "branch", "title", "parent", "source",
-    "verdict",
+    "host", "session", "version", "model", "project", "branch", "title", "parent",
+    "copied_from", "source", "verdict",
 )  # fmt: skip
 
 
-READERS = 3
+READERS = 4
 """Raised when readers tell of the same records what they did not before: all is read anew then."""
 
 

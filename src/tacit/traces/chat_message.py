@@ -127,7 +127,9 @@ def asked_as(call_id: str, into: Assembler) -> str:
     number = into.state["numbered"] = into.state.get("numbered", 0) + 1
     made = f"{call_id}#{number}"
     if call_id:
-        into.state["again"] = into.state.get("again", {}) | {call_id: made}
+        again = into.state.get("again", {})
+        kept = dict(list(again.items())[-_MOST_OPEN:])  # copied: a bookmark may hold the one before
+        into.state["again"] = kept | {call_id: made}
     else:
         into.state["unanswered"] = [*into.state.get("unanswered", ())[-_MOST_OPEN:], made]
     return made

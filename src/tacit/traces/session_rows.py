@@ -190,7 +190,7 @@ def _cut_text(call: ToolCall) -> str:
 
 
 # These name the session and its place; to change them would lose it.
-_NOT_REDACTED = frozenset({"host", "session", "source", "project", "parent"})
+_NOT_REDACTED = frozenset({"host", "session", "source", "project", "parent", "copied_from"})
 
 
 class Written(msgspec.Struct, frozen=True):

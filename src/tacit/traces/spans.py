@@ -22,6 +22,8 @@ from tacit.traces.trace import Usage
 SpanKind = Literal["model", "tool", "agent", "other"]
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_OPEN = 256
+_DEEPEST = 200
+"""How far up the spans around one are looked at."""
 _MOST = 200_000
 """Spans of one conversation that are held; what is more is counted."""
 
@@ -149,6 +151,8 @@ class _Tree:
         """The spans that `span` lies in, the nearest first; a cycle ends."""
         seen = {span.id}
         while (up := self._by_id.get(span.parent)) is not None and up.id not in seen:
+            if len(seen) > _DEEPEST:
+                return
             seen.add(up.id)
             yield up
             span = up
@@ -227,7 +231,7 @@ class _Telling:
             known = self._matching([pair for pair in free if pair[0] not in self._spanned], call)
         if not known:
             known = self._told_as(call)
-            self._early.append((known, call))
+            self._early = [*self._early[-_MOST_OPEN:], (known, call)]
             self._into.called(known, span.name, span.arguments, span.start)
         self._spanned.add(known)
         if span.result is not None:

@@ -168,7 +168,7 @@ def tools_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
     if not isinstance(value, dict) or isinstance(value.get("function"), dict):
         return [value] if isinstance(value, dict) else []
     name = values.string(value.get("name"))
-    if not name:
+    if not name or isinstance(value.get("tools"), list):
         return [tool for key in _AROUND for tool in tools_of(value.get(key), depth + 1)]
     schema = next((value[key] for key in _SCHEMAS if isinstance(value.get(key), dict)), {})
     said = value.get("description") or value.get("doc")

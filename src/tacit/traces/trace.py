@@ -190,6 +190,8 @@ class Head(msgspec.Struct, frozen=True):
     parent: str = ""
     """The session that this one is a part of, for a helper's own session. What stands in the user's
     place in a helper's session are the main agent's words."""
+    copied_from: str = ""
+    """The session whose history this one begins with a copy of, where its file says so."""
     source: str = ""
     """The file, folder or database that it was read from."""
     verdict: str = ""

@@ -9,6 +9,7 @@ trial's folder. What ATIF has no words for stands in `extra.tacit` where `tacit 
 import os
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from typing import Any, cast, get_args
 
 import msgspec
@@ -116,18 +117,20 @@ class Atif(ConversationFiles):
         self, calls: list[dict[str, Any]], results: list[dict[str, Any]], at: Any, into: Assembler
     ) -> None:
         """Tell calls, each with its results; a result of no call is what something printed."""
-        rest, ended = list(results), []
+        by_call: dict[str, list[dict[str, Any]]] = {}
+        for result in results:
+            by_call.setdefault(values.string(result.get("source_call_id")), []).append(result)
+        ended = []
         for call in calls:
             name, own = values.string(call.get("tool_call_id")), _own(call)
             began = values.when(own.get("at")) or at
             known = "" if own.get("id") == "" else asked_as(name, into)
             function = values.string(call.get("function_name"))
             into.called(known, function, call.get("arguments"), began)
-            mine = [r for r in rest if name and r.get("source_call_id") == name]
+            mine = by_call.pop(name, []) if name else []
             if not mine and len(calls) == 1:
-                mine = [r for r in rest if not r.get("source_call_id")]
+                mine = by_call.pop("", [])
             for result in mine:
-                rest.remove(result)
                 if known:
                     ended.append((known, result, began))
                 else:  # it is told apart by its place alone
@@ -137,7 +140,7 @@ class Atif(ConversationFiles):
             _asides(own, into)
         for known, result, began in sorted(ended, key=_when_ended):
             _returned(known, result, began, into)
-        for result in rest:
+        for result in chain.from_iterable(by_call.values()):
             earlier = values.string(result.get("source_call_id"))
             if earlier and into.tool_of(earlier):
                 _returned(answered_as(earlier, into), result, at, into)  # of a step before
