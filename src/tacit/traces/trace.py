@@ -30,6 +30,7 @@ REASONS = {
     "lone-result": "tool results without a call",
     "attachment": "attachments: pictures, sounds, files",
     "copied": "steps copied from an earlier session, which has them",
+    "rejected": "answers that were not preferred, where a file holds two to choose from",
     "no-content": "calls of a model of which only figures were recorded, not what was said",
     "clock": "times earlier than the one before",
     "shortened": "long texts of which the middle was left out",

@@ -94,7 +94,9 @@ def genai_span(raw: RawSpan) -> Span | None:
         _tool(told, span)
         return span
     span.given = _messages(told, "user", *_GIVEN) or span.given
-    span.given = _messages(told, "system", "gen_ai.system_instructions") + span.given
+    system = told.get("gen_ai.system_instructions")
+    system = values.decoded_json(system) or system  # parts, or words alone
+    span.given = [*messages_of(system, "system"), *span.given]
     span.tools = next((told[name] for name in _TOOLS if told.get(name)), None)
     span.tools = span.tools or unflatten(told, "llm.request.functions")
     span.made = _messages(told, "assistant", *_MADE) or _vercel(told) or span.made
@@ -113,8 +115,9 @@ def _kind(told: dict[str, Any]) -> SpanKind:
         return "model"
     if "gen_ai.tool.call.id" in told:
         return "tool"
-    named = "gen_ai.operation.name" not in told and "gen_ai.request.model" in told
-    return "model" if named else "other"
+    # Some name the operation in words of their own (Gemini CLI: llm_call).
+    asked = "gen_ai.operation.name" not in told or "gen_ai.input.messages" in told
+    return "model" if asked and "gen_ai.request.model" in told else "other"
 
 
 def _messages(told: dict[str, Any], role: Role, *names: str) -> list[Message]:

@@ -39,6 +39,11 @@ class ShareGPT(ConversationFiles):
                 else:
                     into.passed("bad-record")
                 yield
+            if isinstance(chosen := about.get("chosen"), dict):
+                # Of two answers, the one that was preferred.
+                self._message(chosen, into)
+                into.passed("rejected", int("rejected" in about))
+                yield
 
     def _message(self, message: dict[str, Any], into: Assembler) -> None:
         role, value = message.get("from"), values.text(message.get("value"))
