@@ -170,7 +170,8 @@ def tools_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
     name = values.string(value.get("name"))
     if not name or isinstance(value.get("tools"), list):
         return [tool for key in _AROUND for tool in tools_of(value.get(key), depth + 1)]
-    schema = next((value[key] for key in _SCHEMAS if isinstance(value.get(key), dict)), {})
+    schemas = (value[key] for key in _SCHEMAS if isinstance(value.get(key), dict))
+    schema: dict[str, Any] = next(schemas, {})
     said = value.get("description") or value.get("doc")
     about = {"description": said} if said else {}
     return [{"type": "function", "function": {"name": name, **about, "parameters": schema}}]

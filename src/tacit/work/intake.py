@@ -91,10 +91,11 @@ def sources(
     if what and (os.sep in what or os.path.exists(what)) and what not in host_registry.names():
         found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)), unknown)
         if not found:
-            packed = is_gzip(what) and f"it is compressed; unpack it: zcat {what} | tacit import -"
+            hints = [f"it is compressed; unpack it: zcat {what} | tacit import -"]
+            hints = hints if is_gzip(what) else host_registry.problems()
             raise NotFound(
                 f"no session that is known by its form in {what}",
-                packed or "see: tacit import --help",
+                "; ".join(hints) or "see: tacit import --help",
             )
     elif what:
         found = list(host_registry.get(what).find())
