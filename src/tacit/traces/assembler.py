@@ -381,6 +381,8 @@ class Assembler:
 
     def _release(self, most: int) -> None:
         """Give out the turns that wait for nothing more, and those before the last `most`."""
+        if not self._waiting:
+            return
         held = sum(len(closed.steps) for closed in self._waiting)
         while self._waiting and (
             len(self._waiting) > most or held > 2 * MAX_STEPS or not self._waiting[0].waits

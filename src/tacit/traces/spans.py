@@ -305,13 +305,13 @@ def _is_system(message: Message) -> bool:
 
 def _new(given: list[Message], told: Counter[tuple[object, ...]]) -> Iterator[Message]:
     """The messages that were not told before, where a call repeats the conversation so far."""
-    spoken = list(dropwhile(_is_system, given))
-    repeats = any(told[message.sign] for message in spoken)
+    spoken = [(message, message.sign) for message in dropwhile(_is_system, given)]
+    repeats = any(sign in told for _, sign in spoken)
     seen: Counter[tuple[object, ...]] = Counter()
-    for message in spoken:
-        seen[message.sign] += 1
-        if not repeats or seen[message.sign] > told[message.sign]:
-            told[message.sign] += 1
+    for message, sign in spoken:
+        seen[sign] += 1
+        if not repeats or seen[sign] > told.get(sign, 0):
+            told[sign] += 1
             yield message
 
 
