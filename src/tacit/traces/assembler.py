@@ -9,6 +9,7 @@ the same number. So a reading's turns replace what was kept from their first num
 records mean is the host's business, keeping the turns is the store's.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime, timedelta
