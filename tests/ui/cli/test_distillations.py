@@ -1,6 +1,7 @@
 """`tacit distil` and `tacit why SKILL`."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tacit.changes.inbox import Inbox
 from tacit.learn.distil.distilled_skill import skill_text_of
 from tacit.learn.distil.support import open_lessons
 from tacit.testing.sample_sessions import made, ran
-from tacit.traces.store import Store
+from tacit.traces.store import Store, prune_sessions
 from tacit.ui.cli.app import tacit
 
 CHECKED = ["Fix the parser of dates", ran("mise run lint", "0 issues."), ran("mise run test", "ok")]
@@ -70,6 +71,10 @@ def test_from_sessions_to_a_skill_and_why(project: Path) -> None:
     assert "3 sessions" in shared
     assert "s2" not in shared
     assert "Nothing new" in run("distil", "--no-model")
+    with Store.open() as store:
+        assert prune_sessions(store, older=timedelta()).sessions == 3
+    assert run("why", f"app-ways:{line}") == shown, "the words outlive the sessions"
+    assert "not stored any more" in run("why", "claude-code:s1")
 
 
 def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
