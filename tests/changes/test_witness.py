@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,6 +114,16 @@ def test_who_said_it_decides() -> None:
     assert verdict(made(["Export.", printed]), command) == "block"
     done = ran("vaultctl rotate --ledger main", "rotated")
     assert verdict(made(["Export.", printed, done]), command) == "pass"
+
+
+def test_a_session_that_was_handed_in_vouches_for_nothing() -> None:
+    """In a file of somebody else's, "the user said it" is somebody else's word: it waits."""
+    trace = made([ORDER, ran("vaultctl rotate --ledger main", "rotated")])
+    assert verdict(trace, skill(ORDER)) == "pass"
+    head = msgspec.structs.replace(trace.head, handed=True, source="/tmp/shared/run.json")
+    handed = msgspec.structs.replace(trace, head=head)
+    assert verdict(handed, skill(ORDER)) == "ask"
+    assert rules(handed, skill(ORDER)) == {"printed-handed"}
 
 
 def test_an_answer_of_the_user_is_the_users() -> None:

@@ -191,6 +191,8 @@ class Head(msgspec.Struct, frozen=True):
     place in a helper's session are the main agent's words."""
     source: str = ""
     """The file, folder or database that it was read from."""
+    handed: bool = False
+    """It was handed in (see `Source`): its user need not be this one, so it vouches for nothing."""
     verdict: str = ""
     """What a verifier made of it, as its file says: `reward: 1`, `resolved: false`."""
     started: datetime | None = None

@@ -46,12 +46,16 @@ class Sources(msgspec.Struct, frozen=True):
     """What tools gave back."""
     left_out: int = 0
     """Characters that were printed beyond what is compared."""
+    handed: str = ""
+    """A file that one of the sessions was read from and that no agent of this user keeps."""
 
 
 def sources(*traces: Trace) -> Sources:
     """The two sides of some sessions."""
     found = _Collector()
     for trace in traces:
+        if trace.head.handed:
+            found.handed = trace.head.source
         for turn in trace.turns:
             found.prompt(str(turn.number), turn.prompt)
             for number, step in enumerate(turn.steps, 1):
@@ -73,6 +77,7 @@ class _Collector:
         self._lines: set[str] = set()
         self._left = MOST_PRINTED
         self._left_out = 0
+        self.handed = ""
 
     def prompt(self, step: str, text: str) -> None:
         own, blocks = split_prompt(text)
@@ -96,7 +101,7 @@ class _Collector:
             self._print(step, call.result)
 
     def sources(self) -> Sources:
-        return Sources(tuple(self._kept()), tuple(self._printed), self._left_out)
+        return Sources(tuple(self._kept()), tuple(self._printed), self._left_out, self.handed)
 
     def _given(self, step: str, call: ToolCall) -> None:
         if call.kind == "shell":

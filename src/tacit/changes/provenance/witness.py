@@ -254,6 +254,8 @@ def acting_tokens(text: str) -> set[str]:
 
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
+HANDED = "handed"
+"""The kind of finding that says that a session vouches for nothing, whatever it says."""
 BLOCK, ASK, ASK_STATEMENT = 0.8, 0.6, 0.7
 """The part of a phrase that must stand in a tool's output to be refused, and to be asked about,
 where it orders something and where it only states it."""
@@ -293,6 +295,7 @@ class Witness:
         self._asking = asks_to_learn(self._printed)
         self._hinted = Body(hinted_texts(self._printed))
         self._left_out = sources.left_out
+        self._handed = sources.handed
         self._known: set[str] = set()
 
     @property
@@ -463,6 +466,12 @@ class Witness:
         """What speaks against a skill as a whole."""
         if any(finding.severity == "block" for finding in found):
             return
+        if self._handed and new:
+            message = (
+                f"the session was read from {shorten(self._handed, 80)}, which no agent of yours "
+                "keeps: whose words it holds is not known"
+            )
+            yield _finding(new[0], HANDED, "ask", message, _LOOK)
         foreign = next((phrase for phrase in new if self._is_foreign(phrase)), None)
         if foreign is not None:
             message = "this is in a language in which the user said nothing"

@@ -17,7 +17,7 @@ from tacit.base.display import one_line, shorten
 from tacit.base.prompts import prompt
 from tacit.base.secrets import clean
 from tacit.changes.provenance.deeds import sources
-from tacit.changes.provenance.witness import Witness
+from tacit.changes.provenance.witness import HANDED, RULE, Witness
 from tacit.learn.digest import digest
 from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
@@ -193,8 +193,9 @@ def planted(lesson: Lesson, witness: Witness) -> str:
     line = f"{lesson.text} {lesson.when}".strip()
     files = {"SKILL.md": f"---\nname: lesson\ndescription: A lesson.\n---\n\n- {line}\n".encode()}
     for found in witness(files, learned=True).findings:
-        reaches = found.severity == "ask" and found.rule.startswith("reach:")
-        if found.severity != "note" and not reaches:  # a person sees what reaches for something
+        # A person sees what reaches for something, and what a file says that was handed in.
+        seen = found.rule.startswith("reach:") or found.rule == f"{RULE}-{HANDED}"
+        if found.severity != "note" and not (found.severity == "ask" and seen):
             return found.message
     return ""
 
