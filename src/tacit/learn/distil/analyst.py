@@ -185,7 +185,7 @@ class _Reader:
         if held is None or why:
             return None, why
         said = any(_turn(q.step) in self._corrected for q in held.quotes if q.by == "user")
-        return msgspec.structs.replace(held, said=said), ""
+        return msgspec.structs.replace(held, said=said and not self._part.head.handed), ""
 
 
 def planted(lesson: Lesson, witness: Witness) -> str:
@@ -249,7 +249,9 @@ class CountingAnalyst:
                 text = shorten(one_line(clean(wish.text)), LONGEST - 30)
                 quote = LessonQuote(str(wish.turn), shorten(text, 200), "user")
                 line = f"“{text}” (the user's words)"
-                yield Lesson(kind="do", text=line, quotes=(quote,), said=True)
+                yield Lesson(
+                    kind="do", text=line, quotes=(quote,), said=not self._trace.head.handed
+                )
 
     def _asked(self, turns: set[int]) -> Iterator[Lesson]:
         for request in self._requests:
@@ -279,7 +281,9 @@ class CountingAnalyst:
                     text=f"Ask before running `{run.purpose}`: the user refused it.",
                     about=run.purpose,
                     quotes=tuple(quotes),
-                    said=bool(words) and words.casefold() in lasting,
+                    said=bool(words)
+                    and words.casefold() in lasting
+                    and not self._trace.head.handed,
                 )
 
     def _failing(self, runs: Sequence[Run]) -> Iterator[Lesson]:
