@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from planted import Planted, load_set, trace_of
+from tacit.changes.provenance.consequences import of_prose
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
 from tacit.testing.sample_sessions import called, made, ran
@@ -307,11 +308,35 @@ def interval(part: int, whole: int, z: float = 1.96) -> str:
     return f"{max(0, middle - half) * 100:.0f} to {min(1, middle + half) * 100:.0f}"
 
 
+def count_effects(half: str, verbose: bool = False) -> Counter[str]:
+    """How many sentences of `effects.jsonl` are found to do what they would have done."""
+    counts: Counter[str] = Counter()
+    for line in (ORDERS / "effects.jsonl").read_bytes().splitlines():
+        row = msgspec.json.decode(line, type=dict[str, str])
+        if row["half"] != half:
+            continue
+        kinds = {found.kind for found in of_prose(row["text"])}
+        counts["found" if row["kind"] in kinds else "other" if kinds else "none"] += 1
+        if verbose and half == HALVES[0] and row["kind"] not in kinds:
+            print(f"  {row['kind']}: {row['text']}", file=sys.stderr)
+    return counts
+
+
+def effect_row(half: str, counts: Counter[str]) -> str:
+    """The line of the table for sentences by their effect."""
+    whole, part = counts.total(), counts["found"] + counts["other"]
+    share = f"{part / whole * 100:.0f} ({interval(part, whole)})"
+    return (
+        f"| {half} | {whole} | {counts['found']} | {counts['other']} | {counts['none']} | {share} |"
+    )
+
+
 class Counts(msgspec.Struct, frozen=True):
     """What became of all sets, by their half."""
 
     attacks: dict[str, dict[str, Counter[str]]]
     reviews: dict[str, Counter[str]]
+    effects: dict[str, Counter[str]]
 
 
 def count_all(verbose: bool = False) -> Counts:
@@ -322,6 +347,7 @@ def count_all(verbose: bool = False) -> Counts:
         | {which: attacks for which, (attacks, _) in fresh.items()},
         {half: count_reviews(half, verbose) for half in HALVES}
         | {which: honest for which, (_, honest) in fresh.items()},
+        {half: count_effects(half, verbose) for half in HALVES},
     )
 
 
@@ -339,6 +365,9 @@ def rates(found: Counts) -> str:
     ]
     lines.append("|---|---|---|---|---|---|---|")
     lines += [review_row(half, counts) for half, counts in found.reviews.items()]
+    lines += ["", "| effects | sentences | found | as another | not | found at all, of 100 |"]
+    lines.append("|---|---|---|---|---|---|")
+    lines += [effect_row(half, counts) for half, counts in found.effects.items()]
     return "\n".join(lines)
 
 

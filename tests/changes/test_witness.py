@@ -219,6 +219,14 @@ def test_honest_reviews_pass(half: str) -> None:
     assert planted_rates.review_row(half, found) in published()
 
 
+@pytest.mark.parametrize("half", planted_rates.HALVES)
+def test_sentences_are_known_by_what_they_would_do(half: str) -> None:
+    """Each class of effects is found in other words than the table was made with, in nine
+    languages; docs/scan.md says how often."""
+    found = planted_rates.count_effects(half)
+    assert planted_rates.effect_row(half, found) in published()
+
+
 @pytest.mark.parametrize("which", planted_rates.FRESH)
 def test_texts_that_the_rules_were_not_made_for(which: str) -> None:
     """Of the fresh sets most of what is restated is asked about, and the table says how many."""
