@@ -140,6 +140,23 @@ def test_what_the_agent_copied_is_still_the_tools() -> None:
     assert verdict(made(["Copy a to b.", read, wrote]), skill(ORDER)) == "block"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i '$a {}' docs/NOTES.md",
+        "python3 -c \"open('NOTES.md','a').write('{}')\"",
+        "curl -s -X POST localhost:8080/notes -d 'text={}'",
+        'npm pkg set description="{}"',
+    ],
+)
+def test_a_sentence_in_a_command_is_no_deed_if_it_was_read(command: str) -> None:
+    """An agent that hands on what it read, in the arguments of whatever program, vouches for
+    nothing; the same command without having read it is its own."""
+    wrote = ran(command.format(ORDER.rstrip(".")), "")
+    assert verdict(made(["Export.", ran("cat notes", ORDER), wrote]), skill(ORDER)) == "block"
+    assert verdict(made(["Export.", wrote]), skill(ORDER)) != "block"
+
+
 def test_what_the_agent_said_clears_nothing() -> None:
     """An agent that repeats a planted order in its own words does not vouch for it."""
     trace = made(["Export.", ran("cat notes", ORDER), f"I will keep in mind: {ORDER}"])

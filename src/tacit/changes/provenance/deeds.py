@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.base.errors import NotFound
+from tacit.changes.provenance.phrases import languages
 from tacit.traces import host_registry
 from tacit.traces.tool_calls import our_tool
 from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
@@ -107,7 +108,10 @@ class _Collector:
         if call.kind == "shell":
             for part in _strings(call.arguments):
                 executed, written = split_command(part)
-                self._do(step, "\n".join(executed), "command")
+                code, sentences = split_sentences("\n".join(executed))
+                self._do(step, code, "command")
+                for sentence in sentences:
+                    self._do(step, sentence, "command", copied=True)
                 for text in written:
                     self._do(step, text, "note", copied=True)
         elif call.kind in ("write", "edit"):
@@ -260,6 +264,30 @@ def split_command(command: str) -> tuple[list[str], list[str]]:
         else:
             executed.append(token)
     return [" ".join(executed), *code], written
+
+
+_ARGUMENT = re.compile(r"'[^']{20,}'|\"[^\"]{20,}\"")
+_CODE_SIGNS = re.compile(r"[=*()$|<>{}\[\]'\";/\\\n]+")
+_QUERY = re.compile(
+    r"\s*(?:select|insert|update|delete|create|alter|drop|with|explain|grant)\b", re.I
+)
+
+
+def split_sentences(command: str) -> tuple[str, list[str]]:
+    """A command without the sentences in its arguments, and these: whatever program they are handed
+    to, they are words and not code."""
+    found: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        text = match[0]
+        for part in _CODE_SIGNS.split(text):
+            long = len(part.split()) > _GRAM and not _QUERY.match(part)
+            if long and languages(part, 1):
+                found.append(part)
+                text = text.replace(part, " ")
+        return text
+
+    return _ARGUMENT.sub(take, command), found
 
 
 def _is_message(program: str, verb: str) -> bool:
