@@ -165,8 +165,8 @@ def _is_asking(host: str, tool: str) -> bool:
     """Whether this is the tool by which the host asks its user; another may be anybody's."""
     try:
         asks = host_registry.get(host).asks
-    except NotFound:
-        return True
+    except NotFound:  # what its tools are called nobody knows any more
+        return False
     return asks is None or tool in asks
 
 
