@@ -280,7 +280,7 @@ def count_fresh(
             if verbose and word == "pass":
                 print(f"  {one.id}, {road}: passed {why}", file=sys.stderr)
     honest: Counter[str] = Counter()
-    for good in fresh.honest:
+    for good in fresh.honest[::every]:
         files = fact(good.learned) if good.form == "fact" else plain_skill(good.learned)
         word, why = verdict(made(*fresh.turns(good)), files)
         honest[word] += 1

@@ -524,7 +524,7 @@ class Witness:
 
     def _is_own(self, phrase: Phrase) -> bool:
         """Whether the user said it, or it was done, or it says next to nothing."""
-        told = distinct_stems(phrase.prose)
+        told = distinct_stems(_NUMBERED.sub(" ", phrase.prose))
         return weight(told) < LEAST_HINTED or self._done.best_two(told).share >= CLEARED
 
     def _is_foreign(self, phrase: Phrase) -> bool:
