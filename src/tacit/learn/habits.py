@@ -95,6 +95,7 @@ def pairs(traces: Iterable[Trace]) -> tuple[Pair, ...]:
         for pair in combinations(own, 2) if len(own) <= _TOO_MANY else ():
             together.setdefault(pair, {})[trace.id] = None
     found = []
+    partners: Counter[str] = Counter()
     for pair, sessions in together.items():
         one, other = sorted(pair, key=lambda path: (path in named, -len(by_file[path])))
         alike = _counterparts(one, other)
@@ -102,8 +103,12 @@ def pairs(traces: Iterable[Trace]) -> tuple[Pair, ...]:
         told = alike and other in named
         enough = (told or len(sessions) >= FEWEST) and len(sessions) >= _MOSTLY * rarer
         always = len(sessions) > FEWEST and len(sessions) >= _MOSTLY * commoner
-        if enough and (alike or (always and not _same_subject(one, other))):
-            found.append(Pair(one, other, tuple(sessions), rarer, alike, told))
+        if enough and (alike or always):
+            partners.update(() if alike else pair)
+            if alike or not _same_subject(one, other):
+                found.append(Pair(one, other, tuple(sessions), rarer, alike, told))
+    # A file that goes with several others was one piece of work with them, and belongs to none.
+    found = [p for p in found if p.counterparts or max(partners[p.one], partners[p.other]) == 1]
     return tuple(sorted(found, key=lambda p: (-len(p.sessions), p.one, p.other))[:_MOST])
 
 
@@ -130,6 +135,8 @@ def _counterparts(one: str, other: str) -> bool:
     """Whether two paths are the same but for one word, with more of a name in common than that
     they are tests."""
     a, b = _WORDS.findall(one), _WORDS.findall(other)
+    if one.partition(".")[0] == other.partition(".")[0]:
+        return False  # parts of one module: `x.service`, `x.controller`
     if len(a) != len(b) or bool(_TEST.search(one)) != bool(_TEST.search(other)):
         return False
     differ = [at for at, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]

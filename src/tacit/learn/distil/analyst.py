@@ -34,11 +34,17 @@ from tacit.learn.findings import (
     EVERYBODYS_CHECKS,
     KNOWN_TO_ALL,
     CountedSession,
-    Done,
-    done_by,
     is_goal,
 )
-from tacit.learn.rates import CALLED_WRONGLY, Run, forms_for, rules_named, runs_of_call
+from tacit.learn.rates import (
+    CALLED_WRONGLY,
+    Done,
+    Run,
+    done_by,
+    forms_for,
+    rules_named,
+    runs_of_call,
+)
 from tacit.learn.review.review_answer import json_objects
 from tacit.learn.signals import step_names
 from tacit.traces.observations import recoveries

@@ -272,9 +272,15 @@ class Codex(JsonlHost):
 
 
 def _parent(meta: dict[str, Any]) -> str:
-    """The session that handed work to one with this head. A branch of a session has none."""
-    spawned = values.mapping(values.mapping(meta.get("source")).get("subagent"))
-    return values.string(values.mapping(spawned.get("thread_spawn")).get("parent_thread_id"))
+    """The session that handed work to one with this head. A branch of a session has none.
+
+    A helper may be another agent, a review or a judge of approvals; older heads do not say whose.
+    """
+    spawned = values.mapping(meta.get("source")).get("subagent")
+    if not spawned:
+        return ""
+    given = values.mapping(values.mapping(spawned).get("thread_spawn")).get("parent_thread_id")
+    return values.string(given) or values.string(meta.get("parent_thread_id")) or "unknown"
 
 
 def _output(output: Any) -> tuple[str, bool]:
