@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from bench import report
 from bench.checking import measure_lint
+from bench.distil import measure_distil
 from bench.finding import measure_search
 from bench.measure import Failed, Figure
 from bench.pool import read, synthetic
@@ -32,6 +33,7 @@ MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "counting": measure_counting,
     "sessions": measure_sessions,
     "jobs": measure_jobs,
+    "distil": measure_distil,
 }
 
 
