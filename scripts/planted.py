@@ -97,11 +97,12 @@ def main() -> int:
     parser.add_argument("--form", choices=("conversation", "short"), default="conversation")
     parser.add_argument("--verbose", action="store_true", help="a line a session")
     chosen = parser.parse_args()
-    sets = chosen.sets or [FOLDER / f"{name}.jsonl" for name in SETS]
+    # A review changes the working folder.
+    sets = [path.resolve() for path in chosen.sets or [FOLDER / f"{name}.jsonl" for name in SETS]]
     heads = ("sessions", "refused", "marked", "kept", "requests", "characters")
     print(f"{'set':<16} " + " ".join(f"{head:>10}" for head in heads))
     for path in sets:
-        found = review_set(path.resolve(), form=chosen.form, verbose=chosen.verbose)
+        found = review_set(path, form=chosen.form, verbose=chosen.verbose)
         counts, most = Counter(one.word for one in found), max(len(found), 1)
         row = [len(found), *(counts[word] for word in ("refused", "marked", "kept"))]
         requests = sum(one.requests for one in found) / most

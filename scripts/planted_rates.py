@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from planted import Planted, load_set, trace_of
+from tacit.changes.provenance.consequences import of_prose
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
 from tacit.testing.sample_sessions import called, made, ran
@@ -27,7 +28,7 @@ from tacit.traces.trace import Step, Trace
 ORDERS = Path(__file__).parents[1] / "tests" / "fixtures" / "planted-orders"
 DOCS = Path(__file__).parents[1] / "docs" / "scan.md"
 HALVES = ("tuning", "heldout")
-FRESH = ("fresh", "fresh, second")
+FRESH = ("fresh", "second", "third", "fourth")
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]
 
@@ -225,59 +226,66 @@ def changes_of(review: Planted) -> Iterator[dict[str, bytes]]:
         yield fact(review.fact)
 
 
+Told = list[tuple[str, list[tuple[str, str]]]]
+"""Prompts, each with the commands that followed it and what they printed."""
+
+
+class Text(msgspec.Struct, frozen=True):
+    """What was learned from a session on a topic, honestly or of what was planted there."""
+
+    id: str
+    topic: str
+    form: str
+    language: str
+    learned: str
+    planted: str = ""
+    extra: Told = msgspec.field(default_factory=list)
+
+
 class Fresh(msgspec.Struct, frozen=True):
-    """Two sets that were written when the rules stood; after the second no rule was changed.
+    """A set that was written when the rules stood. Its sessions are about what its texts are about,
+    and the user speaks the language of what was learned, so that neither gives a text away."""
 
-    Their sessions are about what the planted text is about, and the user speaks the language of
-    what was learned, so that neither of these gives it away.
-    """
-
-    topics: dict[str, list[tuple[str, list[tuple[str, str]]]]]
-    planted: list[dict[str, str]]
-    honest: list[dict[str, object]]
-    planted2: list[dict[str, str]]
-    honest2: list[dict[str, object]]
+    topics: dict[str, Told]
+    planted: list[Text]
+    honest: list[Text]
     spoken: dict[str, str]
 
-    def turns(self, topic: str) -> Turns:
-        return [
-            [prompt, *(ran(command, printed) for command, printed in steps)]
-            for prompt, steps in self.topics[topic]
-        ]
+    def turns(self, text: Text) -> Turns:
+        told = [*self.topics[text.topic], *text.extra]
+        turns: Turns = [[prompt, *(ran(*step) for step in steps)] for prompt, steps in told]
+        spoken = self.spoken.get(text.language)
+        return [*turns, [spoken]] if spoken else turns
+
+
+def fresh_set(which: str) -> Fresh | None:
+    """A set by its name; none where it is not there."""
+    path = ORDERS / f"{which}.json"
+    return msgspec.json.decode(path.read_bytes(), type=Fresh) if path.exists() else None
 
 
 def count_fresh(
-    which: str, verbose: bool = False, *, every: int = 1
+    fresh: Fresh, verbose: bool = False, *, every: int = 1
 ) -> tuple[dict[str, Counter[str]], Counter[str]]:
     """What became of the planted texts of a fresh set, by form, and of its honest ones."""
-    fresh = msgspec.json.decode((ORDERS / "fresh.json").read_bytes(), type=Fresh)
     attacks: dict[str, Counter[str]] = {}
-    planted, honest_ones = (
-        (fresh.planted, fresh.honest) if which == FRESH[0] else (fresh.planted2, fresh.honest2)
-    )
-    for number, one in list(enumerate(planted))[::every]:
+    for number, one in list(enumerate(fresh.planted))[::every]:
         for step in range(3):
-            turns = fresh.turns(one["topic"])
+            turns = fresh.turns(one)
             road = INSERTED[(number * 3 + step) % len(INSERTED)]
-            turns[0][2:2] = ROADS[road](one["planted"])[0][2:]
-            if one["language"] in fresh.spoken:
-                turns.append([fresh.spoken[one["language"]]])
-            files = fact(one["learned"]) if one["form"] == "fact" else skill(one["learned"])
+            turns[0][2:2] = ROADS[road](one.planted)[0][2:]
+            files = fact(one.learned) if one.form == "fact" else skill(one.learned)
             word, why = verdict(made(*turns), files)
-            attacks.setdefault(FORMS[one["form"]], Counter())[word] += 1
+            attacks.setdefault(FORMS[one.form], Counter())[word] += 1
             if verbose and word == "pass":
-                print(f"  {one['id']}, {road}: passed {why}", file=sys.stderr)
+                print(f"  {one.id}, {road}: passed {why}", file=sys.stderr)
     honest: Counter[str] = Counter()
-    for good in honest_ones:
-        extra = msgspec.convert(good["extra"], list[tuple[str, list[tuple[str, str]]]])
-        turns = fresh.turns(str(good["topic"]))
-        turns += [[prompt, *(ran(*each) for each in steps)] for prompt, steps in extra]
-        learned = str(good["learned"])
-        files = fact(learned) if good["form"] == "fact" else plain_skill(learned)
-        word, why = verdict(made(*turns), files)
+    for good in fresh.honest[::every]:
+        files = fact(good.learned) if good.form == "fact" else plain_skill(good.learned)
+        word, why = verdict(made(*fresh.turns(good)), files)
         honest[word] += 1
         if verbose and word != "pass":
-            print(f"  {good['id']}: {word}: {why}", file=sys.stderr)
+            print(f"  {good.id}: {word}: {why}", file=sys.stderr)
     return attacks, honest
 
 
@@ -300,21 +308,46 @@ def interval(part: int, whole: int, z: float = 1.96) -> str:
     return f"{max(0, middle - half) * 100:.0f} to {min(1, middle + half) * 100:.0f}"
 
 
+def count_effects(half: str, verbose: bool = False) -> Counter[str]:
+    """How many sentences of `effects.jsonl` are found to do what they would have done."""
+    counts: Counter[str] = Counter()
+    for line in (ORDERS / "effects.jsonl").read_bytes().splitlines():
+        row = msgspec.json.decode(line, type=dict[str, str])
+        if row["half"] != half:
+            continue
+        kinds = {found.kind for found in of_prose(row["text"])}
+        counts["found" if row["kind"] in kinds else "other" if kinds else "none"] += 1
+        if verbose and half == HALVES[0] and row["kind"] not in kinds:
+            print(f"  {row['kind']}: {row['text']}", file=sys.stderr)
+    return counts
+
+
+def effect_row(half: str, counts: Counter[str]) -> str:
+    """The line of the table for sentences by their effect."""
+    whole, part = counts.total(), counts["found"] + counts["other"]
+    share = f"{part / whole * 100:.0f} ({interval(part, whole)})"
+    return (
+        f"| {half} | {whole} | {counts['found']} | {counts['other']} | {counts['none']} | {share} |"
+    )
+
+
 class Counts(msgspec.Struct, frozen=True):
     """What became of all sets, by their half."""
 
     attacks: dict[str, dict[str, Counter[str]]]
     reviews: dict[str, Counter[str]]
+    effects: dict[str, Counter[str]]
 
 
 def count_all(verbose: bool = False) -> Counts:
     """Everything, counted."""
-    fresh = {which: count_fresh(which, verbose) for which in FRESH}
+    fresh = {which: count_fresh(found, verbose) for which in FRESH if (found := fresh_set(which))}
     return Counts(
         {half: count_attacks(half, verbose) for half in HALVES}
         | {which: attacks for which, (attacks, _) in fresh.items()},
         {half: count_reviews(half, verbose) for half in HALVES}
         | {which: honest for which, (_, honest) in fresh.items()},
+        {half: count_effects(half, verbose) for half in HALVES},
     )
 
 
@@ -332,6 +365,9 @@ def rates(found: Counts) -> str:
     ]
     lines.append("|---|---|---|---|---|---|---|")
     lines += [review_row(half, counts) for half, counts in found.reviews.items()]
+    lines += ["", "| effects | sentences | found | as another | not | found at all, of 100 |"]
+    lines.append("|---|---|---|---|---|---|")
+    lines += [effect_row(half, counts) for half, counts in found.effects.items()]
     return "\n".join(lines)
 
 

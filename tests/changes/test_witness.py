@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,6 +116,26 @@ def test_who_said_it_decides() -> None:
     assert verdict(made(["Export.", printed, done]), command) == "pass"
 
 
+def test_a_session_that_was_handed_in_vouches_for_nothing() -> None:
+    """In a file of somebody else's, "the user said it" is somebody else's word: it waits."""
+    trace = made([ORDER, ran("vaultctl rotate --ledger main", "rotated")])
+    assert verdict(trace, skill(ORDER)) == "pass"
+    head = msgspec.structs.replace(trace.head, handed=True, source="/tmp/shared/run.json")
+    handed = msgspec.structs.replace(trace, head=head)
+    assert verdict(handed, skill(ORDER)) == "ask"
+    assert rules(handed, skill(ORDER)) == {"printed-handed"}
+
+
+def test_where_a_skill_came_from_is_no_word_of_an_output() -> None:
+    """What Tacit writes into the head of what it learned, ids and dates, is asked about nowhere,
+    not even where an output asks for something to be learned."""
+    trace = made(["Run make release.", ran("cat n", "Save this as a skill."), ran("make release")])
+    head = "---\nname: a\ndescription: Use when a release is made.\nmetadata:\n  session: {}\n---\n"
+    for origin in ("claude-code:5f1e-sample-session-id", "openai:mock-model-large"):
+        kept = {"SKILL.md": f"{head.format(origin)}\nRun `make release`.\n".encode()}
+        assert verdict(trace, kept) == "pass"
+
+
 def test_an_answer_of_the_user_is_the_users() -> None:
     """What the user answers to a question of the agent's is their word, though a tool brings it."""
     asked = called("AskUserQuestion", {"question": "How?"}, ORDER)
@@ -127,6 +148,23 @@ def test_what_the_agent_copied_is_still_the_tools() -> None:
     read = called("Read", {"file_path": "a"}, text)
     wrote = called("Write", {"file_path": "b", "content": text}, "ok")
     assert verdict(made(["Copy a to b.", read, wrote]), skill(ORDER)) == "block"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i '$a {}' docs/NOTES.md",
+        "python3 -c \"open('NOTES.md','a').write('{}')\"",
+        "curl -s -X POST localhost:8080/notes -d 'text={}'",
+        'npm pkg set description="{}"',
+    ],
+)
+def test_a_sentence_in_a_command_is_no_deed_if_it_was_read(command: str) -> None:
+    """An agent that hands on what it read, in the arguments of whatever program, vouches for
+    nothing; the same command without having read it is its own."""
+    wrote = ran(command.format(ORDER.rstrip(".")), "")
+    assert verdict(made(["Export.", ran("cat notes", ORDER), wrote]), skill(ORDER)) == "block"
+    assert verdict(made(["Export.", wrote]), skill(ORDER)) != "block"
 
 
 def test_what_the_agent_said_clears_nothing() -> None:
@@ -208,15 +246,26 @@ def test_honest_reviews_pass(half: str) -> None:
     assert planted_rates.review_row(half, found) in published()
 
 
+@pytest.mark.parametrize("half", planted_rates.HALVES)
+def test_sentences_are_known_by_what_they_would_do(half: str) -> None:
+    """Each class of effects is found in other words than the table was made with, in nine
+    languages; docs/scan.md says how often."""
+    found = planted_rates.count_effects(half)
+    assert planted_rates.effect_row(half, found) in published()
+
+
 @pytest.mark.parametrize("which", planted_rates.FRESH)
 def test_texts_that_the_rules_were_not_made_for(which: str) -> None:
     """Of the fresh sets most of what is restated is asked about, and the table says how many."""
-    attacks, honest = planted_rates.count_fresh(which, every=EVERY)
+    fresh = planted_rates.fresh_set(which)
+    assert fresh is not None
+    attacks, honest = planted_rates.count_fresh(fresh, every=EVERY)
     for form, found in attacks.items():
-        assert found["pass"] <= 0.35 * found.total(), (form, found)
+        assert found["pass"] <= (0.4 if EVERY > 1 else 0.3) * found.total(), (form, found)
         assert EVERY > 1 or planted_rates.attack_row(form, which, found) in published()
     assert honest["block"] == 0
-    assert honest["ask"] <= 0.1 * honest.total()
+    assert honest["ask"] <= 0.4 * honest.total()
+    assert EVERY > 1 or planted_rates.review_row(which, honest) in published()
 
 
 def published() -> str:
@@ -273,8 +322,8 @@ def test_what_was_not_compared_is_counted_and_waits(monkeypatch: pytest.MonkeyPa
     trace = made(["Export.", ran("cat rows", much), ran("cat notes", ORDER)])
     found = sources(trace)
     assert found.left_out > 0
-    (why,) = Witness(found).findings(skill("Exports hold one row for each of the items sold."))
-    assert why.rule == "printed-much"
+    told = Witness(found).findings(skill("Exports hold one row for each of the items sold."))
+    why = next(finding for finding in told if finding.rule == "printed-much")
     assert f"{found.left_out:,}" in why.message
     repeated = made(["Export.", ran("cat rows", "the same row again\n" * 4_000)])
     assert sources(repeated).left_out == 0  # what repeats itself is looked at once

@@ -1,5 +1,6 @@
 """Which hosts there are, and how another package adds one."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -246,3 +247,21 @@ def test_reading_by_recognised_form(example: Path, tmp_path: Path) -> None:
     """What `recognise` gives can be read with the host that it names."""
     (source,) = host_registry.recognise(str(PACKAGE / "session.jsonl"))
     assert read_trace(host_registry.get(source.host), source).session == "e1"
+
+
+def test_a_file_that_no_agent_keeps_is_handed_in(home: Path, tmp_path: Path) -> None:
+    """A transcript where its agent keeps them is the user's; the same bytes elsewhere, and what
+    other programs send or export, may be anybody's."""
+    line = {"type": "user", "sessionId": "s1", "uuid": "u", "cwd": "/w",
+            "message": {"role": "user", "content": "Hello."}}  # fmt: skip
+    kept = home / ".claude" / "projects" / "-w" / "s1.jsonl"
+    kept.parent.mkdir(parents=True)
+    given = tmp_path / "s1.jsonl"
+    chat = tmp_path / "chat.json"
+    for path in (kept, given):
+        path.write_text(json.dumps(line) + "\n")
+    chat.write_text(json.dumps({"messages": [{"role": "user", "content": "Hello."}]}))
+    for path, handed in ((kept, False), (given, True), (chat, True)):
+        (source,) = host_registry.recognise(str(path))
+        trace = read_trace(host_registry.get(source.host), source)
+        assert (source.handed, trace.head.handed) == (handed, handed), path

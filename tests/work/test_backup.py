@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tacit.base import paths, trust
@@ -156,6 +157,40 @@ def test_paths_that_lead_out_are_refused(used: Path, tmp_path: Path) -> None:
         evil.addfile(link)
     with pytest.raises(Damaged, match="holds the path"):
         backup.restore_backup(str(file))
+
+
+def test_a_link_through_a_link_is_refused(used: Path, tmp_path: Path) -> None:
+    """A made-up file whose second link goes through its first writes nothing outside."""
+    file = tmp_path / "evil.tar.gz"
+    out = tmp_path / "out"
+    out.mkdir()
+    backup.make_backup(str(tmp_path / "good.tar.gz"))
+    with tarfile.open(tmp_path / "good.tar.gz") as good, tarfile.open(file, "w:gz") as evil:
+        for member in good:
+            evil.addfile(member, good.extractfile(member) if member.isfile() else None)
+        for name, target in (("config/x", str(out)), ("config/x/profile", "/tmp/evil")):
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            evil.addfile(link)
+    with pytest.raises(Damaged, match="through a link"):
+        backup.restore_backup(str(file))
+    assert not list(out.iterdir())
+
+
+def test_only_folders_of_skills_and_facts_are_put_back(used: Path, tmp_path: Path) -> None:
+    """A made-up list cannot have any other folder of the home replaced."""
+    (used / "bin").mkdir()
+    (used / "bin" / "tool").write_text("mine")
+    place = backup.SavedPlace("~/bin", "user", "", "skills")
+    file = tmp_path / "evil.tar.gz"
+    with tarfile.open(file, "w:gz") as tar:
+        writer = backup._Writer(tar)
+        writer.data("places/0/files/tool", b"theirs")
+        contents = backup.Contents(0.0, False, (place,), dict(writer.sums))
+        writer.data(backup.LIST, msgspec.json.encode(contents))
+    with pytest.raises(Refused, match="~/bin"):
+        backup.restore_backup(str(file))
+    assert (used / "bin" / "tool").read_text() == "mine"
 
 
 def test_not_while_a_worker_runs(

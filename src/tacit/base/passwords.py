@@ -150,9 +150,7 @@ def _words_in(lower: str) -> frozenset[str]:
     if len(lower) < _SHORT and not _find_word(lower):
         return _NO_WORDS
     found = [word for word in _SEEDS if word in lower]
-    if not found:
-        return _NO_WORDS
-    return frozenset(found + [word for word in _LONGER if word in lower])
+    return frozenset(found + [word for word in _LONGER if word in lower] if found else ())
 
 
 def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
@@ -316,11 +314,9 @@ def _is_telling_value(match: re.Match[str], value: str, for_password: bool, befo
         return is_password(value) and not (bare and _is_small_or_a_test(match["word"], value))
     value = value.removeprefix("base64:")
     digits = sum(c.isdigit() for c in value)
-    if digits == len(value):
-        return False
     if UUID.fullmatch(value):
         return True
-    if is_code(value):
+    if digits == len(value) or is_code(value):
         return False
     if len(value) >= 8 and digits and SIGN_BETWEEN.search(value) and classes(value) >= 3:
         return True
@@ -384,11 +380,11 @@ def _headers(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
         if match and _is_header_value((match["scheme"] or "").lower(), match["s"]):
             yield *match.span("s"), "authorization-header"
         match = GIVEN_PAIR.match(text, at)
+        pair = ENCODED_PAIR.match(text, at) if text[at - 1 : at] in ("_", '"') else None
         if match and is_password(match["s"]):
             yield *match.span("s"), "password"
-        match = ENCODED_PAIR.match(text, at)
-        if match and text[at - 1 : at] in ("_", '"') and _is_header_value("basic", match["s"]):
-            yield *match.span("s"), "password"
+        if pair and _is_header_value("basic", pair["s"]):
+            yield *pair.span("s"), "password"
     done = 0
     for at in places(lower, "cookie") if "cookie" in words else ():
         if at >= done and (match := COOKIES.match(text, at)):
@@ -426,9 +422,8 @@ def _is_header_value(scheme: str, value: str) -> bool:
 
 
 def _is_url_password(match: re.Match[str]) -> bool:
-    if match["user"].startswith(("$", "{", "%")) or "example" in match["host"].lower():
-        return False
-    return not is_weak(match["s"])
+    named = match["user"].startswith(("$", "{", "%")) or "example" in match["host"].lower()
+    return not named and not is_weak(match["s"])
 
 
 # An argument of a command: in quotes or up to the next space.
@@ -550,10 +545,16 @@ def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
             if match and "curl" in lower[max(0, at - 300) : at] and not is_weak(match["s"]):
                 yield *match.span("s"), "password"
     for word, pattern in COMMANDS.items():
-        for at in places(lower, word) if word in words else ():
-            match = re.compile(pattern).match(text, at)
-            if match and _is_given(match["s"]):
-                yield *match.span("s"), "password"
+        if word in words:
+            yield from _given(re.compile(pattern), text, places(lower, word))
+
+
+def _given(pattern: re.Pattern[str], text: str, ats: Iterable[int]) -> Iterator[Span]:
+    """The passwords that a pattern finds at these places."""
+    for at in ats:
+        match = pattern.match(text, at)
+        if match and _is_given(match["s"]):
+            yield *match.span("s"), "password"
 
 
 def _line_before(text: str, at: int) -> str:
@@ -569,14 +570,8 @@ def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
     if "sudo" in words or ("pass" in words and "passw" in lower):
         for word in ("echo ", "printf ", "yes "):
-            for at in places(text, word):
-                match = PIPED.match(text, at)
-                if match and _is_given(match["s"]):
-                    yield *match.span("s"), "password"
-        for at in places(text, "sudo "):
-            match = FED.match(text, at)
-            if match and _is_given(match["s"]):
-                yield *match.span("s"), "password"
+            yield from _given(PIPED, text, places(text, word))
+        yield from _given(FED, text, places(text, "sudo "))
     for word in _LOGINS:
         for at in places(lower, word) if word in words else ():
             match = PAIR.match(text, at)
@@ -591,21 +586,8 @@ def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
 _ACCOUNTS = ("admin", "root")
 _LOGINS = ("cred", "log in", "login")
 # Each pattern above begins at one of these words, in small letters, or at one of these signs.
-_ALL_WORDS = tuple(
-    dict.fromkeys(
-        (
-            *_ANCHORS,
-            *_ACCOUNTS,
-            *HEADER_WORDS,
-            "auth",
-            "cookie",
-            "curl",
-            "sudo",
-            *_LOGINS,
-            *COMMANDS,
-        )
-    )
-)
+_OTHER_WORDS = (*_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", *_LOGINS, *COMMANDS)
+_ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
 _SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
 _LONGER = tuple(word for word in _ALL_WORDS if word not in _SEEDS)
 """Words that hold another of them, so that they stand nowhere without it."""

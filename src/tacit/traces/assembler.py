@@ -468,7 +468,7 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
 
 _FACTS = (
     "host", "session", "version", "model", "project", "branch", "title", "parent",
-    "copied_from", "source", "verdict",
+    "copied_from", "source", "verdict", "handed",
 )  # fmt: skip
 
 
@@ -507,11 +507,10 @@ class Reading:
         )
         if bookmark is not None and not self.unchanged and not self._same_file(bookmark):
             bookmark = None
-        self._start = bookmark.position if bookmark else 0
-        self.first = bookmark.number if bookmark else 0
-        head = bookmark.head if bookmark else Head(host.name, source=source.path)
+        self._start, self.first = (bookmark.position, bookmark.number) if bookmark else (0, 0)
+        fresh = Head(host.name, source=source.path, handed=source.handed)
+        head, state = (bookmark.head, bookmark.state) if bookmark else (fresh, None)
         self._bookmark = bookmark
-        state = bookmark.state if bookmark else None
         self._into = Assembler(head, self.first, state, self._start)
 
     @property

@@ -118,7 +118,7 @@ class ConversationFiles(Host):
             return
         modified = os.path.getmtime(path)
         for key in self.layout(path).sessions:
-            yield Source(self.name, path, key, 0, modified)
+            yield Source(self.name, path, key, 0, modified, handed=True)
 
     def read(self, source: Source, start: int, into: Assembler) -> Iterator[None]:
         layout = self.layout(source.path)

@@ -195,6 +195,9 @@ class Source(msgspec.Struct, frozen=True):
     key: str = ""
     size: int = 0
     modified: float = 0.0
+    handed: bool = False
+    """A file that was handed in, not one that an agent of this user keeps: anybody may have written
+    what it says, the user's words too."""
 
 
 class Hooks(NamedTuple):

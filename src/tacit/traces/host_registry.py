@@ -13,6 +13,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from tacit.base.errors import NotFound
 from tacit.traces import hosts
 from tacit.traces.conversation_files import ConversationFiles, first_records
@@ -104,7 +106,14 @@ def recognise(path: str, unknown: Callable[[str], None] = lambda file: None) -> 
         found += mine
         if not mine and (first_records(file) or is_gzip(file)):
             unknown(file)
-    return found
+    return [source if _is_kept(source) else replace(source, handed=True) for source in found]
+
+
+def _is_kept(source: Source) -> bool:
+    """Whether it lies where its agent keeps this user's sessions."""
+    path = os.path.realpath(source.path)
+    homes = (os.path.realpath(home) for home in get(source.host).homes())
+    return any(os.path.commonpath((path, home)) == home for home in homes)
 
 
 def _lies_in(file: str, taken: set[str]) -> bool:

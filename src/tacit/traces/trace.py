@@ -195,6 +195,8 @@ class Head(msgspec.Struct, frozen=True):
     """The session whose history this one begins with a copy of, where its file says so."""
     source: str = ""
     """The file, folder or database that it was read from."""
+    handed: bool = False
+    """It was handed in (see `Source`): its user need not be this one, so it vouches for nothing."""
     verdict: str = ""
     """What a verifier made of it, as its file says: `reward: 1`, `resolved: false`."""
     started: datetime | None = None

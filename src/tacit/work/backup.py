@@ -25,7 +25,15 @@ import msgspec
 from tacit.base import database, paths, trust
 from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Unwritable
 from tacit.changes.journal import OpenPlace
-from tacit.changes.place import Place, all_places, fact_places, own_places, project_place
+from tacit.changes.place import (
+    Place,
+    all_places,
+    fact_places,
+    own_places,
+    place_of,
+    project_place,
+    user_place,
+)
 from tacit.changes.stage import STAGE
 from tacit.work.presence import worker_lock
 
@@ -271,17 +279,31 @@ def restore_backup(file: str) -> tuple[Contents, list[str]]:
     The whole file is checked first. Raises `Refused` while a worker runs.
     """
     contents = check_backup(file)
+    for saved in contents.places:
+        if not _is_place(saved.place()):
+            what = f"{file} would be put into {saved.root}, which is no folder of skills or facts"
+            raise Refused(what, "take a file that tacit backup made")
     if contents.small:
         hint = "it is used by: tacit doctor --fix; restore one that tacit backup made"
         raise Refused(f"{file} is a daily backup, which lacks sessions and history", hint)
     with worker_lock() as alone:
         if not alone:
             raise Refused("a worker runs here", "end it first: tacit daemon stop, or wait")
-        parent = os.path.dirname(paths.folders().data.rstrip(os.sep))
+        parent = os.path.realpath(os.path.dirname(paths.folders().data.rstrip(os.sep)))
         os.makedirs(parent, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".tacit-restore-", dir=parent) as folder:
             _extract(file, folder)
             return contents, _put_in_place(contents, folder)
+
+
+def _is_place(place: Place) -> bool:
+    """Whether a backup may fill this folder: one that is named as those of skills and facts are, or
+    that is one here."""
+    root = os.path.realpath(place.root)
+    if root == os.path.normpath(place.root) and place_of(root) is not None:
+        return True
+    known = {one.real for one in (*_places(), user_place(), user_place("facts"))}
+    return root in known or paths.is_inside(root, os.path.realpath(paths.folders().data))
 
 
 def _extract(file: str, folder: str) -> None:
@@ -302,7 +324,10 @@ def _extract(file: str, folder: str) -> None:
                     shutil.copyfileobj(stream, target)
                 os.chmod(path, member.mode & 0o777)
     for path, target_path in links:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        above = os.path.dirname(path)
+        if os.path.lexists(above) and os.path.realpath(above) != above:
+            raise Damaged(f"{file} holds a path through a link: {path}", "take another one")
+        os.makedirs(above, mode=0o700, exist_ok=True)
         os.symlink(target_path, path)
 
 
@@ -322,10 +347,10 @@ def _put_in_place(contents: Contents, folder: str) -> list[str]:
         elif not saved.project or os.path.isdir(place.project):
             moves.append((os.path.join(part, "files"), place.real))
         history = os.path.join(data, "history", f"{place.id}.git")
-        if os.path.isdir(os.path.join(part, "history")):
+        if os.path.isdir(os.path.join(part, "history")) and not os.path.islink(part):
             shutil.move(os.path.join(part, "history"), history)
     for source, target in [*moves, (data, own.data)]:
-        if not os.path.isdir(source):
+        if os.path.islink(source) or not os.path.isdir(source):
             continue
         if os.path.lexists(target):
             before = f"{target.rstrip(os.sep)}.before-{stamp}"

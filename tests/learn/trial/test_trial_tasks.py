@@ -111,3 +111,20 @@ def test_a_folder_of_terminal_benchs_is_read(tmp_path: Path) -> None:
 def test_a_folder_without_tasks_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no task is in"):
         tasks_in(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["instruction.md", "task.toml"])
+def test_a_task_that_is_a_link_is_not_read(name: str, tmp_path: Path) -> None:
+    """What a task says goes to the model: a link in somebody's folder of tasks leads nowhere."""
+    secret = tmp_path / "netrc"
+    secret.write_text("machine = 'password hunter2'\n")
+    place = tmp_path / "tasks" / "one"
+    (place / "tests").mkdir(parents=True)
+    (place / "tests" / "test.sh").write_text("true\n")
+    (place / "task.toml").write_text("[agent]\n")
+    (place / "instruction.md").write_text("Do it.\n")
+    (place / name).unlink()
+    (place / name).symlink_to(secret)
+    found = tasks_in(str(tmp_path / "tasks"))
+    assert not found.tasks
+    assert found.left[0].why.startswith("it cannot be read")

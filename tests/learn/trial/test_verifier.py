@@ -1,5 +1,6 @@
 """Whether a run did its task: commands, files, texts, and scripts with a reward."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from tacit.agent.sandbox import NoSandbox, Sandbox, find_sandbox
 from tacit.base.setting_sections import AgentSettings
+from tacit.learn.trial import verifier
 from tacit.learn.trial.trial_tasks import Check, Task
 from tacit.learn.trial.verifier import Verifier, placed
 
@@ -60,3 +62,15 @@ def test_only_whole_paths_are_replaced() -> None:
     assert placed("cat /app/a /application x/app '/app' /tests", places) == (
         "cat /w/a /application x/app '/w' /t"
     )
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_reward_that_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
+    """A pipe in the place of the reward holds nothing up, and a link is none."""
+    other = tmp_path / "other"
+    other.write_text("1")
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "reward.txt")
+    else:
+        (tmp_path / "reward.txt").symlink_to(other)
+    assert verifier._reward(str(tmp_path)) in (None, 0.0)

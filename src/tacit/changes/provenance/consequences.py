@@ -68,15 +68,25 @@ def _table() -> _Table:
 def _notion(listed: str) -> re.Pattern[str]:
     """A list of words as one pattern over folded text."""
     parted, other = [], []
-    for word in listed.split():
-        plain = re.escape(plain_text(word.lstrip("=").replace("…", "\0")).replace("_", " "))
-        plain = plain.replace("\\ ", r"\s+").replace("\0", r"(?:\s+\S+){0,3}\s+")
+    for given in listed.split():
+        cut = len(given) > _WHOLE + 1 and given.isascii() and given[0] != "="
+        word = given.removesuffix("e") if cut else given  # overwrite, overwriting
+        parts = (re.escape(plain_text(part).replace("_", " ")) for part in word.split("…"))
+        plain = r"(?:\s+\S+){0,3}\s+".join(parts).removeprefix("=").replace("\\ ", r"\s+")
         if _PARTED.match(plain):
-            whole = word.startswith("=") or len(word) <= _WHOLE
-            parted.append(plain + (r"\b" if whole else r"\w*"))
+            parted.append(plain + _ending(word))
         else:
             other.append(plain)
     return re.compile("|".join([r"\b(?:" + "|".join(parted) + ")", *other]))
+
+
+def _ending(word: str) -> str:
+    """What may follow a word of a list: anything after a beginning, endings after a short one."""
+    if word.startswith("="):
+        return r"\b"
+    if len(word) > _WHOLE or not word.isascii():
+        return r"\w*"
+    return r"(?:s|es|ed|d|ing|[bdgmnprt](?:ed|ing)|[aeio]|[ai]d[ao]s?|at[aeio])?\b"
 
 
 _WHOLE = 4
@@ -99,6 +109,14 @@ _HOST = re.compile(r"\b(?:[a-z0-9-]+\.){1,4}[a-z]{2,12}\b")
 _SPAN = re.compile(r"`[^`\n]{0,300}`")
 _OPTION = re.compile(r"(?<!\w)--?[a-z][\w-]*")
 _NEAR = 24
+_ASIDE = re.compile(
+    r"\b(?:without|ohne|sans|sin|sem|senza|zonder|utan|bez|без)\s+\w+(?:\s+zu\s+\w+)?"
+)
+_PASSED_OVER = re.compile(
+    r"\b(rather than|instead of|anstatt|statt|au lieu de|plutôt que|en lugar de|en vez de|em vez de"
+    r"|invece di|in plaats van|вместо)\b[^,;.]{0,80}"
+)
+"""What is not to be done, but something else in its place."""
 _DENIALS = (("weak",), ("expose", "login"))
 """Rows whose own words deny something."""
 
@@ -120,10 +138,15 @@ def of_command(command: str) -> Iterator[Consequence]:
             yield Consequence(kind, key.removeprefix("https://").removeprefix("http://"), command)
 
 
-def touches(text: str) -> bool:
-    """Whether a sentence is about anything that consequences are made of."""
+def touched(text: str) -> frozenset[str]:
+    """What a text is about of the things that consequences are made of."""
     plain = plain_text(_SPAN.sub(" ", text))
-    return any(_table().notions[name].search(plain) for name in _THINGS)
+    return frozenset(name for name in _THINGS if _table().notions[name].search(plain))
+
+
+def denies(text: str) -> bool:
+    """Whether a sentence says that something is not so, or not to be done."""
+    return bool(_table().notions["negation"].search(plain_text(_SPAN.sub(" ", text))))
 
 
 _THINGS = (
@@ -135,7 +158,7 @@ _THINGS = (
 
 def of_prose(text: str) -> Iterator[Consequence]:
     """The consequences of doing what a sentence says, and of running the code in it."""
-    text = text.replace("\1", " ")
+    text = _PASSED_OVER.sub(r"\1", text.replace("\1", " "))
     spans = _SPAN.findall(text)
     for clause in _CLAUSE.split(_SPAN.sub("\1", text)):
         inside = [spans.pop(0).strip("`") for _ in range(clause.count("\1"))]
@@ -171,7 +194,11 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
         if row.odd and negations % 2:
             continue
         if not row.odd and negations and row.notions not in _DENIALS:
-            continue
+            aside = _ASIDE.sub(" ", clause)  # "and runs it without waiting"
+            if any(not table.notions[name].search(aside) for name in row.notions):
+                continue
+            if table.notions["negation"].search(aside):
+                continue
         last = matches(row.notions[-1])[0][0]
         host = _HOST.search(clause)
         yield row.kind, last[:4] if row.kind == "check" or not host else host[0]

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.base.errors import NotFound
+from tacit.changes.provenance.phrases import languages
 from tacit.traces import host_registry
 from tacit.traces.tool_calls import our_tool
 from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
@@ -46,12 +47,16 @@ class Sources(msgspec.Struct, frozen=True):
     """What tools gave back."""
     left_out: int = 0
     """Characters that were printed beyond what is compared."""
+    handed: str = ""
+    """A file that one of the sessions was read from and that no agent of this user keeps."""
 
 
 def sources(*traces: Trace) -> Sources:
     """The two sides of some sessions."""
     found = _Collector()
     for trace in traces:
+        if trace.head.handed:
+            found.handed = trace.head.source
         for turn in trace.turns:
             found.prompt(str(turn.number), turn.prompt)
             for number, step in enumerate(turn.steps, 1):
@@ -73,6 +78,7 @@ class _Collector:
         self._lines: set[str] = set()
         self._left = MOST_PRINTED
         self._left_out = 0
+        self.handed = ""
 
     def prompt(self, step: str, text: str) -> None:
         own, blocks = split_prompt(text)
@@ -96,13 +102,16 @@ class _Collector:
             self._print(step, call.result)
 
     def sources(self) -> Sources:
-        return Sources(tuple(self._kept()), tuple(self._printed), self._left_out)
+        return Sources(tuple(self._kept()), tuple(self._printed), self._left_out, self.handed)
 
     def _given(self, step: str, call: ToolCall) -> None:
         if call.kind == "shell":
             for part in _strings(call.arguments):
                 executed, written = split_command(part)
-                self._do(step, "\n".join(executed), "command")
+                code, sentences = split_sentences("\n".join(executed))
+                self._do(step, code, "command")
+                for sentence in sentences:
+                    self._do(step, sentence, "command", copied=True)
                 for text in written:
                     self._do(step, text, "note", copied=True)
         elif call.kind in ("write", "edit"):
@@ -156,8 +165,8 @@ def _is_asking(host: str, tool: str) -> bool:
     """Whether this is the tool by which the host asks its user; another may be anybody's."""
     try:
         asks = host_registry.get(host).asks
-    except NotFound:
-        return True
+    except NotFound:  # what its tools are called nobody knows any more
+        return False
     return asks is None or tool in asks
 
 
@@ -255,6 +264,30 @@ def split_command(command: str) -> tuple[list[str], list[str]]:
         else:
             executed.append(token)
     return [" ".join(executed), *code], written
+
+
+_ARGUMENT = re.compile(r"'[^']{20,}'|\"[^\"]{20,}\"")
+_CODE_SIGNS = re.compile(r"[=*()$|<>{}\[\]'\";/\\\n]+")
+_QUERY = re.compile(
+    r"\s*(?:select|insert|update|delete|create|alter|drop|with|explain|grant)\b", re.I
+)
+
+
+def split_sentences(command: str) -> tuple[str, list[str]]:
+    """A command without the sentences in its arguments, and these: whatever program they are handed
+    to, they are words and not code."""
+    found: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        text = match[0]
+        for part in _CODE_SIGNS.split(text):
+            long = len(part.split()) > _GRAM and not _QUERY.match(part)
+            if long and languages(part, 1):
+                found.append(part)
+                text = text.replace(part, " ")
+        return text
+
+    return _ARGUMENT.sub(take, command), found
 
 
 def _is_message(program: str, verb: str) -> bool:

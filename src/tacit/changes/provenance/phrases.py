@@ -63,6 +63,7 @@ _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf"
     "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
 )
+
 _PARTS = re.compile(r"[_\-/.:=@]+")
 _BEGINNING = 5
 """Letters of a word of another alphabet that are compared: its endings vary."""
@@ -116,6 +117,18 @@ def distinct_stems(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(telling(words(folded_text(text)))))
 
 
+def content_stems(text: str) -> tuple[str, ...]:
+    """As `distinct_stems`, without the little words of the language that it is in."""
+    spoken = languages(text, 2) - {"en"}
+    little = {stem for name in spoken for stem in _little(name)}
+    return tuple(stem for stem in distinct_stems(text) if stem not in little)
+
+
+@cache
+def _little(language: str) -> frozenset[str]:
+    return frozenset(words(" ".join(_speech().get(language, ()))))
+
+
 _FENCE = re.compile(r"^[ \t>]*(```|~~~)")
 _END = re.compile(r"(?<=[.!?;])\s+(?=[^\Wa-z]|[`'\"(*_0-9-])|(?<=[。！？；।])\s*")
 _MARK = re.compile(r"^[\s>]*(?:[-*+]|\d{1,2}[.)])?\s*(?:\[[ x]\]\s*)?")
@@ -129,6 +142,13 @@ _TOLD = re.compile(
     r"\b(?:fail\w*|stop\w*|error\w*|sa(?:y|id|ys|ying)|print\w*|report\w*|show\w*|complain\w*"
     r"|warn\w*|raise\w*|answer\w*|mean\w*|sign|message|output|exit\w*|throw\w*|see\w?s|end\w*)"
     r"\b[^`\"'.]{0,40}$",
+    re.IGNORECASE,
+)
+# A message in quotes: what fails with 'connection refused'.
+_QUOTE = re.compile(
+    r"(\b(?:fail\w*|stop\w*|end\w*|exit\w*|print\w*|report\w*|sa(?:y|id|ys)|complain\w*) "
+    r"(?:with |that )?)"
+    r"(?:'[^'\n]{4,120}'|\"[^\"\n]{4,120}\"|“[^”\n]{4,120}”)",
     re.IGNORECASE,
 )
 _TELLS = re.compile(
@@ -158,6 +178,13 @@ _WHEN = re.compile(
 )
 
 
+_LOOKS = re.compile(
+    r"(?:check|compare|confirm|inspect|look|make sure|measure|read|see|verify|watch)\b",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(r"[A-Z][a-z]+ing\b[^,;:]*")
+
+
 class Phrase(msgspec.Struct, frozen=True):
     """One thing that a skill says."""
 
@@ -173,7 +200,8 @@ class Phrase(msgspec.Struct, frozen=True):
         """Without what it only quotes from an output, and without addresses."""
         if self.code:
             return self.text
-        return _SPAN.sub(lambda m: " " if self._is_quoted(m) else m[0], self.text)
+        text = _SPAN.sub(lambda m: " " if self._is_quoted(m) else m[0], self.text)
+        return _QUOTE.sub(r"\1 ", text)
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -201,12 +229,22 @@ class Phrase(msgspec.Struct, frozen=True):
     @property
     def without_code(self) -> str:
         """The words around the code in it."""
-        return "" if self.code else _SPAN.sub(" ", self.text)
+        return "" if self.code else _QUOTE.sub(r"\1 ", _SPAN.sub(" ", self.text))
 
     @property
     def says_when(self) -> bool:
         """Whether it only says when something is of use, or what it is about."""
         return _WHEN.match(self.text) is not None
+
+    @property
+    def says_about(self) -> bool:
+        """Whether it only names a subject: "Finding slow queries in Postgres"."""
+        return bool(_SUBJECT.fullmatch(self.text)) and not _ORDERS.search(self.text)
+
+    @property
+    def looks(self) -> bool:
+        """Whether all that it asks for is to look at something."""
+        return _LOOKS.match(self.text) is not None
 
     @property
     def orders(self) -> bool:

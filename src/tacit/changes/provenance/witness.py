@@ -10,6 +10,7 @@ what it could not look at is counted, and the change waits.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -19,13 +20,15 @@ from tacit.base.display import shorten
 from tacit.changes.provenance.consequences import (
     EFFECT_RULE,
     Consequence,
+    denies,
     of_phrase,
     shown_by,
-    touches,
+    touched,
 )
 from tacit.changes.provenance.deeds import Said, Sources
 from tacit.changes.provenance.phrases import (
     Phrase,
+    content_stems,
     distinct_stems,
     folded_text,
     languages,
@@ -254,6 +257,8 @@ def acting_tokens(text: str) -> set[str]:
 
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
+HANDED = "handed"
+"""The kind of finding that says that a session vouches for nothing, whatever it says."""
 BLOCK, ASK, ASK_STATEMENT = 0.8, 0.6, 0.7
 """The part of a phrase that must stand in a tool's output to be refused, and to be asked about,
 where it orders something and where it only states it."""
@@ -271,8 +276,10 @@ LEAST_WORDS, FEW_WORDS = 3, 4
 RATHER = 0.3
 """How much more of a phrase stands in an output than in what was said or done, where it is nearer
 to that, whatever it is about."""
-UNSHOWN = 0.13
-"""The part of a phrase below which it has nothing to do with what was said or done."""
+SUPPORTED, SUPPORTED_STATEMENT, ANCHORED = 0.25, 0.13, 0.75
+"""The part of a phrase of which something must have been said or done in the session for it to have
+to do with that: where it directs, where it only states, and the weight in another language."""
+_MOST_TYPED = 100_000
 RETOLD, RETOLD_DONE = 0.5, 0.3
 """The parts of a phrase in an output, and at most in what was done, that make it one retold."""
 
@@ -290,9 +297,13 @@ class Witness:
         self._shown = shown_by(sources.done)
         typed = [said.text for said in sources.done if said.by == "user"]
         self._spoken = languages(" ".join(typed)).union(*(languages(text, 2) for text in typed))
+        much = Counter(name for text in typed for name in languages(text) for _ in text)
+        self._mainly = {name for name in much if much[name] * 2 > max(much.values())} or {"en"}
         self._asking = asks_to_learn(self._printed)
+        self._touched = touched("\n".join(typed)[:_MOST_TYPED])
         self._hinted = Body(hinted_texts(self._printed))
         self._left_out = sources.left_out
+        self._handed = sources.handed
         self._known: set[str] = set()
 
     @property
@@ -345,7 +356,8 @@ class Witness:
         text = _without_addresses(phrase.prose)
         told = distinct_stems(text)
         done = self._done.best_two(told)
-        if self._tells_a_deed(phrase):
+        tells_a_deed = self._tells_a_deed(phrase)
+        if tells_a_deed:
             pass
         elif done.share < CLEARED:
             yield from self._prose(phrase, told, done.share)
@@ -357,17 +369,19 @@ class Witness:
             yield from self._command(phrase, command)
         yield from self._acting(phrase)
         effects = list(self._effects(phrase))
-        yield from effects or self._unshown(phrase, done.share)
+        if effects or not tells_a_deed:
+            yield from effects or self._unshown(phrase)
 
-    def _unshown(self, phrase: Phrase, done: float) -> Iterator[Finding]:
+    def _unshown(self, phrase: Phrase) -> Iterator[Finding]:
         """What has nothing to do with what was said or done, however it is worded, and what owes
         all that is new in it to an output."""
-        if phrase.says_when or phrase.heading or phrase.code:
+        if phrase.says_when or phrase.says_about or phrase.heading or phrase.code:
             return
-        told = distinct_stems(_NUMBERED.sub(" ", phrase.without_code))
+        told = content_stems(_NUMBERED.sub(" ", phrase.without_code))
         directs = _directs(phrase)
-        if done < UNSHOWN and len(told) >= FEW_WORDS + (not directs):
-            message = "nothing that was said or done in the session shows this"
+        enough = SUPPORTED if directs else SUPPORTED_STATEMENT
+        if len(told) >= FEW_WORDS + (not directs) and not self._is_supported(phrase, enough):
+            message = "next to nothing that was said or done in the session shows this"
             yield _finding(phrase, "alone", "ask", message)
             return
         new = tuple(word for word in told if word not in self._done.vocabulary)
@@ -375,6 +389,31 @@ class Witness:
         if printed.share >= ASK and len(printed.found) > 1 and weight(printed.found) >= 1.0:
             message = f"what is new in it stands only in a tool's output ({printed.step})"
             yield _finding(phrase, "new", "ask", message)
+
+    def _is_supported(self, phrase: Phrase, enough: float) -> bool:
+        """Whether enough of it was said or done: a part of its words. In another language than the
+        user's: things that have the same name in all, or nothing that could do harm and that the
+        user did not speak of; and no word that is an output's alone."""
+        told = content_stems(phrase.prose)
+        known = weight(word for word in told if word in self._done.vocabulary)
+        if known >= enough * weight(told) or weight(told) < LEAST_HINTED:
+            return True
+        if phrase.looks and not denies(phrase.prose):  # to look does no harm
+            return True
+        spoken = languages(phrase.without_code, 2)
+        if not spoken or spoken & self._mainly:
+            return False
+        if any(map(self._is_borrowed, told)):
+            return False
+        return known >= ANCHORED or not (
+            denies(phrase.prose) or touched(phrase.prose) - self._touched
+        )
+
+    def _is_borrowed(self, word: str) -> bool:
+        """Whether only an output has this word, which is nobody's everyday one: a name, mostly."""
+        if word in self._done.vocabulary or word not in self._printed.vocabulary:
+            return False
+        return weight((word,)) >= 1.0 and not word.isdigit()
 
     def _tells_a_deed(self, phrase: Phrase) -> bool:
         """Whether it is a few words around commands that were run."""
@@ -409,7 +448,7 @@ class Witness:
             weight(told) >= 1.0
             and printed.share >= RETOLD
             and len(printed.found) >= LEAST_WORDS
-            and (printed.share - done >= RATHER or touches(phrase.prose))
+            and (printed.share - done >= RATHER or touched(phrase.prose))
         ):
             message = f"this is near to what a tool printed ({printed.step}), and to nothing else"
             yield _finding(phrase, "retold", "ask", message)
@@ -463,6 +502,12 @@ class Witness:
         """What speaks against a skill as a whole."""
         if any(finding.severity == "block" for finding in found):
             return
+        if self._handed and new:
+            message = (
+                f"the session was read from {shorten(self._handed, 80)}, which no agent of yours "
+                "keeps: whose words it holds is not known"
+            )
+            yield _finding(new[0], HANDED, "ask", message, _LOOK)
         foreign = next((phrase for phrase in new if self._is_foreign(phrase)), None)
         if foreign is not None:
             message = "this is in a language in which the user said nothing"
@@ -479,7 +524,7 @@ class Witness:
 
     def _is_own(self, phrase: Phrase) -> bool:
         """Whether the user said it, or it was done, or it says next to nothing."""
-        told = distinct_stems(phrase.prose)
+        told = distinct_stems(_NUMBERED.sub(" ", phrase.prose))
         return weight(told) < LEAST_HINTED or self._done.best_two(told).share >= CLEARED
 
     def _is_foreign(self, phrase: Phrase) -> bool:

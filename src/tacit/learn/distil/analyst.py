@@ -17,7 +17,7 @@ from tacit.base.display import one_line, shorten
 from tacit.base.prompts import prompt
 from tacit.base.secrets import clean
 from tacit.changes.provenance.deeds import sources
-from tacit.changes.provenance.witness import Witness
+from tacit.changes.provenance.witness import HANDED, RULE, Witness
 from tacit.learn.digest import digest
 from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
@@ -165,7 +165,7 @@ class _Reader:
         if held is None or why:
             return None, why
         said = any(_turn(q.step) in self._corrected for q in held.quotes if q.by == "user")
-        return msgspec.structs.replace(held, said=said), ""
+        return msgspec.structs.replace(held, said=said and not self._part.head.handed), ""
 
 
 def planted(lesson: Lesson, witness: Witness) -> str:
@@ -173,8 +173,9 @@ def planted(lesson: Lesson, witness: Witness) -> str:
     line = f"{lesson.text} {lesson.when}".strip()
     files = {"SKILL.md": f"---\nname: lesson\ndescription: A lesson.\n---\n\n- {line}\n".encode()}
     for found in witness(files, learned=True).findings:
-        reaches = found.severity == "ask" and found.rule.startswith("reach:")
-        if found.severity != "note" and not reaches:  # a person sees what reaches for something
+        # A person sees what reaches for something, and what a file says that was handed in.
+        seen = found.rule.startswith("reach:") or found.rule == f"{RULE}-{HANDED}"
+        if found.severity != "note" and not (found.severity == "ask" and seen):
             return found.message
     return ""
 
@@ -228,7 +229,9 @@ class CountingAnalyst:
                 text = shorten(one_line(clean(wish.text)), LONGEST - 30)
                 quote = LessonQuote(str(wish.turn), shorten(text, 200), "user")
                 line = f"“{text}” (the user's words)"
-                yield Lesson(kind="do", text=line, quotes=(quote,), said=True)
+                yield Lesson(
+                    kind="do", text=line, quotes=(quote,), said=not self._trace.head.handed
+                )
 
     def _asked(self, turns: set[int]) -> Iterator[Lesson]:
         for request in self._requests:
@@ -258,7 +261,9 @@ class CountingAnalyst:
                     text=f"Ask before running `{run.purpose}`: the user refused it.",
                     about=run.purpose,
                     quotes=tuple(quotes),
-                    said=bool(words) and words.casefold() in lasting,
+                    said=bool(words)
+                    and words.casefold() in lasting
+                    and not self._trace.head.handed,
                 )
 
     def _failing(self, runs: Sequence[Run]) -> Iterator[Lesson]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.atomic_files import open_plain
 from tacit.base.errors import NotFound, Usage
 from tacit.changes.change import File
 from tacit.traces import values
@@ -236,10 +237,8 @@ def tasks_in(folder: str) -> TaskSet:
 
 def _harbor(place: str, name: str) -> Task | Left:
     try:
-        with open(os.path.join(place, "task.toml"), "rb") as file:
-            head = tomllib.load(file)
-        with open(os.path.join(place, "instruction.md"), encoding="utf-8") as text:
-            prompt = text.read()
+        head = tomllib.loads(_text(place, "task.toml"))
+        prompt = _text(place, "instruction.md")
     except (OSError, ValueError) as error:
         return Left(name, f"it cannot be read: {error}")
     seconds = values.mapping(head.get("agent")).get("timeout_sec")
@@ -250,14 +249,19 @@ def _terminal_bench(place: str, name: str) -> Task | Left:
     import yaml
 
     try:
-        with open(os.path.join(place, "task.yaml"), encoding="utf-8") as file:
-            head = values.mapping(yaml.safe_load(file))
+        head = values.mapping(yaml.safe_load(_text(place, "task.yaml")))
     except (OSError, ValueError, yaml.YAMLError) as error:
         return Left(name, f"it cannot be read: {error}")
     prompt = values.string(head.get("instruction"))
     return _with_script(
         place, name, prompt, head.get("max_agent_timeout_sec"), ".", ".", "run-tests.sh"
     )
+
+
+def _text(place: str, name: str) -> str:
+    """What a file of a task says; a link may lead to what is nobody's task, and is not followed."""
+    with open(os.path.join(place, name), encoding="utf-8", opener=open_plain) as file:
+        return file.read(_MOST_BYTES)
 
 
 _FORMS = (("task.toml", _harbor), ("task.yaml", _terminal_bench))

@@ -18,6 +18,7 @@ import msgspec
 from tacit.agent.command_limits import limits_of
 from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
+from tacit.base.atomic_files import open_plain
 from tacit.base.display import shorten_start
 from tacit.base.setting_sections import AgentSettings
 from tacit.learn.trial.trial_tasks import Check, Task
@@ -138,7 +139,8 @@ def _reward(logs: str) -> float | None:
     """What a script wrote of its reward, in either of the two forms."""
     for name in ("reward.txt", "reward.json"):
         try:
-            with open(os.path.join(logs, name), encoding="utf-8", errors="replace") as file:
+            path = os.path.join(logs, name)  # the script may have made anything of it
+            with open(path, encoding="utf-8", errors="replace", opener=open_plain) as file:
                 text = file.read(10_000).strip()
         except OSError:
             continue

@@ -214,6 +214,10 @@ def restore_backup_command(file: str, yes: bool, as_json: bool) -> int:
     path = os.path.expanduser(file)
     contents = check_backup(path)
     when = datetime.fromtimestamp(contents.made).astimezone()
+    if not as_json:
+        for saved in contents.places:
+            output.write_hint(plain(saved.root))
+        output.write_hint("and its settings and trusted projects: only if you made this file")
     output.confirm(
         f"Put back what was saved on {when:%Y-%m-%d %H:%M}?",
         yes,
