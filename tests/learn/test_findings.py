@@ -3,6 +3,7 @@
 import itertools
 import random
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -427,11 +428,12 @@ def test_the_ledger(store: Store) -> None:
     assert (review.outcome, len(review.changes)) == ("proposed", 1)
 
 
-def test_sentences_that_are_near_share_a_first_word() -> None:
+def test_sentences_that_are_near_share_a_rare_word() -> None:
     """Looking among the sentences with such a word finds all that are near."""
     rng, words = random.Random(5), [f"w{n}" for n in range(12)]
     sentences = [frozenset(rng.sample(words, rng.randint(0, 7))) for _ in range(150)]
     near = [(a, b) for a, b in itertools.combinations(sentences, 2) if findings._is_near(a, b)]
     assert len(near) > 100
+    often = Counter(word for sentence in sentences for word in sentence)
     for a, b in near:
-        assert set(findings._first_words(a)) & set(findings._first_words(b))
+        assert set(findings._rarest_words(a, often)) & set(findings._rarest_words(b, often))

@@ -7,20 +7,20 @@ session shows to a reviewer is `signals.py`'s, what a finding becomes is `drafts
 """
 
 import math
-import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
 from tacit.base.secrets import clean
+from tacit.learn.counted_session import CountedSession, Done, count_session
 from tacit.learn.habits import (
     LeftOut,
     Messages,
     Pair,
-    edited_files,
+    SessionChanges,
     left_out,
     messages,
     own_commands,
@@ -28,21 +28,18 @@ from tacit.learn.habits import (
 )
 from tacit.learn.rates import (
     FEWEST,
+    CountedRun,
     Rate,
     RuleCount,
-    Run,
     Trouble,
     count_rates,
-    lasting_runs,
+    hook_rate,
     lint_rules,
-    runs_of_call,
     troubles,
 )
 from tacit.traces.command_purposes import abstracted, work_class
-from tacit.traces.observations import paths_of, recoveries
-from tacit.traces.outcomes import failed_check
-from tacit.traces.trace import REFUSED, ToolCall, Trace
-from tacit.traces.wishes import Request, Wish, asked, content_words, requests, wishes
+from tacit.traces.trace import Trace
+from tacit.traces.wishes import Request, Wish, content_words
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -142,41 +139,12 @@ class ProcedureFinding(Finding, frozen=True, kw_only=True):
     """Whether the steps are calls of tools rather than commands."""
 
 
-class CountedSession:
-    """A session, and what it shows by itself, each found once however often it is counted over."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace, self.id, self.project = trace, trace.id, trace.project
-
-    @cached_property
-    def wishes(self) -> list[Wish]:
-        return wishes(self.trace)
-
-    @cached_property
-    def by_call(self) -> list[tuple[ToolCall, list[Run]]]:
-        """Every call, with what it ran."""
-        return [
-            (call, list(runs_of_call(call, self.id, turn.number, self.project)))
-            for turn in self.trace.turns
-            for call in turn.calls
-        ]
-
-    @cached_property
-    def runs(self) -> list[Run]:
-        """What it ran, in order: commands by their purpose, other tools by their name."""
-        return lasting_runs(self.trace, (run for _, runs in self.by_call for run in runs))
-
-    @cached_property
-    def done(self) -> "list[Done]":
-        """What was done in the session and worked, in order."""
-        return [done for call, runs in self.by_call for done in done_by(call, runs, self.project)]
-
-
-def count_findings(traces: Iterable[Trace]) -> list[Finding]:
+def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     """What the sessions show, the user's words first, then the best supported."""
     by_project: dict[str, list[CountedSession]] = {}
-    for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
-        by_project.setdefault(trace.project, []).append(CountedSession(trace))
+    counted = (count_session(one) if isinstance(one, Trace) else one for one in sessions)
+    for session in sorted(counted, key=lambda one: (one.ended, one.id)):
+        by_project.setdefault(session.project, []).append(session)
     found: list[Finding] = []
     for project, own in by_project.items():
         found += _project_findings(project, own)
@@ -190,8 +158,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     refusals = list(_refusals(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
-    mends = [mend for trace in traces for mend in recoveries(trace.trace)]
-    failing = troubles(runs, rates, mends)
+    failing = troubles(runs, rates)
     checks = [
         _with_habits(found, runs, traces, rates) for found in _checks(project, rates, runs, failing)
     ]
@@ -199,7 +166,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         *refusals,
         *(_asked_for(project, traces) if project else ()),
         *checks,
-        *(_habits(project, [one.trace for one in traces]) if project else ()),
+        *(_habits(project, [one.changes for one in traces]) if project else ()),
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
@@ -223,16 +190,20 @@ def _wishes(
     refusals = [finding for finding in found if isinstance(finding, RefusalFinding)]
     told = {quote.text.casefold() for refusal in refusals for quote in refusal.quotes}
     groups: list[list[tuple[Quote, Wish, str]]] = []
+    by_word: dict[str, set[int]] = {}
     for trace in traces:
         for wish in trace.wishes if trace.project else ():
             quote = Quote(clean(wish.text), trace.id, wish.turn)
             if quote.text.casefold() in told:
                 continue
-            near = next((g for g in groups if any(_alike(quote, q) for q, _, _ in g)), None)
-            if near is None:
-                groups.append([(quote, wish, trace.project)])
-            else:
-                near.append((quote, wish, trace.project))
+            words = [*_content(quote.text), f"“{quote.text.casefold()}”"]
+            close = sorted({number for word in words for number in by_word.get(word, ())})
+            alike = (n for n in close if any(_alike(quote, q) for q, _, _ in groups[n]))
+            if (near := next(alike, len(groups))) == len(groups):
+                groups.append([])
+            groups[near].append((quote, wish, trace.project))
+            for word in words:
+                by_word.setdefault(word, set()).add(near)
     order = {"rule": 0, "correction": 1, "manner": 2}
     remarks: dict[str, list[Quote]] = {}
     for group in groups:
@@ -276,7 +247,7 @@ def _refusals(project: str, traces: list[CountedSession]) -> Iterator[RefusalFin
         for run in trace.runs:
             work = work_class(run.purpose) or run.purpose
             if run.outcome.state == "refused":
-                words = clean(run.call.reply)
+                words = clean(run.reply)
                 quote = Quote(words, trace.id, run.turn)
                 found.setdefault(work, []).append((run.purpose, quote))
                 lasting |= {run.purpose} if words.casefold() in rules else set()
@@ -315,7 +286,7 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
     found: dict[tuple[str, str], list[tuple[Quote, Request]]] = {}
     seen: set[str] = set()
     for trace in traces:
-        for request in requests(trace.trace):
+        for request in trace.requests:
             key = (request.verb, request.thing)
             if key in _KEPT or request.verb in _ACTS:
                 quote = Quote(clean(request.text), trace.id, request.turn)
@@ -346,12 +317,13 @@ def _repeated(
     wished = "\n".join(wish.text.casefold() for trace in traces for wish in trace.wishes)
     groups: list[tuple[frozenset[str], list[Quote]]] = []
     beginnings: dict[str, list[int]] = {}
+    often = Counter(word for trace in traces for _, _, words in trace.asked for word in words)
     for trace in traces:
-        for turn, sentence, words in asked(trace.trace):
+        for turn, sentence, words in trace.asked:
             quote = Quote(clean(sentence), trace.id, turn)
             if quote.text.casefold() in told or sentence.casefold() in wished:
                 continue
-            first = _first_words(words)
+            first = _rarest_words(words, often)
             close = sorted({n for word in first for n in beginnings.get(word, ())})
             near = next((n for n in close if _is_near(groups[n][0], words)), None)
             if near is None:
@@ -374,10 +346,11 @@ def _is_near(some: frozenset[str], others: frozenset[str]) -> bool:
     return len(some & others) >= _NEARLY * len(some | others)
 
 
-def _first_words(words: frozenset[str]) -> list[str]:
-    """As many of the words, by the alphabet, as hold one of those of any sentence near to it: those
-    two share so many that the rest alone are too few."""
-    return sorted(words)[: len(words) - math.ceil(_NEARLY * len(words)) + 1] or [""]
+def _rarest_words(words: frozenset[str], often: Mapping[str, int]) -> list[str]:
+    """As many of the words, the rarest first, as hold one of those of any sentence near to it:
+    those two share so many that the rest alone are too few."""
+    rarest = sorted(words, key=lambda word: (often[word], word))
+    return rarest[: len(words) - math.ceil(_NEARLY * len(words)) + 1] or [""]
 
 
 def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
@@ -393,7 +366,7 @@ EVERYBODYS_CHECKS = {
 
 
 def _checks(
-    project: str, rates: dict[str, Rate], runs: Sequence[Run], failing: Sequence[Trouble]
+    project: str, rates: dict[str, Rate], runs: Sequence[CountedRun], failing: Sequence[Trouble]
 ) -> Iterator[ChecksFinding]:
     """The checks of a project, where there is more to say than any agent would try first."""
     own = [r for r in rates.values() if r.work and len(r.sessions) >= FEWEST and r.worked]
@@ -410,7 +383,6 @@ def _checks(
     )
 
 
-_HOOKED = ("git commit", "git push")
 _COMPANION = re.compile(
     r"\.(?:md|mdx|rst|txt|ya?ml|toml|json|lock)$|CHANGELOG|VERSION", re.IGNORECASE
 )
@@ -420,36 +392,30 @@ _OFTEN = 3
 
 def _with_habits(
     found: ChecksFinding,
-    runs: Sequence[Run],
+    runs: Sequence[CountedRun],
     traces: Sequence[CountedSession],
     rates: dict[str, Rate],
 ) -> ChecksFinding:
     """The checks together with what is done along with them: hooks that run them, files."""
-    hooked = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
-    failed = [run for run in hooked if run.outcome.failed and failed_check(run.call)]
-    sessions = tuple(dict.fromkeys(run.session for run in failed))
-    rate = None
-    if len(sessions) >= FEWEST:
-        rate = Rate(failed[0].purpose, failed[0].purpose, len(hooked), len(failed), sessions)
     changed: Counter[str] = Counter()
     changing = 0
     for trace in traces:
-        own = edited_files(trace.trace)
+        own = trace.changes.edited
         changing += bool(own)
         changed.update(path for path in own if _COMPANION.search(path))
     enough = max(_LEAST_ACTS, changing // _OFTEN)
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
     return msgspec.structs.replace(
         found,
-        hooked=rate,
+        hooked=hook_rate(runs),
         companions=companions,
         changing=changing,
         others=own_commands(rates.values()),
     )
 
 
-def _habits(project: str, traces: list[Trace]) -> Iterator[HabitsFinding]:
-    together, left, said = pairs(traces), left_out(traces), messages(traces)
+def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFinding]:
+    together, left, said = pairs(changes), left_out(changes), messages(changes)
     shown = [pair.sessions for pair in together] + [one.sessions for one in left]
     shown += [said.sessions] if said else []
     sessions = tuple(dict.fromkeys(session for own in shown for session in own))
@@ -501,14 +467,6 @@ _MOST_STEPS, _SHORTEST = 8, 3
 _AFTER = 4
 """Steps after the goal that may belong to it."""
 _HALF = 2
-
-
-class Done(msgspec.Struct, frozen=True):
-    """One thing that was done and worked: its key, and the form it had."""
-
-    key: str
-    form: str
-    tool: bool = False
 
 
 def _procedures(
@@ -573,24 +531,6 @@ _LASTING = re.compile(
     r"\b(?:tag|release|publish|deploy|push|apply|create|upload|migrate|migration|rollout|submit|bump|version"
     r"|install-service|seed|generate|codegen|sync|provision)\b", re.IGNORECASE,
 )  # fmt: skip
-
-
-def done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[Done]:
-    """What a call did and that worked; `runs` are its purposes."""
-    if call.error == REFUSED or not call.finished:
-        return
-    if call.kind in ("write", "edit") and not call.failed:
-        for path in paths_of(call):
-            name = os.path.relpath(path, project) if _inside(path, project) else ""
-            if name:
-                yield Done(f"edit {name}", name)
-    for run in runs:
-        if run.outcome.state == "worked":
-            yield Done(run.purpose, run.form, call.kind == "other")
-
-
-def _inside(path: str, project: str) -> bool:
-    return bool(project) and path.startswith(project.rstrip("/") + "/")
 
 
 def _common_form(forms: list[str]) -> str:

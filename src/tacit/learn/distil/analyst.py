@@ -18,6 +18,7 @@ from tacit.base.prompts import prompt
 from tacit.base.secrets import clean
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
+from tacit.learn.counted_session import Done, done_by
 from tacit.learn.digest import digest
 from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
@@ -30,15 +31,15 @@ from tacit.learn.distil.lessons import (
 )
 from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.drafts import ONLY_WHEN_ASKED, REQUEST_PHRASES
-from tacit.learn.findings import (
-    EVERYBODYS_CHECKS,
-    KNOWN_TO_ALL,
-    CountedSession,
-    Done,
-    done_by,
-    is_goal,
+from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal
+from tacit.learn.rates import (
+    CALLED_WRONGLY,
+    Run,
+    forms_for,
+    lasting_runs,
+    rules_named,
+    runs_of_call,
 )
-from tacit.learn.rates import CALLED_WRONGLY, Run, forms_for, rules_named, runs_of_call
 from tacit.learn.review.review_answer import json_objects
 from tacit.learn.signals import step_names
 from tacit.traces.observations import recoveries
@@ -218,7 +219,7 @@ class CountingAnalyst:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._place = step_names(trace)
-        self._runs = CountedSession(trace).runs
+        self._runs = lasting_runs(trace)
         self._wishes = wishes(trace)
         self._requests = requests(trace)
         self._mends = {id(m.failed): m for m in recoveries(trace)}
