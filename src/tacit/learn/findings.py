@@ -473,7 +473,7 @@ def _procedures(
     project: str, traces: list[CountedSession], failing: Sequence[Trouble]
 ) -> Iterator[ProcedureFinding]:
     """For each thing that is worth a procedure: what was done around it in most sessions."""
-    goals: dict[str, dict[str, tuple[list[Done], int]]] = {}
+    goals: dict[str, dict[str, tuple[Sequence[Done], int]]] = {}
     for trace in traces:
         way = trace.done
         for at, done in enumerate(way):
@@ -499,7 +499,7 @@ def _procedures(
             )
 
 
-def _steps_around(goal: str, led: dict[str, tuple[list[Done], int]]) -> tuple[Step, ...]:
+def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tuple[Step, ...]:
     """The goal and what stands around it in most of the sessions, in its usual order."""
     seen: dict[str, list[tuple[int, str]]] = {}
     for way, place in led.values():
