@@ -18,7 +18,7 @@ from bench.prompt import measure_catalogue
 from bench.runs import SIZES, Bench, Options, note
 from bench.sessions import measure_counting, measure_import, measure_sessions
 from bench.starting import measure_everyday, measure_list, measure_refresh, measure_start
-from bench.worker import measure_jobs
+from bench.worker import measure_jobs, measure_reviews
 
 MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "start": measure_start,
@@ -32,6 +32,7 @@ MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "counting": measure_counting,
     "sessions": measure_sessions,
     "jobs": measure_jobs,
+    "reviews": measure_reviews,
 }
 
 
@@ -45,7 +46,7 @@ def main() -> int:
     except (OSError, ValueError, KeyError) as error:
         print(f"bench: cannot read the pool: {error!r}", file=sys.stderr)
         return 2
-    options = Options(asked.rounds, asked.largest, asked.sample, asked.peers)
+    options = Options(asked.rounds, asked.largest, asked.sessions, asked.sample, asked.peers)
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="tacit-bench-") as folder:
         bench = Bench(pool, folder, options)
@@ -58,6 +59,8 @@ def main() -> int:
             return 1
         write = report.as_json if asked.json else report.as_text
         print(write(pool, figures, bench.missing))
+        if asked.write:
+            report.write_page(asked.write, pool, figures, bench.missing)
     return 0
 
 
@@ -76,11 +79,13 @@ def _options() -> argparse.Namespace:
         help="install the peers and compare with them; on unless --no-peers",
     )
     parser.add_argument("--rounds", type=int, default=7, help="how often each thing is timed (7)")
-    parser.add_argument(
-        "--largest", type=int, default=SIZES[-1], help="skills, or sessions, at most (100000)"
-    )
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="skills at most (100000)")
+    parser.add_argument("--sessions", type=int, default=30_000, help="sessions at most (30000)")
     parser.add_argument(
         "--sample", type=int, default=1000, help="skills for skills-ref (1000); 0 for all"
+    )
+    parser.add_argument(
+        "--write", metavar="PAGE", help="put the table into this page, between its two marks"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser.parse_args()

@@ -127,6 +127,36 @@ def lint(folder: str) -> dict[str, Any]:
     return {**spent, **counts, "differ": differ}
 
 
+def review(url: str) -> dict[str, Any]:
+    """A review as the worker's job does it, by the scripted model at `url`: its imports are done,
+    those of its child process are not. The time on the processor is that of both."""
+    import resource
+
+    from tacit.base import config_file
+    from tacit.base.job import Job
+    from tacit.learn.review.review_job import run_review
+    from tacit.testing.sample_sessions import made, ran
+    from tacit.traces.store import Store
+
+    values = {"agent.model": "openai:mock", "agent.base_url": f"{url}/v1"}
+    config_file.set_values(values | {"learn.approval": "auto"})
+    built = "VERSION=$(cat VERSION) python3 build.py"
+    calls = [ran(f"cat src/module_{n}.py", "def part():\n    return 1\n" * 60) for n in range(21)]
+    calls += [ran("python3 build.py", "KeyError: 'VERSION'", failed=True), ran(built, "built")]
+    trace = made(["Build it. Always read the version from VERSION.", *calls], project=os.getcwd())
+    with Store.open() as store:
+        store.write(trace)
+
+    def children() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before, clock = children(), Clock()
+    done = run_review(Job("bench", "review", trace.id, {"session": trace.id}))
+    took = clock.read()
+    return {**took, "cpu": took["cpu"] + children() - before, "outcome": done.outcome}
+
+
 def _timed(job: Callable[[str], bool], path: str, spent: dict[str, float], who: str) -> bool:
     clock = Clock()
     try:
@@ -146,5 +176,6 @@ if __name__ == "__main__":
         "search-soon": search_soon,
         "search": search,
         "lint": lint,
+        "review": review,
     }
     print(json.dumps(known[what](*rest)))

@@ -19,7 +19,7 @@ from bench.made_sessions import Words, write_sessions
 from bench.measure import Figure, Timing, Took, alternate, compare
 from bench.runs import Bench, note
 
-SIZES = (100, 1_000, 10_000, 100_000)
+SIZES = (100, 1_000, 10_000, 30_000, 100_000)
 _SEED = 7
 
 
@@ -86,7 +86,7 @@ def measure_sessions(bench: Bench) -> Iterator[Figure]:
 
 
 def _sizes(bench: Bench, most: int = SIZES[-1]) -> list[int]:
-    return [size for size in SIZES if size <= min(most, bench.options.largest)]
+    return [size for size in SIZES if size <= min(most, bench.options.sessions)]
 
 
 def _home(bench: Bench, size: int) -> Path:

@@ -500,7 +500,8 @@ def test_what_may_not_hold_a_secret_holds_none() -> None:
     """One look at several texts at once passes over no secret in one of them."""
     texts = _some_texts()
     found = [text for text in texts if secrets.find(text)]
-    assert found and all(secrets.may_hold(f"name={text}\nother=nothing") for text in found)
+    assert found
+    assert all(secrets.may_hold(f"name={text}\nother=nothing") for text in found)
     assert not secrets.may_hold("text=a sentence of a few words\nid=toolu_0042\nname=Bash")
 
 
