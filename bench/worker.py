@@ -1,9 +1,9 @@
 """What the background costs: the worker, with and without a job, and the commands that look at it.
 
-Part of `scripts/bench` (`--only jobs`, `--only reviews`); alone: `python -m bench.worker [ROUNDS]`. Everything is a
-process, beside a bare Python start in the same round. Printed are the time on the clock and on the
-processor, the ratio of the latter, what of a worker with a job is the import of the engine, and how
-long after the end of a job the next one begins.
+Part of `scripts/bench` (`--only jobs`, `--only reviews`); alone: `python -m bench.worker [ROUNDS]`.
+Everything is a process, beside a bare Python start in the same round. Printed are the time on the
+clock and on the processor, the ratio of the latter, what of a worker with a job is the import of
+the engine, and how long after the end of a job the next one begins.
 """
 
 import os
