@@ -73,8 +73,9 @@ def search_soon(query: str) -> dict[str, Any]:
 def search(file: str) -> dict[str, Any]:
     """Each query of a file: names and folders found, and the least of three times.
 
-    The file holds a JSON list of texts. Also the name of the skill in each folder: by name it is
-    told whether an answer is right, as a pool may hold many copies of one skill.
+    The file holds a JSON list of texts, each with what it is asked in. Also the name of the skill
+    in each folder: by name it is told whether an answer is right, as a pool may hold many copies of
+    one skill.
     """
     from tacit.skills.library import Library
     from tacit.skills.skill_search import Search
@@ -85,11 +86,11 @@ def search(file: str) -> dict[str, Any]:
     names = {os.path.basename(entry.folder): entry.name for entry in library.entries}
     ready = Search(library)
     seconds, spent, found, named = [], [], [], []
-    for query in queries:
+    for query, about in queries:
         took = []
         for _ in range(3):
             clock = Clock()
-            hits = ready.find(query, 10)
+            hits = ready.find(query, 10, about)
             took.append(clock.read())
         seconds.append(min(each["seconds"] for each in took))
         spent.append(min(each["cpu"] for each in took))
