@@ -101,13 +101,14 @@ def _latency(name: str, asked: dict[str, Any], limit: float) -> Figure:
 
 
 def _hits(name: str, found: list[list[str]], wanted: list[set[str]]) -> Figure:
-    def rate(depth: int) -> float:
-        right = sum(bool(want & set(ids[:depth])) for ids, want in zip(found, wanted, strict=True))
-        return right / len(wanted)
+    def rate(depth: int, part: slice = slice(None)) -> float:
+        asked = list(zip(found, wanted, strict=True))[part]
+        return sum(bool(want & set(ids[:depth])) for ids, want in asked) / len(asked)
 
-    return Figure(
-        group="hits", name=name, values=(f"Hit@1 {rate(1):.3f}", f"Hit@10 {rate(10):.3f}")
-    )
+    # What was chosen on one half should hold on the other.
+    halves = f"halves at 1: {rate(1, slice(0, None, 2)):.3f}, {rate(1, slice(1, None, 2)):.3f}"
+    rates = (f"Hit@1 {rate(1):.3f}", f"Hit@10 {rate(10):.3f}", halves)
+    return Figure(group="hits", name=name, values=rates)
 
 
 def _ask(
