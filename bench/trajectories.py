@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from tacit.traces.session_rows import unpacked
 from tacit.traces.store import Store
 from tacit.traces.trace import Head, Text, ToolCall, Trace, Turn, Usage
 from tacit.traces.trajectory_forms import FORMS
@@ -70,7 +71,7 @@ def alone(path: str) -> tuple[int, float]:
     written, began = 0, time.process_time()
     with Store.open(path) as store:
         for row in store.connection.execute("SELECT body FROM turns"):
-            written += len(encode(decode(row[0])))
+            written += len(encode(decode(unpacked(row[0]))))
     return written, time.process_time() - began
 
 

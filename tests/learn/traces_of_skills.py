@@ -27,10 +27,15 @@ def call(
 
 
 def session(
-    skill: str, *calls: ToolCall, name: str = "s1", host: str = "claude-code", project: str = ""
+    skill: str,
+    *calls: ToolCall,
+    name: str = "s1",
+    host: str = "claude-code",
+    project: str = "",
+    ago: float = 1,
 ) -> Trace:
-    """One turn in which `skill` was loaded and these calls made."""
-    at = datetime.now(UTC) - timedelta(seconds=1)
+    """One turn in which `skill` was loaded and these calls made, `ago` seconds before now."""
+    at = datetime.now(UTC) - timedelta(seconds=ago)
     head = Head(host=host, session=name, project=project, started=at, ended=at)
     steps = (Activation(skill, at), *calls)
     return Trace(head, (Turn(1, f"/{skill}", steps, started=at, ended=at),))

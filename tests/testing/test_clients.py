@@ -5,7 +5,7 @@ still holds the formats. The same facts are checked for each, through one small 
 """
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -192,16 +192,21 @@ Connect = Callable[..., Any]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
-def connect(request: pytest.FixtureRequest) -> Connect:
-    """`connect(server, retries=0, timeout=5)` gives a client of one library."""
+def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
+    """`connect(server, retries=0, timeout=5)` gives a client of one library, closed at the end."""
     kind = request.param
     if not _installed(kind.needs):
         pytest.skip(f"{kind.needs} is not installed")
 
-    def make(server: ModelServer, retries: int = 0, timeout: float = 5.0) -> Any:
-        return kind(server.url, retries, timeout)
+    made = []
 
-    return make
+    def make(server: ModelServer, retries: int = 0, timeout: float = 5.0) -> Any:
+        made.append(kind(server.url, retries, timeout))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.client.close()
 
 
 def _installed(module: str) -> bool:

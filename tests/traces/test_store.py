@@ -480,6 +480,20 @@ def test_the_full_text_agrees_with_the_turns(store: Store) -> None:
     assert rows[0] == 8
 
 
+def test_turns_are_packed_and_those_of_before_are_read(store: Store) -> None:
+    """A turn takes less room than it says; one that an earlier version wrote is read as well."""
+    trace = session("s", "run the tests again, and again " * 40, "second")
+    store.write(trace)
+    (packed,) = store.connection.execute("SELECT body FROM turns WHERE number = 0").fetchone()
+    plain = msgspec.json.encode(trace.turns[0])
+    assert len(packed) < len(plain) / 4
+    store.connection.execute("UPDATE turns SET body = ? WHERE number = 0", (plain,))
+    assert store.trace("test:s").turns == trace.turns
+    store.connection.execute("UPDATE turns SET body = ? WHERE number = 0", (packed[:-9],))
+    with pytest.raises(msgspec.DecodeError):
+        store.trace("test:s")
+
+
 def test_sqlite_here_has_what_the_store_needs() -> None:
     """Full text is there in the SQLite that this Python brings."""
     connection = sqlite3.connect(":memory:")

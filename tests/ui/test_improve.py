@@ -31,9 +31,9 @@ def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make_skill(home / "work")
 
 
-def _store(*calls: object) -> None:
+def _store(*calls: object, ago: float = 1) -> None:
     store = Store.open()
-    store.write(session("check-notes", *calls, project=os.getcwd()))  # type: ignore[arg-type]
+    store.write(session("check-notes", *calls, project=os.getcwd(), ago=ago))  # type: ignore[arg-type]
     store.close()
 
 
@@ -83,7 +83,8 @@ def test_why_names_the_skills_that_failed(folder: Path) -> None:
 
 def test_history_shows_the_probation(folder: Path) -> None:
     """How a repair does, in numbers: while it is watched in the head, then in the timeline."""
-    _store(call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh"))
+    failed = call("Bash", "sh scripts/check.sh notes.txt", "sh: cannot open scripts/check.sh")
+    _store(failed, ago=3600)
     repaired = answer("improve", "check-notes")["change"]
     numbers = "no use yet, before no use"  # when that was made, there was no version yet
     shown = tacit("history", "check-notes").stdout

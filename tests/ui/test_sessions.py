@@ -13,9 +13,11 @@ from inside import answer, error, tacit
 
 from tacit.agent import budget
 from tacit.agent.agent_events import Usage
+from tacit.base import database
 from tacit.base.setting_sections import Settings
 from tacit.learn.review.review_triggers import decide_after_session
 from tacit.testing.sample_sessions import made, ran
+from tacit.traces.session_rows import unpacked
 from tacit.traces.store import Store
 
 BIN = Path(sys.executable).parent
@@ -36,8 +38,11 @@ def install(home: Path, *hosts: str) -> None:
 
 
 def database_bytes(home: Path) -> bytes:
+    """All that stands in the database, the turns also as they were before they were packed."""
     data = home / ".local/share/tacit"
-    return b"".join(path.read_bytes() for path in data.glob("tacit.db*"))
+    with database.opened() as connection:
+        turns = [unpacked(row[0]) for row in connection.execute("SELECT body FROM turns")]
+    return b"".join([*turns, *(path.read_bytes() for path in data.glob("tacit.db*"))])
 
 
 def chat(folder: Path, *messages: tuple[str, str], name: str = "chat.jsonl") -> Path:

@@ -132,10 +132,12 @@ def _history(opened: OpenPlace) -> Iterator[Finding]:
 def _damage(opened: OpenPlace) -> str:
     """What is wrong with a history, or an empty string."""
     history = opened.history
-    if broken := history.refs.broken():
-        return f"{broken[0]} does not hold a commit's id"
-    heads = dict(history.refs.list("refs/skills"))
-    named = dict(history.refs.list("refs/changes"))
+    try:
+        refs = history.refs.list("refs")
+    except Damaged as damaged:
+        return damaged.message
+    heads = {name: oid for name, oid in refs if name.startswith("refs/skills/")}
+    named = {name: oid for name, oid in refs if name.startswith("refs/changes/")}
     if named and not heads:
         return "no skill can be found in it"
     parts = {name.rsplit("/", 1)[1] for name in heads}
@@ -147,9 +149,9 @@ def _damage(opened: OpenPlace) -> str:
             return text
         known = set(named.values())
         for name, oid in heads.items():
-            record = history.version(oid).record
-            if oid not in known and history.files(history.version(oid)) is not None:
-                return f"the last change to '{record.skill}' cannot be found by its id ({name})"
+            if oid not in known:
+                skill = history.version(oid).record.skill
+                return f"the last change to '{skill}' cannot be found by its id ({name})"
     except Damaged as damaged:
         return damaged.message
     if found := lost_skills(opened, dangling):
@@ -203,24 +205,29 @@ def check_files(gate: Gate, opened: OpenPlace) -> list[Finding]:
         return [
             _lost_file(gate, opened, name, file, why)
             for name in names
-            for file in _MAIN_FILES
-            if (why := _lost_text(root, opened, name, file))
+            for file, why in _lost_files(root, opened, name)
         ]
 
 
-def _lost_text(root: Folder, opened: OpenPlace, name: str, file: str) -> str:
-    """What happened to a main file that there is or was; empty where it is as it should be."""
+def _lost_files(root: Folder, opened: OpenPlace, name: str) -> list[tuple[str, str]]:
+    """Main files that are not as they should be, and what happened to each."""
     try:
         with root.open(name) as folder:
-            if (found := folder.status(file)) is not None:
-                if stat.S_ISDIR(found.st_mode):
-                    return "is a folder"
-                return "" if _says_something(folder.read(file)[0]) else "is empty"
+            found = {file: at for file in _MAIN_FILES if (at := folder.status(file)) is not None}
+            if found:
+                whys = ((file, _fault(folder, file, at)) for file, at in found.items())
+                return [(file, why) for file, why in whys if why]
         head = opened.history.head(name)
         known = opened.history.files(head) if head and head.record.state == "live" else {}
     except (Escape, OSError, Damaged):
-        return ""  # not for this check to say
-    return "is gone" if file in known else ""
+        return []  # not for this check to say
+    return [(file, "is gone") for file in _MAIN_FILES if file in known]
+
+
+def _fault(folder: Folder, file: str, found: os.stat_result) -> str:
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder"
+    return "" if _says_something(folder.read(file)[0]) else "is empty"
 
 
 def _says_something(data: bytes) -> bool:

@@ -370,6 +370,11 @@ class Refs:
         packed = (name for name, _ in self._packed_below(prefix, False))
         return sorted({*packed, *(name for name, _ in self._loose(prefix, False))})
 
+    def are_there(self) -> bool:
+        """Whether there is any ref, whatever it holds."""
+        both = (self._loose("refs", False), self._packed_below("refs", False))
+        return any(True for refs in both for _ in refs)
+
     def broken(self) -> list[str]:
         """The names of the refs that hold no commit's id."""
         found = []
@@ -414,10 +419,10 @@ class Refs:
     def _loose(self, prefix: str, backwards: bool) -> Iterator[tuple[str, str]]:
         """The refs that are files of their own, in order; what each holds is looked up later."""
         below = []
-        for name in _names_in(os.path.join(self._folder, prefix)):
-            path = f"{prefix}/{name}"
-            is_folder = os.path.isdir(os.path.join(self._folder, path))
-            below.append((f"{path}/" if is_folder else path, path, is_folder))
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for found in os.scandir(os.path.join(self._folder, prefix)):
+                path, is_folder = f"{prefix}/{found.name}", found.is_dir()
+                below.append((f"{path}/" if is_folder else path, path, is_folder))
         # As whole names are ordered: what is in a folder sorts as if its name ended in a slash.
         for _, path, is_folder in sorted(below, reverse=backwards):
             if is_folder:

@@ -84,7 +84,7 @@ class History:
     def is_begun(self) -> bool:
         """Whether anything was ever recorded here, be it readable or not."""
         kept = os.path.join(self.folder, "objects")
-        return bool(self.refs.names("refs")) or any(names for _, _, names in os.walk(kept))
+        return self.refs.are_there() or any(names for _, _, names in os.walk(kept))
 
     def head(self, skill: str) -> Version | None:
         """The latest version of `skill`, or None where it has no history."""

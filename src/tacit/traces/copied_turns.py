@@ -13,6 +13,7 @@ from datetime import datetime
 
 import msgspec
 
+from tacit.traces.session_rows import unpacked
 from tacit.traces.store import Store
 from tacit.traces.trace import Head, Turn
 
@@ -91,7 +92,7 @@ def _beginnings(connection: sqlite3.Connection, head: Head | None) -> list[tuple
     )
     found = []
     for row in rows:
-        key = turn_key(row["host"], _decode(row["body"]))
+        key = turn_key(row["host"], _decode(unpacked(row["body"])))
         if key is not None:
             order = (row["started"] or 0.0, row["ended"] or 0.0, row["session"])
             found.append((order, f"{row['host']}:{row['session']}", key))

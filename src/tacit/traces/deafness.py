@@ -8,9 +8,8 @@ was lost. Reading is the hosts' business, telling the user that of whoever asks.
 
 import os
 import sqlite3
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -130,18 +129,15 @@ def _silent(sessions: list[_Met], what: str) -> list[_Met]:
 def _met(connection: sqlite3.Connection) -> dict[str, list[_Met]]:
     """The latest sessions of each agent, the oldest first, and files that gave none."""
     found: dict[str, list[_Met]] = {}
-    rows: Iterable[Any] = connection.execute(
-        """
-        SELECT host, head, calls, prompts, turns FROM (SELECT *, row_number() OVER (
-          PARTITION BY host ORDER BY coalesce(ended, stored) DESC) AS place FROM sessions)
-        WHERE place <= ? ORDER BY coalesce(ended, stored)
-        """,
-        (_LATEST,),
-    )
-    for row in rows:
-        head = msgspec.json.decode(row["head"], type=Head)
-        met = _Met(head, row["calls"], row["prompts"], row["turns"])
-        found.setdefault(row["host"], []).append(met)
+    for (host,) in connection.execute("SELECT DISTINCT host FROM sessions").fetchall():
+        rows = connection.execute(
+            "SELECT head, calls, prompts, turns FROM sessions WHERE host = ?"
+            " ORDER BY coalesce(ended, stored) DESC LIMIT ?",
+            (host, _LATEST),
+        )
+        found[host] = [
+            _Met(msgspec.json.decode(row["head"], type=Head), *tuple(row)[1:]) for row in rows
+        ]
     rows = connection.execute(
         "SELECT host, bookmark FROM sources WHERE session_id IS NULL AND bookmark IS NOT NULL"
     )

@@ -10,6 +10,7 @@ words. How a query is understood is `session_search.py`'s.
 
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal
@@ -115,6 +116,8 @@ MIGRATIONS = (
     CREATE INDEX turns_to_index ON turns (indexed) WHERE indexed < 2;
     CREATE INDEX turns_skills ON turns (session_id, skills) WHERE skills != '[]';
     """,
+    # The latest sessions of each agent.
+    "CREATE INDEX sessions_of_host ON sessions (host, coalesce(ended, stored));",
     # What a whole session, its helpers' included, shows to those who count over many, and by which
     # rules. It lasts as long as nothing of it changes.
     """
@@ -297,7 +300,7 @@ class SessionRows:
                 bool(turn.prompt),
                 _json_text(skills),
                 _json_text(counts),
-                msgspec.json.encode(turn),
+                _packed(turn),
                 _json_text(task_outcome(turn)),
                 INDEXED,
             ),
@@ -548,7 +551,19 @@ class SessionRows:
 
 
 def turn_of(body: bytes) -> Turn:
-    return msgspec.json.decode(body, type=Turn)
+    return msgspec.json.decode(unpacked(body), type=Turn)
+
+
+def _packed(turn: Turn) -> bytes:
+    return zlib.compress(msgspec.json.encode(turn), 1)
+
+
+def unpacked(body: bytes) -> bytes:
+    """The JSON of a stored turn. Those of earlier versions stand there as they are."""
+    try:
+        return body if body.startswith(b"{") else zlib.decompress(body)
+    except zlib.error as error:
+        raise msgspec.DecodeError(f"a stored turn is damaged: {error}") from error
 
 
 def _json_text(value: object) -> str:

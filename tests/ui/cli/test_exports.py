@@ -78,6 +78,7 @@ def test_what_does_not_go_together(sessions: Path) -> None:
     for (code, hint), wish in codes.items():
         found = error(code, "export", "--form", "atif", *wish)
         assert found["hint"] == hint
+    assert "Choose from: atif, openai" in error(2, "export")["message"]
     found = error(2, "export", "--form", "sts", "-o", "x.jsonl")
     assert found["hint"] == "give a folder: -o x.jsonl/"
     assert not Path("x").exists()

@@ -183,7 +183,7 @@ def _run(arguments: list[str]) -> int:
         click.echo(error.format_message())
         return 2
     except click.ClickException as error:
-        said = error.format_message().removesuffix(".")
+        said = " ".join(error.format_message().split()).removesuffix(".")  # choices have lines
         message = said[:1].lower() + said[1:]
         return _report(message, _usage_hint(error), error.exit_code, arguments)
     except (click.Abort, KeyboardInterrupt):
