@@ -48,20 +48,20 @@ def main() -> int:
         return 2
     options = Options(asked.rounds, asked.largest, asked.sessions, asked.sample, asked.peers)
     figures: list[Figure] = []
+    failed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="tacit-bench-") as folder:
         bench = Bench(pool, folder, options)
-        try:
-            for name in asked.only or MEASURES:
-                note(f"measuring {name}")
+        for name in asked.only or MEASURES:
+            note(f"measuring {name}")
+            try:
                 figures.extend(MEASURES[name](bench))
-        except Failed as error:
-            print(f"bench: {error}", file=sys.stderr)
-            return 1
+            except Exception as error:  # the others are worth having all the same
+                failed.append(f"{name}: {error!r}" if not isinstance(error, Failed) else str(error))
+            if asked.write:  # what is there so far, should somebody stop it
+                report.write_page(asked.write, pool, figures, [*bench.missing, *failed])
         write = report.as_json if asked.json else report.as_text
-        print(write(pool, figures, bench.missing))
-        if asked.write:
-            report.write_page(asked.write, pool, figures, bench.missing)
-    return 0
+        print(write(pool, figures, [*bench.missing, *failed]))
+    return 1 if failed else 0
 
 
 def _options() -> argparse.Namespace:
