@@ -1,9 +1,15 @@
 """The pages of a small library, asked as a browser asks."""
+# ruff: noqa: E402
 
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx2
 import pytest
+
+sys.modules.setdefault("httpx", httpx2)  # the oldest Starlette's test client knows that name alone
+
 from starlette.testclient import TestClient
 
 from tacit.changes.change import Edit, acting_as, make_change
