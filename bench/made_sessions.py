@@ -48,7 +48,7 @@ class Words:
         return self._random.random() < share
 
 
-def write_sessions(home: str, count: int, seed: int = 7) -> int:
+def write_sessions(home: str, count: int, seed: int = 7, turns: int = _TURNS) -> int:
     """Write `count` sessions into `home`, as Claude Code would have; how many bytes they take."""
     words, size = Words(seed), 0
     for number in range(count):
@@ -56,7 +56,7 @@ def write_sessions(home: str, count: int, seed: int = 7) -> int:
         folder = os.path.join(home, ".claude", "projects", project)
         os.makedirs(folder, exist_ok=True)
         name = f"{number * 2654435761 % 2**32:08x}-0000-4000-8000-{number:012x}"
-        lines = [json.dumps(record) for record in _records(name, number, words)]
+        lines = [json.dumps(record) for record in _records(name, number, words, turns)]
         text = "\n".join(lines) + "\n"
         size += len(text)
         with open(os.path.join(folder, f"{name}.jsonl"), "w", encoding="utf-8") as file:
@@ -64,7 +64,7 @@ def write_sessions(home: str, count: int, seed: int = 7) -> int:
     return size
 
 
-def _records(session: str, number: int, words: Words) -> Iterator[dict[str, object]]:
+def _records(session: str, number: int, words: Words, turns: int) -> Iterator[dict[str, object]]:
     said = 0
 
     def record(kind: str, content: object, **more: object) -> dict[str, object]:
@@ -84,7 +84,7 @@ def _records(session: str, number: int, words: Words) -> Iterator[dict[str, obje
         more = {"id": f"msg_{session[:8]}{said}", "model": "claude-opus-4", "usage": usage}
         return record("assistant", list(content), type="message", **more)
 
-    for _ in range(_TURNS):
+    for _ in range(turns):
         yield record("user", words.text(25))
         yield answer({"type": "text", "text": words.text(40)})
         for tool, name, frame in _FRAMES:

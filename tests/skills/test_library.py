@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tacit.base import trust
+from tacit.base.config_file import set_values
 from tacit.base.errors import NotFound
 from tacit.base.setting_sections import Settings, SkillSettings
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, KeptLibrary, Library, at_hand, library_here
 
 
 def own(library: Library) -> list[Entry]:
@@ -347,3 +348,43 @@ def test_a_link_of_a_project_to_the_users_own_skill_keeps_that_skill(
     (project / ".agents" / "skills").mkdir(parents=True)
     (project / ".agents" / "skills" / "mine").symlink_to(own_skill)
     assert states(load()) == {".agents/skills/mine": "active"}
+
+
+class TestKept:
+    def test_it_is_the_same_while_nothing_changes(self, user_skills, put, later) -> None:
+        """And another one after any change: of a skill, of the settings, of trust."""
+        put(user_skills / "one")
+        later()
+        kept = KeptLibrary(os.getcwd(), fresh=0.0)
+        first = kept.now()
+        assert kept.now() is first
+        put(user_skills / "one", description="Changed.")
+        assert [e.description for e in own(kept.now())] == ["Changed."]
+        assert [e.description for e in own(first)] != ["Changed."]
+
+    def test_what_settings_and_trust_change_is_seen(self, home, project: Path, put) -> None:
+        put(project / ".agents" / "skills" / "theirs")
+        put(home / "more" / "mine")
+        kept = KeptLibrary(str(project), fresh=0.0)
+        assert states(kept.now()) == {"project/.agents/skills/theirs": "untrusted"}
+        trust.add(str(project))
+        assert states(kept.now()) == {"project/.agents/skills/theirs": "active"}
+        set_values({"skills.paths": ["~/more"]})
+        assert "more/mine" in states(kept.now())
+
+    def test_within_its_time_the_disk_is_left_alone(self, user_skills, put) -> None:
+        """Unless somebody says that something was changed."""
+        kept = KeptLibrary(os.getcwd(), fresh=3600.0)
+        kept.now()
+        put(user_skills / "one")
+        assert own(kept.now()) == []
+        kept.put_back()
+        assert [e.name for e in own(kept.now())] == ["one"]
+
+    def test_what_is_at_hand_is_looked_at_once(self, user_skills, put) -> None:
+        with at_hand(KeptLibrary(os.getcwd(), fresh=0.0)):
+            put(user_skills / "one")
+            assert [e.name for e in own(library_here())] == ["one"]
+            put(user_skills / "two")
+            assert [e.name for e in own(library_here())] == ["one"]
+        assert [e.name for e in own(library_here())] == ["one", "two"]

@@ -18,6 +18,7 @@ from tacit.learn import announcements
 from tacit.learn.background.background_gate import background_gate
 
 BIN = Path(sys.executable).parent
+EMPTY: dict[str, Any] = {"marks": {}, "proposals": [], "notices": [], "waiting": []}
 PROPOSAL = {"id", "change", "why", "state", "made", "decided", "answer", "applied_as"}
 WORDS = {
     "tests": "Run the whole suite with make check before a commit, never a single file.",
@@ -65,7 +66,7 @@ def by_hand(folder: Path, name: str, body: str) -> Path:
 
 def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     """It waits, is shown with its diff, and lands with its author, its evidence and my consent."""
-    assert answer("inbox") == {"marks": {}, "proposals": [], "notices": []}
+    assert answer("inbox") == EMPTY
     assert tacit("inbox").stdout == "The inbox is empty.\n"
     waits = propose_new("tests", WORDS["tests"], str(skills))
     assert waits.outcome == "proposed"
@@ -82,7 +83,7 @@ def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     for words in ("seen tests twice", "claude-code:abc, codex:def", f"+1. {WORDS['tests']}"):
         assert words in shown
     assert f"tacit accept {short}" in shown
-    assert set(answer("inbox", short)) == {"marks", "proposal", "diff"}
+    assert set(answer("inbox", short)) == {"marks", "proposal", "diff", "waiting"}
     (verdict,) = answer("accept", short)["verdicts"]
     assert verdict["outcome"] == "applied"
     assert validate(skills / "tests") == []
@@ -90,7 +91,7 @@ def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     assert version["actor"] == "distiller"
     assert version["approved_by"] == "user"
     assert version["evidence"] == ["claude-code:abc", "codex:def"]
-    assert answer("inbox") == {"marks": {}, "proposals": [], "notices": []}
+    assert answer("inbox") == EMPTY
     assert [p["state"] for p in answer("inbox", "--all")["proposals"]] == ["accepted"]
     assert tacit("accept", short).returncode == 5
     assert error(2, "reject", short)["message"].endswith("was accepted already")
@@ -108,7 +109,7 @@ def test_a_rejected_idea_does_not_come_back(skills: Path) -> None:
         assert again.refusal is not None
         assert again.refusal.rule == "rejected-before"
         assert "we do this in CI" in again.refusal.reason
-    assert answer("inbox") == {"marks": {}, "proposals": [], "notices": []}
+    assert answer("inbox") == EMPTY
     assert "we do this in CI" in tacit("inbox", waits.change).stdout
     assert answer("reject", waits.change, "--forget")["state"] == "forgotten"
     assert propose_new("release", WORDS["release"], str(skills)).outcome == "proposed"
@@ -271,3 +272,25 @@ def test_after_three_learned_skills_the_user_is_asked_once(skills: Path, home: P
     assert tacit("prompt-status").stdout == ""  # the inbox has asked
     tacit("config", "set", "learn.approval", "ask")
     assert "Go on without asking" not in tacit("inbox").stdout
+
+
+def test_many_are_listed_by_parts(skills: Path) -> None:
+    """Each part in its order; what waits in all is told with every part."""
+    made = [
+        propose_new(f"part-{n}", f"Only {word * n} of it", str(skills)).change
+        for n, word in enumerate(("alpha beta ", "gamma delta ", "epsilon zeta "), 3)
+    ]
+    found = answer("inbox", "-n", "1", "--skip", "1")
+    assert [one["id"] for one in found["proposals"]] == [made[1]]
+    assert [one["id"] for one in found["waiting"]] == made
+    assert {(one["kind"], one["actor"]) for one in found["waiting"]} == {("create", "distiller")}
+    assert "2 more" in tacit("inbox", "-n", "1").stdout
+
+
+def test_a_rejection_is_taken_back(skills: Path) -> None:
+    """It waits again; what was not turned down cannot be."""
+    change = propose_new("again", "Do it again", str(skills)).change
+    assert error(2, "reject", change, "--undo")["message"].endswith("was not turned down")
+    answer("reject", change, "--reason", "no")
+    assert answer("reject", change, "--undo")["state"] == "waiting"
+    assert [one["id"] for one in answer("inbox")["waiting"]] == [change]

@@ -12,6 +12,7 @@ lists; MCP servers it can propose, and the user allows each. Changing the user's
 import os
 import typing
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -279,10 +280,15 @@ def choices(key: str) -> tuple[str, ...]:
     section, _, field = key.partition(".")
     if field not in _fields(section):
         return ()
-    hint = typing.get_type_hints(type(getattr(Settings(), section)))[field]
+    hint = _hints(section)[field]
     if hint is bool:
         return ("true", "false")
     return tuple(value for value in typing.get_args(hint) if isinstance(value, str) and value)
+
+
+@cache
+def _hints(section: str) -> dict[str, Any]:
+    return typing.get_type_hints(type(getattr(Settings(), section)))
 
 
 def _explain(

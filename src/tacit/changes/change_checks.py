@@ -311,11 +311,9 @@ def check_inbox(inbox: Inbox, open_places: list[OpenPlace]) -> list[Finding]:
         for row in inbox.broken()
     ]
     histories = {opened.place.root: opened.history for opened in open_places}
-    for proposal in inbox.waiting():
+    for proposal in inbox.begun():
         history = histories.get(proposal.change.root)
-        if history is None or not proposal.applied_as:
-            continue
-        if history.knows(proposal.applied_as, proposal.change.skill):
+        if history is not None and history.knows(proposal.applied_as, proposal.change.skill):
             found.append(
                 Finding(
                     "answered-proposal",

@@ -212,7 +212,8 @@ class Gate:
         self.clock = clock or SystemClock()
         self.open_places: dict[str, OpenPlace] = {}
         for place in places if places is not None else places_here():
-            self.open_places.setdefault(place.real, OpenPlace(place, self.data))
+            if (real := place.real) not in self.open_places:
+                self.open_places[real] = OpenPlace(place, self.data)
         self.neighbours = neighbours if neighbours is not None else LibraryNeighbours()
         self.inbox = Inbox(os.path.join(self.data, DATABASE_FILE), self.clock)
         self._judge = Judge(self.neighbours, scanner, always_ask)
@@ -271,14 +272,11 @@ class Gate:
     def waiting(self) -> list[Proposal]:
         """What waits in the inbox. What was accepted and has landed, without its answer having been
         written down, is closed now."""
-        found = []
-        for proposal in self.inbox.waiting():
-            if proposal.applied_as and self._has_landed(proposal):
-                with suppress(TacitError):
-                    self.inbox.close(proposal, "accepted")
-            else:
-                found.append(proposal)
-        return found
+        landed = {one.id: one for one in self.inbox.begun() if self._has_landed(one)}
+        for proposal in landed.values():
+            with suppress(TacitError):
+                self.inbox.close(proposal, "accepted")
+        return [p for p in self.inbox.waiting() if p.id not in landed]
 
     def _has_landed(self, proposal: Proposal) -> bool:
         opened = self.open_places.get(os.path.realpath(proposal.change.root))

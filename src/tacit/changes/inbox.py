@@ -35,6 +35,8 @@ STEPS = (
       applied_as TEXT NOT NULL DEFAULT '') STRICT;
     CREATE INDEX proposals_by_skill ON proposals (root, skill, state);
     CREATE INDEX proposals_by_fingerprint ON proposals (fingerprint, state);""",
+    # What a list of thousands asks for, without the changes themselves.
+    """CREATE INDEX proposals_in_order ON proposals (state, made, id, kind, actor, applied_as);""",
 )
 
 
@@ -61,14 +63,32 @@ class Inbox:
         self._path = path or database.default_path()
         self._clock = clock or SystemClock()
 
-    def waiting(self, root: str = "") -> list[Proposal]:
+    def waiting(self, root: str = "", *, most: int = -1, skip: int = 0) -> list[Proposal]:
         """What waits, oldest first."""
         where, values = ("AND root = ?", (root,)) if root else ("", ())
-        return self._read(f"state = 'waiting' {where} ORDER BY made, id", values)
+        order = "ORDER BY made, id LIMIT ? OFFSET ?"
+        return self._read(f"state = 'waiting' {where} {order}", (*values, most, skip))
 
-    def all(self, most: int = 100) -> list[Proposal]:
+    def all(self, most: int = 100, *, skip: int = 0) -> list[Proposal]:
         """The latest proposals, answered or not, newest first."""
-        return self._read("1 ORDER BY made DESC, id DESC LIMIT ?", (most,))
+        return self._read("1 ORDER BY made DESC, id DESC LIMIT ? OFFSET ?", (most, skip))
+
+    def begun(self) -> list[Proposal]:
+        """What waits although its application has begun: it may have landed."""
+        return self._read("state = 'waiting' AND applied_as != ''", ())
+
+    def waiting_ids(self) -> list[dict[str, str]]:
+        """Id, kind and actor of what waits, oldest first; much cheaper than the proposals."""
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT id, kind, actor FROM proposals WHERE state = 'waiting' ORDER BY made, id"
+            )
+            return [dict(row) for row in rows.fetchall()]
+
+    def roots(self) -> set[str]:
+        """The skills folders that any proposal was made for."""
+        with self._open() as connection:
+            return {row[0] for row in connection.execute("SELECT DISTINCT root FROM proposals")}
 
     def count(
         self, state: ProposalState, *, kind: str = "", actors: Collection[str] = (), below: str = ""
@@ -146,6 +166,16 @@ class Inbox:
                 "UPDATE proposals SET state = ?, decided = ?, answer = ?"
                 " WHERE id = ? AND state = 'waiting'",
                 (state, self._clock.now().isoformat(), answer, proposal.id),
+            )
+            return done.rowcount > 0
+
+    def reopen(self, proposal: Proposal) -> bool:
+        """Let a rejected proposal wait again; False where it is not one."""
+        with self._open() as connection, database.transaction(connection):
+            done = connection.execute(
+                "UPDATE proposals SET state = 'waiting', decided = '', answer = ''"
+                " WHERE id = ? AND state = 'rejected'",
+                (proposal.id,),
             )
             return done.rowcount > 0
 

@@ -36,8 +36,9 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         """The same for every path that leads to the folder; names its history and its lock."""
-        base = "".join(c if c.isascii() and c.isalnum() else "-" for c in self.real)[-40:]
-        digest = hashlib.sha256(os.fsencode(self.real)).hexdigest()[:16]
+        real = self.real
+        base = "".join(c if c.isascii() and c.isalnum() else "-" for c in real[-40:])
+        digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
         return f"{base.strip('-').lower()}-{digest}"
 
     def origin(self, skill: Skill) -> Origin:

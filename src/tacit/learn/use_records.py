@@ -48,6 +48,8 @@ def catch_up(store: Store, versions_in: Callable[[str], VersionOf] | None = None
     """
     prepare_use_tables(store.connection)
     store.take_in_own()
+    if _is_caught_up(store.connection):
+        return []
     rows = store.connection.execute(
         """
         SELECT host || ':' || sessions.session AS id FROM sessions
@@ -58,6 +60,15 @@ def catch_up(store: Store, versions_in: Callable[[str], VersionOf] | None = None
     for row in rows:
         record_uses(store, row["id"], versions_in)
     return [row["id"] for row in rows]
+
+
+def _is_caught_up(connection: sqlite3.Connection) -> bool:
+    """Whether as many sessions were recorded as are stored, at the same times in all. To look for
+    each takes four times as long, and mostly there is nothing new."""
+    counted = "SELECT count(*), sum(CAST(stored * 1000 AS INTEGER)) FROM"
+    rows = [connection.execute(f"{counted} {table}") for table in ("sessions", "recorded")]
+    stored, recorded = (tuple(row.fetchone()) for row in rows)
+    return stored == recorded
 
 
 def record_uses(

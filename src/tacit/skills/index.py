@@ -157,10 +157,13 @@ class Snapshot:
         return self._rows
 
 
-def load(root: str, cache: str) -> Snapshot:
-    """The skills below `root` as they are now, by the index where it still holds."""
+def load(root: str, cache: str, known: Snapshot | None = None) -> Snapshot:
+    """The skills below `root` as they are now, by the index where it still holds.
+
+    `known`: what an earlier load gave; it is given back where nothing has changed.
+    """
     path = index_file(root, cache)
-    known = _read(path, root)
+    known = known or _read(path, root)
     if known is not None:
         stale = _stale_rows(known) if _same_categories(known) else None
         if stale is not None and not stale:

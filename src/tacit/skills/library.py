@@ -8,10 +8,15 @@ only. Changing skills is the gate's, ranking by words is `skill_search.py`'s, an
 archived.
 """
 
+import operator
 import os
+import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -105,6 +110,7 @@ class Library:
         self.cache = cache or paths.folders().cache
         self._only = roots
         self.left_out: frozenset[str] = frozenset()
+        self.snapshots: list[tuple[Root, Snapshot]] = []
         self.refresh()
 
     def leave_out(self, names: Iterable[str]) -> None:
@@ -115,16 +121,26 @@ class Library:
     def refresh(self) -> None:
         """Look at the disk again."""
         chosen = self.settings.skills
+        known = {root.path: snapshot for root, snapshot in self.snapshots}
         self.roots: list[Root] = (
             skill_roots(self.cwd, hosts=chosen.hosts, extra=chosen.paths)
             if self._only is None
             else [root for root in self._only if os.path.isdir(root.path)]
         )
-        self.snapshots: list[tuple[Root, Snapshot]] = [
-            (root, index.load(root.path, self.cache)) for root in self.roots
+        self.snapshots = [
+            (root, index.load(root.path, self.cache, known.get(root.path))) for root in self.roots
         ]
-        for made in ("entries", "states", "_also"):
+        for made in ("entries", "states", "numbers", "_also"):
             self.__dict__.pop(made, None)
+
+    def renewed(self) -> "Library":
+        """The library as the disk and the settings are now: this one where nothing has changed."""
+        now = copy(self)
+        now.settings = load_settings(self.cwd).settings
+        now.refresh()
+        read, known = ([snapshot for _, snapshot in one.snapshots] for one in (now, self))
+        same = len(read) == len(known) and all(map(operator.is_, read, known))
+        return self if same and now.settings == self.settings and now.states == self.states else now
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -148,6 +164,14 @@ class Library:
                 for name, state in zip(snapshot.columns.names, states, strict=True)
             ]
             for (_, snapshot), states in zip(self.snapshots, found, strict=True)
+        ]
+
+    @cached_property
+    def numbers(self) -> list[dict[str, int]]:
+        """The number of each row of each of `snapshots`, by its folder."""
+        return [
+            {path.rpartition("/")[0]: number for number, path in enumerate(snapshot.columns.files)}
+            for _, snapshot in self.snapshots
         ]
 
     @cached_property
@@ -313,6 +337,56 @@ class Library:
                 if states[number] != REPEATED and known.links.get(number, real) == real:
                     return self.entry(place, number)
         return None
+
+
+class KeptLibrary:
+    """The library of a folder, kept by a server between the requests that it answers.
+
+    The disk is not looked at again within `fresh` seconds.
+    """
+
+    def __init__(self, cwd: str, fresh: float = 1.0) -> None:
+        import threading
+
+        self._cwd = cwd
+        self._fresh = fresh
+        self._library: Library | None = None
+        self._looked = 0.0
+        self._lock = threading.Lock()
+
+    def now(self) -> Library:
+        """The library as it is."""
+        with self._lock:
+            if self._library is None:
+                self._library = Library(self._cwd)
+            elif time.monotonic() - self._looked >= self._fresh:
+                self._library = self._library.renewed()
+            else:
+                return self._library
+            self._looked = time.monotonic()
+            return self._library
+
+    def put_back(self) -> None:
+        """Have the disk looked at for the next request: something was changed."""
+        self._looked = 0.0
+
+
+_at_hand: ContextVar[Callable[[], Library]] = ContextVar("tacit_library", default=Library)
+
+
+@contextmanager
+def at_hand(kept: KeptLibrary) -> Iterator[None]:
+    """For a `with` block, the library here is the one that is kept, looked at once at most."""
+    token = _at_hand.set(cache(kept.now))
+    try:
+        yield
+    finally:
+        _at_hand.reset(token)
+
+
+def library_here() -> Library:
+    """The library of the working directory: the one that is at hand, else it is read."""
+    return _at_hand.get()()
 
 
 def entry_of(root: Root, row: Row, state: str, real: str, also: Iterable[str]) -> Entry:

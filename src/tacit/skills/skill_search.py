@@ -89,7 +89,6 @@ class Search:
         if self.behind:
             _go_on(library.cwd)
         self._archived = {document_key(e.folder): e for e in archived_entries(archives)}
-        self._numbers: list[dict[str, int]] = []
         self._prepare()
 
     def _prepare(self) -> None:
@@ -172,18 +171,19 @@ class Search:
 
     def _entry(self, key: str) -> Entry | None:
         """The skill that a document is of; None for another way to a skill that is listed."""
-        if not self._numbers:
-            files = [snapshot.columns.files for _, snapshot in self._library.snapshots]
-            self._numbers = [
-                {document_key(path.rpartition("/")[0]): n for n, path in enumerate(paths)}
-                for paths in files
-            ]
         for place, (root, _) in enumerate(self._library.snapshots):
             below = key.removeprefix(document_key(root.path) + "/")
-            number = self._numbers[place].get(below) if below != key else None
+            number = self._number(place, below) if below != key else None
             if number is not None and self._library.states[place][number] != REPEATED:
                 return self._library.entry(place, number)
         return self._archived.get(key)
+
+    def _number(self, place: int, key: str) -> int | None:
+        """The row of a snapshot whose folder a document's key names."""
+        numbers = self._library.numbers[place]
+        if key not in numbers and "\\" in key:  # a name that is not UTF-8, written out
+            return next((n for path, n in numbers.items() if document_key(path) == key), None)
+        return numbers.get(key)
 
     def _candidates(self, wanted: tantivy.Query, depth: int) -> list[tuple[float, Any]]:
         """The best `depth` documents, and all that score like the last of them: which of those

@@ -7,7 +7,7 @@ the uses in a session is left to `learn/use_records.py`.
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Literal
@@ -73,6 +73,11 @@ USE_STEPS = (
       at TEXT NOT NULL
     ) STRICT;
     CREATE INDEX reports_of_skill ON reports (skill, at);
+    """,
+    # The uses of every skill are added up from the index alone.
+    """
+    DROP INDEX IF EXISTS uses_of_skill;
+    CREATE INDEX uses_of_skill ON uses (skill, at, calls, failed);
     """,
 )
 USE_TABLES = ("uses", "views", "recorded")
@@ -163,6 +168,10 @@ def recently_used(most: int = 50) -> tuple[str, ...]:
         return ()  # an order is a comfort; a conversation must begin without it
 
 
+_MOST_NAMES = 500
+"""Of more, the uses of all are counted: that takes no longer then."""
+
+
 class UseTotals(msgspec.Struct, frozen=True):
     """All uses of one skill together."""
 
@@ -171,15 +180,23 @@ class UseTotals(msgspec.Struct, frozen=True):
     failed: int
 
 
-def use_totals() -> dict[str, UseTotals]:
-    """The uses of each skill that was ever used, by name."""
+def use_totals(skills: Collection[str] = ()) -> dict[str, UseTotals]:
+    """The uses of each of these skills, or of all, that was ever used, by name; none where nothing
+    can be read."""
+    chosen = tuple(skills) if len(skills) <= _MOST_NAMES else ()
+    where = f"WHERE skill IN ({', '.join('?' * len(chosen))})" if chosen else ""
     if not os.path.exists(database.default_path()):
         return {}
-    with open_use_tables() as connection:
-        rows = connection.execute(
-            "SELECT skill, count(*), sum(calls), sum(failed) FROM uses GROUP BY skill"
-        )
-        return {row[0]: UseTotals(*row[1:]) for row in rows.fetchall()}
+    try:
+        with open_use_tables() as connection:
+            rows = connection.execute(
+                "SELECT skill, count(*), sum(calls), sum(failed) FROM uses"  # noqa: S608
+                f" {where} GROUP BY skill",
+                chosen,
+            )
+            return {row[0]: UseTotals(*row[1:]) for row in rows.fetchall()}
+    except (TacitError, sqlite3.Error):
+        return {}  # a list of skills must be there without it
 
 
 def views_of(connection: sqlite3.Connection) -> list[RecordedViews]:

@@ -204,6 +204,7 @@ class Store:
         since: datetime | None = None,
         skill: str = "",
         limit: int = 100,
+        skip: int = 0,
     ) -> list[Stored]:
         """The sessions, the latest first; those below `project` count as its own.
 
@@ -219,16 +220,13 @@ class Store:
                 OR substr(project, 1, length(:project) + 1) = :project || '/')
               AND (:skill = '' OR EXISTS (SELECT 1 FROM turns, json_each(turns.skills) AS used
                 WHERE session_id = sessions.id AND skills != '[]' AND used.value = :skill))
-            ORDER BY coalesce(ended, stored) DESC, id DESC LIMIT :limit
+            ORDER BY coalesce(ended, stored) DESC, id DESC LIMIT :limit OFFSET :skip
             """,
             {
-                "skill": skill,
-                "host": host,
-                "project": _project(project),
-                "since": since.timestamp() if since else 0.0,
-                "limit": limit,
+                "skill": skill, "host": host, "project": _project(project), "limit": limit,
+                "skip": skip, "since": since.timestamp() if since else 0.0,
             },
-        )
+        )  # fmt: skip
         return [self._stored(row) for row in rows.fetchall()]
 
     def counts(self) -> dict[str, int]:

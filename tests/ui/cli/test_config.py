@@ -85,8 +85,10 @@ class TestConfig:
     def test_json(self, tacit) -> None:
         """The keys that scripts rely on."""
         found = tacit.json("config")
-        assert set(found) == {"settings", "ignored", "strays", "refused", "proposed"}
-        assert all(set(row) == {"key", "value", "source", "about"} for row in found["settings"])
+        assert set(found) == {"file", "settings", "ignored", "strays", "refused", "proposed"}
+        assert all(
+            set(row) == {"key", "value", "source", "about", "choices"} for row in found["settings"]
+        )
         assert set(tacit.json("config", "search.limit")) == {"key", "value", "source", "about"}
         assert set(tacit.json("config", "--path")) == {"path"}
 

@@ -19,7 +19,7 @@ class TestSearch:
         assert found["query"] == "rebase a branch"
         first = found["results"][0]
         assert set(first) == {"skill", "score", "line", "text"}
-        assert set(first["skill"]) == ENTRY
+        assert set(first["skill"]) == ENTRY | {"standing", "used"}
         assert first["skill"]["name"] == "git-rebase"
 
     def test_nothing_fits(self, tacit, skills: Path) -> None:

@@ -5,8 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from inside import answer
 
 from tacit.base import trust
+from tacit.traces.skill_uses import open_use_tables
 
 ENTRY = {
     "name", "description", "folder", "scope", "origin", "host", "state", "version", "aliases",
@@ -24,12 +26,27 @@ class TestList:
     def test_json(self, tacit, skills: Path) -> None:
         """The keys that scripts rely on."""
         found = tacit.json("list")
-        assert set(found) == {"skills"}
-        assert all(set(entry) == ENTRY | {"standing"} for entry in found["skills"])
+        assert set(found) == {"skills", "total", "unused"}
+        assert all(set(entry) == ENTRY | {"standing", "used"} for entry in found["skills"])
         assert [entry["name"] for entry in found["skills"]] == [
             "broken", "git-rebase", "pdf-forms", "数据库", "learn-from-sessions",
             "schedule-creator", "using-tacit",
         ]  # fmt: skip
+
+    def test_by_parts_and_by_use(self, skills: Path) -> None:
+        """A part says how many there are; the most used come first."""
+        part = answer("list", "-n", "2", "--skip", "1")
+        assert [e["name"] for e in part["skills"]] == ["git-rebase", "pdf-forms"]
+        assert part["total"] == 7
+        with open_use_tables() as tables:
+            for number, skill in enumerate(("pdf-forms", "git-rebase", "git-rebase")):
+                row = (f"codex:{number}", 0, skill, "", "user", "2026-11-01T00:00:00Z", "", 3, 1)
+                tables.execute("INSERT INTO uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        used = answer("list", "--used")
+        assert [(e["name"], e["used"]["uses"]) for e in used["skills"]] == [
+            ("git-rebase", 2), ("pdf-forms", 1),
+        ]  # fmt: skip
+        assert (used["total"], used["unused"]) == (2, 5)
 
     def test_in_a_pipe(self, tacit, skills: Path) -> None:
         """Four fields with tabs between, whole descriptions."""
@@ -109,7 +126,7 @@ class TestShow:
     def test_json(self, tacit, skills: Path) -> None:
         """The keys that scripts rely on."""
         found = tacit.json("show", "git-rebase")
-        rest = {"shadows", "shadowed_by", "problems", "standing", "figures"}
+        rest = {"shadows", "shadowed_by", "problems", "standing", "figures", "pinned"}
         assert set(found) == {"skill", "entry", "files"} | rest
         assert set(found["skill"]) == SKILL
         assert set(found["entry"]) == ENTRY

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import uvicorn
 
+from tacit.agent.agent_events import Usage
+from tacit.agent.budget import record_spending
 from tacit.changes.gate import Gate
 from tacit.ui.cli.servers import open_listener
 from tacit.ui.web import web_server
@@ -109,6 +111,8 @@ def test_every_page_can_be_used_by_everybody(watched: Watched) -> None:
     """By axe-core, in light and dark and on a phone's width."""
     from axe_playwright_python.sync_playwright import Axe
 
+    usage = Usage(input_tokens=1, output_tokens=2, cost=0.25, model="a-model")
+    record_spending("review", "claude-code:s-0001", usage)
     page, root = watched.page, watched.page.url
     for number, path in enumerate(PAGES):
         page.emulate_media(color_scheme=("light", "dark")[number % 2])

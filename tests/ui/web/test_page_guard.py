@@ -1,5 +1,6 @@
 """Who may talk to the pages. Each fault that a peer had is a test."""
 
+import os
 from typing import Any
 
 import pytest
@@ -75,7 +76,14 @@ def test_a_write_needs_a_form_of_ours(
     stranger: TestClient, keys: PageKeys, library: str, csrf: dict[str, str]
 ) -> None:
     stranger.cookies.set(COOKIE, keys.cookie)
-    for path in ("/inbox/accept", "/inbox/reject", "/inbox/edit", "/undo", "/skills/do"):
+    for path in (
+        "/inbox/accept",
+        "/inbox/reject",
+        "/inbox/edit",
+        "/undo",
+        "/skills/do",
+        "/settings/do",
+    ):
         assert stranger.post(path, data={"id": library, **csrf}).status_code == 403
         assert stranger.get(path).status_code in (404, 405)  # a link changes nothing
     assert Gate().inbox.get(library).state == "waiting"
@@ -139,3 +147,14 @@ def test_a_second_start_opens_what_runs(home: Any) -> None:
 
 def test_other_machines_only_in_words(tacit: Any) -> None:
     assert tacit.error("web", "--host", "0.0.0.0", code=2)["hint"].endswith("if you want that")
+
+
+def test_a_killed_server_is_not_asked(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its port may be another program's by now, which must not learn the word."""
+    if not (gone := os.fork()):
+        os._exit(0)
+    os.waitpid(gone, 0)
+    monkeypatch.setattr(web_server.os, "getpid", lambda: gone)
+    web_server.note_running("http://127.0.0.1:1")
+    monkeypatch.setattr(web_server, "urlopen", lambda *_, **__: pytest.fail("it was asked"))
+    assert web_server.running_address() == ""

@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inside import answer
 
+from tacit.agent.agent_events import Usage
+from tacit.agent.budget import record_spending
+from tacit.changes.change import Edit, acting_as, make_change
 from tacit.changes.gate import Gate
+from tacit.learn.ledger import DecidedJob, open_ledger
+from tacit.traces.skill_uses import open_use_tables
 from tacit.ui.web import answers
 from tacit.ui.web.page_parts import diff_rows, markdown_html
 
@@ -55,10 +61,51 @@ def test_a_proposal_shows_all_that_one_has_to_know(opened: Any, library: str) ->
     assert "&lt;img src=https://evil.example" in page
 
 
-def test_the_pages_and_the_command_line_say_the_same(opened: Any, tacit: Any) -> None:
+def test_the_pages_and_the_command_line_say_the_same(opened: Any) -> None:
     """Each page is made of the very value that the command prints."""
     for command in ("inbox", "list", "sessions", "config", "memory list", "schedule list"):
-        assert answers.ask(command) == tacit.json(*command.split())
+        first, *more = command.split()
+        assert answers.ask(command) == answer(first, *more)
+
+
+def test_every_list_shows_its_rows(opened: Any) -> None:
+    """With a schedule and its run, a fact, a job, a cost and a use: what stands in each is shown,
+    and nothing that a template asks for is missing."""
+    answers.ask("memory add --user", "package-manager", "The shop uses pnpm.")
+    name = answers.ask("schedule add", "every weekday 9:00", "Say what is new.")["schedule"]["name"]
+    with open_ledger() as ledger:
+        ledger.add_jobs([DecidedJob("review", "claude-code:s-0001", {})])
+    record_spending(
+        "review",
+        "claude-code:s-0001",
+        Usage(input_tokens=1, output_tokens=2, cost=0.25, model="a-model"),
+    )
+    with open_use_tables() as tables:
+        row = ("codex:c-1", 0, "ship-it", "", "user", "2026-11-01T00:00:00Z", "", 3, 1)
+        tables.execute("INSERT INTO uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    shown = {
+        "/": ("1 learned skill", "1 of 3", "$0.25"),
+        "/skills": ("1 failed",),
+        "/skills/ship-it": ("1 of 3 calls failed",),
+        "/schedules": (name, "every weekday 9:00", "Pause"),
+        "/memory": ("The shop uses pnpm.",),
+        "/jobs": ("no worker has taken it up yet", "Cancel"),
+        "/cost": ("$0.25", "a-model"),
+    }
+    for path, texts in shown.items():
+        page = opened.client.get(path).text
+        assert [text for text in texts if text not in page] == [], path
+    assert "Forgotten" in opened.post("/memory/forget", name="package-manager", scope="user")
+    assert "paused" in opened.post("/schedules/do", name=name, act="pause", back="/schedules")
+    assert "Resume" in opened.client.get("/schedules").text
+
+
+def test_a_shadowed_skill_has_a_page_of_its_own(opened: Any, home: Path, put: Any) -> None:
+    put(home / ".claude" / "skills" / "ship-it", description="Another one.")
+    link = re.search(r'href="(/skills/ship-it\?at=[^"]+)"', opened.client.get("/skills").text)
+    assert link is not None
+    assert "shadowed by" in opened.client.get(html.unescape(link[1])).text
+    assert "shadows" in opened.client.get("/skills/ship-it").text
 
 
 def test_accept_then_undo(opened: Any, library: str, home: Path) -> None:
@@ -76,6 +123,54 @@ def test_reject_with_a_reason(opened: Any, library: str) -> None:
     opened.post("/inbox/reject", id=library, reason="--forget", back="/inbox")
     found = Gate().inbox.get(library)
     assert (found.state, found.answer) == ("rejected", "--forget")
+    opened.post("/inbox/reject", id=library, undo="1", back="/inbox")
+    found = Gate().inbox.get(library)
+    assert (found.state, found.answer) == ("waiting", "")
+
+
+def test_all_of_one_kind_and_all_back(opened: Any, library: str, home: Path) -> None:
+    """The notice takes back everything that the button did."""
+    gate = Gate(always_ask=("reviewer",))
+    with acting_as("reviewer"):
+        gate.propose(make_change("ship-it", Edit("# Ship it", "# Ship it well")))
+    ids = re.search(r'name="id" value="([^"]+ [^"]+)"', opened.client.get("/inbox").text)
+    assert ids is not None
+    file = home / ".agents/skills/ship-it/SKILL.md"
+    before = file.read_text()
+    page = opened.post("/inbox/accept", id=ids[1], back="/inbox")
+    assert "# Ship it well" in file.read_text()
+    change = re.search(r'name="change" value="([^"]+)"', page)
+    assert change is not None
+    opened.post("/undo", change=change[1], back="/")
+    assert file.read_text() == before
+
+
+def test_settings_are_set_refused_and_taken_back(opened: Any) -> None:
+    """As `tacit config` does it, in the user's file."""
+
+    def limit() -> Any:
+        found = answer("config", "search.limit")
+        return found["value"], found["source"]
+
+    page = opened.post("/settings/do", key="search.limit", value="7", back="/settings")
+    assert "search.limit is 7" in page
+    assert 'name="act" value="unset"' in page  # how the notice takes it back
+    assert limit() == (7, answer("config", "--path")["path"])
+    page = opened.post("/settings/do", key="search.limit", value="8", back="/settings")
+    assert 'name="value" value="7"' in page
+    assert "notice bad" in opened.post("/settings/do", key="search.limit", value="many")
+    assert limit()[0] == 8
+    opened.post("/settings/do", key="search.limit", act="unset")
+    assert limit() == (10, "default")
+    opened.post("/settings/do", key="agent.allow", value="run_command:git *\nrun_command:make *")
+    assert answer("config", "agent.allow")["value"] == ["run_command:git *", "run_command:make *"]
+
+
+def test_a_notice_sends_nothing_but_what_takes_back(opened: Any) -> None:
+    """An address that somebody made up brings no other button."""
+    page = opened.client.get("/?said=Hello&undo=path%3D%2Fskills%2Fdo%26act%3Darchive").text
+    assert "Hello" in page
+    assert 'action="/skills/do"' not in page
 
 
 def test_edit_and_accept(opened: Any, library: str, home: Path) -> None:

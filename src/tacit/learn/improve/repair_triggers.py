@@ -73,12 +73,14 @@ def due_repairs(store: Store, session: str, settings: Settings) -> tuple[DueRepa
 
 def failed_uses(store: Store, trace: Trace, settings: Settings) -> list[FailedUse]:
     """The uses in a session in which a skill failed, one a skill, with why not where so."""
-    cwd = session_folder(trace.project)
-    library = Library(cwd, settings)
+    runs = runs_of(trace, use_records.versions_for(trace.project))
+    failed = [(run, some) for run in runs if (some := counted_failures(run, settings.improve))]
+    if not failed:  # as in most sessions: the library need not be read
+        return []
+    library = Library(session_folder(trace.project), settings)
     found: dict[str, FailedUse] = {}
-    for run in runs_of(trace, use_records.versions_for(trace.project)):
-        failures = counted_failures(run, settings.improve)
-        entry = _find(library, run.skill) if failures else None
+    for run, failures in failed:
+        entry = _find(library, run.skill)
         if entry is None:
             continue
         use = _judged(store, FailedUse(run, failures, entry), settings)

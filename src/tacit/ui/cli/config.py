@@ -89,14 +89,18 @@ def config_command(words: tuple[str, ...], only_path: bool, as_json: bool) -> in
 
 
 def _write_settings(file: str, as_json: bool) -> int:
+    from msgspec import to_builtins
+
     from tacit.base import settings
 
     loaded = settings.load_settings()
     values = [_concealed(value) for value in loaded.values()]
     if as_json:
+        rows = [to_builtins(v) | {"choices": settings.choices(v.key)} for v in values]
         return output.write_json(
             {
-                "settings": values,
+                "file": file,
+                "settings": rows,
                 "ignored": loaded.ignored,
                 "strays": loaded.strays,
                 "refused": loaded.refused,

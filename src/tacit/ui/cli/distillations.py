@@ -37,7 +37,7 @@ from tacit.learn.distil.distillation import DISTIL_KIND, DistilResult, Stopped
 from tacit.learn.distil.evidence import LineReason, counts_in_words, skill_reasons
 from tacit.learn.distil.support import Lessons, open_lessons
 from tacit.learn.ledger import DecidedJob, open_ledger
-from tacit.skills.library import Library
+from tacit.skills.library import library_here
 from tacit.traces.store import Store
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command
@@ -394,7 +394,7 @@ def skill_and_line(what: str) -> tuple[str, int] | None:
     name, _, line = what.rpartition(":")
     if not line.isdigit() or not name:
         name, line = what, "0"
-    return (name, int(line)) if Library().find(name) is not None else None
+    return (name, int(line)) if library_here().find(name) is not None else None
 
 
 def write_skill_reasons(name: str, line: int, *, as_json: bool) -> int:

@@ -46,15 +46,19 @@ _JOB_COLOURS = {"running": "blue", "failed": "red", "stuck": "red", "put off": "
 @click.option("--live", is_flag=True, help="Only those that are not over.")
 @click.option("--kind", default="", help="Only one kind, e.g. review.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
+@click.option("--skip", type=click.IntRange(0), default=0, help="Leave out so many at the start.")
 @click.pass_context
-def jobs_command(ctx: click.Context, live: bool, kind: str, limit: int, as_json: bool) -> int:
+def jobs_command(
+    ctx: click.Context, live: bool, kind: str, limit: int, skip: int, as_json: bool
+) -> int:
     """Show the work in the background: what waits, what runs, what came of it and why."""
     from tacit.work import jobs, jobs_db
     from tacit.work.presence import log_file
 
     if ctx.invoked_subcommand:
         return 0
-    found = [entry for entry in jobs.listing(kind=kind) if entry.live or not live][:limit]
+    found = [entry for entry in jobs.listing(kind=kind) if entry.live or not live]
+    found = found[skip : skip + limit]
     if as_json:
         return output.write_json(
             {"jobs": found, "queue": jobs_db.address().shown, "log": log_file()}
@@ -191,10 +195,9 @@ def why_command(session: str, as_json: bool) -> int:
     from tacit.traces.store import Store
     from tacit.ui.cli.distillations import skill_and_line, write_skill_reasons
 
-    if skill := skill_and_line(session):
-        return write_skill_reasons(*skill, as_json=as_json)
-
     store = click.get_current_context().with_resource(Store.open())
+    if not store.has(session) and (skill := skill_and_line(session)):
+        return write_skill_reasons(*skill, as_json=as_json)
     gone = store.gone(session)
     stored = None if gone and not store.has(gone.id) else _session_or_skill(store, session)
     name = stored.id if stored else gone.id if gone else session
@@ -226,12 +229,12 @@ def why_command(session: str, as_json: bool) -> int:
 
 def _session_or_skill(store: "Store", name: str) -> "Stored":
     """The session called `name`. Raises `NotFound`, which says that no skill is called so."""
-    from tacit.skills.library import Library
+    from tacit.skills.library import library_here
 
     try:
         return store.find(name)
     except NotFound:
-        near = Library().suggest(name.partition(":")[0])
+        near = library_here().suggest(name.partition(":")[0])
         hint = f"did you mean {' or '.join(near)}?" if near else "see: tacit sessions, tacit list"
         raise NotFound(f"there is no session and no skill '{name}'", hint) from None
 
@@ -407,6 +410,8 @@ def _chat_spending(since: datetime) -> Spent:
     from tacit.traces.store import Store
 
     with Store.open() as store:
+        if OWN_HOST not in store.counts():
+            return Spent()
         usages = [s.head.usage for s in store.sessions(host=OWN_HOST, since=since, limit=100_000)]
     return Spent(
         requests=len(usages),

@@ -8,7 +8,7 @@ from tacit.base.paths import with_tilde
 from tacit.base.settings import load_settings
 from tacit.changes.change import Verdict, acting_as
 from tacit.changes.gate import Gate
-from tacit.changes.inbox import Proposal
+from tacit.changes.inbox import Inbox, Proposal
 from tacit.learn import notices
 from tacit.learn.announcements import ask_to_go_unasked
 from tacit.learn.background.background_gate import approval_question, current_approval
@@ -31,21 +31,32 @@ _MOST_NEWS = 20
 )
 @click.argument("proposal", required=False, shell_complete=complete_proposal)
 @click.option("--all", "everything", is_flag=True, help="Answered ones too.")
-def inbox_command(proposal: str | None, everything: bool, as_json: bool) -> int:
+@click.option("-n", "--limit", type=click.IntRange(1), default=100, help="How many.")
+@click.option("--skip", type=click.IntRange(0), default=0, help="Leave out so many at the start.")
+def inbox_command(
+    proposal: str | None, everything: bool, limit: int, skip: int, as_json: bool
+) -> int:
     """Show the changes that wait for you, or one of them with its diff.
 
     Below them stands what was learned since you last looked here, each with the command that shows
     it and the command that takes it back.
     """
-    gate, _ = user_gate.open_gate(everywhere=True)
-    if proposal:
-        return _write_proposal(gate, gate.inbox.get(proposal), as_json)
-    found = gate.inbox.all() if everything else gate.waiting()
+    inbox = Inbox()
+    if proposal or inbox.begun():  # the list alone needs neither the gate nor the library
+        gate, _ = user_gate.open_gate(everywhere=True)
+        if proposal:
+            return _write_proposal(gate, inbox.get(proposal), as_json)
+        gate.waiting()  # closes what has landed
+    found = (inbox.all if everything else inbox.waiting)(most=limit, skip=skip)
+    waiting = inbox.waiting_ids()
     if as_json:
         marks = {p.id: _marks(p) for p in found if p.why.marks}
         news = notices.pending("inbox")
-        return output.write_json({"marks": marks, "proposals": found, "notices": news})
+        shown = {"marks": marks, "proposals": found, "notices": news, "waiting": waiting}
+        return output.write_json(shown)
     _write_proposals(found)
+    if not everything and len(waiting) > skip + limit:
+        output.write_hint(f"{len(waiting) - skip - limit:,} more: tacit inbox -n {len(waiting)}")
     _write_news()
     return 0
 
@@ -100,8 +111,8 @@ def _write_news() -> None:
 def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
     text = proposal_diff(gate, proposal)
     if as_json:
-        marks = _marks(proposal)
-        return output.write_json({"marks": marks, "proposal": proposal, "diff": text})
+        shown = {"marks": _marks(proposal), "proposal": proposal, "diff": text}
+        return output.write_json(shown | {"waiting": gate.inbox.waiting_ids()})
     change = proposal.change
     click.echo(click.style(plain(change.skill), bold=True))
     for mark in proposal.why.marks:
@@ -187,25 +198,30 @@ def _accept(gate: Gate, proposal: Proposal, as_json: bool, verdicts: list[Verdic
     "Turn a change from the inbox down.",
     'tacit reject 7be0 --reason "we do this in CI"',
     "tacit reject 7be0 --forget         it may be proposed again",
+    "tacit reject 7be0 --undo           it waits again",
 )
 @click.argument("proposal", shell_complete=complete_proposal)
 @click.option("--reason", default="", help="Why; it is remembered.")
 @click.option("--forget", is_flag=True, help="Let the same idea be proposed again.")
-def reject_command(proposal: str, reason: str, forget: bool, as_json: bool) -> int:
+@click.option("--undo", is_flag=True, help="Let what was turned down wait again.")
+def reject_command(proposal: str, reason: str, forget: bool, undo: bool, as_json: bool) -> int:
     """Turn a change from the inbox down. The same idea does not come back.
 
     With --forget, a proposal that was turned down earlier is struck from memory.
     """
     gate, _ = user_gate.open_gate()
     found = gate.inbox.get(proposal)
-    if forget:
+    if undo:
+        if not gate.inbox.reopen(found):
+            raise Usage(f"{found.id} was not turned down", "see: tacit inbox --all")
+    elif forget:
         gate.inbox.remove(found.id)
     elif found.state != "waiting":
         raise Usage(f"{found.id} was {found.state} already", "see: tacit inbox --all")
     else:
         gate.reject(found, reason)
     notices.refresh()
-    state = "forgotten" if forget else "rejected"
+    state = "waiting" if undo else "forgotten" if forget else "rejected"
     if as_json:
         output.write_json({"proposal": found.id, "state": state})
     else:

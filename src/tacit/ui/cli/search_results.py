@@ -12,11 +12,12 @@ import click
 
 from tacit.base.display import columns, fit, plain
 from tacit.base.errors import Usage
-from tacit.skills.library import Library
+from tacit.skills.library import library_here
 from tacit.skills.search_index import Progress
 from tacit.skills.skill_search import Search
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
+from tacit.ui.cli.skills import rows_with_use
 
 
 @command(
@@ -45,7 +46,7 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
         raise Usage("nothing to search for", 'say what the task is: tacit search "…"')
     if sessions:
         return _search_sessions(query, limit or 10, as_json)
-    library = Library()
+    library = library_here()
     limit = limit or library.settings.search.limit
     with indexing_progress() as progress:
         search = Search(library, progress, archived=True, soon=query)
@@ -54,7 +55,11 @@ def search_command(words: tuple[str, ...], limit: int | None, sessions: bool, as
         text = "Not all skills are indexed yet; that goes on by itself. Search again in a minute."
         click.echo(text, err=True)
     if as_json:
-        rows = [{"skill": h.entry, "score": h.score, "line": h.line, "text": h.text} for h in hits]
+        skills = rows_with_use([hit.entry for hit in hits])
+        rows = [
+            {"skill": skill, "score": hit.score, "line": hit.line, "text": hit.text}
+            for skill, hit in zip(skills, hits, strict=True)
+        ]
         output.write_json({"query": query, "results": rows})
         return 0 if hits else 1
     if not hits:

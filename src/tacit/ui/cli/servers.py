@@ -67,6 +67,7 @@ def open_listener(host: str, port: int, *, or_any: bool = False) -> "socket.sock
     for wanted in (port, 0) if or_any else (port,):
         try:
             listener.bind((host, wanted))
+            listener.listen()  # who comes before the server answers waits, and is not refused
             return listener
         except OSError as error:
             cause = error.strerror

@@ -70,8 +70,9 @@ _SESSION_DROPS = ("skills", "cost", "turns", "project", "learned", "failed", "wh
 @click.option("--file", default="", help="Steps that name this file, by its path or the end of it.")
 @click.option("--skill", default="", help="Only those in which this skill was used.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=30, help="How many.")
+@click.option("--skip", type=click.IntRange(0), default=0, help="Leave out so many at the start.")
 def sessions_command(
-    limit: int, as_json: bool, project: str, since: str | None, **given: str
+    limit: int, skip: int, as_json: bool, project: str, since: str | None, **given: str
 ) -> int:
     """List the sessions that are in the store, the latest first; or find steps in them.
 
@@ -86,7 +87,9 @@ def sessions_command(
     if sought.words or sought.failed or sought.file:
         return _write_found(store, sought, limit, as_json)
     host, skill = sought.host, sought.skill
-    found = store.sessions(host=host, project=folder, since=moment, skill=skill, limit=limit)
+    found = store.sessions(
+        host=host, project=folder, since=moment, skill=skill, limit=limit, skip=skip
+    )
     ledger = Ledger(store.connection)
     deaf = [one for one in find_deafness(store.connection) if host in ("", one.host)]
     if as_json:

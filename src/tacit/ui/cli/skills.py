@@ -16,7 +16,7 @@ import msgspec
 from tacit.base.display import can_colour, columns, counted, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, Library, library_here
 from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
 from tacit.skills.standing import UNTRIED, read_standings, standing_of
@@ -34,6 +34,7 @@ from tacit.ui.cli.user_shell import complete_skill
     "tacit list --scope project",
     "tacit list git review              only skills whose name has one of these words",
     "tacit list --origin learned --json",
+    "tacit list --used -n 10            the ten that were used most",
     note="In a pipe, each line is: name, scope, state, description, separated by tabs.",
 )
 @click.argument("words", nargs=-1)
@@ -49,13 +50,17 @@ from tacit.ui.cli.user_shell import complete_skill
     help="Only the folder of this agent.",
 )
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
+@click.option("--used", is_flag=True, help="Only skills that were used, most often first.")
+@click.option("-n", "--limit", type=click.IntRange(1), help="How many; all, if left out.")
+@click.option("--skip", type=click.IntRange(0), default=0, help="Leave out so many at the start.")
 def list_command(
     words: tuple[str, ...],
-    scope: str | None,
-    origin: str | None,
-    host: str | None,
     problems: bool,
+    used: bool,
+    limit: int | None,
+    skip: int,
     as_json: bool,
+    **same: str | None,
 ) -> int:
     """List the skills that can be used here.
 
@@ -63,25 +68,46 @@ def list_command(
     first wins, and the other is marked as shadowed. Skills of a project that you have not trusted
     are marked, and not loaded.
     """
-    chosen = [
+    fit = [
         entry
-        for entry in Library().entries
-        if (scope is None or entry.scope == scope)
-        and (origin is None or entry.origin == origin)
-        and (host is None or entry.host == host)
-        and (not problems or entry.worst in ("error", "warning"))
+        for entry in library_here().entries
+        if (not problems or entry.worst in ("error", "warning"))
         and (not words or any(word.lower() in entry.name.lower() for word in words))
     ]
+    for field, value in same.items():  # scope, origin, host
+        if value is not None:
+            fit = [entry for entry in fit if getattr(entry, field) == value]
+    unused = 0
+    if used:
+        from tacit.traces.skill_uses import use_totals
+
+        uses, every = use_totals(), len(fit)
+        fit = sorted((e for e in fit if e.name in uses), key=lambda e: -uses[e.name].uses)
+        unused = every - len(fit)
+    chosen = fit[skip : skip + limit if limit else None]
+    if as_json:
+        listed = {"skills": rows_with_use(chosen), "total": len(fit), "unused": unused}
+        return output.write_json(listed)
     tried = read_standings()
     standings = {e.name: tried[e.name, e.digest][0] for e in chosen if (e.name, e.digest) in tried}
-    if as_json:
-        rows = msgspec.to_builtins(chosen)
-        for row in rows:
-            row["standing"] = standings.get(row["name"], UNTRIED)
-        return output.write_json({"skills": rows})
     return fast.write_skills(
         [(e.name, e.scope, e.description, e.state, e.worst or "") for e in chosen], standings
     )
+
+
+def rows_with_use(entries: list[Entry]) -> list[dict[str, Any]]:
+    """Entries for --json, each with its standing and how often it was used."""
+    from tacit.traces.skill_uses import use_totals
+
+    tried, uses = read_standings(), use_totals({entry.name for entry in entries})
+    return [
+        msgspec.to_builtins(entry)
+        | {
+            "standing": tried.get((entry.name, entry.digest), (UNTRIED,))[0],
+            "used": uses.get(entry.name),
+        }
+        for entry in entries
+    ]
 
 
 @command(
@@ -105,7 +131,7 @@ def catalogue_command(budget: int | None, touched: tuple[str, ...], as_json: boo
     from tacit.changes.pins import pinned_skills
     from tacit.traces.skill_uses import recently_used
 
-    made = Library().catalogue(
+    made = library_here().catalogue(
         budget=budget, touched=touched, pinned=pinned_skills(), recent=recently_used()
     )
     if as_json:
@@ -140,7 +166,7 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
     from tacit.skills.skill_file import read_skill
     from tacit.skills.skill_lint import lint
 
-    library = Library()
+    library = library_here()
     entry = library.find(name)
     if entry is None and os.path.exists(os.path.expanduser(name)):
         skill = read_skill(os.path.expanduser(name))
@@ -182,6 +208,8 @@ def _count_view(name: str) -> None:
 def _skill_as_json(
     library: Library, entry: Entry | None, skill: Skill, files: list[str], problems: list[Problem]
 ) -> dict[str, Any]:
+    from tacit.changes.pins import pinned_skills
+
     winner = library.shadowing(entry) if entry else None
     return {
         "skill": {
@@ -193,6 +221,7 @@ def _skill_as_json(
         "shadows": [e.folder for e in library.shadowed(entry)] if entry else [],
         "shadowed_by": winner.folder if winner else None,
         "problems": problems,
+        "pinned": entry is not None and os.path.basename(entry.folder) in pinned_skills(),
         "standing": standing_of(entry.name, entry.digest)[0] if entry else UNTRIED,
         "figures": standing_of(entry.name, entry.digest)[1] if entry else "",
     }
@@ -346,7 +375,7 @@ def lint_command(names: tuple[str, ...], strict: bool, everything: bool, as_json
 def _folders_to_lint(names: tuple[str, ...]) -> list[str]:
     from tacit.skills.index_builder import walk
 
-    library = Library()
+    library = library_here()
     if not names:
         return [entry.folder for entry in library.entries if entry.scope != "bundled"]
     folders = []

@@ -408,10 +408,10 @@ def observe_command(skill: str, as_json: bool) -> int:
     """
     from tacit.learn.trial.daily_use import daily_use
     from tacit.learn.trial.interval import points
-    from tacit.skills.library import Library
+    from tacit.skills.library import library_here
     from tacit.traces.store import Store
 
-    entry = Library().find(skill)
+    entry = library_here().find(skill)
     with Store.open() as store:
         store.take_in_own()
         found = daily_use(store, entry.name if entry is not None else skill)

@@ -30,13 +30,14 @@ from tacit.changes.change import (
 from tacit.changes.change_groups import find_group, undo_group
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
+from tacit.changes.inbox import Inbox
 from tacit.changes.journal import OpenPlace
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, all_places, place_of, project_place, user_place
 from tacit.learn import notices
 from tacit.learn.curate.curation_scope import known_places
 from tacit.skills.fact import FACT_FILE
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, Library, library_here
 from tacit.skills.skill_file import SKILL_FILE_NAMES
 from tacit.ui.cli import output
 from tacit.work import host_links
@@ -65,18 +66,15 @@ def open_gate(*, everywhere: bool = False) -> tuple[Gate, Library]:
     `everywhere` adds those that the inbox and the notices speak of: what was proposed or learned in
     another project can be read, answered and taken back from any folder.
     """
-    library = Library()
+    library = library_here()
     host_links.listen()
     neighbours = LibraryNeighbours(library.cwd, library=library)
-    gate = Gate(all_places(library.cwd), neighbours=neighbours)
+    places = all_places(library.cwd)
     if everywhere:
-        spoken_of = {p.change.root for p in (*gate.inbox.waiting(), *gate.inbox.all())}
-        spoken_of.update(notices.roots())
+        spoken_of = {*Inbox().roots(), *notices.roots()}
         spoken_of.update(place.root for place in known_places(database.default_path()))
-        elsewhere = [place for root in sorted(spoken_of) if (place := place_of(root))]
-        every = [*(opened.place for opened in gate.open_places.values()), *elsewhere]
-        gate = Gate(every, neighbours=neighbours)
-    return gate, library
+        places += [place for root in sorted(spoken_of) if (place := place_of(root))]
+    return Gate(places, neighbours=neighbours), library
 
 
 def find_target(gate: Gate, library: Library, name: str) -> Target:

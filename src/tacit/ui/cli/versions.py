@@ -98,6 +98,7 @@ _EVENT_COLOURS = {
     "archived": "yellow", "absorbed": "yellow", "made": "green", "restored": "green",
 }  # fmt: skip
 _WEEKS = 26
+_MOST_VERSIONS = 100
 
 
 @command(
@@ -134,7 +135,8 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
             for report in reports_of(store.connection, known)
         ]
         events = timeline(log, uses, store, verdicts, reports)
-        watched = _on_probation(store.connection, target)
+        repaired = bool(log) and log[0].record.actor == "improver"
+        watched = _on_probation(store.connection, target) if repaired else None
     found = figures(uses, views, log)
     weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
     shown = events[-limit:] if limit else events
@@ -149,6 +151,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
                 "weeks": weeks,
                 "events": shown,
                 "probation": watched,
+                "versions": [_version_as_json(version) for version in log[:_MOST_VERSIONS]],
             }
         )
     _write_figures(plain(name), found, weeks)

@@ -7,8 +7,6 @@ inbox, unless the user allows more (`mcp.land`).
 """
 
 import os
-import threading
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +21,7 @@ from tacit.base.errors import NotFound, TacitError
 from tacit.base.setting_sections import Settings
 from tacit.base.settings import load_settings
 from tacit.skills.fact import FactKind
-from tacit.skills.library import Entry, Library
+from tacit.skills.library import Entry, KeptLibrary, Library
 from tacit.ui.mcp.skill_resources import read_file, skill_uri
 
 # What only some calls need is loaded by them: an agent waits for the server when it starts.
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from tacit.changes.place import Place
 
 _MOST_HITS = 20
-_FRESH = 1.0
-"""Seconds for which the library is taken to be as it was."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -57,35 +53,14 @@ class ClientTool(msgspec.Struct, frozen=True):
     writes: bool = False
 
 
-class Shelf:
-    """The library of a project, kept between requests; the disk is looked at again each second."""
-
-    def __init__(self, project: str) -> None:
-        self._project = project
-        self._library: Library | None = None
-        self._looked = 0.0
-        self._lock = threading.Lock()
-
-    def library(self) -> Library:
-        with self._lock:
-            if self._library is None or time.monotonic() - self._looked > _FRESH:
-                self._library = Library(self._project)
-                self._looked = time.monotonic()
-            return self._library
-
-    def put_back(self) -> None:
-        """Have the disk looked at for the next request: something was changed."""
-        self._looked = 0.0
-
-
 class Desk:
     """What the tools of one client work with: a project, its library, and who asks."""
 
-    def __init__(self, project: str, client: str = "", shelf: "Shelf | None" = None) -> None:
+    def __init__(self, project: str, client: str = "", kept: KeptLibrary | None = None) -> None:
         self.project = paths.project_root(project)
         self.cwd = project
         self.client = shorten(one_line(client), 60) or "an MCP client"
-        self._shelf = shelf or Shelf(project)
+        self._kept = kept or KeptLibrary(project)
 
     @property
     def settings(self) -> Settings:
@@ -93,10 +68,10 @@ class Desk:
 
     @property
     def library(self) -> Library:
-        return self._shelf.library()
+        return self._kept.now()
 
     def put_back(self) -> None:
-        self._shelf.put_back()
+        self._kept.put_back()
 
     def is_ours(self, folder: str) -> bool:
         """Whether a session in `folder` is one of this project, in any of its checkouts."""

@@ -24,13 +24,13 @@ from tacit.agent.tool import Failed
 from tacit.base import paths
 from tacit.base.atomic_files import kept_token
 from tacit.base.errors import TacitError
+from tacit.skills.library import KeptLibrary
 from tacit.ui.mcp import skill_resources
 from tacit.ui.mcp.client_tools import (
     CLIENT_TOOLS,
     TOOLS_BY_NAME,
     ClientTool,
     Desk,
-    Shelf,
     call_tool,
 )
 
@@ -120,7 +120,7 @@ class _Answers:
 
     def __init__(self, project: str) -> None:
         self._project = project
-        self._shelf = Shelf(project)
+        self._kept = KeptLibrary(project)
 
     async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in CLIENT_TOOLS])
@@ -131,7 +131,7 @@ class _Answers:
         if params.name not in TOOLS_BY_NAME:
             known = ", ".join(TOOLS_BY_NAME)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool '{params.name}': {known}")
-        desk = Desk(self._project, _client(ctx), self._shelf)
+        desk = Desk(self._project, _client(ctx), self._kept)
         answer = await _in_thread(lambda: call_tool(params.name, params.arguments or {}, desk))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
@@ -226,7 +226,7 @@ class _Answers:
         return await _in_thread(read)
 
     def _library(self) -> Any:
-        return self._shelf.library()
+        return self._kept.now()
 
 
 def _described(tool: ClientTool) -> types.Tool:

@@ -31,7 +31,15 @@ def _reader() -> Any:
     reader.disable("image")
     reader.validateLink = _is_web  # type: ignore[method-assign]
     reader.add_render_rule("link_open", _open_link)
+    reader.core.ruler.push("below", _put_below)
     return reader
+
+
+def _put_below(state: Any) -> None:
+    """Let the headings of a text stand below those of the page that shows it."""
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"
 
 
 def _is_web(url: str) -> bool:
@@ -125,13 +133,13 @@ def interval_chart(low: float, middle: float, high: float) -> Markup:
     parts = Markup(
         '<line class="zero" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="40"/>'
         '<line class="interval" x1="{1:.1f}" x2="{2:.1f}" y1="20" y2="20"/>'
-        '<circle class="effect" cx="{3:.1f}" cy="20" r="6"/>'
+        '<line class="effect" x1="{3:.1f}" x2="{3:.1f}" y1="8" y2="32"/>'
     ).format(at(0), at(low), at(high), at(middle))
-    return _svg(parts, "effect with its interval", 40)
+    return _svg(parts, "effect with its interval", 40, "chart low")
 
 
-def _svg(inner: Markup, label: str, high: int = _HIGH) -> Markup:
+def _svg(inner: Markup, label: str, high: int = _HIGH, look: str = "chart") -> Markup:
     return Markup(
-        '<svg class="chart" role="img" aria-label="{}" viewBox="0 0 {} {}"'
+        '<svg class="{}" role="img" aria-label="{}" viewBox="0 0 {} {}"'
         ' preserveAspectRatio="none">{}</svg>'
-    ).format(escape(label), _WIDE, high, inner)
+    ).format(look, escape(label), _WIDE, high, inner)

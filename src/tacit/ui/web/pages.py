@@ -5,10 +5,11 @@ asks the command that does it, and leads back with a notice, which holds the way
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
@@ -22,13 +23,16 @@ from tacit.base.clock import ago
 from tacit.base.display import amount, dollars
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.paths import with_tilde
-from tacit.traces.skill_uses import use_totals
+from tacit.skills.library import KeptLibrary, at_hand
 from tacit.ui.web import answers
 from tacit.ui.web.answers import ask
 from tacit.ui.web.page_guard import CSRF_FIELD, PageKeys
 from tacit.ui.web.page_parts import bar_chart, diff_rows, interval_chart, markdown_html
 
 PAGE = 50
+_MOST_AT_ONCE = 1000
+_KEPT = ("q", "all")
+"""What a list was asked for beside its page."""
 _LIVE_SECONDS = 1.0
 NAVIGATION = (
     ("/", "Overview"),
@@ -54,10 +58,15 @@ def make_templates(keys: PageKeys) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"navigation": NAVIGATION, "csrf": keys.form, "csrf_field": CSRF_FIELD}
+    made.globals |= {
+        "navigation": NAVIGATION,
+        "csrf": keys.form,
+        "csrf_field": CSRF_FIELD,
+        "zip": zip,
+    }
     filters: dict[str, Callable[..., Any]] = {
         "ago": _ago,
-        "minute": lambda at: str(at or "")[:16].replace("T", " "),
+        "minute": _minute,
         "markdown": markdown_html,
         "dollars": lambda value: dollars(value or 0.0),
         "amount": amount,
@@ -65,6 +74,7 @@ def make_templates(keys: PageKeys) -> Environment:
         "short": lambda text: str(text)[-8:],
         "query": urlencode,
         "diff": diff_rows,
+        "typed": setting_text,
     }
     made.filters |= filters
     return made
@@ -74,12 +84,18 @@ def _ago(at: str | None) -> str:
     return ago(datetime.fromisoformat(at), datetime.now(UTC)) if at else ""
 
 
+def _minute(at: str | None) -> str:
+    """A moment as commands print it, in the time of this machine."""
+    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}" if at else ""
+
+
 class Pages:
     """The handlers of one server."""
 
     def __init__(self, keys: PageKeys) -> None:
         self._keys = keys
         self._templates = make_templates(keys)
+        self._kept = KeptLibrary(os.getcwd(), fresh=0.0)
         self.stopping = asyncio.Event()
 
     def routes(self) -> list[Route]:
@@ -91,6 +107,7 @@ class Pages:
             "/skills": skills,
             "/skills/{name}": skill,
             "/skills/{name}/diff": skill_diff,
+            "/skills/{name}/lines": skill_lines,
             "/sessions": sessions,
             "/sessions/{id}": session,
             "/sessions/{id}/digest": digest,
@@ -111,6 +128,7 @@ class Pages:
             "/jobs/do": change_job,
             "/memory/forget": forget_fact,
             "/schedules/do": change_schedule,
+            "/settings/do": change_setting,
         }
         return [
             *(Route(path, self._page(found)) for path, found in shown.items()),
@@ -119,8 +137,12 @@ class Pages:
         ]
 
     def _page(self, found: Callable[[Request], Data]) -> Callable[[Request], Awaitable[Response]]:
+        def answer(request: Request) -> Data:
+            with at_hand(self._kept):
+                return found(request)
+
         async def handler(request: Request) -> Response:
-            data = await run_in_threadpool(found, request)
+            data = await run_in_threadpool(answer, request)
             part = request.headers.get("hx-request") == "true" and "part" in data
             return self._render(request, data["part"] if part else f"{found.__name__}.html", data)
 
@@ -161,7 +183,7 @@ class Pages:
             "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
             "said": request.query_params.get("said", ""),
             "bad": request.query_params.get("bad", ""),
-            "undo_change": request.query_params.get("undo", ""),
+            "undo": dict(parse_qsl(request.query_params.get("undo", ""))),
             **data,
         }
         text = self._templates.get_template(template).render(shown)
@@ -183,61 +205,55 @@ def _page_number(request: Request) -> int:
     return max(1, int(number)) if number.isdecimal() and len(number) < 6 else 1
 
 
-def _paged(rows: list[Any], request: Request) -> Data:
-    """The rows of the page that is asked for, and where the others are."""
+def _span(request: Request) -> str:
+    """The options of a command that give the rows of the page that is asked for, and one more,
+    which says whether there is another page."""
+    return f"-n {PAGE + 1} --skip {(_page_number(request) - 1) * PAGE}"
+
+
+def _paged(rows: list[Any], request: Request, total: int = 0) -> Data:
+    """The rows of the page that is asked for, and where the others are; `total`, where known."""
     at = _page_number(request)
-    last = max(1, -(-len(rows) // PAGE))
-    at = min(at, last)
-    asked = {k: v for k, v in request.query_params.items() if k in ("q", "host", "scope", "state")}
-    return {
-        "rows": rows[(at - 1) * PAGE : at * PAGE],
-        "total": len(rows),
-        "page": at,
-        "last": last,
-        "asked": asked,
-    }
+    asked = {k: v for k, v in request.query_params.items() if k in _KEPT}
+    last = -(-total // PAGE) if total else at + (len(rows) > PAGE)
+    return {"rows": rows[:PAGE], "total": total, "page": at, "last": last, "asked": asked}
 
 
 def overview(request: Request) -> Data:
     """What did it learn, does it help, what did it cost."""
-    waiting = ask("inbox")["proposals"]
-    learned = [v for v in ask("log -n 200")["versions"] if v["actor"] not in ("user", "agent")]
-    uses = use_totals()
-    names = {entry["name"]: entry for entry in ask("list --origin learned")["skills"]}
-    helped = sorted(
-        ((names[name], uses[name]) for name in names if name in uses),
-        key=lambda pair: -pair[1].uses,
-    )
+    waiting = len(ask("inbox -n 1")["waiting"])
+    learned = [v for v in ask("log -n 30")["versions"] if v["actor"] not in ("user", "agent")]
+    helped = ask("list --origin learned --used -n 10")
     return {
         "waiting": waiting,
         "learned": learned[:10],
-        "skills": len(names),
-        "helped": helped[:10],
-        "unused": len(names) - len(helped),
+        "helped": helped["skills"],
+        "used": helped["total"],
+        "unused": helped["unused"],
         **_cost_data("30"),
     }
 
 
 def inbox(request: Request) -> Data:
-    found = ask("inbox --all" if request.query_params.get("all") else "inbox")
+    everything = bool(request.query_params.get("all"))
+    found = ask(f"inbox {_span(request)}{' --all' if everything else ''}")
     kinds: dict[str, list[str]] = {}
-    for one in found["proposals"]:
-        one["kind"] = "/".join(operation["type"] for operation in one["change"]["operations"])
-        if one["state"] == "waiting":
-            kinds.setdefault(f"{one['kind']} by {one['change']['actor']}", []).append(one["id"])
+    for one in found["waiting"]:
+        kinds.setdefault(f"{one['kind']} by {one['actor']}", []).append(one["id"])
     return {
         "part": "inbox_rows.html",
+        "marks": found["marks"],
         "notices": found["notices"],
-        "kinds": {kind: ids for kind, ids in kinds.items() if len(ids) > 1},
-        "everything": bool(request.query_params.get("all")),
-        **_paged(found["proposals"], request),
+        "kinds": {kind: ids[:_MOST_AT_ONCE] for kind, ids in kinds.items() if len(ids) > 1},
+        "everything": everything,
+        **_paged(found["proposals"], request, 0 if everything else len(found["waiting"])),
     }
 
 
 def proposal(request: Request) -> Data:
     found = ask("inbox", request.path_params["id"])
     text = answers.proposed_text(found["proposal"])
-    waiting = [one["id"] for one in ask("inbox")["proposals"]]
+    waiting = [one["id"] for one in found["waiting"]]
     at = waiting.index(found["proposal"]["id"]) if found["proposal"]["id"] in waiting else -1
     return {
         **found,
@@ -251,38 +267,40 @@ def proposal(request: Request) -> Data:
 def skills(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
     if query:
-        results = ask("search -n 100", query).get("results", [])
-        rows = [hit["skill"] for hit in results]
-    else:
-        rows = ask("list")["skills"]
-    uses = use_totals()
-    paged = _paged(rows, request)
-    return {"part": "skill_rows.html", "q": query, "uses": uses, **paged}
+        rows = [hit["skill"] for hit in ask("search -n 20", query).get("results", [])]
+        return {"part": "skill_rows.html", "q": query, **_paged(rows, request)}
+    found = ask(f"list {_span(request)}")
+    return {"part": "skill_rows.html", "q": "", **_paged(found["skills"], request, found["total"])}
 
 
 def skill(request: Request) -> Data:
-    name = request.path_params["name"]
+    name = request.query_params.get("at") or request.path_params["name"]
     shown = ask("show", name)
     try:
         life = ask("history -n 0", name)
-        versions = ask("log -n 100", name)["versions"]
-    except NotFound:  # a folder that nobody has changed through the gate
-        life, versions = {"events": [], "figures": None, "weeks": [], "probation": None}, []
+    except NotFound:  # a folder that lies in no library
+        life = {"events": [], "figures": None, "weeks": [], "probation": None, "versions": []}
     trial = _asked_quietly("trial show", name)
     effect = trial["answer"]["success"] if trial else None
-    weeks = life["weeks"]
-    chart = bar_chart([f"{len(weeks) - n} weeks ago" for n in range(len(weeks))], weeks)
+    count = len(life["weeks"])
+    weeks = {f"{count - n - 1} weeks ago": uses for n, uses in enumerate(life["weeks"])}
+    chart = bar_chart(list(weeks), list(weeks.values()))
     return {
         **shown,
         "name": name,
         "life": life,
-        "versions": versions,
-        "chart": chart if any(weeks) else "",
-        "lines": _asked_quietly("why", name).get("lines", []),
+        "versions": life["versions"],
+        "weeks": weeks,
+        "chart": chart if any(weeks.values()) else "",
         "trial": trial.get("answer"),
         "interval": interval_chart(effect["low"], effect["mean"], effect["high"]) if effect else "",
         "first_files": shown["files"][:200],
     }
+
+
+def skill_lines(request: Request) -> Data:
+    """What supports each line of a skill: looked up when somebody opens it."""
+    return {"lines": _asked_quietly("why", request.path_params["name"]).get("lines", [])}
 
 
 def _asked_quietly(command: str, name: str) -> Data:
@@ -304,11 +322,8 @@ def skill_diff(request: Request) -> Data:
 def sessions(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
     hits = ask(["sessions", "-n", "100", f"--search={query}"]).get("steps", []) if query else []
-    # One more than are shown says whether there is another page; most are never asked for.
-    most = _page_number(request) * PAGE + 1
-    rows = [] if query else ask(f"sessions -n {most}")["sessions"]
-    paged = _paged(rows, request) | {"total": 0}
-    return {"part": "session_rows.html", "q": query, "hits": hits, **paged}
+    rows = [] if query else ask(f"sessions {_span(request)}")["sessions"]
+    return {"part": "session_rows.html", "q": query, "hits": hits, **_paged(rows, request)}
 
 
 def session(request: Request) -> Data:
@@ -328,7 +343,7 @@ def digest(request: Request) -> Data:
 
 
 def jobs(request: Request) -> Data:
-    found = ask("jobs -n 1000")
+    found = ask(f"jobs {_span(request)}")
     return {"part": "job_rows.html", **_paged(found["jobs"], request)}
 
 
@@ -358,11 +373,17 @@ def schedules(request: Request) -> Data:
 
 
 def settings(request: Request) -> Data:
-    return {"found": ask("config")}
+    found = ask("config")
+    sections: dict[str, list[Data]] = {}
+    for one in found["settings"]:
+        sections.setdefault(one["key"].partition(".")[0], []).append(one)
+    return {"found": found, "sections": sections}
 
 
 def doctor(request: Request) -> Data:
-    return {"found": ask("doctor")}
+    """The page is there at once, and asks for what the checks find, which takes longer."""
+    found = ask("doctor") if request.query_params.get("now") else {}
+    return {"part": "doctor_findings.html", "found": found}
 
 
 # Writes: what was done, for the notice, and the change that can be taken back.
@@ -371,23 +392,31 @@ def doctor(request: Request) -> Data:
 def _verdict_notice(verdicts: list[Data], done: str) -> Data:
     landed = [v for v in verdicts if v["outcome"] == "applied"]
     refused = [v["refusal"]["reason"] for v in verdicts if v["refusal"]]
-    said = f"{done}: {', '.join(v['skill'] for v in landed)}" if landed else ""
+    said = f"{done}: {', '.join(dict.fromkeys(v['skill'] for v in landed))}" if landed else ""
     text = ". ".join(filter(None, (said, *refused)))
     bad = {"bad": "1"} if refused else {}
-    return {"said": text, **bad, **({"undo": landed[-1]["change"]} if landed else {})}
+    back = " ".join(v["change"] for v in reversed(landed))
+    return {"said": text, **bad, **(_undo("/undo", change=back) if landed else {})}
+
+
+def _undo(path: str, **fields: str) -> Data:
+    """What a notice's button sends to take back what was done."""
+    return {"undo": urlencode({"path": path, **fields})}
 
 
 def accept(request: Request, form: FormData) -> Data:
-    ids = [str(value) for value in form.getlist("id")]
+    ids = str(form["id"]).split()
     return _verdict_notice(ask("accept", *ids)["verdicts"], "Accepted")
 
 
 def reject(request: Request, form: FormData) -> Data:
-    ids = [str(value) for value in form.getlist("id")]
-    reason = str(form.get("reason", ""))
-    for one in ids:
-        ask(["reject", f"--reason={reason}"], one)
-    return {"said": f"Rejected {len(ids)}. The same idea does not come back."}
+    one = str(form["id"])
+    if form.get("undo"):
+        ask("reject --undo", one)
+        return {"said": "It waits again."}
+    ask(["reject", f"--reason={form.get('reason', '')}"], one)
+    said = "Rejected. The same idea does not come back."
+    return {"said": said, **_undo("/inbox/reject", id=one, undo="1")}
 
 
 def edit_and_accept(request: Request, form: FormData) -> Data:
@@ -396,23 +425,26 @@ def edit_and_accept(request: Request, form: FormData) -> Data:
 
 
 def undo(request: Request, form: FormData) -> Data:
-    done = ask("undo", str(form["change"]))
-    return _verdict_notice(done.get("verdicts") or [done], "Undone, in")
+    verdicts: list[Data] = []
+    for change in str(form["change"]).split():
+        done = ask("undo", change)
+        verdicts += done.get("verdicts") or [done]
+    return _verdict_notice(verdicts, "Undone, in")
 
 
-_SKILL_ACTS = {"pin", "unpin", "archive", "restore"}
+_SKILL_ACTS = {
+    "pin": "Pinned", "unpin": "Unpinned", "archive": "Archived", "restore": "Restored",
+    "rollback": "Rolled back",
+}  # fmt: skip
 
 
 def change_skill(request: Request, form: FormData) -> Data:
     act, name = str(form["act"]), str(form["name"])
-    if act == "rollback":
-        verdict = ask("rollback", name, str(form.get("version", "")))
-    elif act in _SKILL_ACTS:
-        verdict = ask(act, name)
-    else:
+    if act not in _SKILL_ACTS:
         raise NotFound(f"there is no '{act}'")
-    found = verdict.get("verdicts") or [verdict]
-    return _verdict_notice(found, act.capitalize())
+    version = [str(form.get("version", ""))] if act == "rollback" else []
+    verdict = ask(act, name, *version)
+    return _verdict_notice(verdict.get("verdicts") or [verdict], _SKILL_ACTS[act])
 
 
 def change_job(request: Request, form: FormData) -> Data:
@@ -423,7 +455,7 @@ def change_job(request: Request, form: FormData) -> Data:
 
 def forget_fact(request: Request, form: FormData) -> Data:
     scope = "--project" if form.get("scope") == "project" else "--user"
-    done = ask(["memory", "forget", scope], str(form["name"]))
+    done = ask(["memory", "forget", scope, "--yes"], str(form["name"]))
     return _verdict_notice([done], "Forgotten")
 
 
@@ -436,3 +468,25 @@ def change_schedule(request: Request, form: FormData) -> Data:
         raise NotFound(f"there is no '{act}'")
     ask(f"schedule {act}", name)
     return {"said": f"{name} is {'paused' if act == 'pause' else 'resumed'}"}
+
+
+def change_setting(request: Request, form: FormData) -> Data:
+    key, text = str(form["key"]), str(form.get("value", ""))
+    before = ask("config", key)
+    lines = text.splitlines() if isinstance(before["value"], list) else [text]
+    act = ["unset", key] if form.get("act") == "unset" else ["set", key, *lines]
+    now = ask("config", *act)
+    where = with_tilde(now["source"]) if now["source"] != "default" else "the defaults"
+    said = {"said": f"{key} is {setting_text(now['value']) or 'empty'}, from {where}"}
+    was = setting_text(before["value"])
+    if before["source"] != ask("config --path")["path"]:
+        return said | _undo("/settings/do", key=key, act="unset")
+    hidden = "…" in was  # a secret that is not shown, so it cannot be put back
+    return said if hidden else said | _undo("/settings/do", key=key, value=was)
+
+
+def setting_text(value: Any) -> str:
+    """A setting as it is typed: of a list, a value a line."""
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

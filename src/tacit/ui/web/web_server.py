@@ -7,6 +7,7 @@ token of its own, so that it opens the same pages.
 import contextlib
 import os
 import secrets
+import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
@@ -102,7 +103,9 @@ class PageServer:
         return f"{self.address}/?token={self._keys.new_token()}"
 
     def run(self) -> None:
-        """Answer until the process is told to stop."""
+        """Answer until the process is told to stop, also by its terminal going."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGHUP, lambda *_: self._stop())
         try:
             self._server.run(sockets=[self._listener])
         finally:
@@ -116,8 +119,11 @@ class PageServer:
         try:
             yield
         finally:
-            self._server.should_exit = True
+            self._stop()
             thread.join(5)
+
+    def _stop(self) -> None:
+        self._server.should_exit = True
 
 
 def known_hosts(host: str, port: int) -> tuple[str, ...]:
@@ -158,7 +164,9 @@ def running_address() -> str:
 def _noted() -> RunningServer | None:
     try:
         with open(_file(), "rb") as file:
-            return msgspec.json.decode(file.read(4096), type=RunningServer)
+            found = msgspec.json.decode(file.read(4096), type=RunningServer)
+        os.kill(found.pid, 0)  # a server that was killed leaves its note, and its port to others
+        return found
     except (OSError, msgspec.DecodeError):
         return None
 
