@@ -1,9 +1,6 @@
 """What counting finds in sessions, what it leaves alone, and that its drafts are sound."""
 
-import itertools
-import random
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -15,7 +12,6 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn import findings
 from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
 from tacit.learn.findings import (
     ChecksFinding,
@@ -206,6 +202,59 @@ def test_what_is_asked_for_again_and_again() -> None:
         count_findings(sessions(["Translate the guide into French please", ran("ls")], number=4))
         == []
     )
+
+
+def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> None:
+    """In other words each time; words of the project's own files are what is built."""
+    said = (
+        "there are new comments from the reviewbot on the branch",
+        "please answer what reviewbot wrote in its comments",
+        "reviewbot left comments again, look whether they are valid",
+    )
+    built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster")
+    traces = [
+        made(["Go", edited("/p/app/src/parser_faster.py")], [one], [two], session=f"s{n}",
+             project="/p/app")
+        for n, (one, two) in enumerate(zip(said, built, strict=True))
+    ]  # fmt: skip
+    (found,) = of_kind(count_findings(traces), RequestFinding)
+    assert {quote.text for quote in found.quotes} == set(said)
+    assert "reviewbot" in draft(found).text
+    assert of_kind(count_findings(traces[:2]), RequestFinding) == []
+    talk = ("is the release ready to be shipped now", "i thought the release was shipped")
+    turns = [[one] for one in (*talk, "so why was the release shipped")]
+    assert of_kind(count_findings(sessions(*turns, number=4)), RequestFinding) == []
+
+
+def test_corrections_made_once_are_gathered() -> None:
+    """What was put right once, and does not say that it lasts, is one draft a project."""
+    one = made(["Go", ran("ls")], ["don't add options to the importer"], session="a", project="/p")
+    two = made(["Go", ran("ls")], ["use whole words instead of numbers"], session="b", project="/p")
+    (found,) = count_findings([one, two])
+    assert isinstance(found, RemarksFinding)
+    assert len(found.quotes) == 2
+    assert of_kind(count_findings([one]), RemarksFinding)
+
+
+def test_what_is_mostly_done_unasked_does_not_wait_for_the_user() -> None:
+    """Some asked-for commits among many that nobody asked for say nothing."""
+    asked = [
+        made(["Do x", edited()], ["commit this", ran("git commit -m x")], session=f"a{n}",
+             project="/p/app")
+        for n in range(3)
+    ]  # fmt: skip
+    others = sessions(["Do y", edited(), ran("git commit -m y")], number=4)
+    assert len(of_kind(count_findings(asked), RequestFinding)) == 1
+    assert of_kind(count_findings([*asked, *others]), RequestFinding) == []
+
+
+def test_looking_and_code_are_no_steps_and_browsing_is_no_check() -> None:
+    """What leads to a release changes something; the pages of a browser are nobody's tests."""
+    turn = ["Go", edited("/p/app/src/a.py"), ran("gh pr list"), ran("aws s3 get-thing x"),
+            ran("app release prod")]  # fmt: skip
+    assert of_kind(count_findings(sessions(turn, number=3)), ProcedureFinding) == []
+    browse = [called(f"mcp__playwright__browser_{name}", {}) for name in ("open", "click", "wait")]
+    assert count_findings(sessions(["Look at it", *browse], number=3)) == []
 
 
 def release(version: str) -> list:
@@ -426,14 +475,3 @@ def test_the_ledger(store: Store) -> None:
     assert ledger.is_new(store.find(first.id), COUNTING)
     (review,) = ledger.of(first.id)
     assert (review.outcome, len(review.changes)) == ("proposed", 1)
-
-
-def test_sentences_that_are_near_share_a_rare_word() -> None:
-    """Looking among the sentences with such a word finds all that are near."""
-    rng, words = random.Random(5), [f"w{n}" for n in range(12)]
-    sentences = [frozenset(rng.sample(words, rng.randint(0, 7))) for _ in range(150)]
-    near = [(a, b) for a, b in itertools.combinations(sentences, 2) if findings._is_near(a, b)]
-    assert len(near) > 100
-    often = Counter(word for sentence in sentences for word in sentence)
-    for a, b in near:
-        assert set(findings._rarest_words(a, often)) & set(findings._rarest_words(b, often))

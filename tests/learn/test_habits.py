@@ -62,6 +62,8 @@ def test_what_nobody_needs_to_be_told_is_no_pair() -> None:
     assert pairs(both("src/config.py", "src/setup.py", times=4)) == ()
     assert pairs(both("src/config_test.go", "src/setup_test.go")) == ()
     assert pairs(both("db/0001_users.sql", "db/0002_users.sql")) == ()
+    assert pairs(both("api/user_x.service.ts", "api/user_x.controller.ts")) == ()
+    assert pairs(both("api/schema.py", "web/types.py", "app/share.py", times=4)) == ()
 
 
 def test_files_that_are_as_often_changed_apart_are_no_pair() -> None:

@@ -201,6 +201,19 @@ def test_a_helpers_prompt_is_the_agents(tmp_path: Path, host: str, name: str, li
     assert trace.head.parent in ("parent-1", "q")
 
 
+@pytest.mark.parametrize("kind", ["review", {"other": "guardian"}])
+@pytest.mark.parametrize("parent", ["c1", ""])
+def test_what_codex_asks_its_own_helpers_is_not_the_users(
+    tmp_path: Path, kind: Any, parent: str
+) -> None:
+    """A review and a judge of approvals are helpers, also where their head does not say whose."""
+    head = {"id": "c2", "cwd": "/p", "source": {"subagent": kind}, "parent_thread_id": parent}
+    meta = {"type": "session_meta", "payload": head}
+    asked = {"type": "user_message", "message": "Review the changes. Never skip a test."}
+    trace = read("codex", tmp_path, meta, {"type": "event_msg", "payload": asked})
+    assert (trace.user_words, trace.head.parent) == ((), parent or "unknown")
+
+
 def test_codex_threads_plans_and_refusals(tmp_path: Path) -> None:
     """A spawned thread is a helper's, a branch is the user's; a plan and a refusal are known."""
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tacit.testing.sample_sessions import made, ran
+from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import REFUSED
 from tacit.traces.wishes import requests, sentences, wishes
 
@@ -16,7 +16,10 @@ WORK = ["Do it", ran("ls")]
         "Always run the formatter before a commit.", "please never push to main directly",
         "From now on put fixtures into tests/data.", "We use pnpm here, npm breaks the lockfile.",
         "I prefer small commits with one purpose.", "Next time ask before deleting branches.",
-        "We don't commit generated files.", "I don't want you to add comments everywhere.",
+        "We don't commit generated files.", "The old schema should not be updated ever.",
+        "For future reference, the tool is started by the script run.sh.",
+        "you're in a container so do not have access to the database",
+        "I don't want you to add comments everywhere.",
         "以后提交之前先运行测试", "Bitte immer auf Deutsch kommentieren und kurz halten.",
         "Désormais utilise toujours pnpm pour installer.",
         "Nunca uses var en este proyecto nuestro.",
@@ -51,6 +54,10 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "never mind", "It always returns an empty list on startup", "Why does it never stop?",
         "the button never works on small screens", "Actually, show me the log file instead",
         "i'll take it from here, don't run anything", "let's do suggestions 1-4 and never 5",
+        "just answer from the log files, don't do anything",
+        "we can pick the importer up in future", "I was thinking that if we use keys of users",
+        "can you always show a table of sensors", "if we use that library the build gets slow",
+        'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",
     ],
@@ -108,3 +115,31 @@ def test_who_is_to_do_it_is_a_correction_with_what_it_answers() -> None:
     (wish,) = wishes(trace)
     assert wish.strength == "correction"
     assert wish.text.startswith("Should state.json be ignored by git? Sure, but the program")
+
+
+def test_what_a_rule_points_at_stands_before_it() -> None:
+    """Also where what comes after it is bound to the moment."""
+    said = "I told you to leave the audit to me. Never do that again on your own."
+    (wish,) = wishes(made(WORK, [f"{said} I'm going to run it now."]))
+    assert (wish.text, wish.strength) == (said, "rule")
+
+
+def test_an_option_that_was_chosen_was_worded_by_the_agent() -> None:
+    """Of an answer to a question only what the user typed is a wish."""
+    options = [{"label": "Always use the new parser here"}, {"label": "Keep the old parser"}]
+    ask = called("AskUserQuestion", {"questions": [{"options": options}]})
+    chosen = msgspec.structs.replace(ask, reply="Always use the new parser here")
+    assert wishes(made(["go", chosen])) == []
+    typed = msgspec.structs.replace(ask, reply="Never use a parser that nobody maintains")
+    assert [wish.text for wish in wishes(made(["go", typed]))] == [typed.reply]
+
+
+def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
+    """`it` is what was spoken of; what is not to be done is not asked for."""
+    prompt = "There are new comments on the branch. Address these if they apply."
+    (found,) = requests(made(WORK, [prompt]))
+    assert (found.verb, found.thing) == ("address", "feedback")
+    assert requests(made(WORK, ["please don't just push the migrations"])) == []
+    assert requests(made(WORK, ["review the open issues on the board"])) == []
+    (own,) = requests(made(WORK, ["review your changes once more"]))
+    assert (own.verb, own.thing) == ("review", "changes")

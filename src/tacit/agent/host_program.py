@@ -85,11 +85,13 @@ class HostProgram(msgspec.Struct, frozen=True):
             return None
 
 
-def host_programs() -> Iterator[HostProgram]:
-    """Every program that could answer, installed or not."""
+def host_programs(*, tasks: bool = False) -> Iterator[HostProgram]:
+    """Every program that could answer, or do `tasks`, installed or not."""
+    how = "work" if tasks else "start"
     for host in host_registry.each():
-        if host.program is not None:
-            yield HostProgram(host, host.program)
+        program = host.program
+        if program is not None and getattr(type(program), how) is not getattr(Program, how):
+            yield HostProgram(host, program)
 
 
 def installed() -> list[HostProgram]:

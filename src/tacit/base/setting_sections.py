@@ -159,7 +159,7 @@ class LearnSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confirm_above: Annotated[float, msgspec.Meta(ge=0)] = 0.25
     """Dollars of an estimate above which `tacit learn` asks before it begins."""
     holdback: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.0
-    """The part of sessions in which a learned skill is left out, to see whether it helps."""
+    """The part of our chat's sessions in which a learned skill is left out, as a trial."""
     require_trial: bool = False
     """Whether a learned skill waits until a trial has shown that it does no harm."""
     notify: bool = False

@@ -5,7 +5,6 @@ session changes or is forgotten, or the rules of counting change; so learning ag
 is new. What several sessions show together is `findings.py`'s.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
@@ -15,20 +14,11 @@ import msgspec
 from tacit.base import database
 from tacit.learn import habits, rates
 from tacit.learn.habits import SessionChanges, changes_of
-from tacit.learn.rates import CountedRun, Run, counted_runs, lasting_runs, runs_by_call
+from tacit.learn.rates import CountedRun, Done, counted_runs, done_by, lasting_runs, runs_by_call
 from tacit.traces import command_purposes, observations, outcomes, redaction, session_rows, wishes
-from tacit.traces.observations import paths_of
 from tacit.traces.store import Store
-from tacit.traces.trace import REFUSED, ToolCall, Trace
+from tacit.traces.trace import Trace
 from tacit.traces.wishes import Request, Wish
-
-
-class Done(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that was done and worked: its key, and the form it had."""
-
-    key: str
-    form: str
-    tool: bool = False
 
 
 class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,6 +27,8 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     project: str
     ended: str
+    spoken: bool
+    """Whether the user said anything in it."""
     wishes: tuple[Wish, ...]
     requests: tuple[Request, ...]
     asked: tuple[tuple[int, str, frozenset[str]], ...]
@@ -55,6 +47,7 @@ def count_session(trace: Trace) -> CountedSession:
         trace.id,
         trace.project,
         str(trace.head.ended or ""),
+        bool(trace.user_words),
         tuple(wishes.wishes(trace)),
         tuple(wishes.requests(trace)),
         tuple(wishes.asked(trace)),
@@ -88,21 +81,3 @@ def _rules() -> str:
     with open(__file__, "rb") as file:
         digest.update(file.read())
     return digest.hexdigest()
-
-
-def done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[Done]:
-    """What a call did and that worked; `runs` are its purposes."""
-    if call.error == REFUSED or not call.finished:
-        return
-    if call.kind in ("write", "edit") and not call.failed:
-        for path in paths_of(call):
-            name = os.path.relpath(path, project) if _inside(path, project) else ""
-            if name:
-                yield Done(f"edit {name}", name)
-    for run in runs:
-        if run.outcome.state == "worked":
-            yield Done(run.purpose, run.form, call.kind == "other")
-
-
-def _inside(path: str, project: str) -> bool:
-    return bool(project) and path.startswith(project.rstrip("/") + "/")

@@ -7,6 +7,7 @@ was counted over gets a line in the ledger, so that the next run leaves it out.
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
@@ -40,7 +41,7 @@ from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import telling_words
+from tacit.traces.wishes import content_words, telling_words
 
 _MOST_SAID = 390
 """Characters of a fact's one line; the gate takes a few more."""
@@ -132,10 +133,10 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
                 )
             return f"{where}-no-{purposes[0]}", says, f"the user refused {', '.join(purposes)}"
         case RequestFinding(verb="", of=of):
-            name = "-".join([where, *telling_words(quotes[0].text)[:4]])
-            said = "; ".join(_quote(quote, 120) for quote in _longest(finding.quotes))
+            name = "-".join([where, *telling_words(_typical(quotes)[0].text)[:4]])
+            said = "; ".join(_quote(quote, 120) for quote in _typical(finding.quotes))
             often = f"{len(finding.sessions)} of {of} sessions"
-            says = f"In {where} the user asks for it again and again, in {often}: {said}"
+            says = f"In {where} the user comes back to this again and again, in {often}: {said}"
             return name, says, "the user asked for the same again and again"
         case RequestFinding(verb=verb, thing=thing, of=of):
             return (
@@ -159,6 +160,7 @@ REQUEST_PHRASES = {
     ("address", "feedback"): "address review feedback", ("create", "PR"): "open a pull request",
     ("update", "changelog"): "update the changelog", ("bump", "version"): "bump the version",
     ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
+    ("add", "todo"): "note what is put off as a todo",
 }  # fmt: skip
 
 
@@ -173,6 +175,18 @@ def _request_line(finding: RequestFinding, where: str) -> str:
         )
     phrase = REQUEST_PHRASES[finding.verb, finding.thing]
     return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
+
+
+def _typical(quotes: Iterable[Quote]) -> list[Quote]:
+    """The two of the quotes that have most in common with the others."""
+    words = {quote.text.casefold(): set(content_words(quote.text)) for quote in quotes}
+    often = Counter(word for own in words.values() for word in own)
+    different = {quote.text.casefold(): quote for quote in quotes}
+
+    def common(text: str) -> float:
+        return -sum(often[word] for word in words[text]) / (len(words[text]) or 1)
+
+    return [different[text] for text in sorted(different, key=common)[:2]]
 
 
 def _longest(quotes: Iterable[Quote]) -> list[Quote]:

@@ -6,16 +6,16 @@ checked, with rates; what fails, and what then worked; which steps lead up to so
 session shows to a reviewer is `signals.py`'s, what a finding becomes is `drafts.py`'s.
 """
 
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations
 
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.counted_session import CountedSession, Done, count_session
+from tacit.learn.counted_session import CountedSession, count_session
 from tacit.learn.habits import (
     LeftOut,
     Messages,
@@ -29,6 +29,7 @@ from tacit.learn.habits import (
 from tacit.learn.rates import (
     FEWEST,
     CountedRun,
+    Done,
     Rate,
     RuleCount,
     Trouble,
@@ -206,17 +207,19 @@ def _wishes(
                 by_word.setdefault(word, set()).add(near)
     order = {"rule": 0, "correction": 1, "manner": 2}
     remarks: dict[str, list[Quote]] = {}
+    corrected: set[str] = set()
     for group in groups:
         group.sort(key=lambda one: order[one[1].strength])
         quotes = tuple(quote for quote, _, _ in group)
         projects = {project for _, _, project in group}
         project = projects.pop() if len(projects) == 1 else ""
-        if group[0][1].strength != "manner" or len(_sessions(quotes)) >= FEWEST:
+        if group[0][1].strength == "rule" or len(_sessions(quotes)) >= FEWEST:
             yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
         else:
             remarks.setdefault(project, []).extend(quotes)
+            corrected |= {project} if group[0][1].strength == "correction" else set()
     for project, told_once in remarks.items():
-        if len(told_once) >= FEWEST:
+        if len(told_once) >= FEWEST or project in corrected:
             quotes = tuple(told_once)
             yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
 
@@ -272,8 +275,12 @@ _KEPT = {
     ("update", "docs"), ("run", "tests"), ("run", "lint"), ("add", "tests"), ("write", "tests"),
     ("review", "changes"), ("review", "feedback"), ("check", "feedback"), ("address", "feedback"),
     ("create", "PR"), ("create", "branch"), ("update", "changelog"), ("bump", "version"),
-    ("add", "screenshot"), ("check", "CI"),
+    ("add", "screenshot"), ("check", "CI"), ("add", "todo"),
 }  # fmt: skip
+_DONE_BY = {
+    "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
+}  # fmt: skip
+"""The commands that do what is asked for."""
 
 
 def _asked_for(project: str, traces: list[CountedSession]) -> list[RequestFinding]:
@@ -297,60 +304,57 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
     for (verb, thing), own in found.items():
         quotes = tuple(quote for quote, _ in own)
         sessions = _sessions(quotes)
-        enough = max(_LEAST_ACTS, len(traces) // _RARE) if verb in _ACTS else FEWEST
-        if len(sessions) >= enough:
+        few = verb not in _ACTS and len(traces) < _RARE
+        enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
+        if len(sessions) >= enough and not _done_anyway(verb, sessions, traces):
             yield RequestFinding(
                 project=project, sessions=sessions, verb=verb, thing=thing,
                 quotes=quotes, of=len(traces),
             )  # fmt: skip
 
 
-_NEARLY = 0.6
-"""The part of all telling words of two sentences that they share when they ask for the same."""
+def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) -> bool:
+    """Whether an act was done unasked in more sessions than it was asked for in: then the user
+    does not mind."""
+    wanted = _DONE_BY.get(verb, set())
+    did = {t.id for t in traces if any(done.key in wanted for done in t.done)}
+    return len(did - set(asked)) > len(asked)
+
+
+_TENTH, _MOSTLY = 10, 2 / 3
 
 
 def _repeated(
     project: str, traces: list[CountedSession], known: Sequence[RequestFinding]
 ) -> Iterator[RequestFinding]:
-    """Sentences that were typed, in nearly the same words, in several sessions."""
+    """What the user came back to: two telling words that mostly stand together, in sentences of a
+    tenth of the sessions. Words of the project's own files say what is built, and not how."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
-    wished = "\n".join(wish.text.casefold() for trace in traces for wish in trace.wishes)
-    groups: list[tuple[frozenset[str], list[Quote]]] = []
-    beginnings: dict[str, list[int]] = {}
-    often = Counter(word for trace in traces for _, _, words in trace.asked for word in words)
+    told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
+    paths = {path for trace in traces for path in (*trace.changes.edited, project)}
+    own = {word for path in paths for word in content_words(re.sub(r"[\W_]+", " ", path))}
+    said: dict[tuple[str, ...], list[Quote]] = {}
+    traces = [trace for trace in traces if trace.spoken]
     for trace in traces:
         for turn, sentence, words in trace.asked:
-            quote = Quote(clean(sentence), trace.id, turn)
-            if quote.text.casefold() in told or sentence.casefold() in wished:
+            text = clean(sentence)
+            if text.casefold() in told:
                 continue
-            first = _rarest_words(words, often)
-            close = sorted({n for word in first for n in beginnings.get(word, ())})
-            near = next((n for n in close if _is_near(groups[n][0], words)), None)
-            if near is None:
-                for word in first:
-                    beginnings.setdefault(word, []).append(len(groups))
-                groups.append((words, [quote]))
-            else:
-                groups[near][1].append(quote)
-    enough = max(_LEAST_ACTS, len(traces) // _RARE)
-    for _, quotes in groups:
-        anew = all(quote.turn == 0 for quote in quotes) and len({q.text for q in quotes}) == 1
-        if len(_sessions(quotes)) >= enough and not anew:
+            told |= {text.casefold()} if turn == 0 else set()  # sent anew
+            for pair in (*combinations(sorted(words - own), 2), *zip(words)):
+                said.setdefault(pair, []).append(Quote(text, trace.id, turn))
+    enough = max(_LEAST_ACTS, len(traces) // _TENTH)
+    taken: set[str] = set()
+    often = {words: len(_sessions(quotes)) for words, quotes in said.items()}
+    for pair in sorted(said, key=lambda words: (-often[words], words)):
+        left = tuple(quote for quote in said[pair] if quote.text not in taken)
+        mostly = len(pair) > 1 and often[pair] >= _MOSTLY * min(often[word,] for word in pair)
+        if mostly and len(_sessions(left)) >= enough:
+            taken |= {quote.text for quote in left}
             yield RequestFinding(
-                project=project, sessions=_sessions(quotes), verb="", thing="",
-                quotes=tuple(quotes), of=len(traces),
+                project=project, sessions=_sessions(left), verb="", thing="", quotes=left,
+                of=len(traces),
             )  # fmt: skip
-
-
-def _is_near(some: frozenset[str], others: frozenset[str]) -> bool:
-    return len(some & others) >= _NEARLY * len(some | others)
-
-
-def _rarest_words(words: frozenset[str], often: Mapping[str, int]) -> list[str]:
-    """As many of the words, the rarest first, as hold one of those of any sentence near to it:
-    those two share so many that the rest alone are too few."""
-    rarest = sorted(words, key=lambda word: (often[word], word))
-    return rarest[: len(words) - math.ceil(_NEARLY * len(words)) + 1] or [""]
 
 
 def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
@@ -461,8 +465,11 @@ KNOWN_TO_ALL = {
 }  # fmt: skip
 _LOOKING = re.compile(
     r"(?:^|_)(?:get|list|find|search|read|view|show|fetch|query|look|describe|think|calculate|count"
-    r"|check|status)", re.IGNORECASE,
+    r"|check|status|browser|navigate|click|hover|scroll|wait|snapshot|screenshot)", re.IGNORECASE,
 )  # fmt: skip
+_ONLY_LOOKS = re.compile(
+    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch)\b|^ssh$|^curl$"
+)
 _MOST_STEPS, _SHORTEST = 8, 3
 _AFTER = 4
 """Steps after the goal that may belong to it."""
@@ -475,7 +482,7 @@ def _procedures(
     """For each thing that is worth a procedure: what was done around it in most sessions."""
     goals: dict[str, dict[str, tuple[Sequence[Done], int]]] = {}
     for trace in traces:
-        way = trace.done
+        way = [done for done in trace.done if _is_step(done)]
         for at, done in enumerate(way):
             if is_goal(done):
                 goals.setdefault(done.key, {})[trace.id] = (way[: at + 1 + _AFTER], at)
@@ -518,6 +525,13 @@ def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tupl
     )
 
 
+def _is_step(done: Done) -> bool:
+    """Whether it can lead to something: code is the work itself, and looking changes nothing."""
+    if done.key.startswith("edit "):
+        return bool(_COMPANION.search(done.key))
+    return done.tool or not _ONLY_LOOKS.search(done.key)
+
+
 def is_goal(done: Done) -> bool:
     """Whether it changes something that others see, and is no check and no daily chore."""
     if done.tool:
@@ -528,8 +542,8 @@ def is_goal(done: Done) -> bool:
 
 
 _LASTING = re.compile(
-    r"\b(?:tag|release|publish|deploy|push|apply|create|upload|migrate|migration|rollout|submit|bump|version"
-    r"|install-service|seed|generate|codegen|sync|provision)\b", re.IGNORECASE,
+    r"\b(?:tag|release|publish|deploy|push|apply|(?:pr|release) create|upload|migrate|migration"
+    r"|rollout|submit|bump|version|install-service|provision)\b", re.IGNORECASE,
 )  # fmt: skip
 
 

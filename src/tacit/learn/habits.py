@@ -117,6 +117,7 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
         for pair in combinations(own, 2) if len(own) <= _TOO_MANY else ():
             together.setdefault(pair, {})[one_session.session] = None
     found = []
+    partners: Counter[str] = Counter()
     for pair, shown in together.items():
         one, other = sorted(pair, key=lambda path: (path in named, -len(by_file[path])))
         alike = _counterparts(one, other)
@@ -124,8 +125,12 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
         told = alike and other in named
         enough = (told or len(shown) >= FEWEST) and len(shown) >= _MOSTLY * rarer
         always = len(shown) > FEWEST and len(shown) >= _MOSTLY * commoner
-        if enough and (alike or (always and not _same_subject(one, other))):
-            found.append(Pair(one, other, tuple(shown), rarer, alike, told))
+        if enough and (alike or always):
+            partners.update(() if alike else pair)
+            if alike or not _same_subject(one, other):
+                found.append(Pair(one, other, tuple(shown), rarer, alike, told))
+    # A file that goes with several others was one piece of work with them, and belongs to none.
+    found = [p for p in found if p.counterparts or max(partners[p.one], partners[p.other]) == 1]
     return tuple(sorted(found, key=lambda p: (-len(p.sessions), p.one, p.other))[:_MOST])
 
 
@@ -152,6 +157,8 @@ def _counterparts(one: str, other: str) -> bool:
     """Whether two paths are the same but for one word, with more of a name in common than that
     they are tests."""
     a, b = _WORDS.findall(one), _WORDS.findall(other)
+    if one.partition(".")[0] == other.partition(".")[0]:
+        return False  # parts of one module: `x.service`, `x.controller`
     if len(a) != len(b) or bool(_TEST.search(one)) != bool(_TEST.search(other)):
         return False
     differ = [at for at, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]

@@ -26,7 +26,7 @@ from tacit.traces.command_purposes import (
 from tacit.traces.observations import paths_of, recoveries
 from tacit.traces.outcomes import Outcome, call_outcome, failed_check, purpose_outcomes
 from tacit.traces.tool_calls import command_of, our_tool
-from tacit.traces.trace import ToolCall, Trace
+from tacit.traces.trace import REFUSED, ToolCall, Trace
 
 FEWEST = 2
 """Sessions that must show a thing, unless the user's own words say that it is to last."""
@@ -198,6 +198,32 @@ def runs_of_call(call: ToolCall, session: str, turn: int = 0, project: str = "")
         yield Run(session, turn, purpose, form, outcome, call, project)
 
 
+class Done(msgspec.Struct, frozen=True):
+    """One thing that was done and worked: its key, and the form it had."""
+
+    key: str
+    form: str
+    tool: bool = False
+
+
+def done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[Done]:
+    """What a call did and that worked; `runs` are its purposes."""
+    if call.error == REFUSED or not call.finished:
+        return
+    if call.kind in ("write", "edit") and not call.failed:
+        for path in paths_of(call):
+            name = os.path.relpath(path, project) if _inside(path, project) else ""
+            if name:
+                yield Done(f"edit {name}", name)
+    for run in runs:
+        if run.outcome.state == "worked":
+            yield Done(run.purpose, run.form, call.kind == "other")
+
+
+def _inside(path: str, project: str) -> bool:
+    return bool(project) and path.startswith(project.rstrip("/") + "/")
+
+
 # Tools by which a host works its own agent, rather than the user's things.
 _OF_THE_HOST = re.compile(
     r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|^(?:submit|finish|done|exit|respond))"
@@ -243,10 +269,11 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
         and not r.outcome.evidence.startswith(("exit code", "nothing"))
     )
     says = next((line for line, count in said.most_common(1) if count >= FEWEST), "")
+    says = "" if re.match(r"[✖✗✘×]", says) else says  # that line also counts what is wrong
     sessions = tuple(dict.fromkeys(run.session for run in runs))
     return Rate(
         purpose,
-        usual_form(purpose, [run.form for run in worked]),
+        usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in worked}]),
         len(runs),
         len(runs) - len(worked),
         sessions,

@@ -83,14 +83,16 @@ _BEGINS: tuple[Teller, ...] = ("agent", "plan", "teammate")
 _BACKWARDS = timedelta(seconds=1)  # hosts write a few records out of order by milliseconds
 
 
+_CHECKOUT = re.compile(r"(?:/\.claude/worktrees|/\.worktrees|(?<=[^/])(?:__|[.-])worktrees)/[^/]+")
+
+
 def repository_folder(folder: str) -> str:
     """`folder` in the main checkout, where it lies in another checkout of the same repository.
 
     Checkouts come and go; what was learned in one is of use in all.
     """
-    above, mark, _ = folder.partition("/.claude/worktrees/")
-    if mark:  # also where it is gone
-        return above
+    if found := _CHECKOUT.search(folder):  # also where it is gone
+        return folder[: found.start()] + folder[found.end() :]
     root = paths.project_root(folder)
     main = paths.main_checkout(root)
     return main + folder[len(root) :] if main != root else folder

@@ -284,8 +284,12 @@ _CLASSES = {
 
 
 def work_class(name: str) -> WorkClass | None:
-    """The class of the purpose `name`; None where it is of no class."""
-    return next((found for found, words in _CLASSES.items() if words.search(name)), None)
+    """The class of the purpose `name`; None where it is of no class.
+
+    Of a server's tool its own name counts: what a server is called says nothing of one tool.
+    """
+    own = name.rpartition("__")[2] if name.startswith("mcp__") else name
+    return next((found for found, words in _CLASSES.items() if words.search(own)), None)
 
 
 def purpose(command: str, depth: int = 0) -> str:

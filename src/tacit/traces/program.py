@@ -37,6 +37,9 @@ class Question(msgspec.Struct, frozen=True):
     """As the program calls it; empty for the one that its user has set there."""
     folder: str = ""
     """The folder that it runs in, which is ours."""
+    server: str = ""
+    """For a task: a server with OpenAI's API that is asked in place of the provider's own, with the
+    key in `OPENAI_API_KEY`."""
 
     @property
     def whole(self) -> str:
@@ -71,7 +74,10 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Program:
-    """A host's program as a model. Nothing here may raise anything but `ValueError` in `said`."""
+    """A host's program as a model, and as the agent of a trial: by `start`, and by `work`.
+
+    One of the two may be left out. Nothing here may raise anything but `ValueError` in `said`.
+    """
 
     word: ClassVar[str]
     """What stands behind `cli:`; also its name on the PATH."""
@@ -100,9 +106,6 @@ class Program:
         r"(?:option|argument|flag|feature|command|value|choice|configuration)|no such option"
         r"|error: unknown|did you mean|not a known|invalid values:|\bshow help\b"
     )
-
-    works: ClassVar[bool] = False
-    """Whether it is known how it does a task by itself: `work`."""
 
     def start(self, question: Question) -> Start:
         """How it is started for `question`."""

@@ -8,14 +8,14 @@ the user typed is read: prompts, and what was typed in refusing a call; a long p
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
 
 from tacit.base.display import one_line
 from tacit.base.patterns import late_pattern
-from tacit.traces.trace import REFUSED, Trace
+from tacit.traces.trace import REFUSED, ToolCall, Trace
 
 MOST_TYPED = 800
 """A longer prompt was pasted or made by a program; rules are not looked for in it."""
@@ -63,10 +63,28 @@ def typed(trace: Trace) -> Iterator[Typed]:
         if turn.prompt and len(turn.prompt) <= MOST_TYPED:
             yield Typed(turn.number, turn.prompt, worked)
         for call in turn.calls:
-            if call.reply:
+            if reply := _own_words(call):
                 refuses = call.error == REFUSED and call.kind in _WORK
-                yield Typed(turn.number, call.reply, True, refuses)
+                yield Typed(turn.number, reply, True, refuses)
         worked = worked or bool(turn.steps)
+
+
+def _own_words(call: ToolCall) -> str:
+    """What the user typed to a call; an option that they chose was worded by the agent."""
+    if not call.reply or call.error == REFUSED:
+        return call.reply
+    offered = set(_labels(call.arguments))
+    lines = dict.fromkeys(call.reply.splitlines())
+    return "\n".join(line for line in lines if line not in offered)
+
+
+def _labels(value: object) -> Iterator[object]:
+    """The labels of the options that a call offered, wherever they stand in its arguments."""
+    if isinstance(value, dict):
+        yield value.get("label")
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from _labels(part)
 
 
 # Where a command may begin.
@@ -79,18 +97,21 @@ _POINTED = r"it|this|that|them|these|those|the|my|your|his|her|its|our"
 # What says by itself that it is to last.
 _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
-    | \bfrom\s+now\s+on\b | \bgoing\s+forward\b | \bin\s+(?:the\s+)?future\b | \bnext\s+time\b
+    | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \bas\s+a\s+(?:general\s+)?rule\b | \b(?:every|each)\s+time\s+(?:you|we|i)\b
     | \bwhenever\s+(?:you|we)\b
     | \b(?:you|we|agents?)\s+(?:should|must|need\s+to|have\s+to)\s+(?:always|never)\b
     | \b(?:must|should)\s+(?:always|never)\s+(?:be|have|use|go|run|contain|include|stay|live)\b
     | \bwe\s+(?:always|never|only\s+use|don['’]?t\s+(?:use|want|do|need|allow|write|add|commit)
     |prefer|use\b(?!d))
-    | \bi\s+(?:always\s+(?:want|use|prefer)|never\s+(?:want|use)|prefer|hate
-    |(?:really\s+)?don['’]?t\s+like)\b
+    | \bi\s+(?:always\s+(?:want|use|prefer)|never\s+(?:want|use)|prefer)\b
+    | \b(?:should|must|do)(?:\s+not|n['’]?t)\b[^.?!]*\bever\b
+    | \byou(?:['’]re|\s+are)\s+(?:running\s+)?(?:in|on|inside)\s+an?\b
+    | \byou\s+(?:do\s+not|don['’]?t|only)\s+have\s+(?:any\s+)?access\b
     | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+(?:you\s+to|any|to\s+see)\b
     | \bi\s+want\s+you\s+to\s+always\b
-    | \bremember\s+(?:to|that|this:)\b | \bkeep\s+in\s+mind\b | \b(?:is|are)\s+(?:banned
+    | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
+    | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
     |forbidden|not\s+allowed)\b
     | 总是 | 永远 | 从不 | 以后 | 下次 | 务必 | 禁止 | 每次都 | 我们(?:用|使用|不用)
     | 優先 | 今後 | 必ず | 絶対に | 毎回
@@ -104,6 +125,19 @@ _RULE = late_pattern(
     | \b(?:всегда|никогда|впредь|в\s+следующий\s+раз|предпочитаю|мы\s+используем)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What lasts where it asks for something, and puts off where it does not.
+_LATER = late_pattern(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
+_TELLS = late_pattern(
+    rf"\b(?:always|never|please|should|must|make\s+sure|ensure|let\s+me|ask|use|keep|{_NOT})\b",
+    re.IGNORECASE,
+)
+# What is weighed, not wished for.
+_WEIGHED = late_pattern(
+    r"\b(?:if|when|once|since|because|now)\s+we\s+(?:use|prefer|never|always|only)\b"
+    r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b"
+    r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
+    re.IGNORECASE,
+)
 # What puts something right, and may be meant for once.
 _AGAINST = late_pattern(
     rf"""{_START}(?:please\s+)?{_NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
@@ -114,6 +148,7 @@ _AGAINST = late_pattern(
     |n['’]t)\s+(?:use|run|have|add|change|touch|do|go)\b
     | \bmake\s+sure\s+(?:to|you|that\s+you|we)\s+(?:always\s+|never\s+)?(?:review|check|run|test
     |verify|update|keep|use|follow|ask|write|add)\b
+    | \bbetter\s+not\s+to\b
     | (?:,|\band|\bbut)\s+not\s+you\b | \b(?:instead\s+of|rather\s+than)\s+you\b
     | ,\s*(?:und\s+)?nicht\s+du\b | ,\s*(?:et\s+)?(?:non\s+)?pas\s+toi\b | ,\s*(?:y\s+)?no\s+tú\b
     | ,\s*а\s+не\s+ты\b
@@ -128,7 +163,8 @@ _AGAINST = late_pattern(
 )
 # How things are to be made, whatever they are.
 _MANNER = late_pattern(
-    r"""\bas\s+\w+\s+as\s+possible\b | \bthe\s+(?:simplest|shortest|smallest)\s+possible\b
+    r"""\bi\s+(?:hate|(?:really\s+)?don['’]?t\s+like)\b
+    | \bas\s+\w+\s+as\s+possible\b | \bthe\s+(?:simplest|shortest|smallest)\s+possible\b
     | \bnothing\s+(?:exotic|fancy|clever)\b | \bkeep\s+(?:it|them|this|things
     |the\s+\w+)\s+(?:simple|short|small|minimal|concise|clean)\b
     | \bbe\s+(?:very\s+|more\s+)?(?:careful|critical|concise|brief|precise|thorough|consistent
@@ -146,8 +182,9 @@ _FOR_ONCE = late_pattern(
     | \bright\s+now\b
     | \bthis\s+(?:time|once|session)\b | \byet\b | \btoday\b | \btemporarily\b
     | \bat\s+this\s+point\b
-    | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|have|care
-    |mind|need)\b
+    | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
+    |have(?!\s+(?:any\s+)?access)|mind|need)\b
+    | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
@@ -189,7 +226,8 @@ _STOP = frozenset({
     "we're", "they're", "you're", "it's", "isn't", "doesn't", "can't", "won't", "what", "which",
     "who", "how", "why", "each", "every", "bit", "quite", "still", "new", "really", "thing",
     "things", "stuff", "way", "lot", "few", "much", "many", "one", "two", "first", "last", "next",
-    "time", "good", "nice",
+    "time", "good", "nice", "through", "about", "after", "before", "without", "via", "within",
+    "against", "between", "per", "maybe", "possible", "able", "think", "believe", "seem", "seems",
 })  # fmt: skip
 _WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
 _WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -211,7 +249,8 @@ def wishes(trace: Trace) -> list[Wish]:
             whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
                 whole = f"{needed} {whole}"
-            whole = sentence if _FOR_ONCE.search(whole) else whole.strip()
+            some = (whole.strip(), f"{needed} {sentence}".strip())
+            whole = next((text for text in some if not _FOR_ONCE.search(text)), sentence)
             if _stands_alone(whole, pointed=whole != sentence):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
@@ -238,9 +277,9 @@ def _says_why(sentence: str) -> bool:
 def _strength(sentence: str, worked: bool) -> Literal["rule", "correction", "manner"] | None:
     if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
-    if sentence.endswith(("?", "？")):
+    if sentence.endswith(("?", "？")) or _WEIGHED.search(sentence):
         return None
-    if _RULE.search(sentence):
+    if _RULE.search(sentence) or (_LATER.search(sentence) and _TELLS.search(sentence)):
         return "rule"
     if worked and _AGAINST.search(sentence):
         return "correction"
@@ -277,7 +316,9 @@ def _stem(word: str) -> str:
     return word
 
 
-_FENCE = late_pattern(r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>", re.DOTALL)
+_FENCE = late_pattern(
+    r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>|(?<!\w)[\"“][^\"“”]{60,}(?:[\"”]|\Z)", re.DOTALL
+)
 _PASTED = late_pattern(
     r"^\s*(?:[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
@@ -312,6 +353,8 @@ _THINGS = {
         ("version", ("version",)),
         ("CI", ("ci",)),
         ("screenshot", ("screenshot", "screenshots")),
+        ("todo", ("todo", "todos")),
+        ("changes", ("change", "changes", "diff", "work", "code", "implementation")),
     )
     for word in words
 }
@@ -326,8 +369,8 @@ _VERBS = {
         ("check", ("check", "verify")),
         ("create", ("create", "open", "make")),
         ("write", ("write",)),
-        ("add", ("add",)),
-        ("address", ("address", "adress")),
+        ("add", ("add", "log")),
+        ("address", ("address", "adress", "evaluate")),
         ("deploy", ("deploy",)),
         ("release", ("release",)),
         ("merge", ("merge",)),
@@ -342,7 +385,7 @@ _ASKED = late_pattern(
     r"([a-z]{3,12})\b(?=([^,;!?]*))",
     re.IGNORECASE,
 )
-_FEWEST_WORDS, _MOST_WORDS = 2, 12
+_FEWEST_WORDS, _MOST_WORDS = 2, 20
 _NEAR = 6
 """Words after a verb among which its object is looked for."""
 
@@ -362,13 +405,23 @@ _APPROVAL = late_pattern(
 )
 
 
+# A question without its mark, or what somebody thinks: no request.
+_TALKS = late_pattern(
+    r"\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*(?:what|why|how|who|where|which|whether"
+    r"|is|are|was|were|do|does|did|has|have|should|i\s+(?:see|saw|thought|guess|wonder))\b",
+    re.IGNORECASE,
+)
+
+
 def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
     """The short sentences of a session that ask for something, with their telling words."""
     for said in typed(trace):
         for sentence in sentences(said.text):
             words = frozenset(content_words(sentence))
             telling = {word for word in words if not _APPROVAL.match(word)}
-            if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS and not sentence.endswith("?"):
+            if sentence.endswith("?") or _TALKS.match(sentence):
+                continue
+            if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS:
                 yield said.turn, sentence, words
 
 
@@ -376,11 +429,26 @@ def requests(trace: Trace) -> list[Request]:
     """What the user asked for in a few words, in order."""
     found = []
     for said in typed(trace):
+        before: list[str] = []
         for sentence in sentences(said.text):
-            for verb, rest in _ASKED.findall(sentence[:200]):
-                if (known := _VERBS.get(verb.casefold())) is None:
+            for asks in _ASKED.finditer(sentence[:200]):
+                known = _VERBS.get(asks[1].casefold())
+                if known is None or _UNASKED.search(sentence[: asks.start(1)]):
                     continue
-                words = [word.partition(".")[0] for word in _WORDS.findall(rest.casefold())[:_NEAR]]
-                thing = next((_THINGS[word] for word in words if word in _THINGS), "")
+                words = [word.partition(".")[0] for word in _WORDS.findall(asks[2].casefold())]
+                thing = _thing(words[:_NEAR])
+                if not thing and words[:1] and words[0] in _IT:
+                    thing = _thing(before)
+                if known == "review" and not thing and telling_words(" ".join(words[:_NEAR])):
+                    continue  # something else than what was done
                 found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
+            before = [word.partition(".")[0] for word in _WORDS.findall(sentence.casefold())]
     return found
+
+
+_UNASKED = late_pattern(rf"\b{_NOT}\s+(?:just\s+)?$", re.IGNORECASE)
+_IT = frozenset({"it", "this", "that", "these", "those", "them"})
+
+
+def _thing(words: Iterable[str]) -> str:
+    return next((_THINGS[word] for word in words if word in _THINGS), "")

@@ -1,15 +1,21 @@
 """Daily use: an observation of like tasks, and a trial where lots were drawn."""
 
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from tried_skills import user_skill
 
 from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.trial.daily_use import daily_use, settle_daily_use
+from tacit.learn.distil.clusters import Cluster
+from tacit.learn.distil.segments import Segment, SegmentOutcome
+from tacit.learn.trial import daily_use as daily_use_module
+from tacit.learn.trial.daily_use import compare, daily_use, known_tasks, settle_daily_use
+from tacit.learn.trial.trial_records import TrialAbout, TrialRecords
 from tacit.skills import holdback
 from tacit.skills.holdback import Holdback
 from tacit.skills.library import Library
@@ -85,6 +91,67 @@ def test_lots_make_it_a_trial_and_harm_has_its_consequence(
     assert effect.did == "archived"
     assert standing_of("migrate", digest)[0] == "harms"
     assert settle_daily_use(gate, Library(), settings) == []
+
+
+def test_a_session_counts_once_and_lots_share_the_chance_of_error(
+    store: Store, digest: str, others: None
+) -> None:
+    """The lot is the session's; and this version is an attempt of the skill, as a trial is."""
+    own = {"migrate": digest}
+    for number in range(6):
+        held = number % 3 == 2
+        session = write(store, number, used=number == 0, worked=not held)
+        holdback.record(session, Holdback("", {} if held else own, own if held else {}))
+    task = next(task for task in known_tasks(store, []) if task.session.endswith(":s2"))
+    twice = msgspec.structs.replace(task, first=99, number=2)
+    for tasks in (known_tasks(store, []), [*known_tasks(store, []), twice]):
+        found = daily_use(store, "migrate", tasks)
+        assert found.by_lot is not None
+        assert found.by_lot.success.count == 2  # two offered sessions against each that was not
+        assert found.attempt == 1
+    records = TrialRecords(store.connection)
+    assert records.trials() == []
+    assert records.begin(TrialAbout(skill="migrate", digest=digest, agent="x")).attempt == 2
+
+
+def test_sessions_that_drew_long_ago_still_count(
+    store: Store, digest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was looked at once must not drop out, or every look would be a new chance to err."""
+    own = {"migrate": digest}
+    for number in range(4):
+        held = number % 2 == 0
+        session = write(store, number, used=not held, worked=True)
+        holdback.record(session, Holdback("", {} if held else own, own if held else {}))
+    monkeypatch.setattr(daily_use_module, "MOST_SESSIONS", 1)
+    drawn = holdback.holdbacks(store.connection)
+    assert len(known_tasks(store, [])) == 1
+    assert len(known_tasks(store, drawn)) == 4
+
+
+def test_lots_hardly_ever_promote_what_has_no_effect() -> None:
+    """Looked at again and again; a session's tasks end alike. See `bench/trial_rates.py`."""
+    rng, found = random.Random(7), 0
+    for _ in range(30):
+        members: list[Segment] = []
+        offered, held = set[str](), set[str]()
+        for number in range(60):
+            at = BEGAN + timedelta(hours=number)
+            ended = SegmentOutcome(rng.choice(("worked", "failed")))
+            tasks = [
+                Segment(session=str(number), number=n, start=0, stop=1, first=n, at=at,
+                        outcome=ended)
+                for n in range(3)
+            ]  # fmt: skip
+            members += tasks
+            (offered if rng.random() < 0.5 else held).update(task.id for task in tasks)
+            if number % 10 == 9:
+                seen = compare([Cluster("", (), tuple(members))], offered, held).success
+                assert seen.count <= number // 2 + 1
+                if seen.finding() == "helps":
+                    found += 1
+                    break
+    assert found <= 2
 
 
 def test_runs_of_trials_are_no_daily_use(store: Store, digest: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tacit.agent.sandbox import NoSandbox
-from tacit.base.errors import NotFound, Refused
+from tacit.base.errors import NotFound
 from tacit.base.setting_sections import Settings
 from tacit.changes.change import File
 from tacit.learn.trial import host_trial
@@ -94,20 +94,34 @@ def test_what_cannot_do_tasks_is_said(home: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(NotFound, match="not on the PATH"):
         HostAgent(Settings(), "claude")
-    with pytest.raises(Refused, match="it is not known how"):
-        HostAgent(Settings(), "opencode")
-    with pytest.raises(NotFound):
-        HostAgent(Settings(), "nothing")
+    with pytest.raises(NotFound, match="no agent is known as 'opencod'") as told:
+        HostAgent(Settings(), "opencod")
+    assert "opencode" in told.value.hint
 
 
 def test_every_program_that_can_do_tasks_says_how() -> None:
     from tacit.agent.host_program import host_programs
     from tacit.traces.program import Question
 
-    able = [found.program for found in host_programs() if found.program.works]
-    assert {program.word for program in able} == {"claude", "codex", "gemini", "qwen"}
+    able = [found.program for found in host_programs(tasks=True)]
+    words = "claude codex gemini qwen copilot opencode pi hermes"
+    assert {program.word for program in able} == set(words.split())
     for program in able:
         start = program.work(Question("Do it", model="m"))
-        assert start.stdin == "Do it"
+        assert "Do it" in (start.stdin, *start.words)
         assert "m" in start.words
         assert json.dumps(start.files)
+    assert "hermes" not in {found.program.word for found in host_programs()}
+
+
+def test_a_server_of_ones_own_is_told_to_programs_that_know_it_by_settings() -> None:
+    """Without its key: that stays in the environment."""
+    from tacit.agent.host_program import host_programs
+    from tacit.traces.program import Question
+
+    asked = Question("Do it", model="m", server="http://127.0.0.1:9/v1")
+    for found in host_programs(tasks=True):
+        start = found.program.work(asked)
+        told = "".join([*start.files.values(), *start.variables.values(), *start.words])
+        knows = found.program.word in ("codex", "opencode", "pi", "hermes")
+        assert (asked.server in told, "OPENAI_API_KEY" in told) == (knows, knows)

@@ -1,6 +1,11 @@
 """A trial as it runs: pairs, looks, limits, void runs, and going on after a kill."""
 
+import os
 import random
+import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,24 +28,31 @@ SKILL = {
 }
 
 
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
 class Scripted:
     """An agent that succeeds with one chance with the skill, and with another without."""
 
     title = "scripted"
 
-    def __init__(self, without: float, with_skill: float, *, reads: float = 1.0) -> None:
+    def __init__(
+        self, without: float, with_skill: float, *, reads: float = 1.0, seed: int = 3
+    ) -> None:
         self._chances = (without, with_skill)
         self._reads = reads
-        self._rng = random.Random(3)
+        self._rng = random.Random(seed)
         self.seen: list[tuple[str, bool, int]] = []
         self.break_after = -1
+        self.breaks: Callable[[], None] = interrupt
         self.void: Callable[[bool], bool] = lambda has: False
 
     def run(self, task: Task, work: str, skills: str, seed: int) -> Ran:
         has = (Path(skills) / "notes" / "SKILL.md").exists()
         assert not (Path(skills) / "notes" / "evals").exists()
         if len(self.seen) == self.break_after:
-            raise KeyboardInterrupt
+            self.breaks()
         self.seen.append((task.id, has, seed))
         if self.void(has):
             return Ran(void="no answer", cost=0.1)
@@ -122,6 +134,32 @@ def test_a_kill_in_the_middle_loses_no_finished_run(records: TrialRecords) -> No
     assert again.seen[0][1] is not runner.seen[4][1]
 
 
+def test_a_real_kill_loses_no_finished_run(home: Path) -> None:
+    """SIGKILL in the middle of the sixth run, of another process."""
+    own = os.environ | {"TMPDIR": str(home)}
+    done = subprocess.run([sys.executable, __file__], check=False, timeout=120, env=own)
+    assert done.returncode == -signal.SIGKILL
+    with open_trials() as records:
+        gone_on = trial(records, Scripted(0.0, 0.0))
+        assert len(records.runs(gone_on.record.id)) == 5
+        (last,) = gone_on.run(TrialLimits(1))
+        assert (last.round, last.tried) == (1, 1)
+        assert len(records.runs(gone_on.record.id)) == 6
+
+
+def test_what_a_killed_run_left_is_removed_a_day_later(
+    records: TrialRecords, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old, young, other = (tmp_path / name for name in ("tacit-trial-a", "tacit-trial-b", "mine"))
+    for folder in (old, young, other):
+        (folder / "home").mkdir(parents=True)
+    for folder in (old, other):
+        os.utime(folder, (1, 1))
+    list(trial(records, Scripted(0.0, 1.0)).run(TrialLimits(2)))
+    assert (old.exists(), young.exists(), other.exists()) == (False, True, True)
+
+
 def test_a_run_that_fails_for_reasons_of_its_own_counts_on_neither_side(
     records: TrialRecords,
 ) -> None:
@@ -166,6 +204,53 @@ def test_the_next_candidate_of_a_skill_may_err_less(records: TrialRecords) -> No
     assert trial(records, Scripted(0, 1), version="2").record.attempt == 2
 
 
+def test_the_trial_itself_hardly_ever_promotes_what_has_no_effect(records: TrialRecords) -> None:
+    """Three tasks, a look after each round, candidate after candidate of one skill.
+
+    `bench/trial_rates.py` simulates thousands by the same class.
+    """
+    found = []
+    for number in range(10):
+        tried = trial(records, Scripted(0.5, 0.5, seed=number), version=str(number), count=3)
+        list(tried.run(TrialLimits(36)))
+        found.append(tried.answer().finding)
+        assert tried.record.attempt == number + 1
+    assert "helps" not in found
+
+
+def test_the_trial_itself_finds_what_has_an_effect(records: TrialRecords) -> None:
+    found = []
+    for number in range(5):
+        runner = Scripted(0.1, 0.9, seed=number)
+        tried = trial(records, runner, version=str(number), count=3)
+        list(tried.run(TrialLimits(80)))
+        found.append(tried.answer().finding)
+    assert found.count("helps") >= 4
+
+
+def test_a_trial_never_makes_more_runs_than_it_was_given(records: TrialRecords) -> None:
+    """A void run is made again only where there is room; else when the trial goes on."""
+    runner = Scripted(0.0, 1.0)
+    runner.void = lambda has: len(runner.seen) == 2
+    tried = trial(records, runner, count=1)
+    assert [run.result.state for run in tried.run(TrialLimits(2))] == ["done", "void"]
+    assert (tried.answer().pairs, tried.stopped) == (0, "2 runs made, of at most 2")
+    (again,) = tried.run(TrialLimits(2))
+    assert (again.tried, again.round, again.result.state) == (2, 0, "done")
+    assert tried.answer().pairs == 1
+
+
+def test_a_round_with_a_run_still_to_be_made_is_not_looked_at(records: TrialRecords) -> None:
+    runner = Scripted(0.0, 1.0)
+    runner.void = lambda has: len(runner.seen) == 4
+    tried = trial(records, runner, count=2)
+    list(tried.run(TrialLimits(4)))
+    answer = tried.answer()
+    assert (answer.pairs, answer.verdict.count) == (1, 0)
+    list(tried.run(TrialLimits(1)))
+    assert tried.answer().verdict.count == 2
+
+
 def test_the_benchmark_has_skill_creators_form(records: TrialRecords) -> None:
     tried = trial(records, Scripted(0.0, 1.0))
     list(tried.run(TrialLimits(8)))
@@ -191,3 +276,11 @@ def test_tasks_from_the_skills_own_sessions_do_not_count_unless_asked_for() -> N
 def test_the_tasks_are_no_part_of_the_version() -> None:
     assert version_of(SKILL) == version_of({"SKILL.md": SKILL["SKILL.md"]})
     assert version_of(SKILL) != version_of({"SKILL.md": File(b"y")})
+
+
+if __name__ == "__main__":  # what `test_a_real_kill_loses_no_finished_run` starts
+    killed = Scripted(0.0, 0.0)
+    killed.break_after = 5
+    killed.breaks = lambda: os.kill(os.getpid(), signal.SIGKILL)
+    with open_trials() as opened:
+        list(trial(opened, killed).run(TrialLimits(20)))

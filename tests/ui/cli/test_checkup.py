@@ -20,6 +20,15 @@ class TestDoctor:
         assert found["room"]["writes"] == (by > 0)
         assert found["room"]["network"] == (by >= 4)
 
+    def test_where_holdback_does_not_reach(self, tacit, skills: Path, home: Path) -> None:
+        """The agents that are connected are named; without the setting, or without one, nothing."""
+        assert "holdback" not in tacit.ok("doctor")
+        tacit.ok("config", "set", "learn.holdback", "0.1")
+        assert "holdback" not in tacit.ok("doctor")
+        (home / ".codex").mkdir()
+        tacit.ok("connect", "codex", "--yes")
+        assert "sessions of Codex have them all" in " ".join(tacit.ok("doctor").split())
+
     def test_finding_and_mending(self, tacit, skills: Path, home: Path) -> None:
         """Says first, does with --fix, exit code 6 until all is well."""
         tacit("search", "rebase")

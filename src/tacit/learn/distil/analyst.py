@@ -18,7 +18,6 @@ from tacit.base.prompts import prompt
 from tacit.base.secrets import clean
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
-from tacit.learn.counted_session import Done, done_by
 from tacit.learn.digest import digest
 from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
@@ -34,7 +33,9 @@ from tacit.learn.drafts import ONLY_WHEN_ASKED, REQUEST_PHRASES
 from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal
 from tacit.learn.rates import (
     CALLED_WRONGLY,
+    Done,
     Run,
+    done_by,
     forms_for,
     lasting_runs,
     rules_named,

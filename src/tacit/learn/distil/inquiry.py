@@ -120,7 +120,7 @@ def _ask(
 
     began = time.monotonic()
     try:
-        text, usage = asyncio.run(_request(asked, settings, choice, held.limits))
+        text, usage = asyncio.run(ask_once(asked, settings, choice, held.limits))
     except TimeoutError:
         fault = RequestFailed(f"no answer within {held.limits.seconds:g} s", may_pass=True)
     except Exception as error:
@@ -136,9 +136,10 @@ def _ask(
     return _answered(Reply(model=choice.name, refused=str(fault)))
 
 
-async def _request(
+async def ask_once(
     asked: Inquiry, settings: Settings, choice: models.ModelChoice, limits: Limits
 ) -> tuple[str, Usage]:
+    """What the model says, and what that took. Raises `RequestFailed` and `TimeoutError`."""
     from pydantic_ai.messages import (
         ModelMessage,
         ModelRequest,

@@ -98,7 +98,10 @@ def of_proposal(gate: Gate, proposal: Proposal) -> Candidate:
 
 
 def version_files(history: History, skill: str, version: str) -> tuple[str, dict[str, File]]:
-    """A version by the beginning of its id, or the end of its change's; its id and its files."""
+    """A version by the beginning of its id, or the end of its change's; its name and its files.
+
+    The name is the one that `tacit log` shows.
+    """
     try:
         found = history.find_version(skill, version)
     except NotFound:
@@ -106,7 +109,7 @@ def version_files(history: History, skill: str, version: str) -> tuple[str, dict
         if not ends:
             raise
         found = ends[0]
-    return found.id, dict(history.files(found))
+    return (found.record.change or found.id)[-8:], dict(history.files(found))
 
 
 def _sessions(log: Iterable[Version], name: str, files: "dict[str, File] | Any") -> tuple[str, ...]:

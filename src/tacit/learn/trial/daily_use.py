@@ -1,16 +1,22 @@
 """What daily use says of a skill: tasks with it against like tasks without it.
 
-Sessions are cut into tasks and these into kinds (`learn/distil/`). A task in which a skill was used
-is paired with the task of its kind, without the skill, that is nearest in time; the difference has
-the interval of trials. Nobody drew lots there: the agent chose when to read the skill, so it is an
+Sessions are cut into tasks and these into kinds (`learn/distil/`). Tasks in which a skill was used
+are compared with those of their kind that came between, without the skill; the differences have the
+interval of trials. Nobody drew lots there: the agent chose when to read the skill, so it is an
 observation, and called that. Where `learn.holdback` had sessions draw, those that were offered the
-skill are paired with those that were not, whoever read it, and that is a trial.
+skill are compared with those that were not, whoever read it, and that is a trial. It counts all
+sessions of a version from the first on, so that it may be looked at every day, and a session once,
+since the lot is the session's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from statistics import fmean
 
 import msgspec
 
+from tacit.base.display import counted
+from tacit.base.errors import NotFound
 from tacit.base.setting_sections import Settings
 from tacit.changes.gate import Gate
 from tacit.learn.distil.clusters import Cluster, cluster_tasks
@@ -19,13 +25,15 @@ from tacit.learn.review.review_triggers import is_background_work
 from tacit.learn.trial.candidate import find_candidate
 from tacit.learn.trial.interval import ERROR, Finding, Interval, error_of, interval_of
 from tacit.learn.trial.trial_effects import TrialEffect, settle_standing
-from tacit.learn.trial.trial_records import TrialRecords
+from tacit.learn.trial.trial_records import DAILY_USE, TrialAbout, TrialRecords
 from tacit.skills.holdback import Holdback, holdbacks
 from tacit.skills.library import Library
 from tacit.traces.store import Store
 
 MOST_SESSIONS = 400
 """The latest sessions that are looked at."""
+MOST_DRAWN = 2000
+"""The first sessions that drew for a version; what comes later changes nothing."""
 _SCORES = {"worked": 1.0, "failed": 0.0}
 
 
@@ -33,7 +41,7 @@ class Comparison(msgspec.Struct, frozen=True):
     """Two groups of like tasks."""
 
     with_skill: float
-    """The share of tasks that worked, among those that were paired."""
+    """The share of tasks that worked, among those that were compared."""
     without: float
     success: Interval
     unclear: int
@@ -60,34 +68,47 @@ class DailyUse(msgspec.Struct, frozen=True):
         return self.by_lot.success.finding() if self.by_lot is not None else "unclear"
 
 
-def recent_tasks(store: Store, most: int = MOST_SESSIONS) -> list[Segment]:
-    """The tasks of the latest sessions; those of trials and of the background are none."""
+def known_tasks(store: Store, drawn: Iterable[Holdback]) -> list[Segment]:
+    """The tasks of the latest sessions and of those that drew; not those of the background."""
+    latest = [one.id for one in store.sessions(limit=MOST_SESSIONS)]
     found: list[Segment] = []
-    for stored in store.sessions(limit=most):
-        if not is_background_work(stored.head):
-            found += segments(store.trace(stored.id))
+    for session in dict.fromkeys([*latest, *(one.session for one in drawn)]):
+        with suppress(NotFound):
+            trace = store.trace(session)
+            if not is_background_work(trace.head):
+                found += segments(trace)
     return found
 
 
 def daily_use(store: Store, skill: str, tasks: Sequence[Segment] | None = None) -> DailyUse:
-    """What the stored sessions say of `skill`."""
-    tasks = recent_tasks(store) if tasks is None else tasks
+    """What the stored sessions say of `skill`; `tasks` are those of `known_tasks`, if at hand."""
+    own = _drawn_for(holdbacks(store.connection), skill)
+    tasks = known_tasks(store, own) if tasks is None else tasks
     every = cluster_tasks(map(_as_asked, tasks))
     kinds = [kind for kind in every if any(skill in task.skills for task in kind.members)]
     used = [task for task in tasks if skill in task.skills]
-    observed = _compared(kinds, {task.id for task in used}, None)
-    drawn = [one for one in holdbacks(store.connection) if skill in one.offered | one.held]
-    if not drawn:
+    observed = compare(kinds, {task.id for task in used}, None)
+    if not own:
         return DailyUse(skill, len(used), observed)
-    digest = (drawn[-1].offered | drawn[-1].held)[skill]
-    attempt = _attempt(store, skill, digest, drawn)
-    own = [one for one in drawn if (one.offered | one.held)[skill] == digest]
+    about = TrialAbout(skill=skill, digest=_versions(own[0])[skill], agent=DAILY_USE)
+    attempt = TrialRecords(store.connection).begin(about).attempt
     offered = {one.session for one in own if skill in one.offered}
     held = {one.session for one in own if skill in one.held}
     ours = {task.id for task in tasks if task.session in offered}
     theirs = {task.id for task in tasks if task.session in held}
-    by_lot = _compared(kinds, ours, theirs, error_of(attempt))
+    by_lot = compare(kinds, ours, theirs, error_of(attempt))
     return DailyUse(skill, len(used), observed, by_lot, attempt)
+
+
+def _versions(drawn: Holdback) -> dict[str, str]:
+    return drawn.offered | drawn.held
+
+
+def _drawn_for(drawn: Iterable[Holdback], skill: str) -> list[Holdback]:
+    """The first sessions that drew for the version of `skill` that was drawn for last."""
+    every = [one for one in drawn if skill in _versions(one)]
+    now = _versions(every[-1])[skill] if every else ""
+    return [one for one in every if _versions(one)[skill] == now][:MOST_DRAWN]
 
 
 def _as_asked(task: Segment) -> Segment:
@@ -95,45 +116,42 @@ def _as_asked(task: Segment) -> Segment:
     return msgspec.structs.replace(task, purposes=(), files=(), errors=())
 
 
-def _attempt(store: Store, skill: str, digest: str, drawn: Iterable[Holdback]) -> int:
-    """Which candidate of the skill this version is: trials before it count too."""
-    versions = list(dict.fromkeys((one.offered | one.held)[skill] for one in drawn))
-    return 1 + len(TrialRecords(store.connection).trials(skill)) + versions.index(digest)
-
-
-def _compared(
+def compare(
     kinds: Iterable[Cluster], ours: set[str], theirs: set[str] | None, error: float = ERROR / 2
 ) -> Comparison:
-    """Pair the tasks of `ours` with like ones of `theirs`, or with all others."""
-    pairs: list[tuple[float, float]] = []
+    """Compare the tasks of `ours` with like ones of `theirs`, or with all others."""
+    shares: list[tuple[float, float]] = []
     unclear, labels = 0, []
+    met: set[tuple[str, bool]] = set()
     for kind in kinds:
-        one = [task for task in kind.members if task.id in ours]
-        other = [
-            task
-            for task in kind.members
-            if task.id not in ours and (theirs is None or task.id in theirs)
-        ]
-        known = [[t for t in group if t.outcome.state in _SCORES] for group in (one, other)]
-        unclear += len(one) + len(other) - sum(map(len, known))
-        made = list(_nearest(*known))
-        pairs += made
+        concerned = [t for t in kind.members if t.id in ours or theirs is None or t.id in theirs]
+        known = [task for task in concerned if task.outcome.state in _SCORES]
+        unclear += len(concerned) - len(known)
+        fresh = []
+        for task in sorted(known, key=_moment):
+            if (key := (task.session, task.id in ours)) not in met:
+                met.add(key)
+                fresh.append((task.id in ours, _SCORES[task.outcome.state]))
+        made = list(_in_turn(fresh))
+        shares += made
         labels += [kind.label] if made else []
-    sums = [sum(side) / len(pairs) if pairs else 0.0 for side in zip(*pairs, strict=True)]
+    sums = [sum(side) / len(shares) if shares else 0.0 for side in zip(*shares, strict=True)]
     ours_share, theirs_share = sums or (0.0, 0.0)
-    shown = interval_of((mine - his for mine, his in pairs), error)
+    shown = interval_of((mine - his for mine, his in shares), error)
     return Comparison(ours_share, theirs_share, shown, unclear, tuple(labels))
 
 
-def _nearest(ours: list[Segment], theirs: list[Segment]) -> Iterable[tuple[float, float]]:
-    """Each of `ours` with the one of `theirs` that is nearest in time, none twice."""
-    left = list(theirs)
-    for task in sorted(ours, key=_moment):
-        if left:
-            at = _moment(task)
-            match = min(left, key=lambda other: abs(_moment(other) - at))
-            left.remove(match)
-            yield _SCORES[task.outcome.state], _SCORES[match.outcome.state]
+def _in_turn(scores: Iterable[tuple[bool, float]]) -> Iterator[tuple[float, float]]:
+    """The mean score of each side, again and again, as soon as both have one.
+
+    Who is compared with whom depends on nothing that comes later, so that one may look at any time.
+    """
+    waiting: dict[bool, list[float]] = {True: [], False: []}
+    for ours, score in scores:
+        waiting[ours].append(score)
+        if waiting[True] and waiting[False]:
+            yield fmean(waiting[True]), fmean(waiting[False])
+            waiting = {True: [], False: []}
 
 
 def _moment(task: Segment) -> float:
@@ -144,14 +162,16 @@ def settle_daily_use(gate: Gate, library: Library, settings: Settings) -> list[T
     """Give the skills a standing that lots were drawn for, where those have made it clear."""
     done = []
     with Store.open() as store:
-        names = {name for one in holdbacks(store.connection) for name in one.offered | one.held}
-        tasks = recent_tasks(store) if names else []
-        found = [daily_use(store, name, tasks) for name in sorted(names)]
+        drawn = holdbacks(store.connection)
+        names = sorted({name for one in drawn for name in _versions(one)})
+        own = {one.session: one for name in names for one in _drawn_for(drawn, name)}
+        tasks = known_tasks(store, own.values()) if names else []
+        found = [daily_use(store, name, tasks) for name in names]
     for use in found:
         if use.by_lot is None or use.finding == "unclear" or library.find(use.skill) is None:
             continue
         shown = use.by_lot.success
-        how = f"in {shown.count} pairs of tasks of daily use, left out by lot"
+        how = f"in {counted(shown.count, 'comparison')} of daily use, left out by lot"
         candidate = find_candidate(gate, library, use.skill)
         done.append(settle_standing(gate, candidate, use.finding, shown, how, settings))
     return [effect for effect in done if effect.did != "nothing"]

@@ -20,7 +20,7 @@ from tacit.agent.command_limits import limits_of
 from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, find_sandbox, run_sandboxed
 from tacit.base.display import shorten, shorten_middle
-from tacit.base.errors import NotFound, Refused, TacitError
+from tacit.base.errors import NotFound, TacitError, did_you_mean
 from tacit.base.setting_sections import AgentSettings, Settings
 from tacit.learn.trial.trial_run import MOST_KEPT, Ran
 from tacit.learn.trial.trial_tasks import Task
@@ -31,7 +31,9 @@ from tacit.traces.program import Question, Said, Start
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace, Usage
 
-_KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_PROXY", "_proxy", "_CERTS", "_CERT_FILE")
+_KEYS = (
+    "_API_KEY", "_TOKEN", "_BASE_URL", "_PROXY", "_proxy", "_CERTS", "_CERT_FILE", "_OFFLINE",
+)  # fmt: skip
 """How the names of variables end that a program is given: its key, its server, the way there."""
 _MODULES = "node_modules"
 
@@ -41,11 +43,11 @@ class HostAgent:
 
     def __init__(self, settings: Settings, word: str, model: str = "") -> None:
         """Raises `NotFound` and `Refused` where it cannot do tasks here."""
-        found, _ = host_program.find(word)
-        if not found.program.works:
-            able = [p.program.word for p in host_program.host_programs() if p.program.works]
-            why = f"it is not known how {found.host.title} does a task by itself"
-            raise Refused(why, f"take one of: {', '.join(able)}")
+        able = {p.program.word: p for p in host_program.host_programs(tasks=True)}
+        found = able.get(word) or next((p for p in able.values() if p.host.name == word), None)
+        if found is None:
+            hint = did_you_mean(word, able, f"take one of: {', '.join(able)}")
+            raise NotFound(f"no agent is known as '{word}'", hint)
         if not found.path:
             raise NotFound(f"{word} is not on the PATH", f"install {found.host.title}")
         self._found = found
@@ -59,7 +61,9 @@ class HostAgent:
         home = os.path.join(above, "home")
         target = os.path.join(home, skills_folder(host))
         shutil.copytree(skills, target, symlinks=True)
-        question = Question(placed(task.prompt, {task.root: work}), "", self._model, work)
+        question = Question(
+            placed(task.prompt, {task.root: work}), "", self._model, work, _server()
+        )
         start = self._found.program.work(question)
         began = time.monotonic()
         done = self._started(start, work, home, above, skills, task.seconds)
@@ -109,13 +113,15 @@ class HostAgent:
         trace = _taken_in(host, home)
         if trace is None:
             return ran
-        used: Usage = trace.usage
+        used: Usage = trace.usage  # of all requests; what it printed may be of the last one
+        sent = used.input + used.cache_read + used.cache_write
         return msgspec.structs.replace(
             ran,
             session=trace.id,
             skills=trace.skills,
             calls=len(trace.calls),
-            tokens=ran.tokens or used.input + used.output,
+            tokens=sent + used.output or ran.tokens,
+            cost=used.cost or ran.cost,  # 0: not known
         )
 
 
@@ -141,6 +147,11 @@ def _variables(home: str) -> dict[str, str]:
     """What a program is given of the environment: its key and the way to its model."""
     kept = {name: value for name, value in os.environ.items() if name.endswith(_KEYS)}
     return kept | {"HOME": home, "TACIT_WORKER": "1", "NO_COLOR": "1"}
+
+
+def _server() -> str:
+    """A server of one's own with OpenAI's API, for programs that know it by settings alone."""
+    return os.environ.get("OPENAI_BASE_URL", "")
 
 
 def _installed(program: str) -> str:

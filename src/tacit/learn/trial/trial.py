@@ -22,21 +22,20 @@ from tacit.learn.trial.arms import SIDES, Arms, Side, others_of, sessions_as_ski
 from tacit.learn.trial.candidate import Candidate, version_files
 from tacit.learn.trial.judge import Judge
 from tacit.learn.trial.trial_records import RecordedRun, TrialAbout, TrialRecord, TrialRecords
-from tacit.learn.trial.trial_report import Answer, answer_of
+from tacit.learn.trial.trial_report import Answer, answer_of, in_all, verdict_of
 from tacit.learn.trial.trial_run import (
     Ran,
     Runner,
     RunResult,
     changes_in,
     clean_folder,
+    drop_leftovers,
 )
 from tacit.learn.trial.trial_tasks import EVALS_FOLDER, Task, TaskSet, evals_of
 from tacit.learn.trial.verifier import Verifier
 from tacit.skills.library import Library
 from tacit.traces.store import Store
 
-TRIES = 2
-"""How often a run that is void is made, before its pair is given up."""
 _MOST_VOID = 3
 """Void runs in a row that end a trial: no more will come of it now."""
 
@@ -83,6 +82,9 @@ class Trial:
         self.record: TrialRecord = records.begin(plan.about)
         self.stopped = ""
         """Why it stopped, once it has."""
+        self._known: dict[tuple[int, str, Side], RecordedRun] = {}
+        self._made: list[RecordedRun] = []
+        self._spent = 0.0
 
     def answer(self) -> Answer:
         """What the runs so far say."""
@@ -90,41 +92,48 @@ class Trial:
 
     def run(self, limits: TrialLimits) -> Iterator[RecordedRun]:
         """Run on, and give each run as it has ended."""
+        drop_leftovers()
         began = self._records.runs(self.record.id)
-        known = {(run.round, run.task, run.side): run for run in began}
-        made: list[RecordedRun] = []
+        self._known = {(run.round, run.task, run.side): run for run in began}
+        self._made, self._spent, self.stopped = [], 0.0, ""
         number = 0
-        while not self._is_over(number, made, limits):
+        while not self._is_clear() and not self._is_over(limits):
             for task in self._order(number):
-                pair = [
-                    side
-                    for side in self._sides(number, task)
-                    if not _has(known, number, task, side)
-                ]
-                if pair and self._is_over(number, made, limits, within=True):
+                yield from self._pair(number, task, limits)
+                if self.stopped:
                     return
-                for side in pair:
-                    for run in self._tried(number, task, side):
-                        known[number, task.id, side] = run
-                        made.append(run)
-                        yield run
-                self._judge_pair(number, task, known)
             number += 1
 
-    def _is_over(
-        self, number: int, made: Sequence[RecordedRun], limits: TrialLimits, *, within: bool = False
-    ) -> bool:
-        """Whether to stop before the next round, or `within` one before its next pair."""
-        costs = [run.result.ran.cost for run in made]
-        spent = sum(cost for cost in costs if cost is not None)
-        last = made[-_MOST_VOID:]
-        if len(made) + 2 > limits.runs:
-            self.stopped = f"{len(made)} runs were made, as many as it was given"
-        elif limits.money and spent + (2 * spent / len(made) if made else 0) > limits.money:
+    def _pair(self, number: int, task: Task, limits: TrialLimits) -> Iterator[RecordedRun]:
+        """What is left to do of a task on both sides; a judge has the last word."""
+        keys = [(number, task.id, side) for side in self._sides(number, task)]
+        left = [key for key in keys if not self._is_settled(key)]
+        if left and self._is_over(limits, len(left)):
+            return
+        for key in left:
+            while not self._is_settled(key) and not self._is_over(limits):
+                run = self._tried(task, key)
+                self._made.append(run)
+                yield run
+        self._judge_pair(task, [self._known[key] for key in keys if key in self._known])
+
+    def _is_settled(self, key: tuple[int, str, Side]) -> bool:
+        return key in self._known and self._known[key].settled
+
+    def _is_over(self, limits: TrialLimits, wanted: int = 1) -> bool:
+        """Whether the limits leave no room for as many runs as are `wanted`."""
+        made, last = len(self._made), self._made[-_MOST_VOID:]
+        likely = wanted * self._spent / made if made else 0.0
+        if made + wanted > limits.runs:
+            self.stopped = f"{counted(made, 'run')} made, of at most {limits.runs}"
+        elif limits.money and self._spent + likely > limits.money:
             self.stopped = "the money that it was given is spent"
         elif len(last) == _MOST_VOID and all(run.result.state == "void" for run in last):
             self.stopped = f"no run comes to an end: {last[-1].result.ran.void}"
-        elif not within and number and self.answer().finding != "unclear":
+        return bool(self.stopped)
+
+    def _is_clear(self) -> bool:
+        if verdict_of(self.record, self._known.values()).finding() != "unclear":
             self.stopped = "the answer is clear"
         return bool(self.stopped)
 
@@ -138,17 +147,21 @@ class Trial:
         random.Random(f"{self.record.id}:{number}:{task.id}").shuffle(sides)  # noqa: S311
         return sides
 
-    def _tried(self, number: int, task: Task, side: Side) -> Iterator[RecordedRun]:
-        """One run, and another where it is void; each is kept."""
-        seed = int(
-            hashlib.sha256(f"{self.record.id}:{number}:{task.id}".encode()).hexdigest()[:7], 16
-        )
-        for tried in range(1, TRIES + 1):
-            run = RecordedRun(number, task.id, side, tried, self._one(task, side, seed))
-            self._records.add(self.record.id, run)
-            yield run
-            if run.result.state == "done":
-                return
+    def _tried(self, task: Task, key: tuple[int, str, Side]) -> RecordedRun:
+        """One run, which is kept; both sides of a pair have one seed."""
+        number, _, side = key
+        said = f"{self.record.id}:{number}:{task.id}"
+        seed = int(hashlib.sha256(said.encode()).hexdigest()[:7], 16)
+        before = self._known.get(key)
+        tried = before.tried + 1 if before is not None else 1
+        run = RecordedRun(number, task.id, side, tried, self._one(task, side, seed))
+        self._keep(run)
+        self._spent += run.result.cost or 0.0
+        return run
+
+    def _keep(self, run: RecordedRun) -> None:
+        self._records.add(self.record.id, run)
+        self._known[run.round, run.task, run.side] = run
 
     def _one(self, task: Task, side: Side, seed: int) -> RunResult:
         with clean_folder(task) as (work, above):
@@ -165,34 +178,23 @@ class Trial:
                 read=self._plan.about.skill in ran.skills,
                 graded=self._verifier.verify(task, work, ran.answer),
                 made=made,
+                for_judge=bool(task.expectations),
             )
 
-    def _judge_pair(
-        self, number: int, task: Task, known: dict[tuple[int, str, Side], RecordedRun]
-    ) -> None:
+    def _judge_pair(self, task: Task, pair: Sequence[RecordedRun]) -> None:
         """Have a judge say what code cannot, of a pair that has no word of his yet."""
-        pair = [known.get((number, task.id, side)) for side in SIDES]
-        runs = [run for run in pair if run is not None and run.result.state == "done"]
-        if self._judge is None or not task.expectations or len(runs) != 2:
+        open_ = [run for run in pair if run.result.state == "done" and run.result.score is None]
+        if self._judge is None or len(pair) != 2 or not open_:
             return
-        if all(run.result.judged is not None for run in runs):
+        if any(run.result.state == "void" for run in pair):
             return
         # Which of the two is shown first says nothing: both orders are asked for.
-        for run, said in zip(
-            runs, self._judge.compare(task, *(r.result for r in runs)), strict=True
-        ):
-            judged = msgspec.structs.replace(run.result, judged=said)
-            kept = msgspec.structs.replace(run, result=judged)
-            self._records.add(self.record.id, kept)
-            known[number, task.id, run.side] = kept
-
-
-def _has(
-    known: Mapping[tuple[int, str, Side], RecordedRun], number: int, task: Task, side: Side
-) -> bool:
-    """Whether nothing is left to do for this run."""
-    run = known.get((number, task.id, side))
-    return run is not None and (run.result.state == "done" or run.tried >= TRIES)
+        judgement = self._judge.compare(task, *(run.result for run in pair))
+        half = judgement.cost / 2 if judgement.cost is not None else None
+        self._spent += judgement.cost or 0.0
+        for run, said in zip(pair, judgement.given, strict=True):
+            judged = msgspec.structs.replace(run.result, judged=said, judge_cost=half)
+            self._keep(msgspec.structs.replace(run, result=judged))
 
 
 def usable_tasks(
@@ -281,7 +283,7 @@ def _other_side(candidate: Candidate, gate: Gate, against: str) -> tuple[str, di
     if against:
         history = gate.open_place(candidate.root).history
         version, files = version_files(history, candidate.skill, against)
-        return f"version {version[:8]}", files
+        return f"version {version}", files
     # A change of a skill that is in use is compared with that skill.
     return ("the version in use", candidate.old) if candidate.old else ("", {})
 
@@ -312,26 +314,25 @@ class TrialEstimate(msgspec.Struct, frozen=True):
 
 _RUN_TOKENS = (20_000, 1_500)
 """Tokens sent and answered that a run is thought to take before any was made."""
+_JUDGE_TOKENS = (4_000, 50)
+"""The same for a judge: two requests a pair, so one a run."""
 
 
 def estimate_trial(
     records: TrialRecords, about: TrialAbout, model: str, runs: int
 ) -> TrialEstimate:
     """What so many runs are likely to take, by those of the same agent, best of this skill."""
-    every = [one for one in records.trials() if one.about.agent == about.agent]
-    own = [one for one in every if one.about.skill == about.skill]
-    known = [
-        r.result.ran
-        for one in own or every[:5]
-        for r in records.runs(one.id)
-        if not r.result.ran.void
-    ]
+    alike = (about.agent, about.judge)
+    every = [one for one in records.trials() if (one.about.agent, one.about.judge) == alike][:20]
+    made = [(one.about.skill, run) for one in every for run in records.runs(one.id)]
+    done = [(skill, run.result) for skill, run in made if run.result.state == "done"]
+    known = [result for skill, result in done if skill == about.skill] or [r for _, r in done]
     if not known:
-        cost = model_price(model, *_RUN_TOKENS)
-        return TrialEstimate(
-            runs, sum(_RUN_TOKENS) * runs, cost * runs if cost is not None else None, 0
-        )
-    costs = [ran.cost for ran in known if ran.cost is not None]
-    mean = sum(costs) / len(costs) if len(costs) == len(known) else None
-    tokens = sum(ran.tokens for ran in known) * runs // len(known)
+        asked = [(model, *_RUN_TOKENS)] + [(about.judge, *_JUDGE_TOKENS)] * bool(about.judge)
+        cost = in_all(model_price(*each) for each in asked)
+        tokens = sum(sent + answered for _, sent, answered in asked)
+        return TrialEstimate(runs, tokens * runs, cost * runs if cost is not None else None, 0)
+    cost = in_all(result.cost for result in known)
+    tokens = sum(result.ran.tokens for result in known) * runs // len(known)
+    mean = cost / len(known) if cost is not None else None
     return TrialEstimate(runs, tokens, mean * runs if mean is not None else None, len(known))

@@ -17,7 +17,7 @@ import msgspec
 from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.learn.trial.arms import Side
-from tacit.learn.trial.trial_run import RunResult
+from tacit.learn.trial.trial_run import TRIES, RunResult
 
 TRIAL_STEPS = (
     """
@@ -31,6 +31,10 @@ TRIAL_STEPS = (
       result TEXT NOT NULL, PRIMARY KEY (trial, round, task, side, try)) STRICT, WITHOUT ROWID;
     """,
 )
+
+
+DAILY_USE = "daily use"
+"""Stands for the agent where sessions drew lots: an attempt of the skill like any other trial."""
 
 
 class TrialAbout(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +80,11 @@ class RecordedRun(msgspec.Struct, frozen=True):
     tried: int
     """Which try this is, from 1: one that was void is made again."""
     result: RunResult
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to do for this run, a judge's word aside."""
+        return self.result.state == "done" or self.tried >= TRIES
 
 
 class TrialRecords:
@@ -140,7 +149,7 @@ class TrialRecords:
         rows = self._connection.execute(
             "SELECT * FROM trials WHERE ? IN ('', skill) ORDER BY at DESC", (skill,)
         ).fetchall()
-        return [_record(row) for row in rows]
+        return [one for one in map(_record, rows) if one.about.agent != DAILY_USE]
 
     def find(self, name: str) -> TrialRecord:
         """The trial whose id begins with `name`, or the latest of the skill called so."""

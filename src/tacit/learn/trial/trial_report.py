@@ -59,6 +59,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     trial: str
     skill: str
     against: str
+    among: bool
     agent: str
     attempt: int
     finding: Finding
@@ -87,9 +88,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     agreement: float | None = None
     """How often a judge said the same in both orders."""
     cost: float | None = 0.0
+    """Dollars for all runs, the judge's too."""
+    judge_cost: float | None = 0.0
     tasks: tuple[TaskRow, ...] = ()
     sessions: dict[str, tuple[str, ...]] = {}
     """The runs, by side; each can be opened: `tacit session ID`."""
+
+    def compared(self) -> str:
+        """What was compared, in words."""
+        return compared(self.skill, self.against, self.among)
 
     def says(self) -> str:
         """The verdict in one sentence."""
@@ -99,6 +106,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
             more = counted(max(self.needed - self.pairs, 1), "more pair")
             return f"not enough runs to tell: {points(self.success)}; about {more} would be"
         return f"{self.finding}: {points(self.success)}"
+
+
+def compared(skill: str, against: str, among: bool) -> str:
+    """The two sides, in words."""
+    sides = f"{skill} against {against}" if against else f"with {skill} and without it"
+    return f"{sides}, beside the rest of the library" if among else sides
 
 
 def pairs_of(runs: Iterable[RecordedRun]) -> list[Pair]:
@@ -117,9 +130,22 @@ def whole_rounds(pairs: Sequence[Pair], runs: Iterable[RecordedRun], tasks: int)
     """The pairs of the rounds that are over: only then may one look."""
     met: dict[int, set[tuple[str, Side]]] = {}
     for run in runs:
-        met.setdefault(run.round, set()).add((run.task, run.side))
+        if run.settled:
+            met.setdefault(run.round, set()).add((run.task, run.side))
     over = {number for number, seen in met.items() if len(seen) >= 2 * tasks}
     return [pair for pair in pairs if pair.round in over]
+
+
+def decisive(record: TrialRecord, runs: Iterable[RecordedRun]) -> list[float]:
+    """The differences that the verdict rests on: the skill's own tasks, over whole rounds."""
+    known = list(runs)
+    over = whole_rounds(pairs_of(known), known, len(record.about.tasks))
+    return [pair.difference for pair in over if pair.task not in record.about.foreign]
+
+
+def verdict_of(record: TrialRecord, runs: Iterable[RecordedRun]) -> Interval:
+    """The interval by which a trial is decided, at the level of its attempt."""
+    return interval_of(decisive(record, runs), error_of(record.attempt))
 
 
 def answer_of(record: TrialRecord, runs: Sequence[RecordedRun]) -> Answer:
@@ -128,8 +154,7 @@ def answer_of(record: TrialRecord, runs: Sequence[RecordedRun]) -> Answer:
     error = error_of(record.attempt)
     every = pairs_of(runs)
     pairs = [pair for pair in every if pair.task not in foreign]
-    over = [p for p in whole_rounds(every, runs, len(about.tasks)) if p.task not in foreign]
-    verdict = interval_of((pair.difference for pair in over), error)
+    verdict = verdict_of(record, runs)
     finding = verdict.finding()
     read = [pair for pair in pairs if pair.runs["with"].read]
     beside = [pair.difference for pair in every if pair.task in foreign]
@@ -137,6 +162,7 @@ def answer_of(record: TrialRecord, runs: Sequence[RecordedRun]) -> Answer:
         trial=record.id,
         skill=about.skill,
         against=about.against,
+        among=about.among,
         agent=about.agent,
         attempt=record.attempt,
         finding=finding,
@@ -153,9 +179,10 @@ def answer_of(record: TrialRecord, runs: Sequence[RecordedRun]) -> Answer:
         when_read=interval_of(pair.difference for pair in read),
         others=interval_of(beside) if beside else None,
         void={s: sum(r.side == s and r.result.state == "void" for r in runs) for s in SIDES},
-        needed=pairs_to_tell((p.difference for p in over), error) if finding == "unclear" else 0,
+        needed=pairs_to_tell(decisive(record, runs), error) if finding == "unclear" else 0,
         agreement=_agreement(every),
-        cost=_cost(runs),
+        cost=in_all(run.result.cost for run in runs),
+        judge_cost=in_all(run.result.judge_cost for run in runs),
         tasks=tuple(_task_rows(every, foreign)),
         sessions={s: tuple(r.result.ran.session for r in runs if r.side == s) for s in SIDES},
     )
@@ -177,11 +204,11 @@ def _agreement(pairs: Sequence[Pair]) -> float | None:
     return sum(one == other for one, other in judged) / len(judged) if judged else None
 
 
-def _cost(runs: Iterable[RecordedRun]) -> float | None:
-    """Dollars for all runs; None where any has no price."""
-    costs = [run.result.ran.cost for run in runs]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+def in_all(costs: Iterable[float | None]) -> float | None:
+    """Dollars in all; None where any has no price."""
+    every = list(costs)
+    known = [cost for cost in every if cost is not None]
+    return sum(known) if len(known) == len(every) else None
 
 
 def _task_rows(pairs: Sequence[Pair], foreign: frozenset[str]) -> Iterable[TaskRow]:

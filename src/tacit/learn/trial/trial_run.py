@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Literal, Protocol
 
 import msgspec
@@ -35,7 +35,10 @@ from tacit.traces.store import Store
 from tacit.traces.trace import OWN_HOST
 
 RunState = Literal["done", "void"]
+TRIES = 2
+"""How often a run that is void is made, before its pair is given up."""
 _TOOLS = (*FILE_TOOLS, *(t for t in COMMAND_TOOLS if t.name == "run_command"), *SKILL_TOOLS)
+_LEFT_OVER = 86_400.0
 MOST_KEPT = 20_000
 """Characters of an answer, and of the files that a run made, that are kept for a judge."""
 
@@ -67,17 +70,30 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     graded: tuple[Graded, ...] = ()
     made: str = ""
     """What the run changed in its folder, for a judge."""
+    for_judge: bool = False
+    """Whether a judge has to say something too."""
     judged: tuple[float, float] | None = None
     """What a judge says in each of the two orders, from 0 to 1."""
+    judge_cost: float | None = 0.0
+    """This run's half of what the judge took for its pair, in dollars; None without a price."""
 
     @property
     def score(self) -> float | None:
-        """1 for success, 0 for failure, between them where a judge is not sure; None for void."""
-        if self.state == "void":
+        """1 for success, 0 for failure, between them where a judge is not sure.
+
+        None for a void run, and while a judge has not spoken.
+        """
+        if self.state == "void" or (self.for_judge and self.judged is None):
             return None
         if not all(check.passed for check in self.graded):
             return 0.0
         return sum(self.judged) / 2 if self.judged is not None else 1.0
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars for the run and its half of the judge; None where a price is not known."""
+        one, other = self.ran.cost, self.judge_cost
+        return one + other if one is not None and other is not None else None
 
 
 class Runner(Protocol):
@@ -171,6 +187,18 @@ def clean_folder(task: Task) -> Iterator[tuple[str, str]]:
         yield work, above
     finally:
         shutil.rmtree(above, ignore_errors=True)
+
+
+def drop_leftovers() -> None:
+    """Remove the folders of runs that were killed a day ago or more: a key may stand in them."""
+    above = tempfile.gettempdir()
+    for name in os.listdir(above):
+        path = os.path.join(above, name)
+        if name.startswith(TRIAL_FOLDER):
+            with suppress(OSError):
+                state = os.lstat(path)
+                if state.st_uid == os.getuid() and time.time() - state.st_mtime > _LEFT_OVER:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def changes_in(task: Task, work: str) -> str:

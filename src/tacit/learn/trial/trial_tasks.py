@@ -216,6 +216,10 @@ def tasks_in(folder: str) -> TaskSet:
         raise NotFound(f"there is no folder {folder}", "name a folder of tasks")
     below = [folder, *(os.path.join(folder, name) for name in sorted(os.listdir(folder)))]
     found: list[Task | Left] = []
+    if os.path.isfile(os.path.join(folder, EVALS)):
+        files = {path: File(data) for path, data in _tree(folder)}
+        evals = evals_of(files, os.path.basename(folder))
+        found += [msgspec.structs.replace(task, owner="") for task in evals.tasks] + [*evals.left]
     for place in below:
         reader = next(
             (read for name, read in _FORMS if os.path.isfile(os.path.join(place, name))), None
@@ -225,7 +229,7 @@ def tasks_in(folder: str) -> TaskSet:
     if not found:
         raise NotFound(
             f"no task is in {folder}",
-            "a task is a folder with task.toml and instruction.md, or with task.yaml",
+            f"a task is a folder with task.toml and instruction.md, or with task.yaml; or {EVALS}",
         )
     return _sorted_out(found)
 

@@ -129,7 +129,6 @@ class ClaudeProgram(Program):
     login = "claude, and in it /login"
     status = ("auth", "status")
     paid = "the limits of the Claude plan that it is logged in with, or its key"
-    works = True
 
     def start(self, question: Question) -> Start:
         words = (

@@ -68,7 +68,6 @@ class CodexProgram(Program):
     login = "codex login"
     status = ("login", "status")
     paid = "the limits of the ChatGPT plan that it is logged in with, or its key"
-    works = True
 
     def start(self, question: Question) -> Start:
         off = (word for feature in _FEATURES for word in ("--disable", feature))
@@ -88,9 +87,17 @@ class CodexProgram(Program):
         return Start(words, question.text, files={INSTRUCTIONS: question.instructions or GO})
 
     def work(self, question: Question) -> Start:
+        own: tuple[str, ...] = ()
+        if question.server:
+            address = msgspec.json.encode(question.server).decode()
+            own = (
+                *("-c", 'model_provider="server"', "-c", 'model_providers.server.name="server"'),
+                *("-c", f"model_providers.server.base_url={address}"),
+                *("-c", 'model_providers.server.env_key="OPENAI_API_KEY"'),
+            )
         # Its own sandbox would be one in another; ours holds.
         words = (
-            *("exec", "--json", "--skip-git-repo-check"),
+            *("exec", "--json", "--skip-git-repo-check", *own),
             *("--dangerously-bypass-approvals-and-sandbox", *named_model("-m", question), "-"),
         )
         return Start(words, question.text)
@@ -272,9 +279,15 @@ class Codex(JsonlHost):
 
 
 def _parent(meta: dict[str, Any]) -> str:
-    """The session that handed work to one with this head. A branch of a session has none."""
-    spawned = values.mapping(values.mapping(meta.get("source")).get("subagent"))
-    return values.string(values.mapping(spawned.get("thread_spawn")).get("parent_thread_id"))
+    """The session that handed work to one with this head. A branch of a session has none.
+
+    A helper may be another agent, a review or a judge of approvals; older heads do not say whose.
+    """
+    spawned = values.mapping(meta.get("source")).get("subagent")
+    if not spawned:
+        return ""
+    given = values.mapping(values.mapping(spawned).get("thread_spawn")).get("parent_thread_id")
+    return values.string(given) or values.string(meta.get("parent_thread_id")) or "unknown"
 
 
 def _output(output: Any) -> tuple[str, bool]:

@@ -80,6 +80,14 @@ class CopilotProgram(Program):
         files = {".github/copilot/settings.json": '{"disableAllHooks":true}'}
         return Start(words, question.whole, files=files)
 
+    def work(self, question: Question) -> Start:
+        words = (
+            *("--output-format", "json", "-s", "--allow-all", "--disable-builtin-mcps"),
+            *("--no-ask-user", "--no-auto-update", "--trust-folder"),
+            *named_model("--model", question),
+        )
+        return Start(words, question.text)
+
     def said(self, output: str, question: Question) -> Said:
         events = objects(output)
         texts = [

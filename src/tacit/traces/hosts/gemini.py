@@ -149,7 +149,6 @@ class GeminiProgram(Program):
         "Google's terms forbid third-party tools on its login and have not said whether this is one"
     )
     leaves = True
-    works = True
 
     def start(self, question: Question) -> Start:
         words = (

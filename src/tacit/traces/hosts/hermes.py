@@ -23,6 +23,7 @@ from tacit.traces.connector import Connector, HookedFile, SettingsFormat, Settin
 from tacit.traces.host import Hooks, SkillFolders, Source, ignore, stated_outcome
 from tacit.traces.host_folders import UserPath
 from tacit.traces.plugin import shown_folder
+from tacit.traces.program import Program, Question, Said, Start, named_model
 from tacit.traces.server_entry import ServerEntry
 from tacit.traces.settings_json import Unfit
 from tacit.traces.sqlite_host import MAX_VALUE, SqliteHost, columns_of, open_foreign
@@ -44,6 +45,31 @@ _FIRST = 3  # a compaction leaves this many rows at the beginning as they are
 _HELPERS = "SELECT id, started_at FROM sessions WHERE parent_session_id = ? ORDER BY id"
 
 
+class HermesProgram(Program):
+    """It prints its answer and nothing else: what it took is in the session that it leaves."""
+
+    word = "hermes"
+    login = "hermes setup"
+    paid = "the login or key that Hermes has for its provider"
+
+    def work(self, question: Question) -> Start:
+        words = ("chat", "-Q", "--yolo", *named_model("-m", question), "-q", question.text)
+        config = "security:\n  tirith_enabled: false\n"  # it warns where that program is missing
+        if question.server:
+            config += (
+                f"model:\n  provider: custom\n  base_url: {question.server}\n"
+                "  api_key: ${OPENAI_API_KEY}\n"
+            )
+        # Without the marker it copies its own skills into a home that is new.
+        return Start(
+            words, "", files={".hermes/config.yaml": config, ".hermes/.no-bundled-skills": ""}
+        )
+
+    def said(self, output: str, question: Question) -> Said:
+        lines = [line for line in output.splitlines() if not line.startswith("session_id:")]
+        return Said("\n".join(lines).strip(), error="" if lines else "it said nothing")
+
+
 class Hermes(SqliteHost):
     name = "hermes"
     title = "Hermes"
@@ -51,6 +77,7 @@ class Hermes(SqliteHost):
     precedence = 8
     home = UserPath(".hermes", "HERMES_HOME")
     programs = ("hermes",)
+    program = HermesProgram()
     # The first after each turn. What `pre_llm_call` answers is told with that turn only.
     hooks = Hooks(
         ("on_session_end",), ("on_session_finalize",), opening="pre_llm_call", form="context each"

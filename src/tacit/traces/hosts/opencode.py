@@ -86,6 +86,18 @@ class OpencodeProgram(Program):
         }
         return Start(words, question.text, variables)
 
+    def work(self, question: Question) -> Start:
+        settings: dict[str, Any] = {"share": "disabled", "autoupdate": False}
+        model = question.model
+        if question.server and model:
+            options = {"baseURL": question.server, "apiKey": "{env:OPENAI_API_KEY}"}
+            named = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {model: {}}}
+            settings["provider"] = {_SERVER: named}
+            model = f"{_SERVER}/{model}"
+        words = ("run", "--format", "json", "--auto", *(("-m", model) if model else ()))
+        variables = {"OPENCODE_CONFIG_CONTENT": msgspec.json.encode(settings).decode()}
+        return Start(words, question.text, variables)
+
     def said(self, output: str, question: Question) -> Said:
         events = objects(output)
         failed = last(events, "error")
@@ -110,6 +122,7 @@ class OpencodeProgram(Program):
 
 
 _AGENT = "tacit"
+_SERVER = "server"
 
 
 class Opencode(SqliteHost):

@@ -66,6 +66,21 @@ class PiProgram(Program):
         )
         return Start(words, question.text)
 
+    def work(self, question: Question) -> Start:
+        model, files = question.model, {}
+        if question.server and model:
+            named = {
+                "baseUrl": question.server,
+                "api": "openai-completions",
+                "apiKey": "$OPENAI_API_KEY",
+                "models": [{"id": model}],
+            }
+            file = {"providers": {_SERVER: named}}
+            files = {".pi/agent/models.json": msgspec.json.encode(file).decode()}
+            model = f"{_SERVER}/{model}"
+        words = ("-p", "--mode", "json", *(("--model", model) if model else ()))
+        return Start(words, question.text, files=files)
+
     def said(self, output: str, question: Question) -> Said:
         ended = list(each_of(objects(output), "message_end", "message"))
         message = next((m for m in reversed(ended) if m.get("role") == "assistant"), None)
@@ -85,6 +100,9 @@ class PiProgram(Program):
             cost=money(values.mapping(usage.get("cost")).get("total")) or None,  # 0: not known
             model=values.string(message.get("model")),
         )
+
+
+_SERVER = "server"
 
 
 class Pi(JsonlHost):

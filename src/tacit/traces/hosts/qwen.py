@@ -65,7 +65,6 @@ class QwenProgram(Program):
     word = "qwen"
     login = "qwen, and in it /auth"
     paid = "the login or key that Qwen Code has"
-    works = True
 
     def start(self, question: Question) -> Start:
         words = (

@@ -11,6 +11,7 @@ from tacit.base import doctor
 from tacit.base.display import counted, plain
 from tacit.base.doctor import Check, Finding
 from tacit.base.errors import BadConfig, Usage
+from tacit.base.settings import load_settings
 from tacit.learn import use_records
 from tacit.skills.library_checks import LIBRARY_CHECKS
 from tacit.traces.deafness import DEAFNESS_CHECKS
@@ -100,7 +101,24 @@ def doctor_command(fix: bool, as_json: bool) -> int:
     elif not fix and any(finding.repair for finding in left):
         click.echo("\nMend it with: tacit doctor --fix")
     _write_confinement(held, abi)
+    _write_holdback()
     return 6 if left else 0
+
+
+def _write_holdback() -> None:
+    """Where `learn.holdback` does not reach. It is no damage either."""
+    from tacit.traces.connection import connectors
+
+    try:
+        share = load_settings().settings.learn.holdback
+    except BadConfig:
+        return  # said by its own check
+    if share and (names := [one.host.title for one in connectors().values() if one.calls()]):
+        what = "learn.holdback: skills are left out of sessions of tacit chat and tacit run"
+        others = ", ".join(names)
+        click.echo(
+            output.wrapped(f"{what}; sessions of {others} have them all, and count on neither side")
+        )
 
 
 def _write_confinement(held: "Confinement", abi: int) -> None:

@@ -13,7 +13,7 @@ import click
 from tacit.base import paths
 from tacit.base.atomic_files import write_atomic
 from tacit.base.display import counted, dollars, one_line, plain, shorten
-from tacit.base.errors import NotFound, Usage
+from tacit.base.errors import NotFound, Refused, Usage
 from tacit.base.paths import with_tilde
 from tacit.base.setting_sections import Settings
 from tacit.base.settings import load_settings
@@ -22,8 +22,11 @@ from tacit.ui.cli.command import Group, group
 from tacit.ui.cli.user_shell import complete_skill
 
 if TYPE_CHECKING:
+    from tacit.changes.change import Verdict
+    from tacit.changes.gate import Gate
     from tacit.learn.trial.candidate import Candidate
     from tacit.learn.trial.interval import Interval
+    from tacit.learn.trial.task_drafts import Draft
     from tacit.learn.trial.trial import Trial, TrialEstimate, TrialPlan
     from tacit.learn.trial.trial_effects import TrialEffect
     from tacit.learn.trial.trial_records import RecordedRun, TrialRecords
@@ -215,20 +218,24 @@ def _confirm_cost(guess: "TrialEstimate", settings: Settings, yes: bool, as_json
     much = guess.tokens > _MANY_TOKENS if guess.cost is None else guess.cost > limit
     if not as_json:
         click.echo(f"{guess.shown()}.", err=not sys.stdout.isatty())
-    hint = "go on all the same: --yes; or fewer runs: --runs 20"
+    hint = f"go on all the same: --yes; or fewer runs: --runs {max(guess.runs // 2, 2)}"
     output.confirm("Go on?", not much or yes, Usage(guess.shown(), hint), err=True)
 
 
 def _write_plan(prepared: _Prepared, guess: "TrialEstimate", as_json: bool) -> int:
+    from tacit.learn.trial.trial_report import compared
+
     plan = prepared.plan
     if as_json:
         tasks = [{"id": task.id, "prompt": task.prompt} for task in plan.tasks]
-        about = {"trial": plan.about.id, "about": plan.about, "tasks": tasks}
-        return output.write_json({**about, "left_out": prepared.left, "estimate": guess})
+        known = {"trial": plan.about.id, "about": plan.about, "tasks": tasks}
+        return output.write_json({**known, "left_out": prepared.left, "estimate": guess})
     rows = [(task.id, one_line(task.prompt)) for task in plan.tasks]
     click.echo(output.table(("task", "prompt"), rows))
     prepared.write_left_out()
-    click.echo(f"\n{plain(_sides(plan.about.skill, plan.about.against))}, by {plan.about.agent}")
+    about = plan.about
+    sides = compared(about.skill, about.against, about.among)
+    click.echo(f"\n{plain(sides)}, by {plain(about.agent)}")
     click.echo(f"{guess.shown()}. Nothing was run.")
     return 0
 
@@ -252,7 +259,9 @@ def _run_line(number: int, most: int, run: "RecordedRun") -> str:
     score = result.score
     state = (
         "void"
-        if score is None
+        if result.state == "void"
+        else "ran"
+        if score is None  # a judge has its pair next
         else "success"
         if score == 1
         else f"{score:.0%}"
@@ -282,10 +291,6 @@ def _write_benchmark(trial: "Trial", records: "TrialRecords", plan: "TrialPlan")
     return path
 
 
-def _sides(skill: str, against: str) -> str:
-    return f"{skill} against {against}" if against else f"with {skill} and without it"
-
-
 def write_answer(answer: "Answer") -> None:
     """The answer for people."""
     from tacit.learn.trial.interval import as_change, points
@@ -293,9 +298,10 @@ def write_answer(answer: "Answer") -> None:
     click.echo()
     word = click.style(plain(answer.skill), bold=True)
     click.echo(f"{word}: {click.style(answer.says(), fg=_COLOURS[answer.finding])}")
-    sides = f"{answer.with_skill:.0%} with, {answer.without:.0%} without"
+    other = "with the other" if answer.against else "without"
+    sides = f"{answer.with_skill:.0%} with, {answer.without:.0%} {other}"
     rows = {
-        "compared": f"{_sides(answer.skill, answer.against)}; {answer.agent}",
+        "compared": f"{answer.compared()}; {answer.agent}",
         "success": f"{sides}; {points(answer.success)} in {counted(answer.pairs, 'pair')}"
         if answer.pairs
         else "",
@@ -307,9 +313,11 @@ def write_answer(answer: "Answer") -> None:
         "cost": dollars(answer.cost) if answer.cost is not None else "no price is known",
     }
     if answer.others is not None:
-        rows["beside"] = f"{points(answer.others)} for the tasks of other skills"
+        suffer = ": it disturbs them" if answer.others.finding() == "harms" else ""
+        rows["beside"] = f"{points(answer.others)} for the tasks of other skills{suffer}"
     if answer.agreement is not None:
-        rows["judge"] = f"agreed with itself in {answer.agreement:.0%}"
+        paid = f"; {dollars(answer.judge_cost)} of the cost" if answer.judge_cost else ""
+        rows["judge"] = f"agreed with itself in {answer.agreement:.0%}{paid}"
     if answer.attempt > 1:
         rows["attempt"] = f"{answer.attempt}; the verdict is at {answer.level:.1%}"
     output.write_rows(rows.items(), 9)
@@ -355,17 +363,18 @@ def _read_words(answer: "Answer") -> str:
 )
 @click.argument("skill", shell_complete=complete_skill)
 @click.option("--session", "sessions", multiple=True, help="Draft from this session instead.")
-def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
+@click.option("--into", default="", help="A folder for --tasks, instead of the skill's own.")
+def init_command(skill: str, sessions: tuple[str, ...], into: str, as_json: bool) -> int:
     """Draft tasks for SKILL into its evals/evals.json, from the sessions it was learned from.
 
     A draft has the prompt, the files that were read, and the check that passed. It is marked with
     its session: of those that the skill was written from, no verdict is made unless --seen says
-    so. With --session, tasks come from other sessions, which do count.
+    so. With --session, tasks come from other sessions, which do count. A skill that waits in the
+    inbox has no folder yet: its tasks go --into another.
     """
-    from tacit.changes.change import WriteFile
     from tacit.learn.trial.candidate import find_candidate
     from tacit.learn.trial.task_drafts import drafts_from
-    from tacit.learn.trial.trial_tasks import EVALS, with_evals
+    from tacit.learn.trial.trial_tasks import EVALS
     from tacit.traces.store import Store
 
     gate, library = user_gate.open_gate()
@@ -373,9 +382,14 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
     with Store.open() as store:
         chosen = [store.find(name).id for name in sessions] or list(candidate.sessions)
         drafts = drafts_from(store, chosen)
-    old = candidate.files.get(EVALS)
-    data, made = with_evals(old.data if old else None, candidate.name, [d.entry for d in drafts])
-    if not made:
+    if into:
+        return _write_drafts(into, candidate.name, drafts)
+    if candidate.proposal is not None:
+        name = candidate.name
+        hint = f"tacit trial init {name} --into tasks; tacit trial {name} --tasks tasks"
+        raise Refused(f"'{name}' waits in the inbox, so it has no folder for tasks", hint)
+    verdict, made = _add_drafts(gate, candidate, drafts)
+    if verdict is None:
         why = (
             "no session that it was learned from holds a task"
             if not sessions
@@ -384,18 +398,56 @@ def init_command(skill: str, sessions: tuple[str, ...], as_json: bool) -> int:
         raise NotFound(
             f"{why} that could be drafted", f"write tasks by hand into {EVALS}; see docs/trials.md"
         )
-    files = [file for draft in drafts for file in draft.files if file.path not in candidate.files]
-    verdict = user_gate.propose(
-        gate,
-        candidate.root,
-        candidate.skill,
-        *files,
-        WriteFile(EVALS, data),
-        reason="tasks for trials",
-    )
-    drafted = f"Drafted {counted(len(made), 'task')} into {EVALS} of {candidate.name}"
+    drafted = f"Drafted {counted(made, 'task')} into {EVALS} of {candidate.name}"
+    if made and made < len(drafts):
+        drafted += f", of {len(drafts)}: the others are there already, or do not pass the checks"
     done = f"{drafted}; look them over: tacit edit {candidate.name} --file {EVALS}"
     return user_gate.write_verdict(verdict, done, as_json)
+
+
+def _write_drafts(folder: str, skill: str, drafts: "list[Draft]") -> int:
+    """Write drafts into a folder of the user's; the exit code."""
+    from tacit.learn.trial.trial_tasks import EVALS, with_evals
+
+    path = os.path.join(folder, EVALS)
+    old = None
+    if os.path.isfile(path):
+        with open(path, "rb") as known:
+            old = known.read()
+    data, made = with_evals(old, skill, [draft.entry for draft in drafts])
+    for file in (file for draft in drafts for file in draft.files):
+        write_atomic(os.path.join(folder, file.path), file.data)
+    write_atomic(path, data)
+    click.echo(f"Drafted {counted(len(made), 'task')} into {plain(path)}")
+    return 0
+
+
+def _add_drafts(
+    gate: "Gate", candidate: "Candidate", drafts: "list[Draft]"
+) -> "tuple[Verdict | None, int]":
+    """Put drafts into the skill's folder, and how many are there then.
+
+    Where one of them does not pass the gate, each is tried by itself: a session's words may name
+    what a learned skill must not. None where nothing is new.
+    """
+    from tacit.changes.change import WriteFile
+    from tacit.learn.trial.trial_tasks import EVALS, with_evals
+
+    known = dict(gate.state_of(candidate.skill, candidate.root).contents.files)
+    old = known.get(EVALS)
+    entries = [draft.entry for draft in drafts]
+    data, made = with_evals(old.data if old else None, candidate.name, entries)
+    if not made:
+        return None, 0
+    files = [file for draft in drafts for file in draft.files if file.path not in known]
+    added = (*files, WriteFile(EVALS, data))
+    where = (candidate.root, candidate.skill)
+    verdict = user_gate.propose(gate, *where, *added, reason="tasks for trials")
+    if not verdict.refused or len(drafts) < 2:
+        return verdict, 0 if verdict.refused else len(made)
+    each = [_add_drafts(gate, candidate, [draft]) for draft in drafts]
+    landed = [one for one, count in each if one is not None and count]
+    return (landed[-1] if landed else verdict), sum(count for _, count in each)
 
 
 @trial_command.verb("observe", "tacit trial observe db-migration")
@@ -422,7 +474,7 @@ def observe_command(skill: str, as_json: bool) -> int:
         if part is None:
             continue
         shares = f"{part.with_skill:.0%} with, {part.without:.0%} without"
-        text = f"{shares}; {points(part.success)} in {counted(part.success.count, 'pair')}"
+        text = f"{shares}; {points(part.success)} in {counted(part.success.count, 'comparison')}"
         if not part.success.count:
             text = "no like tasks on both sides of which it is known how they ended"
         output.write_rows([(label, text), ("", ", ".join(part.kinds))], 9)
@@ -462,9 +514,9 @@ def write_trials(as_json: bool) -> int:
         click.echo("Nothing was tried yet: tacit trial SKILL")
         return 0
     rows = [
-        (record.id, f"{record.at.astimezone():%Y-%m-%d %H:%M}", one_line(answer.skill),
+        (record.id, f"{record.at.astimezone():%Y-%m-%d %H:%M}", one_line(answer.compared()),
          str(answer.pairs), answer.says())
         for record, answer in found
     ]  # fmt: skip
-    click.echo(output.table(("trial", "begun", "skill", "pairs", "answer"), rows, ("begun",)))
+    click.echo(output.table(("trial", "begun", "compared", "pairs", "answer"), rows, ("begun",)))
     return 0
