@@ -2,6 +2,7 @@
 
     python -m bench.distil truth            precision, recall, counts, contradictions, poison
     python -m bench.distil growth [N …]     time, requests, characters and memory against N
+    python -m bench.distil kinds            tasks put into kinds
     python -m bench.distil engine           jobs at once, two machines, kills (PostgreSQL if there)
 
 The sessions are made: regularities that 2 to 40 sessions show, contradictions, flukes of one
@@ -11,25 +12,34 @@ is shown, in other words each time, sometimes with invented quotes, and obeys wh
 
 import json
 import os
+import random
 import re
 import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacit.base.job import Job, JobResult
 from tacit.learn.distil import distillation
+from tacit.learn.distil.clusters import cluster_tasks
 from tacit.learn.distil.distil_plan import DistilOptions
 from tacit.learn.distil.distillation import DistilResult, Threads
+from tacit.learn.distil.segments import Segment
 from tacit.learn.distil.support import KnownLesson, open_lessons
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from bench.measure import Figure
+    from bench.runs import Bench
 
 SUPPORTS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 40)
 
@@ -103,7 +113,7 @@ def regularities() -> tuple[Regularity, ...]:
     return (*TRUE, *(one for pair in CONTRADICTIONS for one in pair), *FLUKES, *SAID)
 
 
-def _told(one: Regularity) -> str:
+def told(one: Regularity) -> str:
     """What no command shows, the user says."""
     return f". {'; '.join(one.ways)}" if one.name.startswith("prose") else ""
 
@@ -114,7 +124,7 @@ def sessions() -> Iterator[Trace]:
         for number in range(one.support):
             output = "Error: it broke" if one.failed else "1 passed in 0.1s"
             task = [
-                f"Work on {one.name.replace(' ', '-')} in round {number} of the plan{_told(one)}",
+                f"Work on {one.name.replace(' ', '-')} in round {number} of the plan{told(one)}",
                 ran(one.first, "ok"),
                 ran(one.then, "ok"),
                 ran("pytest", "1 failed in 0.1s" if one.failed else output, failed=one.failed),
@@ -122,7 +132,7 @@ def sessions() -> Iterator[Trace]:
             turns = [task, [one.said, ran(one.first, "ok")]] if one.said else [task]
             if number % 3 == 2:
                 again = f"Next task: prepare {one.name.replace(' ', '-')} for customer {number}"
-                again += _told(one)
+                again += told(one)
                 turns.append([again, *task[1:]])
             name = f"{one.name} {number}".replace(" ", "-")
             yield made(*turns, session=name, project=one.project)
@@ -286,28 +296,48 @@ def truth() -> None:
         print(f"| {name} | {value} |")
 
 
+class Grown(msgspec.Struct, frozen=True):
+    """What so many tasks took, each a session; and what one review of each would."""
+
+    tasks: int
+    clock: float
+    cpu: float
+    requests: int
+    sent: int
+    """Characters."""
+    memory: int
+    """MB at most, of the whole process."""
+    reviews: int
+    """Requests of one review of each session."""
+    reviewed: int
+    """Characters that they send."""
+
+
+def in_fresh_process(function: Callable[[int], Any], size: int) -> Any:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, size).result()
+
+
 def growth(sizes: list[int]) -> None:
     """How time, requests, characters and memory grow with the number of tasks."""
-    print("| tasks | s | requests | characters sent | MB | a review each: requests, characters |")
-    print("|---|---|---|---|---|---|")
+    print("| tasks | s | on the processor | requests | characters sent | MB | a review each |")
+    print("|---|---|---|---|---|---|---|")
     for size in sizes:
-        pid = os.fork()
-        if not pid:
-            _grow(size)
-            os._exit(0)
-        os.waitpid(pid, 0)
+        one: Grown = in_fresh_process(grow, size)
+        review = f"{one.reviews:,} requests, {one.reviewed:,} characters"
+        each = f"{one.clock:.1f} | {one.cpu:.1f} | {one.requests:,} | {one.sent:,} | {one.memory}"
+        print(f"| {size:,} | {each} | {review} |", flush=True)
 
 
-def _grow(size: int) -> None:
+def grow(size: int) -> Grown:
+    """Distil so many sessions of one task each, by threads of this process."""
     from tacit.learn.digest import digest
     from tacit.learn.review.review_batch import CHARACTERS_A_TOKEN, ReviewAverages, estimate_cost
     from tacit.learn.review.review_job import WantedReview, review_instructions
 
-    sent = 0
-    kinds = regularities()
+    kinds, sent, shown = regularities(), 0, []
     wanted = WantedReview(job="", moment="after", skills=True, facts=False)
     fixed = len(review_instructions(wanted, 8))
-    shown: list[int] = []
     with tempfile.TemporaryDirectory() as home:
         os.environ["TACIT_HOME"] = home
         with Store.open() as store:
@@ -319,20 +349,66 @@ def _grow(size: int) -> None:
                 store.write(trace)
                 shown.append(len(digest(trace).text))
         guess = estimate_cost(shown, "x:y", instructions=fixed, habits=ReviewAverages())
-        reviews = f"{guess.requests}, {guess.input_tokens * CHARACTERS_A_TOKEN:,}"
 
         def answer(job: Job) -> JobResult:
             nonlocal sent
             sent += len(job.payload["message"]) + len(job.payload["instructions"])
             return scripted(job)
 
-        began = time.monotonic()
+        began, cpu = time.monotonic(), time.process_time()
         result = run(answer, model="scripted:model")
-        took = time.monotonic() - began
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(
-            f"| {size} | {took:.1f} | {result.requests} | {sent:,} | {memory} | {reviews} |",
-            flush=True,
+        clock, cpu = time.monotonic() - began, time.process_time() - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    reviewed = guess.input_tokens * CHARACTERS_A_TOKEN
+    return Grown(size, clock, cpu, result.requests, sent, memory, guess.requests, reviewed)
+
+
+def kinds_of(size: int) -> tuple[int, float]:
+    """How many kinds so many made-up tasks of 400 kinds are put into, and the time on the
+    processor."""
+    chance = random.Random(1)
+    words = [f"word{number}" for number in range(6_000)]
+    programs = [f"prog{number} run" for number in range(300)]
+    kinds = [(chance.choices(words, k=10), chance.choices(programs, k=4)) for _ in range(400)]
+    tasks = []
+    for number in range(size):
+        asked, ran_with = chance.choice(kinds)
+        said = [*chance.sample(asked, 6), *chance.choices(words, k=12)]
+        tasks.append(
+            Segment(
+                session=f"s{number}", number=1, start=0, stop=1, asked=" ".join(said),
+                purposes=(*chance.sample(ran_with, 3), "git commit", "git add"),
+                files=(f"f{chance.randrange(3_000)}.py",),
+            )
+        )  # fmt: skip
+    began = time.process_time()
+    return len(cluster_tasks(tasks)), time.process_time() - began
+
+
+def measure_distil(bench: "Bench") -> "Iterator[Figure]":
+    """A distillation against the number of tasks, beside a review of each session; and kinds."""
+    from bench.measure import Figure, Timing, Took, compare
+
+    for size in [size for size in (100, 500, 5_000) if size <= bench.options.largest]:
+        one: Grown = in_fresh_process(grow, size)
+        yield Figure(
+            group="distil", name=f"{size:,} tasks", ours=Timing((Took(one.clock, one.cpu),)),
+            values=(f"{one.memory} MB",), against="",
+        )  # fmt: skip
+        for what, ours, theirs in (
+            ("requests", one.requests, one.reviews),
+            ("characters sent", one.sent, one.reviewed),
+        ):
+            yield Figure(
+                group="distil", name=f"{size:,} tasks, {what}", against="a review of each session",
+                values=(f"{ours:,}", f"{theirs:,}"), ratio=ours / theirs, aim=1.0,
+            )  # fmt: skip
+    minute = Timing((Took(60.0, 60.0),))
+    for size in [size for size in (1_000, 10_000) if size <= bench.options.largest]:
+        _, cpu = kinds_of(size)
+        took = Timing((Took(cpu, cpu),))
+        yield compare(
+            "distil", f"{size:,} tasks into kinds", took, minute, against="1 min", aim=1.0
         )
 
 
@@ -340,6 +416,11 @@ def main(arguments: list[str]) -> int:
     what = arguments[0] if arguments else "truth"
     if what == "growth":
         growth([int(number) for number in arguments[1:]] or [100, 500, 1000, 5000])
+        return 0
+    if what == "kinds":
+        for size in (1_000, 10_000):
+            count, cpu = kinds_of(size)
+            print(f"{size:,} tasks into {count} kinds: {cpu:.1f} s on the processor", flush=True)
         return 0
     if what == "engine":
         from bench import distil_engine

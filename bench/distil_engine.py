@@ -73,7 +73,8 @@ class Machine:
         with Store.open() as store:
             for number in range(tasks):
                 one = kinds[number % len(kinds)]
-                turn = [f"Work on {one.name}, round {number}", ran(one.first), ran(one.then)]
+                asked = f"Work on {one.name}, round {number}{distil.told(one)}"
+                turn = [asked, ran(one.first), ran(one.then)]
                 store.write(made(turn, session=f"s{number}", project="/p/app"))
         run = distillation.begin(DistilOptions(model="scripted:model"))
         with open_ledger() as ledger:
@@ -132,17 +133,14 @@ def measure(folder: Path, machines: int, url: str = "") -> float:
             machine.kill()
 
 
-def killed(folder: Path, kills: int = 3) -> str:
-    """A run whose worker is killed again and again: what was asked twice, and is it whole.
-
-    Not more often than the engine takes up a job again before it leaves that to a person.
-    """
+def killed(folder: Path, kills: int = 8) -> str:
+    """A run whose worker is killed again and again: what was asked twice, and is it whole."""
     chance = random.Random(7)
     machine = Machine(folder / "killed")
     run = machine.ask(TASKS)
     for _ in range(kills):
         machine.start()
-        time.sleep(chance.uniform(4.0, 7.0))
+        time.sleep(chance.uniform(3.0, 6.0))
         machine.kill()
     machine.start()
     try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from bench import report
 from bench.checking import measure_lint
+from bench.distil import measure_distil
 from bench.finding import measure_search
 from bench.measure import Failed, Figure
 from bench.pool import read, synthetic
@@ -33,6 +34,7 @@ MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "sessions": measure_sessions,
     "jobs": measure_jobs,
     "reviews": measure_reviews,
+    "distil": measure_distil,
 }
 
 

@@ -125,7 +125,7 @@ def main() -> None:
                 f" {rate:.1f} MB/s of turns, {base / rate:.1f} times msgspec alone"
             )
         few = max(1, given.sessions // 10)
-        for form in [given.form] if given.form else ["atif", "openai"]:
+        for form in [given.form] if given.form else FORMS:
             print(
                 f"peak memory, {form}: {peak(path, form, few):.0f} MB for {few:,} sessions,"
                 f" {peak(path, form, given.sessions):.0f} MB for {given.sessions:,}"

@@ -43,7 +43,7 @@ MEMORY = {
     "tacit.traces.host_folders": {"_read": {}},
     "tacit.traces.host_registry": {"_registered": {}},
     "tacit.traces.tool_calls": {"_seen": {}},
-    "tacit.work.engine": {"_active": set()},
+    "tacit.work.engine": {"_active": set(), "_bells": [], "_turns": {}},
     "tacit.work.reactions": {"_chats": set(), "_next_ask": 0.0, "_stays": False},
     "tacit.work.job_kinds": {"_functions": {}, "_registered": {}},
 }

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tacit.traces import assembler
+from tacit.traces import assembler, values
 from tacit.traces.assembler import Assembler
 from tacit.traces.trace import Head, Subagent, Text, ToolCall, Turn, Usage
 
@@ -115,11 +115,11 @@ def test_long_texts_keep_their_ends(into: Assembler) -> None:
     into.returned("a", "first " + "some words here " * 5000 + " last")
     (turn,) = into.finish()
     result = turn.calls[0].result
-    assert len(result) < assembler.MAX_TEXT + 100
+    assert len(result) < values.MAX_TEXT + 100
     assert result.startswith("first")
     assert result.endswith("last")
     assert set(result.split("[…")[0].split()) == {"first", "some", "words", "here"}
-    assert len(turn.calls[0].arguments["deep"][0]["er"]) < assembler.MAX_TEXT + 100
+    assert len(turn.calls[0].arguments["deep"][0]["er"]) < values.MAX_TEXT + 100
     assert into.head().skipped == {"shortened": 3}
 
 

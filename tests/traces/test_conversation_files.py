@@ -1,8 +1,11 @@
 """Files of sessions that are no agent's own: every form that is read, and our own sessions."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,6 +107,34 @@ def test_sharegpt(tmp_path: Path) -> None:
         ("a", "one", False),
         ("b", "Error: two", True),
     ]
+
+
+def test_of_two_answers_the_preferred_one_is_read(tmp_path: Path) -> None:
+    """LLaMA-Factory's preference data: the other is counted, and was never said."""
+    record = {"conversations": [{"from": "human", "value": "go"}],
+              "chosen": {"from": "gpt", "value": "well"},
+              "rejected": {"from": "gpt", "value": "badly"}}  # fmt: skip
+    (tmp_path / "x.json").write_text(json.dumps([record]))
+    (trace,) = imported(tmp_path / "x.json")
+    assert (trace.texts, trace.skipped) == (("well",), {"rejected": 1})
+
+
+def test_a_model_is_called_whatever_the_operation_is_named(tmp_path: Path) -> None:
+    """Gemini CLI names it llm_call, and writes its answer without a role."""
+    attributes = {
+        "gen_ai.operation.name": "llm_call", "gen_ai.request.model": "m",
+        "gen_ai.conversation.id": "c", "gen_ai.usage.output_tokens": 7,
+        "gen_ai.system_instructions": '"Be short."', "gen_ai.tool.definitions": "[]",
+        "gen_ai.input.messages": '[{"role": "user", "parts": [{"text": "go"}]}]',
+        "gen_ai.output.messages": '{"parts": [{"text": "done"}]}',
+    }  # fmt: skip
+    span = {"name": "llm_call", "context": {"trace_id": "t", "span_id": "1"},
+            "start_time": "2026-01-01T00:00:00Z", "attributes": attributes}  # fmt: skip
+    (tmp_path / "x.json").write_text(json.dumps([span]))
+    (trace,) = imported(tmp_path / "x.json")
+    assert (trace.prompts, trace.texts, trace.usage.output) == (("go",), ("done",), 7)
+    (source,) = host_registry.recognise(str(tmp_path / "x.json"))
+    assert host_registry.get("otel").given(source).system == "Be short."
 
 
 def test_swe_agent(tmp_path: Path) -> None:
@@ -217,6 +248,41 @@ def test_a_form_is_known_by_content_alone(form: Form, tmp_path: Path) -> None:
     assert {s.host for s in host_registry.recognise(str(tmp_path / "piped"))} == {form.host}
 
 
+GIVEN_TOOLS = (
+    "langsmith.jsonl", "openai.jsonl", "openinference.jsonl", "otel-openllmetry.jsonl",
+    "phoenix.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", WHOLE, ids=lambda form: form.file)
+def test_what_the_model_was_given_is_found(form: Form) -> None:
+    """The system's words, and the definitions of tools in the files that have them."""
+    (source,) = host_registry.recognise(str(FORMS / form.file))
+    given = host_registry.get(form.host).given(source)
+    assert given.system.startswith("You are")
+    names = [tool["function"]["name"] for tool in given.tools]
+    assert names == (["run_command"] if form.file in GIVEN_TOOLS else [])
+
+
+def test_the_system_may_speak_later(tmp_path: Path) -> None:
+    """What it says in the middle of a conversation is a step, and nobody's prompt."""
+    said = [("system", "Be short."), ("user", "Hi."), ("system", "Be long."), ("assistant", "Yes.")]
+    messages = [{"role": role, "content": text} for role, text in said]
+    turns = [{"from": role, "value": text} for role, text in said]
+    request = {"params": {"model": "m", "system": [{"type": "text", "text": "Be short."}],
+                          "tools": [{"name": "x", "input_schema": {"type": "object"}}],
+                          "messages": messages[1:]}}  # fmt: skip
+    for record in ({"messages": messages}, {"conversations": turns}, request):
+        (tmp_path / "x.json").write_text(json.dumps(record))
+        (source,) = host_registry.recognise(str(tmp_path / "x.json"))
+        trace = read_trace(host_registry.get(source.host), source)
+        assert host_registry.get(source.host).given(source).system == "Be short."
+        assert trace.prompts == ("Hi.",)
+        assert trace.turns[0].steps[0] == Told("Be long.", "system")
+    (tool,) = host_registry.get(source.host).given(source).tools
+    assert tool["function"]["parameters"] == {"type": "object"}
+
+
 def test_resumed_context_is_not_counted_twice() -> None:
     """Copied steps are left out and counted; a helper's trajectory is a session of its own."""
     main, helper = imported(FORMS / "atif-1.8.json")
@@ -295,6 +361,43 @@ def test_counts_are_those_of_another_parse(name: str, tmp_path: Path) -> None:
     assert len({trace.session for trace in traces}) == (50 if name.endswith("l") else 100)
     found = sum(len(t.prompts) for t in traces), sum(len(t.calls) for t in traces)
     assert found == _counted(file)
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in some JSON, also in texts that hold JSON."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):
+            value = json.loads(value)
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    for part in value if isinstance(value, list) else ():
+        yield from _objects(part)
+
+
+def _commands(file: Path) -> set[str]:
+    """The commands that a file of any form says were run, found without knowing the form."""
+    text = file.read_text()
+    found: set[str] = set()
+    for line in text.splitlines() if file.suffix == ".jsonl" else [text]:
+        for value in _objects(json.loads(line)):
+            found |= {value["command"]} if isinstance(value.get("command"), str) else set()
+            found |= {value["action"]} if isinstance(value.get("action"), str) else set()
+            if value.get("from") == "gpt":
+                found |= set(re.findall(r'"command": "(.*?)"', value["value"]))
+    return {command for command in found if command.startswith("make")}
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in FORMS.iterdir() if p.suffix != ".md"))
+def test_every_command_of_a_file_is_a_call(name: str) -> None:
+    """Whatever the form: what another walk over the JSON finds was called, once each."""
+    files = [p for p in (FORMS / name).rglob("*.*") if p.suffix in (".jsonl", ".traj")]
+    for file in files or [FORMS / name]:
+        for trace in imported(file):
+            if trace.head.parent or "copied" in trace.skipped or not trace.calls:
+                continue
+            called = [call.arguments.get("command", "") for call in trace.calls]
+            assert sorted(c for c in called if c.startswith("make")) == sorted(_commands(file))
 
 
 def test_an_id_that_is_used_again_is_another_call(tmp_path: Path) -> None:

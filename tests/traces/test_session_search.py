@@ -121,3 +121,17 @@ def _index_as_before(store: Store, call: ToolCall) -> None:
     store.connection.execute(session_rows._DROP_TEXT, (row[0], *now))
     store.connection.execute(session_rows._ADD_TEXT, (row[0], *before))
     store.connection.execute("UPDATE turns SET indexed = 1 WHERE id = ?", (row[0],))
+
+
+def test_a_phrase_is_looked_for_once(store: Store) -> None:
+    """It has no beginnings that a second look could find; a word has."""
+    store.write(made(["the connection was refused", "so"]))
+    asked: list[str] = []
+    store.connection.set_trace_callback(asked.append)
+    try:
+        for query, looks in (('"connection was refused"', 2), ("connection", 4)):
+            asked.clear()
+            assert len(places(store, query)) == 1
+            assert sum("MATCH" in statement for statement in asked) == looks
+    finally:
+        store.connection.set_trace_callback(None)

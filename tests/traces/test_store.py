@@ -499,3 +499,18 @@ def test_sqlite_here_has_what_the_store_needs() -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE t USING fts5 (x)")
     connection.close()
+
+
+def test_the_same_from_another_place_is_unchanged(tmp_path: Path, store: Store) -> None:
+    """A copy of a file brings nothing; where the first is gone, the copy takes its place."""
+    host = host_registry.get("pi")
+    first = trace_samples.copy_of("pi", tmp_path)
+    assert store.take_in(host, Source("pi", str(first))).status == "new"
+    for number, expected in enumerate((first, tmp_path / "copy-1")):
+        copy = tmp_path / f"copy-{number}"
+        copy.write_bytes(trace_samples.file_of("pi").read_bytes())
+        assert store.take_in(host, Source("pi", str(copy))).status == "unchanged"
+        assert store.sessions()[0].head.source == str(expected)
+        first.unlink(missing_ok=True)
+    copy.write_bytes(copy.read_bytes().replace(b"always read it", b"always take it"))
+    assert store.take_in(host, Source("pi", str(copy))).status == "grown"

@@ -45,3 +45,29 @@ def test_no_name_stands_in_two_rows() -> None:
         for name in tool.names:
             plain = tool_calls._plain(name)
             assert seen.setdefault(plain, tool.ours) == tool.ours, name
+
+
+SCHEMA = {"type": "object"}
+TOOL = {"name": "make", "description": "Builds.", "parameters": SCHEMA}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "function", "function": TOOL},
+        [{"type": "function", **TOOL}],
+        '[{"name": "make", "description": "Builds.", "input_schema": {"type": "object"}}]',
+        [{"functionDeclarations": [TOOL]}],
+        [{"tool": {"json_schema": '{"type": "function", "function": '
+         '{"name": "make", "description": "Builds.", "parameters": {"type": "object"}}}'}}],
+        {"name": "make", "description": "Builds.", "inputSchema": SCHEMA},
+    ],
+)  # fmt: skip
+def test_definitions_of_tools_of_any_api(given: object) -> None:
+    """OpenAI's two APIs, Anthropic's, Gemini's, OpenInference's and MCP's say the same."""
+    assert tool_calls.tools_of(given) == [{"type": "function", "function": TOOL}]
+
+
+@pytest.mark.parametrize("given", [None, "", "x", 3, [[[]]], {"tools": {"tools": {}}}, [None, {}]])
+def test_what_defines_no_tool(given: object) -> None:
+    assert tool_calls.tools_of(given) == []

@@ -17,13 +17,23 @@ from hypothesis import strategies as st
 from tacit.base.display import shorten_middle
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces import host_registry
-from tacit.traces.assembler import MAX_TEXT, read_trace
+from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
 from tacit.traces.token_limit import fit_tokens
-from tacit.traces.trace import Activation, Compaction, Given, Head, Told, ToolCall, Trace, Usage
+from tacit.traces.trace import (
+    Activation,
+    Compaction,
+    Given,
+    Head,
+    Text,
+    Told,
+    ToolCall,
+    Trace,
+    Usage,
+)
 from tacit.traces.trajectory import Notes, Trajectory, trajectory_of
 from tacit.traces.trajectory_forms import FORMS, NO_RESULT, count_losses, saved_path
-from tacit.traces.values import quote_tags, unquote_tags
+from tacit.traces.values import MAX_TEXT, quote_tags, unquote_tags
 
 TOOL = {"type": "function", "function": {"name": "Bash", "description": "", "parameters": {}}}
 GIVEN = Given("You are an agent.", (TOOL,))
@@ -191,6 +201,16 @@ def test_what_a_form_cannot_say_is_counted() -> None:
     assert "when each step happened" in losses
 
 
+def test_calls_without_times_are_said_to_follow_each_other() -> None:
+    """Two calls of one answer, in a file that says no times: nobody knows that any more."""
+    calls = [ToolCall(str(n), "Bash", "shell") for n in range(3)]
+    trace = made(["Go."])
+    turn = msgspec.structs.replace(trace.turns[0], steps=(*calls[:2], Text("so"), calls[2]))
+    losses = count_losses(trajectory_of(Trace(trace.head, (turn,))), FORMS["openai"])
+    (number,) = (times for what, times in losses.items() if "made at once" in what)
+    assert number == 1
+
+
 # Round trips.
 
 
@@ -227,6 +247,30 @@ def test_read_again_it_is_the_same(form: str, host: str, tmp_path: Path) -> None
     """Every prompt, text, call and result of a real session comes back, in order."""
     trace = real(host)
     assert _said(_back(trajectory_of(trace), form, tmp_path), form) == _said(trace, form)
+
+
+@pytest.mark.parametrize("form", ["atif", "openai", "sharegpt", "tinker", "sts"])
+@pytest.mark.parametrize("system", ["You are an agent.\n\n  <tool_call> is a tag.", ""])
+def test_written_again_it_is_the_same_row(form: str, system: str, tmp_path: Path) -> None:
+    """What a form can say is the same after a second round: instructions and tools included."""
+    given = Given(system, (TOOL,))
+    first = trajectory_of(rich(), Notes(given=given))
+    reader = host_registry.get({"tinker": "openai", "sts": "openai"}.get(form, form))
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in FORMS[form].lines(first)))
+    (source,) = reader.inside(str(file))
+    assert reader.given(source) == given
+    again = trajectory_of(read_trace(reader, source), Notes(given=reader.given(source)))
+    assert _conversation(again, form) == _conversation(first, form)
+
+
+def _conversation(trajectory: Trajectory, form: str) -> list[Any]:
+    """The rows of a trajectory without the name of its agent, and what is concluded from it."""
+    found = rows(trajectory, form)
+    if form == "atif":
+        return [{**found[0], "extra": None}]
+    about = ("agent", "outcome", "model", "session_id", "labels", "harness", "id", "corrections")
+    return [{key: value for key, value in row.items() if key not in about} for row in found]
 
 
 @pytest.mark.skipif("atif" not in host_registry.names(), reason="its reader is not here")

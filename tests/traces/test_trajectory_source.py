@@ -1,5 +1,7 @@
 """Stored sessions as trajectories: which are chosen, and what is looked up for each."""
 
+import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -129,6 +131,25 @@ def test_what_the_model_was_given(agents: Path, store: Store) -> None:
             Path(source.path).unlink()
         gone = chosen_sessions(store, Choice(host="codex"))
         assert load(store, gone[0])[0].given.system == ""
+
+
+def test_what_stands_in_an_imported_file_was_given(store: Store, tmp_path: Path) -> None:
+    """Also in an export of another agent's session, which is read under that agent's name."""
+    forms = Path(__file__).parents[1] / "fixtures" / "trace-forms"
+    shutil.copy(forms / "openai.jsonl", tmp_path)
+    document = json.loads((forms / "atif-1.5.json").read_text())
+    document["agent"] |= {"name": "pi", "tool_definitions": [{"name": "make"}]}
+    document["extra"] = {"tacit": {"title": "t"}}
+    (tmp_path / "ours.json").write_text(json.dumps(document))
+    with store:
+        for source in host_registry.recognise(str(tmp_path)):
+            store.take_in(host_registry.get(source.host), source)
+        found = {name.partition(":")[0]: load(store, name)[0].given
+                 for name in chosen_sessions(store, Choice())}  # fmt: skip
+    assert {given.system for given in found.values()} == {"You are a demo agent."}
+    assert {host: given.tools[0]["function"]["name"] for host, given in found.items()} == {
+        "openai": "run_command", "pi": "make",
+    }  # fmt: skip
 
 
 def test_our_own_chat_says_what_the_model_was_given(store: Store) -> None:

@@ -98,9 +98,10 @@ def test_a_folder_of_many_forms_and_what_was_lost(home: Path) -> None:
 
 def test_sessions_come_in_on_standard_input(home: Path) -> None:
     """What another program writes, once however often; what is none is said, with no file named."""
-    for _ in range(2):
-        (row,) = answer("import", "-", given=(FORMS / "openai.jsonl").read_bytes())["hosts"]
-        assert (row["host"], row["skipped"]) == ("openai", {"attachment": 1})
+    data = (FORMS / "openai.jsonl").read_bytes()
+    for status, lost in (("new", {"attachment": 1}), ("unchanged", {})):
+        (row,) = answer("import", "-", given=data)["hosts"]
+        assert (row["host"], row["counts"], row["skipped"]) == ("openai", {status: 1}, lost)
     assert len(answer("sessions")["sessions"]) == 1
     for data, said in ((b"{}", "no session of a known form came in"), (b"", "nothing came in")):
         done = tacit("import", "-", given=data)

@@ -68,7 +68,7 @@ def have_done(others: list[str]) -> JobResult:
     for key in others:
         jobs.queue("review", key, {})
     die("after others are queued")
-    while len(over := jobs.results("review", others)) < len(others):
+    while len(over := jobs.results("review", others, 10)) < len(others):
         time.sleep(0.05)
     jobs.withdraw("review", others)
     return JobResult("created", " ".join(sorted(done.reason for done in over.values())))

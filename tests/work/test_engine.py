@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tacit.base import paths
+from tacit.base.job import JobResult
 from tacit.work import engine, jobs, jobs_db
 from tacit.work.job_kinds import Ticket
 
@@ -104,6 +105,41 @@ def test_a_job_has_others_done(workers: Workers) -> None:
     assert [workers.lines(f"{key}.ran") for key in ("c1", "c2")] == [1, 1]
     (parent,) = jobs.listing()
     assert (parent.key, parent.outcome, parent.reason) == ("parent", "created", "for c1 for c2")
+
+
+def test_a_job_that_kills_stopped_is_taken_up_by_whoever_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the jobs that another asks about, those that are left alone after kills are resumed on
+    their queue, and have no result yet; of the rest, no more are read than were asked for."""
+    tickets = {key: Ticket("analyse", key) for key in ("stopped", "over", "waits")}
+    states = dict(
+        zip(tickets, ("MAX_RECOVERY_ATTEMPTS_EXCEEDED", "SUCCESS", "PENDING"), strict=True)
+    )
+    by_run = {ticket.run: key for key, ticket in tickets.items()}
+    read: list[str] = []
+    resumed: list[tuple[str, str]] = []
+
+    def runs(place: object, ids: list[str]) -> list[jobs_db.EngineRun]:
+        read.extend(by_run[run] for run in ids)
+        done = JobResult("answered")
+        return [
+            jobs_db.EngineRun(run, states[by_run[run]], tickets[by_run[run]], done) for run in ids
+        ]
+
+    def statuses(place: object, ids: tuple[str, ...]) -> dict[str, str]:
+        return {run: states[by_run[run]] for run in ids}
+
+    monkeypatch.setattr(jobs_db, "run_statuses", statuses)
+    monkeypatch.setattr(jobs_db, "engine_runs", runs)
+    monkeypatch.setattr(
+        engine.DBOS, "resume_workflow", lambda run, queue_name: resumed.append((run, queue_name))
+    )
+    hold = engine._Hold(jobs_db.address(), "distil-1")
+    assert hold.results("analyse", tuple(tickets), 10) == {"over": JobResult("answered")}
+    assert resumed == [(tickets["stopped"].run, "analyse")]
+    assert read == ["stopped", "over"]
+    assert len(hold.results("analyse", ("over", "stopped"), 1)) <= 1
 
 
 def test_a_lost_queue_loses_no_job(workers: Workers) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tacit.base import config_file
 from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
 from tacit.testing.sample_sessions import called, made, ran
-from tacit.traces.store import Store, forget_sessions
+from tacit.traces.store import Store, forget_sessions, prune_sessions
 from tacit.traces.trace import Told, Trace
 from tacit.traces.trajectory_forms import FORMS, saved_path
 from tacit.traces.trajectory_source import Choice, TrajectorySource, chosen_sessions
@@ -220,7 +221,12 @@ def test_each_session_is_saved_when_it_ends(
         assert document["subagent_trajectories"]
         assert path.stat().st_mode & 0o077 == 0
         forget_sessions(store, session="claude-code:s0")
-    assert not path.exists()
+        assert not path.exists()
+        ended(store, "claude-code:s1")
+        other = Path(saved_path("claude-code:s1", FORMS["atif"]))
+        assert other.exists()
+        assert prune_sessions(store, older=timedelta()).sessions
+    assert not other.exists()
 
 
 def test_saving_that_fails_keeps_nothing_waiting(

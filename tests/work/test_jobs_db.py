@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -93,6 +94,18 @@ def test_what_is_ahead_is_counted_by_who_can_do_it() -> None:
     assert jobs_db.backlog(place) == jobs_db.Backlog(5, 2, soon / 1000)
     assert jobs_db.backlog(place, ["review"], "me") == jobs_db.Backlog(3, 2, soon / 1000)
     assert jobs_db.run_statuses(place, ["a", "h"]) == {"a": "PENDING", "h": "SUCCESS"}
+
+
+def test_kills_are_forgiven_to_one_that_has_got_somewhere() -> None:
+    """They are counted from then on; those of others stay."""
+    place = jobs_db.address()
+    with closing(database.connect(place.path)) as connection:
+        connection.execute("CREATE TABLE workflow_status (workflow_uuid, recovery_attempts)")
+        connection.execute("INSERT INTO workflow_status VALUES ('a', 4), ('b', 4), ('c', 0)")
+        jobs_db.forgive_kills(place, "a")
+        jobs_db.forgive_kills(place, "c")
+        found = connection.execute("SELECT recovery_attempts FROM workflow_status").fetchall()
+    assert [row[0] for row in found] == [1, 4, 0]
 
 
 def test_looking_waits_for_no_writer() -> None:

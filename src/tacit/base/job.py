@@ -71,11 +71,18 @@ class JobFamily(Protocol):
     """
 
     def queue(self, kind: str, key: str, payload: dict[str, Any]) -> None:
-        """Have another job done, here or on another machine. Calling it again changes nothing."""
+        """Have another job done, here or on another machine. Calling it again changes nothing.
+
+        Whoever queues has got somewhere: the kills that it met before do not count against it.
+        """
         ...
 
-    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
-        """Of these jobs the results of those that are over, by key; a failed one has a result."""
+    def results(self, kind: str, keys: Collection[str], most: int) -> dict[str, JobResult]:
+        """Of these jobs the results of those that are over, by key, `most` of them at a time.
+
+        A failed one has a result. One that was left alone because kills interrupted it is taken
+        up again: whoever asks has outlived them.
+        """
         ...
 
     def withdraw(self, kind: str, keys: Collection[str]) -> None:

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tacit.base import paths
-from tacit.base.display import shorten_middle
 from tacit.traces import tool_calls, values
 from tacit.traces.host import Host, Source
-from tacit.traces.tool_calls import skills_loaded
+from tacit.traces.tool_calls import delegation_of, skills_loaded, tools_of
 from tacit.traces.trace import (
     Activation,
     Compaction,
+    Given,
     Head,
     Step,
     Subagent,
@@ -36,44 +36,6 @@ from tacit.traces.trace import (
     Turn,
     Usage,
 )
-
-MAX_TEXT = 24_000
-"""Characters kept of one text, result or argument: its beginning and its end."""
-_MAX_DEPTH = 8
-_MAX_ITEMS = 1000
-_CUT = re.compile(r"\[… [\d,]+ characters left out …\]")
-
-
-def _cut_long(text: str) -> str:
-    """`text` at the length that is kept. One that was cut before, as in an export, stays."""
-    if MAX_TEXT < len(text) <= MAX_TEXT + 100 and _CUT.search(text):
-        return text
-    return shorten_middle(text, MAX_TEXT)
-
-
-def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """`arguments` with long texts shortened and deep parts as text, and how many were cut."""
-    cuts = 0
-
-    def trimmed(value: Any, depth: int) -> Any:
-        nonlocal cuts
-        if isinstance(value, dict | list | tuple) and depth >= _MAX_DEPTH:
-            value = values.text(list(value) if isinstance(value, tuple) else value)
-        if isinstance(value, dict):
-            cuts += max(0, len(value) - _MAX_ITEMS)
-            kept = list(value.items())[:_MAX_ITEMS]
-            return {str(key)[:200]: trimmed(part, depth + 1) for key, part in kept}
-        if isinstance(value, list | tuple):
-            cuts += max(0, len(value) - _MAX_ITEMS)
-            return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        short = _cut_long(str(value))
-        cuts += short != value
-        return short
-
-    return {str(k)[:200]: trimmed(v, 1) for k, v in list(arguments.items())[:_MAX_ITEMS]}, cuts
-
 
 MAX_STEPS = 2_000
 """Steps in one turn; what follows goes into a next turn without a prompt."""
@@ -177,6 +139,8 @@ class Assembler:
         self._usage: dict[str, Usage] = {}
         self._started: datetime | None = None
         self._ended: datetime | None = None
+        self._system: list[str] = []
+        self._tools: list[Any] = []
         self._open_mark = self._mark()
 
     @property
@@ -246,6 +210,17 @@ class Assembler:
             if by in _BEGINS and self._steps:
                 self._next_turn()
             self._steps.append(Told(self._short(text), by, self.at(at)))
+
+    def given(self, system: str = "", tools: Any = (), at: datetime | None = None) -> None:
+        """What the model was given: instructions, definitions of tools. No part of a trace.
+
+        Words of the system's in the middle of a session are a step of it.
+        """
+        if self.is_begun:
+            self.told(system, "system", at)
+            return
+        self._system += [system] if system.strip() else []
+        self._tools += [tools] if tools else []
 
     def said(self, text: str, at: datetime | None = None, key: str = "") -> None:
         """The assistant said `text`. The same `key` again replaces what was said before."""
@@ -351,6 +326,16 @@ class Assembler:
 
     # What the reader asks.
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether something was said or done."""
+        return bool(self._number or self._prompt or self._steps)
+
+    @property
+    def given_first(self) -> Given:
+        """What the model was given before anything was said."""
+        return Given("\n\n".join(self._system), tuple(tools_of(self._tools)))
+
     def take(self) -> list[Turn]:
         """The turns that were finished since the last call."""
         self._release(MAX_WAITING)
@@ -399,6 +384,8 @@ class Assembler:
 
     def _release(self, most: int) -> None:
         """Give out the turns that wait for nothing more, and those before the last `most`."""
+        if not self._waiting:
+            return
         held = sum(len(closed.steps) for closed in self._waiting)
         while self._waiting and (
             len(self._waiting) > most or held > 2 * MAX_STEPS or not self._waiting[0].waits
@@ -435,13 +422,13 @@ class Assembler:
         self._clear()
 
     def _short(self, text: str) -> str:
-        short = _cut_long(text)
+        short = values.cut_long(text)
         if short is not text:
             self.passed("shortened")
         return short
 
     def _trim(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        trimmed, cuts = trim_arguments(arguments)
+        trimmed, cuts = values.trim_arguments(arguments)
         if cuts:
             self.passed("shortened", cuts)
         return trimmed
@@ -457,7 +444,7 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
                 loaded.add(step.name)
             continue
         kind = tool_calls.kind_of(step.name, step.arguments)
-        yield ToolCall(
+        call = ToolCall(
             step.id,
             step.name,
             kind,
@@ -470,8 +457,9 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
             step.duration,
             step.reply,
         )
+        yield call
         if tool_calls.is_delegation(step.name):
-            yield delegation_of(step)
+            yield delegation_of(call)
         for name in () if step.failed else skills_loaded(kind, step.arguments):
             if name not in loaded:
                 loaded.add(name)
@@ -479,22 +467,12 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
 
 
 _FACTS = (
-    "host", "session", "version", "model", "project", "branch", "title", "parent", "source",
-    "verdict",
+    "host", "session", "version", "model", "project", "branch", "title", "parent",
+    "copied_from", "source", "verdict",
 )  # fmt: skip
 
 
-def delegation_of(call: "_OpenCall | ToolCall") -> Subagent:
-    said = {name: values.string(value) for name, value in call.arguments.items()}
-    who = said.get("subagent_type") or said.get("agent") or said.get("agent_name") or ""
-    task = next((said[key] for key in _TASKS if said.get(key)), "")
-    return Subagent(who, task, at=call.at)
-
-
-_TASKS = ("prompt", "task", "goal", "message", "description")
-
-
-READERS = 3
+READERS = 4
 """Raised when readers tell of the same records what they did not before: all is read anew then."""
 
 

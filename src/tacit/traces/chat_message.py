@@ -69,6 +69,8 @@ class Message(msgspec.Struct):
     model: str = ""
     by: str = ""
     """The role as it was written, where it is none that is known: some put a tool's name there."""
+    tools: Any = None
+    """Definitions of tools, where they stand among the messages."""
 
     @property
     def text(self) -> str:
@@ -101,6 +103,8 @@ class Message(msgspec.Struct):
             for call in self.calls:
                 call_id = call.id if sure else asked_as(call.id, into)
                 into.called(call_id, call.name, call.arguments, self.at)
+        elif self.role == "system":
+            into.given(self.text, self.tools, self.at)
         elif not self.role:
             into.passed("unknown-record")
         self.tell_lost(into)
@@ -123,7 +127,9 @@ def asked_as(call_id: str, into: Assembler) -> str:
     number = into.state["numbered"] = into.state.get("numbered", 0) + 1
     made = f"{call_id}#{number}"
     if call_id:
-        into.state["again"] = into.state.get("again", {}) | {call_id: made}
+        again = into.state.get("again", {})
+        kept = dict(list(again.items())[-_MOST_OPEN:])  # copied: a bookmark may hold the one before
+        into.state["again"] = kept | {call_id: made}
     else:
         into.state["unanswered"] = [*into.state.get("unanswered", ())[-_MOST_OPEN:], made]
     return made
@@ -209,7 +215,8 @@ def _message(role: Role, value: dict[str, Any]) -> Message:
     if isinstance(content, str):
         content = _parts_of(content) if content.startswith('[{"') else content
     if role == "tool" and isinstance(content, dict) and "function" in content:
-        made.role = "system"  # Langfuse puts definitions of tools among LangChain's messages
+        # Langfuse puts definitions of tools among LangChain's messages.
+        made.role, made.tools = "system", content
         return made
     if role == "tool" and not _has_result(content):
         made.results.append(_whole_result(value, content))

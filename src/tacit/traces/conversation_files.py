@@ -27,6 +27,7 @@ from tacit.traces.host import (
     repair_text,
     split_lines,
 )
+from tacit.traces.trace import Given, Head
 
 MAX_DOCUMENT = 256 * 1024 * 1024
 """One JSON document has to be held whole, as bytes; JSONL has no such limit."""
@@ -134,6 +135,13 @@ class ConversationFiles(Host):
         except Exception:  # a boundary: whatever a file holds, the run goes on
             into.passed("host-error")
 
+    def given(self, source: Source) -> Given:
+        into = Assembler(Head(self.name))
+        for _ in self.read(source, 0, into):
+            if into.is_begun:
+                break
+        return into.given_first
+
     def layout(self, path: str) -> Layout:
         """Where the sessions of the file at `path` are."""
         return _layout(self._group_all, path, file_stamp(path))
@@ -156,18 +164,24 @@ class ConversationFiles(Host):
             yield from ((f"{own}/{part}", "") for part in self.parts(record.value))
 
     def _records(self, source: Source, layout: Layout, into: Assembler) -> Iterator[Any]:
-        try:
-            file = open_regular(source.path)
-        except OSError:
-            return
-        with file:
-            for start, length in layout.sessions.get(source.key, ()):
-                file.seek(start)
-                value = _decoded(_read_exactly(file.read, length))
-                if value is None:
-                    into.passed("not-json")
-                else:
-                    yield value
+        stamp = file_stamp(source.path)
+        for start, length in layout.sessions.get(source.key, ()):
+            try:
+                value = _decoded_at(source.path, stamp, start, length)
+            except OSError:
+                return
+            if value is None:
+                into.passed("not-json")
+            else:
+                yield value
+
+
+@lru_cache(maxsize=1)
+def _decoded_at(path: str, stamp: str, start: int, length: int) -> Any:
+    """The record at a place of a file that is as `stamp` says: many sessions may share it."""
+    with open_regular(path) as file:
+        file.seek(start)
+        return _decoded(_read_exactly(file.read, length))
 
 
 Grouping = Callable[[Record, int, bool], Iterator[tuple[str, str]]]

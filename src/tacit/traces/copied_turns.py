@@ -3,19 +3,20 @@ branched, and what was said once must not be counted, or learned from, twice.
 
 A turn is known again by its prompt and the ids of its calls; where those tell nothing, by its
 prompt and the moment at which it began. The session that began first, and of these the one that
-ended first, has it as its own.
+ended first, has it as its own. Where a file names the session that it was copied from (Codex, which
+writes other times then), the words decide.
 """
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 import msgspec
 
 from tacit.traces.session_rows import unpacked
 from tacit.traces.store import Store
-from tacit.traces.trace import Head, Turn
+from tacit.traces.trace import Head, Text, Told, ToolCall, Turn
 
 _TELLING = 12
 """Characters from which a call's id is no mere number."""
@@ -55,9 +56,10 @@ class CopiedTurns:
 
     def of(self, head: Head, turns: Iterable[Turn]) -> frozenset[int]:
         """The numbers of the turns that are copies: those at the beginning that another has."""
+        turns = list(turns)
         own = [(turn.number, turn_key(head.host, turn)) for turn in turns]
         first = own[0][1] if own else None
-        found: set[int] = set()
+        found = set(self._of_origin(head, turns))
         for name in self._alike.get(first, ()) if first else ():
             if name == head.id:
                 break
@@ -67,6 +69,29 @@ class CopiedTurns:
                     break
                 found.add(number)
         return frozenset(found)
+
+    def _of_origin(self, head: Head, turns: list[Turn]) -> Iterator[int]:
+        """The turns that stand in the session that the file says it was copied from: by their
+        words, as a copy has times of its own, and of the last turn perhaps only the beginning."""
+        name = f"{head.host}:{head.copied_from}"
+        if not head.copied_from or not self._store.has(name):
+            return
+        for turn, other in zip(turns, self._store.turns(name), strict=False):
+            own = _words(turn)
+            if not own or _words(other)[: len(own)] != own:
+                return
+            yield turn.number
+
+
+def _words(turn: Turn) -> list[object]:
+    """What was said and done in a turn; whose words the first are is another's in a helper."""
+    said: list[object] = [turn.prompt] if turn.prompt else []
+    for step in turn.steps:
+        if isinstance(step, Text | Told):
+            said.append(step.text)
+        elif isinstance(step, ToolCall):
+            said.append((step.name, step.arguments))
+    return said
 
 
 def turn_key(host: str, turn: Turn | _Beginning) -> bytes | None:

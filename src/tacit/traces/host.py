@@ -47,6 +47,15 @@ def open_regular(path: str) -> BinaryIO:
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
+def is_gzip(path: str) -> bool:
+    """Whether a file is compressed, so that nothing in it can be found at a place."""
+    try:
+        with open_regular(path) as file:
+            return file.read(2) == b"\x1f\x8b"
+    except OSError:
+        return False
+
+
 def split_lines(file: BinaryIO, start: int, passed: Passed) -> Iterator[tuple[int, bytes, bool]]:
     """The lines of `file` from `start`: place, bytes without the line end, whether it had one.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tacit.base.errors import NotFound
 from tacit.traces import hosts
 from tacit.traces.conversation_files import ConversationFiles, first_records
-from tacit.traces.host import Host, JsonlHost, Source, plain_files
+from tacit.traces.host import Host, JsonlHost, Source, is_gzip, plain_files
 from tacit.traces.host_folders import HostFolders
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def recognise(path: str, unknown: Callable[[str], None] = lambda file: None) -> 
             continue
         mine = next((some for host in by_file if (some := list(host.inside(file)))), [])
         found += mine
-        if not mine and first_records(file):
+        if not mine and (first_records(file) or is_gzip(file)):
             unknown(file)
     return found
 

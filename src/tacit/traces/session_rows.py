@@ -8,6 +8,7 @@ Languages without spaces between words (Chinese, Japanese) are indexed by charac
 words. How a query is understood is `session_search.py`'s.
 """
 
+import hashlib
 import sqlite3
 import time
 import zlib
@@ -201,7 +202,7 @@ def _cut_text(call: ToolCall) -> str:
 
 
 # These name the session and its place; to change them would lose it.
-_NOT_REDACTED = frozenset({"host", "session", "source", "project", "parent"})
+_NOT_REDACTED = frozenset({"host", "session", "source", "project", "parent", "copied_from"})
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -467,6 +468,18 @@ class SessionRows:
         ).fetchone()["turns"]
         taken_out = sum_counts(counts, *(taken for _, taken in self.of_turns(session)))
         return Written("new" if new else "grown", head.id, turns, taken_out)
+
+    def digest(self, session: int, first: int) -> bytes:
+        """A session as it is stored, from a turn on, but for where it was read from."""
+        (head,) = self._connection.execute("SELECT head FROM sessions WHERE id = ?", (session,))
+        known = msgspec.json.decode(head["head"])
+        made = hashlib.blake2b(msgspec.json.encode(known | {"source": ""}))
+        for row in self._connection.execute(
+            "SELECT body FROM turns WHERE session_id = ? AND number >= ? ORDER BY number",
+            (session, first),
+        ):
+            made.update(row["body"])
+        return made.digest()
 
     def bookmark(self, source: Source) -> Bookmark | None:
         row = self._connection.execute(

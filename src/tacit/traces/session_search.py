@@ -70,10 +70,10 @@ def find_hits(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
     """The steps that fit, the best first; those of a failed command or a file the latest first."""
     if sought.failed or sought.file:
         return _latest(connection, sought, limit)
-    for beginnings in (False, True):
-        found = _best(connection, sought, limit, beginnings)
-        if len(found) >= limit:
-            break
+    whole, begun = (_full_text(sought, beginnings=beginnings) for beginnings in (False, True))
+    found = _best(connection, sought, limit, whole)
+    if len(found) < limit and begun != whole:  # of a phrase, and of Chinese, there is no beginning
+        found = _best(connection, sought, limit, begun)
     return found
 
 
@@ -147,10 +147,7 @@ def _hits(
     return connection.execute(query, {**values, "since": since, "wanted": wanted, "most": most})
 
 
-def _best(
-    connection: sqlite3.Connection, sought: Sought, limit: int, beginnings: bool
-) -> list[Hit]:
-    wanted = _full_text(sought, beginnings=beginnings)
+def _best(connection: sqlite3.Connection, sought: Sought, limit: int, wanted: str) -> list[Hit]:
     if not wanted:
         return []
     latest = [row[0] for row in _hits(connection, sought, wanted, max(_RANKED, limit))]

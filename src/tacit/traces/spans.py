@@ -8,6 +8,7 @@ written down (OTLP, Phoenix, Langfuse, LangSmith) is left to the readers.
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import dropwhile, takewhile
 from typing import Any, Literal
 
 import msgspec
@@ -21,6 +22,8 @@ from tacit.traces.trace import Usage
 SpanKind = Literal["model", "tool", "agent", "other"]
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_OPEN = 256
+_DEEPEST = 200
+"""How far up the spans around one are looked at."""
 _MOST = 200_000
 """Spans of one conversation that are held; what is more is counted."""
 
@@ -49,6 +52,8 @@ class Span(msgspec.Struct):
     skill: str = ""
     verdict: str = ""
     version: str = ""
+    tools: Any = None
+    """Definitions of tools that a model was given."""
     partial: bool = False
     """Whether it is only words, told apart from the span that they belong to."""
 
@@ -146,6 +151,8 @@ class _Tree:
         """The spans that `span` lies in, the nearest first; a cycle ends."""
         seen = {span.id}
         while (up := self._by_id.get(span.parent)) is not None and up.id not in seen:
+            if len(seen) > _DEEPEST:
+                return
             seen.add(up.id)
             yield up
             span = up
@@ -201,6 +208,9 @@ class _Telling:
         helper = self._tree.is_helper(span.parent)
         told = self._told.setdefault(self._tree.agent_of(span) if helper else "", Counter())
         self._into.about(model=span.model)
+        for message in () if helper or self._into.is_begun else takewhile(_is_system, span.given):
+            self._into.given(message.text, message.tools)
+        self._into.given(tools=span.tools)
         for message in _new(span.given, told):
             message.at = message.at or span.start
             self._message(message, helper)
@@ -221,7 +231,7 @@ class _Telling:
             known = self._matching([pair for pair in free if pair[0] not in self._spanned], call)
         if not known:
             known = self._told_as(call)
-            self._early.append((known, call))
+            self._early = [*self._early[-_MOST_OPEN:], (known, call)]
             self._into.called(known, span.name, span.arguments, span.start)
         self._spanned.add(known)
         if span.result is not None:
@@ -289,15 +299,19 @@ class _Telling:
         return alike[0][0]
 
 
+def _is_system(message: Message) -> bool:
+    return message.role == "system"
+
+
 def _new(given: list[Message], told: Counter[tuple[object, ...]]) -> Iterator[Message]:
     """The messages that were not told before, where a call repeats the conversation so far."""
-    spoken = [message for message in given if message.role != "system"]
-    repeats = any(told[message.sign] for message in spoken)
+    spoken = [(message, message.sign) for message in dropwhile(_is_system, given)]
+    repeats = any(sign in told for _, sign in spoken)
     seen: Counter[tuple[object, ...]] = Counter()
-    for message in spoken:
-        seen[message.sign] += 1
-        if not repeats or seen[message.sign] > told[message.sign]:
-            told[message.sign] += 1
+    for message, sign in spoken:
+        seen[sign] += 1
+        if not repeats or seen[sign] > told.get(sign, 0):
+            told[sign] += 1
             yield message
 
 

@@ -148,6 +148,7 @@ class Store:
             return self._rows.marked(reading, None, Written("forgotten", reading.head.id))
         session, new = self._rows.session(reading.head)
         before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
+        held = b"" if new else self._rows.digest(session, reading.first)
         self._connection.execute("SAVEPOINT before")
         self._rows.drop_turns(session, reading.first)
         known = self._rows.known()
@@ -160,9 +161,11 @@ class Store:
         whole = not reading.first
         written = self._rows.summed(session, reading.head, new, known, whole=whole)
         elsewhere = before["source"] != reading.source.path and os.path.exists(before["source"])
-        if elsewhere and written.turns < before["turns"]:
-            self._connection.execute("ROLLBACK TO before")
-            written = Written("poorer", written.id)
+        same = self._rows.digest(session, reading.first) == held
+        if same or (elsewhere and written.turns < before["turns"]):
+            if elsewhere:
+                self._connection.execute("ROLLBACK TO before")
+            written = Written("unchanged" if same else "poorer", written.id)
         self._connection.execute("RELEASE before")
         return self._rows.marked(reading, session, written, known)
 
@@ -539,7 +542,7 @@ def _remove_for_good(store: Store, names: list[str], *, by_user: bool) -> Forgot
     if by_user:
         for name in own:
             _delete_own_file(name.partition(":")[2])
-        _delete_saved(names)
+    _delete_saved(names)
     for path in received:
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -560,21 +563,17 @@ def _received_files(store: Store, names: list[str]) -> list[str]:
 def _delete_own_file(session: str) -> None:
     """Delete Tacit's own record of a session. The name came from a file: it must stay a name."""
     if session and os.path.basename(session) == session:
-        try:
+        with suppress(FileNotFoundError):
             os.unlink(session_path(session))
-        except FileNotFoundError:
-            pass
 
 
 def _delete_saved(names: list[str]) -> None:
-    """Delete the trajectories that `traces.save` wrote of forgotten sessions."""
+    """Delete the trajectories that `traces.save` wrote of sessions that are gone."""
     from tacit.traces.trajectory_forms import FORMS, saved_path
 
     for name in names:
-        try:
+        with suppress(FileNotFoundError):
             os.unlink(saved_path(name, FORMS["atif"]))
-        except FileNotFoundError:
-            pass
 
 
 def _scrub(store: Store) -> bool:

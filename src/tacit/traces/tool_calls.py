@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tacit.traces import values
-from tacit.traces.trace import Kind, ToolCall
+from tacit.traces.trace import Kind, Subagent, ToolCall
 
 
 class ToolNames(NamedTuple):
@@ -152,6 +152,31 @@ def is_delegation(name: str) -> bool:
     return tool is not None and tool.ours == "run_agent"
 
 
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "params")
+_AROUND = (
+    "tool", "toolSpec", "json_schema", "function_declarations", "functionDeclarations", "tools",
+)  # fmt: skip
+
+
+def tools_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
+    """Definitions of tools as OpenAI writes them, out of those of any API, or the JSON of them."""
+    value = values.decoded_json(value) if isinstance(value, str) else value
+    if depth > 6 or not value:
+        return []
+    if isinstance(value, list | tuple):
+        return [tool for part in value for tool in tools_of(part, depth + 1)]
+    if not isinstance(value, dict) or isinstance(value.get("function"), dict):
+        return [value] if isinstance(value, dict) else []
+    name = values.string(value.get("name"))
+    if not name or isinstance(value.get("tools"), list):
+        return [tool for key in _AROUND for tool in tools_of(value.get(key), depth + 1)]
+    schemas = (value[key] for key in _SCHEMAS if isinstance(value.get(key), dict))
+    schema: dict[str, Any] = next(schemas, {})
+    said = value.get("description") or value.get("doc")
+    about = {"description": said} if said else {}
+    return [{"type": "function", "function": {"name": name, **about, "parameters": schema}}]
+
+
 _COMMAND_KEYS = ("command", "cmd", "script", "code", "input")
 
 
@@ -203,3 +228,14 @@ def skill_of_support_file(path: str) -> str:
     """The skill whose support file lies at `path`; empty when it is no such file."""
     found = _SUPPORT.search(path) if re.search(r"[/\\]skills?[/\\]", path) else None
     return found.group(1) if found else ""
+
+
+def delegation_of(call: ToolCall) -> Subagent:
+    """What is handed on by a call that hands work on."""
+    said = {name: values.string(value) for name, value in call.arguments.items()}
+    who = said.get("subagent_type") or said.get("agent") or said.get("agent_name") or ""
+    task = next((said[key] for key in _TASKS if said.get(key)), "")
+    return Subagent(who, task, at=call.at)
+
+
+_TASKS = ("prompt", "task", "goal", "message", "description")

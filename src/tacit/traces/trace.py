@@ -30,6 +30,7 @@ REASONS = {
     "lone-result": "tool results without a call",
     "attachment": "attachments: pictures, sounds, files",
     "copied": "steps copied from an earlier session, which has them",
+    "rejected": "answers that were not preferred, where a file holds two to choose from",
     "no-content": "calls of a model of which only figures were recorded, not what was said",
     "clock": "times earlier than the one before",
     "shortened": "long texts of which the middle was left out",
@@ -73,7 +74,7 @@ class Text(msgspec.Struct, frozen=True, tag="text"):
     at: datetime | None = None
 
 
-Teller = Literal["agent", "plan", "teammate", "hook", "file", "output"]
+Teller = Literal["agent", "plan", "teammate", "hook", "file", "output", "system"]
 
 
 class Told(msgspec.Struct, frozen=True, tag="told"):
@@ -82,6 +83,7 @@ class Told(msgspec.Struct, frozen=True, tag="told"):
     `agent`: the main agent's words to a helper. `plan`: a plan of the agent's that the user
     accepted. `teammate`: another agent's message or report. `hook`, `file`, `output`: what a hook
     said, an attached file holds, or a command printed, as the host put it beside a prompt.
+    `system`: a message of the system in the middle of a session; what stands before is `Given`.
     """
 
     text: str
@@ -189,6 +191,8 @@ class Head(msgspec.Struct, frozen=True):
     parent: str = ""
     """The session that this one is a part of, for a helper's own session. What stands in the user's
     place in a helper's session are the main agent's words."""
+    copied_from: str = ""
+    """The session whose history this one begins with a copy of, where its file says so."""
     source: str = ""
     """The file, folder or database that it was read from."""
     verdict: str = ""

@@ -16,7 +16,6 @@ from typing import Literal
 import msgspec
 
 from tacit.traces import tool_calls
-from tacit.traces.assembler import delegation_of
 from tacit.traces.observations import Correction, corrections
 from tacit.traces.outcomes import Outcome
 from tacit.traces.trace import (
@@ -218,7 +217,7 @@ def _entry(step: Step, turn: int) -> Entry:
         case ToolCall(at=at):
             return Entry("agent", turn, "", at, (step,), ((), ()))
         case Told(text=text, by=by, at=at):
-            return Entry("user", turn, text, at, told=by)
+            return Entry("system" if by == "system" else "user", turn, text, at, told=by)
         case Compaction(summary=summary, at=at):
             return Entry("system", turn, summary, at, told="compaction")
     raise TypeError(f"{type(step).__name__} is no message")
@@ -253,7 +252,7 @@ def _note(entries: list[Entry], step: Aside, turn: int, loaded: set[str]) -> Non
             follows = True
         loaded.add(step.name)
     else:
-        follows = call is not None and _hands_over(call) and step == delegation_of(call)
+        follows = call is not None and _hands_over(call) and step == tool_calls.delegation_of(call)
     if not follows:
         asides = (*last.asides[:-1], (*last.asides[-1], step))
         entries[-1] = msgspec.structs.replace(last, asides=asides)

@@ -48,8 +48,9 @@ class Form(msgspec.Struct, frozen=True):
 
 # What every form loses, because a trace does not hold it.
 _OF_TRACE = {
-    "system": "sessions whose system prompt is not known: their agent does not write it down",
-    "tools": "sessions with calls and without definitions of tools: their agent writes none down",
+    "system": "sessions whose system prompt is not known: not written down, or the file is gone",
+    "tools": "sessions with calls whose definitions are not known: as for the system prompt",
+    "together": "calls of which no time says whether they were made at once: one follows the other",
     "shortened": "long texts of which the middle was left out as they were read",
 }
 _OF_MESSAGES = _OF_TRACE | {
@@ -75,6 +76,7 @@ def count_losses(trajectory: Trajectory, form: Form) -> dict[str, int]:
         counts = {
             "system": int(not one.given.system),
             "tools": int(bool(calls) and not one.given.tools),
+            "together": sum(map(_is_loose, entries, entries[1:])),
             "shortened": one.head.skipped.get("shortened", 0),
             "times": sum(entry.at is not None for entry in entries),
             "failed": sum(call.failed for call in calls),
@@ -93,6 +95,12 @@ def count_losses(trajectory: Trajectory, form: Form) -> dict[str, int]:
             if counts[word]:
                 found[text] = found.get(text, 0) + counts[word]
     return found
+
+
+def _is_loose(before: Entry, entry: Entry) -> bool:
+    """Whether the calls of two entries may have been made in one answer, for all that is known."""
+    calls = (*before.calls, *entry.calls) if before.calls and entry.calls else ()
+    return not entry.text and any(call.at is None for call in calls)
 
 
 def _with_ids(trajectory: Trajectory) -> Trajectory:

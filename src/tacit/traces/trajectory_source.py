@@ -115,15 +115,14 @@ class TrajectorySource:
     def _given(self, head: Head) -> Given:
         """What the model was given, where the agent's file is still there and says it."""
         row = self._store.connection.execute(
-            "SELECT path, key FROM sources JOIN sessions ON sessions.id = session_id"
+            "SELECT sources.host, path, key FROM sources JOIN sessions ON sessions.id = session_id"
             " WHERE sessions.host = ? AND session = ? AND path = sessions.source",
             (head.host, head.session),
         ).fetchone()
         if row is None:
             return Given()
         try:
-            host = host_registry.get(head.host)
-            found = host.given(Source(head.host, row["path"], row["key"]))
+            found = host_registry.get(row["host"]).given(Source(*row))
         except (NotFound, OSError, sqlite3.Error):
             return Given()
         known = redaction.Known(redaction.rules())

@@ -7,11 +7,17 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.display import shorten_middle
 from tacit.traces.trace import Usage
 
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: with)?(?: exit)?[ _]?code|exit status)[:= ]+(-?\d{1,9})", re.IGNORECASE
 )
+MAX_TEXT = 24_000
+"""Characters kept of one text, result or argument: its beginning and its end."""
+_MAX_DEPTH = 8
+_MAX_ITEMS = 1000
+_CUT = re.compile(r"\[… [\d,]+ characters left out …\]")
 _MOST = 2**53
 _MS = 1e11  # seconds beyond this would be the year 5138: so it is milliseconds
 
@@ -79,6 +85,37 @@ def arguments(value: Any) -> dict[str, Any]:
                 return decoded
         return {"input": value}
     return {} if value in (None, "") else {"input": value}
+
+
+def cut_long(value: str) -> str:
+    """`value` at the length that is kept. One that was cut before, as in an export, stays."""
+    if MAX_TEXT < len(value) <= MAX_TEXT + 100 and _CUT.search(value):
+        return value
+    return shorten_middle(value, MAX_TEXT)
+
+
+def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """`arguments` with long texts shortened and deep parts as text, and how many were cut."""
+    cuts = 0
+
+    def trimmed(value: Any, depth: int) -> Any:
+        nonlocal cuts
+        if isinstance(value, dict | list | tuple) and depth >= _MAX_DEPTH:
+            value = text(list(value) if isinstance(value, tuple) else value)
+        if isinstance(value, dict):
+            cuts += max(0, len(value) - _MAX_ITEMS)
+            kept = list(value.items())[:_MAX_ITEMS]
+            return {str(key)[:200]: trimmed(part, depth + 1) for key, part in kept}
+        if isinstance(value, list | tuple):
+            cuts += max(0, len(value) - _MAX_ITEMS)
+            return [trimmed(part, depth + 1) for part in value[:_MAX_ITEMS]]
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        short = cut_long(str(value))
+        cuts += short != value
+        return short
+
+    return {str(k)[:200]: trimmed(v, 1) for k, v in list(arguments.items())[:_MAX_ITEMS]}, cuts
 
 
 def decoded_json(value: Any) -> Any:
@@ -153,6 +190,21 @@ def why(result: str, code: int | None = None) -> str:
 
 _TAG = re.compile(r"<(/?(?:think(?:ing)?|tool_call|tool_response)>)")
 _QUOTED_TAG = re.compile(r"&(amp;)*lt;(?=/?(?:think(?:ing)?|tool_call|tool_response)>)")
+
+
+def take_tagged(text: str, *tags: str) -> tuple[str, list[str]]:
+    """`text` without what stands in tags, and what stands there; in time that grows with it."""
+    found = []
+    for tag in tags:
+        left, position, end = [], 0, f"</{tag}>"
+        while (start := text.find(f"<{tag}>", position)) >= 0:
+            if (close := text.find(end, start)) < 0:
+                break
+            left.append(text[position:start])
+            found.append(text[start + len(tag) + 2 : close].strip())
+            position = close + len(end)
+        text = "".join((*left, text[position:]))
+    return text, found
 
 
 def quote_tags(text: str) -> str:

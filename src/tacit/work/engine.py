@@ -11,8 +11,10 @@ What a job does is not known here. Import it late: DBOS takes most of a second.
 
 import logging
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
@@ -74,7 +76,7 @@ def _budget(learn: LearnSettings) -> Permission:
 FORMAT = "1"
 """The version of what is kept for a job. Workers take up only jobs of their own version."""
 KILLS = 5
-"""How often a job may take the worker down with it before it is left alone."""
+"""How often a job may take the worker down with it, and get nowhere, before it is left alone."""
 AGAIN = (60.0, 600.0, 3600.0)
 """Seconds before the next try after a fault that may pass; after these it has failed."""
 _LOOK = 1.0
@@ -87,6 +89,10 @@ _OFTEN, _LATELY = 3, 6.0
 _ATTEMPTS = 5
 """Attempts of a job that are looked for when it is withdrawn."""
 _active: set[str] = set()
+_turns: dict[str, threading.Semaphore] = {}
+"""Of the kinds of which a worker has more at hand than it does at once: those that may go on."""
+_bells: list[Callable[[str], None]] = []
+"""Wakes the running engine's look into a queue; empty where none runs."""
 
 
 def queue_of(kind: str, home: str = "") -> str:
@@ -138,12 +144,12 @@ class Engine:
         self.address = address
         self.presence = Presence(address)
         quieten()
-        self._ring = jobs_db.hang_bell(DBOS(config=_config(address, self.presence.name)))
+        _bells[:] = [jobs_db.hang_bell(DBOS(config=_config(address, self.presence.name)))]
         DBOS.listen_queues(self._queues())
         try:
             DBOS.launch()
             self._register(settings)
-            self._ring("")
+            _ring("")
         except BaseException as error:
             self.close()
             if isinstance(error, Exception) and not isinstance(error, TacitError):
@@ -156,7 +162,6 @@ class Engine:
     def put(self, ticket: Ticket) -> None:
         """Queue a job. Calling it again changes nothing."""
         enqueue(ticket)
-        self._ring(queue_for(ticket))
 
     def backlog(self) -> Backlog:
         """What this worker does, and what waits for it. Raises as `jobs_db.check` does."""
@@ -212,13 +217,17 @@ class Engine:
         for name in job_kinds.kind_names():
             kind = job_kinds.find_kind(name)
             most = kind.per_hour or settings.per_hour
+            at_once = kind.at_once or settings.at_once
+            # On a shared queue what is at hand here might be what another machine waits for.
+            ready = 0 if self.address.shared else kind.ready
+            if ready:
+                _turns[name] = threading.Semaphore(at_once)
             for home in ("", machine()) if self.address.shared else ("",):
                 DBOS.register_queue(
                     queue_of(name, home),
-                    worker_concurrency=kind.at_once or settings.at_once,
+                    worker_concurrency=at_once + ready,
                     limiter={"limit": most, "period": 3600.0} if most > 0 else None,
-                    polling_interval_sec=kind.poll
-                    or (_SHARED_POLL if self.address.shared else _POLL),
+                    polling_interval_sec=_SHARED_POLL if self.address.shared else _POLL,
                     on_conflict="always_update",
                 )
 
@@ -227,6 +236,13 @@ def enqueue(ticket: Ticket, delay: float = 0.0) -> None:
     """Queue an attempt from inside the engine's process; the same one is queued once."""
     text = msgspec.json.encode(ticket).decode()
     DBOS.enqueue_workflow_with_options(options(ticket, delay), text)
+    if not delay:
+        _ring(queue_for(ticket))
+
+
+def _ring(queue: str) -> None:
+    for ring in _bells:
+        ring(queue)
 
 
 def active() -> frozenset[str]:
@@ -242,6 +258,7 @@ class _Hold:
         self._run = run
         self._checked_at = 0.0
         self._cancelled = False
+        self._forgiven = False
 
     def cancelled(self) -> bool:
         if not self._cancelled and time.monotonic() - self._checked_at >= _LOOK:
@@ -257,26 +274,32 @@ class _Hold:
         return DBOS.run_step({"name": name}, function)
 
     def queue(self, kind: str, key: str, payload: dict[str, Any]) -> None:
+        if not self._forgiven:  # kills are counted when an attempt begins, so once is enough
+            jobs_db.forgive_kills(self._address, self._run)
+            self._forgiven = True
         # Outside of this job's context: there, what is queued would be a step, and a job that is
         # taken up again has others to queue.
         Context().run(enqueue, own_ticket(kind, key, payload))
 
-    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
-        keys_of = {own_ticket(kind, key).job: key for key in keys}
+    def results(self, kind: str, keys: Collection[str], most: int) -> dict[str, JobResult]:
+        wanted = {own_ticket(kind, key).job: key for key in keys}
         found: dict[str, JobResult] = {}
-        wanted = {job: job for job in keys_of}
         while wanted:
+            # First the states alone: most are not over, and what was asked is long.
+            states = jobs_db.run_statuses(self._address, tuple(wanted))
+            over = [run for run, state in states.items() if state not in jobs_db.LIVE_STATUSES]
+            runs = jobs_db.engine_runs(self._address, over[:most]) if over else ()
             later: dict[str, str] = {}
-            for run in jobs_db.engine_runs(self._address, tuple(wanted)):
-                job = wanted[run.id]
-                if run.status in jobs_db.LIVE_STATUSES:
-                    continue
-                if run.done.later > 0:
-                    later[f"{job}.{run.ticket.attempt + 1}"] = job
+            for run in runs:
+                key = wanted[run.id]
+                if jobs_db.STATES[run.status] == "stuck":  # by kills, which the asking job outlived
+                    Context().run(DBOS.resume_workflow, run.id, queue_name=queue_for(run.ticket))
+                elif run.done.later > 0:
+                    later[f"{run.ticket.job}.{run.ticket.attempt + 1}"] = key
                 elif run.status == "SUCCESS":
-                    found[keys_of[job]] = run.done
+                    found[key] = run.done
                 else:
-                    found[keys_of[job]] = JobResult("failed", run.error or run.status.lower())
+                    found[key] = JobResult("failed", run.error or run.status.lower())
             wanted = later
         return found
 
@@ -302,10 +325,12 @@ def _attempt(text: str) -> dict[str, Any]:
 
 def _try_job(ticket: Ticket) -> dict[str, Any]:
     """Do the job, or put it off. Everything that may differ the next time is a step."""
-    allowed = msgspec.convert(
-        DBOS.run_step({"name": "may begin"}, lambda: msgspec.to_builtins(may_begin(ticket))),
-        Permission,
-    )
+    allowed = Permission()
+    if not job_kinds.find_kind(ticket.kind).ready:  # of those there are many: a step is a write
+        allowed = msgspec.convert(
+            DBOS.run_step({"name": "may begin"}, lambda: msgspec.to_builtins(may_begin(ticket))),
+            Permission,
+        )
     if allowed.later:
         _queue_next(ticket, delay=allowed.later)
         return _over(ticket, JobResult("put off", allowed.reason, later=allowed.later))
@@ -323,9 +348,10 @@ def _try_job(ticket: Ticket) -> dict[str, Any]:
 def _run_job(ticket: Ticket) -> JobResult:
     """Have it done by whoever does this kind. What goes wrong becomes an answer with its reason."""
     job = Job(ticket.job, ticket.kind, ticket.key, ticket.payload, ticket.attempt)
-    log(f"{ticket.run}: begins, {ticket.kind} of {ticket.key}")
+    hold = _Hold(jobs_db.address(), ticket.run)
     try:
-        with controlled_by(_Hold(jobs_db.address(), ticket.run)):
+        with _turns.get(ticket.kind, nullcontext()), controlled_by(hold):
+            log(f"{ticket.run}: begins, {ticket.kind} of {ticket.key}")
             return job_kinds.runner(ticket.kind)(job)
     except dbos_error.DBOSException:
         raise

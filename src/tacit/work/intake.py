@@ -22,7 +22,7 @@ from tacit.base.event_bus import bus
 from tacit.base.setting_sections import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
-from tacit.traces.host import Host, Source
+from tacit.traces.host import Host, Source, is_gzip
 from tacit.traces.hosts.tacit import redact_session_files
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
@@ -91,8 +91,11 @@ def sources(
     if what and (os.sep in what or os.path.exists(what)) and what not in host_registry.names():
         found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)), unknown)
         if not found:
+            hints = [f"it is compressed; unpack it: zcat {what} | tacit import -"]
+            hints = hints if is_gzip(what) else host_registry.problems()
             raise NotFound(
-                f"no session that is known by its form in {what}", "see: tacit import --help"
+                f"no session that is known by its form in {what}",
+                "; ".join(hints) or "see: tacit import --help",
             )
     elif what:
         found = list(host_registry.get(what).find())

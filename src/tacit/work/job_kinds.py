@@ -35,9 +35,9 @@ class Kind(msgspec.Struct, frozen=True):
     library that the job is about. Where machines share the queues, it waits for that one."""
     own_keys: bool = False
     """Whether two machines may mean different things by the same key."""
-    poll: float = 0.0
-    """Seconds between looks at its queue; 0 is the usual. Short jobs of which there are many wait
-    for the next look as long as they take."""
+    ready: int = 0
+    """Jobs that a worker has at hand besides, so that the next begins the moment one is over: for
+    short ones of which there are many, and which hold their own money."""
 
 
 _INQUIRY = "tacit.learn.distil.inquiry:answer_job"
@@ -73,8 +73,8 @@ _OURS = (
         local=True,
         own_keys=True,
     ),
-    Kind("analyse", _INQUIRY, "analyse", at_once=20, per_hour=-1, poll=0.05),
-    Kind("merge", _INQUIRY, "merge", at_once=20, per_hour=-1, poll=0.05),
+    Kind("analyse", _INQUIRY, "analyse", at_once=20, ready=5, per_hour=-1),
+    Kind("merge", _INQUIRY, "merge", at_once=20, ready=5, per_hour=-1),
 )
 _registered: dict[str, Kind] = {}
 _functions: dict[str, Run] = {}
@@ -96,7 +96,9 @@ def register(
         run = f"{run.__module__}:{run.__qualname__}"
     else:
         _functions.pop(kind, None)
-    _registered[kind] = Kind(kind, run, queue or kind, at_once, per_hour, spends, local)
+    _registered[kind] = Kind(
+        kind, run, queue or kind, at_once=at_once, per_hour=per_hour, spends=spends, local=local
+    )
 
 
 def kind_names() -> tuple[str, ...]:

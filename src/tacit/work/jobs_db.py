@@ -180,6 +180,17 @@ def run_statuses(address: Address, ids: Sequence[str] = ()) -> dict[str, str]:
         return dict(connection.execute(query, tuple(ids)).fetchall())
 
 
+def forgive_kills(address: Address, run: str) -> None:
+    """Count the kills of a run from now on: it has got somewhere since. Raises as `check` does."""
+    with opened(address) as connection:
+        value = "%s" if address.shared else "?"
+        query = (
+            f"UPDATE {_table(address)} SET recovery_attempts = 1"  # noqa: S608
+            f" WHERE workflow_uuid = {value} AND recovery_attempts > 1"
+        )
+        connection.execute(query, (run,))
+
+
 def live_jobs(address: Address) -> dict[str, bool]:
     """Every job that the queues know, and whether it is not over. Raises as `check` does."""
     known: dict[str, bool] = {}

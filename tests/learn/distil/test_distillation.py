@@ -160,6 +160,44 @@ def test_a_line_that_was_followed_and_failed_is_taken_out(project: Path) -> None
     assert any("mise run lint" in line for line in lines_of(result))
 
 
+def test_of_two_ways_around_one_failure_the_usual_is_written(project: Path) -> None:
+    """A newcomer is told one command instead of the one that fails."""
+    other = [*DEPLOYED[:2], ran("deploy.sh prod --us", "deployed")]
+    store(project, *([DEPLOYED] for _ in range(3)), *([other] for _ in range(2)))
+    told = [line for line in lines_of(distil(project)) if "fails as it is called" in line]
+    assert told == ["`deploy.sh prod` fails as it is called; run `deploy.sh prod --eu`."]
+
+
+def test_a_skill_is_named_by_the_tasks_behind_it(project: Path) -> None:
+    """Without a project, by what the tasks that support its lines were asked for, and not by what
+    most tasks were."""
+    with Store.open() as opened:
+        for number in range(6):
+            turn = ["Write a poem about rivers", ran("ls")] if number % 3 else CHECKED
+            opened.write(made(turn, session=f"s{number}", project=""))
+    run = distillation.begin(DistilOptions())
+    (written,) = distillation.go_on(run, Threads(_never)).skills
+    assert "parser" in written.text
+    assert "poem" not in written.text
+
+
+def test_a_skill_that_only_loses_lines(project: Path) -> None:
+    """A run that speaks of one line alone, which failed, takes that one out; the others stay, and
+    so do their counts."""
+    store(project, [CHECKED, DEPLOYED], [CHECKED, DEPLOYED])
+    distil(project)
+    accept(project)
+    failed = ran("deploy.sh prod --eu", "deploy.sh: no such region", failed=True)
+    turns = [["Deploy the service to production", used("app-ways"), failed]]
+    found = store(project, turns, turns, first=2)
+    (written,) = distil(project, sessions=tuple(found)).skills
+    assert (written.added, written.removed) == (0, 1)
+    assert "deploy.sh" not in written.text
+    assert "- Check the work with `mise run lint`." in written.text
+    assert "What fails" not in written.text, "a heading goes with its last line"
+    assert "sessions: 2" in written.text.replace("'", "").replace('"', "")
+
+
 def test_what_cannot_be_settled_goes_to_the_person(project: Path) -> None:
     """Both sides are shown with their counts, neither is written; an answer settles it."""
     one = ["Start", ran("x")], ["always use `pnpm test` for the tests", ran("x")]
@@ -172,7 +210,7 @@ def test_what_cannot_be_settled_goes_to_the_person(project: Path) -> None:
     with open_lessons() as lessons:
         (found,) = lessons.conflicts()
         texts = {lesson.id: lesson.text for lesson in lessons.all()}
-        lessons.settle(found.one, found.other, "by you", found.one)
+        lessons.settle(found, "by you", found.one)
     assert texts[found.one] in lines_of(distil(project))
 
 
@@ -362,7 +400,7 @@ class Kept:
         if (kind, key) not in self.kept:
             self.kept[kind, key] = self.run(Job("", kind, key, payload))
 
-    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
+    def results(self, kind: str, keys: Collection[str], most: int) -> dict[str, JobResult]:
         return {key: self.kept[kind, key] for key in keys if (kind, key) in self.kept}
 
     def withdraw(self, kind: str, keys: Collection[str]) -> None:
@@ -399,6 +437,26 @@ def test_a_kill_repeats_only_what_was_in_flight(project: Path, at: int) -> None:
     assert (result.requests, round(result.spent, 2)) == (5, 0.05)
     assert len(asked) == 6
     assert len(Inbox().waiting()) == 1
+
+
+def test_what_was_on_the_way_goes_on_before_anything_is_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a kill the requests that were on their way are queued first, from the table: a run that
+    is killed again while it reads has got somewhere all the same."""
+    store(project, *([CHECKED] for _ in range(3)))
+    run = distillation.begin(DistilOptions(project=str(project), model=MODEL))
+    family = Kept(lambda job: answer(says(LINT)))
+    monkeypatch.setattr(Kept, "results", lambda *given: (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        distillation.go_on(run, family)
+    asked = dict(family.kept)
+    family.kept.clear()
+    monkeypatch.setattr(distillation, "read_tasks", lambda *given: (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        distillation.go_on(run, family)
+    assert len(asked) == 3
+    assert family.kept == asked
 
 
 def test_a_kill_while_answers_are_taken_in(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

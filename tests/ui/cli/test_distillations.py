@@ -1,15 +1,18 @@
 """`tacit distil` and `tacit why SKILL`."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tacit.base import trust
+from tacit.changes.inbox import Inbox
+from tacit.learn.distil.distilled_skill import skill_text_of
 from tacit.learn.distil.support import open_lessons
 from tacit.testing.sample_sessions import made, ran
-from tacit.traces.store import Store
+from tacit.traces.store import Store, prune_sessions
 from tacit.ui.cli.app import tacit
 
 CHECKED = ["Fix the parser of dates", ran("mise run lint", "0 issues."), ran("mise run test", "ok")]
@@ -49,12 +52,17 @@ def test_from_sessions_to_a_skill_and_why(project: Path) -> None:
     assert "app-ways" in shown
     change = json.loads(run("inbox", "--json"))
     (proposal,) = change["proposals"] if isinstance(change, dict) else change
+    waiting = run("inbox", proposal["id"][-8:])
+    assert "Check the work with `mise run lint`.\n      3 sessions (3 worked)" in waiting
+    assert "s2 step 0.1 (worked): mise run lint" in run("why", "app-ways"), "before it is accepted"
     run("accept", proposal["id"])
     text = (project / ".agents/skills/app-ways/SKILL.md").read_text().splitlines()
     line = text.index("- Check the work with `mise run lint`.") + 1
     shown = run("why", f"app-ways:{line}")
     assert "3 sessions" in shown
     assert "s2 step 0.1 (worked): mise run lint" in shown
+    done = CliRunner().invoke(tacit, ["why", "app-ways:1"])
+    assert "no session is known to support line 1 of 'app-ways'" in str(done.exception)
     lines = json.loads(run("why", "app-ways", "--json"))["lines"]
     assert {found["support"]["sessions"] for found in lines} == {3}
     assert "has not been looked at" in run("why", "s1"), "a session is still asked by its id"
@@ -63,6 +71,10 @@ def test_from_sessions_to_a_skill_and_why(project: Path) -> None:
     assert "3 sessions" in shared
     assert "s2" not in shared
     assert "Nothing new" in run("distil", "--no-model")
+    with Store.open() as store:
+        assert prune_sessions(store, older=timedelta()).sessions == 3
+    assert run("why", f"app-ways:{line}") == shown, "the words outlive the sessions"
+    assert "not stored any more" in run("why", "claude-code:s1")
 
 
 def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
@@ -71,7 +83,8 @@ def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
     run("forget", "s0", "--yes")
     with open_lessons() as lessons:
         assert {one.support.sessions for one in lessons.all()} == {2}
-        assert {task.session for task in lessons.tasks()} == {"claude-code:s1", "claude-code:s2"}
+        assert set(lessons.cut_sessions()) == {"claude-code:s1", "claude-code:s2"}
+        assert {name.partition("#")[0] for name in lessons.methods()} == set(lessons.cut_sessions())
 
 
 @pytest.mark.parametrize(
@@ -81,6 +94,8 @@ def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
         (("--model", "x:y", "--no-model"), "exclude each other"),
         (("--settle", "nonsense"), "is no answer"),
         (("--settle", "abc-def=1"), "there is no contradiction"),
+        (("--into", "no-such-skill"), "there is no skill 'no-such-skill'"),
+        (("--no-model", "--host", "codex"), "there is no session"),
     ],
 )
 def test_what_is_refused(project: Path, words: tuple[str, ...], says: str) -> None:
@@ -95,3 +110,17 @@ def test_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(tacit, ["distil", "--no-model"])
     assert "there is no session" in str(done.exception) + done.output
+
+
+def test_into_a_skill_of_the_project(project: Path) -> None:
+    """The lines are proposed as an edit of it, where it lies."""
+    folder = project / ".agents/skills/house-rules"
+    folder.mkdir(parents=True)
+    text = "---\nname: house-rules\ndescription: How we work here.\n---\n\n# Rules\n\n- Be kind.\n"
+    (folder / "SKILL.md").write_text(text)
+    run("distil", "--no-model", "--into", "house-rules")
+    (proposal,) = Inbox().waiting()
+    assert (proposal.change.skill, proposal.change.root) == ("house-rules", str(folder.parent))
+    after = skill_text_of(proposal.change)
+    assert "- Be kind.\n" in after
+    assert "- Check the work with `mise run lint`." in after

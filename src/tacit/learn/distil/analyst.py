@@ -9,7 +9,7 @@ each quotes its step like any other lesson.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Any
 
 import msgspec
 
@@ -23,7 +23,6 @@ from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
     LONGEST,
     Lesson,
-    LessonKind,
     LessonQuote,
     check_quotes,
     steps_of,
@@ -41,7 +40,6 @@ from tacit.learn.rates import (
     rules_named,
     runs_of_call,
 )
-from tacit.learn.review.review_answer import json_objects
 from tacit.learn.signals import step_names
 from tacit.traces.observations import recoveries
 from tacit.traces.trace import ToolCall, Trace
@@ -58,28 +56,10 @@ ASKED = "asked: "
 # Asked of a model.
 
 
-class FoundQuote(msgspec.Struct, frozen=True):
-    """A quote as an analyst gives it."""
-
-    step: str = ""
-    text: str = ""
-
-
-class FoundLesson(msgspec.Struct, frozen=True):
-    """A lesson as an analyst gives it."""
-
-    text: Annotated[str, msgspec.Meta(min_length=8, max_length=4 * LONGEST)]
-    kind: LessonKind = "do"
-    about: str = ""
-    when: str = ""
-    quotes: tuple[FoundQuote, ...] = ()
-    wrong: str = ""
-
-
 class AnalystAnswer(msgspec.Struct, frozen=True):
-    """What an analyst answers."""
+    """What an analyst answers. Each lesson is read by itself: a malformed one spoils no other."""
 
-    lessons: tuple[FoundLesson, ...]
+    lessons: tuple[Any, ...]
     cuts: tuple[int, ...] = ()
 
 
@@ -100,16 +80,6 @@ def inquiry_about(parts: Sequence[tuple[Trace, Segment]], model: str = "") -> In
         told = f"{head}The task ended: {ended}."
         shown.append(f"{told}\n{digest(segment_trace(trace, task), budget=_DIGEST).text}")
     return Inquiry(instructions, "\n\n".join(shown), model)
-
-
-def read_answer(text: str) -> AnalystAnswer | None:
-    """The answer in what a model said, whatever stands around it; None where there is none."""
-    for found in json_objects(text[:200_000]):
-        try:
-            return msgspec.convert(found, AnalystAnswer, strict=False)
-        except msgspec.ValidationError:
-            continue
-    return None
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -133,7 +103,12 @@ def judge_answer(answer: AnalystAnswer, parts: Sequence[tuple[Trace, Segment]]) 
     readers = [_Reader(trace, task) for trace, task in parts]
     kept: list[list[Lesson]] = [[] for _ in parts]
     dropped: list[list[str]] = [[] for _ in parts]
-    for found in answer.lessons[:MOST_LESSONS]:
+    for given_lesson in answer.lessons[:MOST_LESSONS]:
+        try:
+            found = msgspec.convert(given_lesson, Lesson, strict=False)
+        except msgspec.ValidationError as error:
+            dropped[0].append(f"it is no lesson: {error}")
+            continue
         given = [_for_part(found, letter) for letter, _ in zip("AB", parts, strict=False)]
         held = [reader.check(lesson) for reader, lesson in zip(readers, given, strict=True)]
         best = max(range(len(parts)), key=lambda at: (_shown(held[at][0]), at))
@@ -152,16 +127,15 @@ def _shown(lesson: Lesson | None) -> int:
     return len(lesson.quotes) if lesson is not None else -1
 
 
-def _for_part(found: FoundLesson, letter: str) -> Lesson:
+def _for_part(found: Lesson, letter: str) -> Lesson:
     """A lesson with the quotes that are, or may be, of the attempt `letter`."""
     quotes = []
     for quote in found.quotes:
         named = _LETTER.match(quote.step)
         if named is None or named[1].upper() == letter:
             quotes.append(LessonQuote(_LETTER.sub("", quote.step).strip(), quote.text))
-    return Lesson(
-        kind=found.kind,
-        text=found.text,
+    return msgspec.structs.replace(
+        found,
         about=shorten(one_line(found.about), 80),
         when=shorten(one_line(found.when), 80),
         quotes=tuple(quotes),

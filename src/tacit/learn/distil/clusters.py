@@ -72,12 +72,9 @@ def cluster_tasks(tasks: Iterable[Segment]) -> list[Cluster]:
     return sorted(found, key=lambda c: (-len(c.members), c.label, c.members[0].id))
 
 
-def like_tasks(task: Segment, clusters: Iterable[Cluster]) -> tuple[Segment, ...]:
-    """The tasks of the same kind as `task`, itself among them; none where it is in no group."""
-    for cluster in clusters:
-        if any(member.id == task.id for member in cluster.members):
-            return cluster.members
-    return ()
+def common_words(tasks: Sequence[Segment]) -> tuple[str, ...]:
+    """The words and programs that many of some tasks have in common, the most telling first."""
+    return _cluster(tasks, _rarity([task_marks(task) for task in tasks])).words
 
 
 def nearest_tasks(words: str, tasks: Sequence[Segment], least: float = 0.15) -> list[Segment]:

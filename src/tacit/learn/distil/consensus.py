@@ -26,7 +26,6 @@ from tacit.learn.distil.lessons import (
 )
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons
 from tacit.learn.rates import FEWEST
-from tacit.learn.review.review_answer import json_objects
 from tacit.traces.command_purposes import purpose
 
 BATCH = 20
@@ -49,7 +48,7 @@ class LessonIndex:
         self._joined = joined or {}
         self._by_mark: dict[str, list[str]] = {}
         for one in known:
-            self.add(one.id, one.lesson())
+            self.add(one.id, one)
 
     def add(self, name: str, lesson: Lesson) -> None:
         if name in self.claims:
@@ -120,7 +119,7 @@ def settle_conflicts(lessons: Lessons, known: Mapping[str, KnownLesson]) -> list
         if one is None or other is None or found.settled == BY_PERSON:
             continue
         how, winner = _settled(lessons, one, other)
-        lessons.settle(found.one, found.other, how, winner)
+        lessons.settle(found, how, winner)
         if not how and one.support.sessions and other.support.sessions:
             left.append(found)
     return left
@@ -151,7 +150,7 @@ def _share(lesson: KnownLesson) -> float:
 
 
 def _projects(lessons: Lessons, lesson: str) -> set[str]:
-    return {row.project for row in lessons.rows(lesson) if row.side == "for"}
+    return {row.project for row in lessons.rows(lesson, "for")}
 
 
 def conditions(lessons: Lessons) -> dict[str, str]:
@@ -188,7 +187,9 @@ def agree(lessons: Lessons, sessions: Collection[str], *, least: int = FEWEST) -
     by_id = {one.id: one for one in known}
     left = settle_conflicts(lessons, by_id)
     losers, unsettled = _losers(lessons), {n for c in left for n in (c.one, c.other)}
-    most = _most_shown(known)
+    best: dict[str, KnownLesson] = {}
+    for one in known:  # the best supported first
+        best.setdefault(_rivals(one), one)
     names = ("written", "few", "overruled", "rejected", "negative")
     found: dict[str, list[KnownLesson]] = {name: [] for name in names}
     for one in known:
@@ -199,11 +200,11 @@ def agree(lessons: Lessons, sessions: Collection[str], *, least: int = FEWEST) -
                 found["negative"].append(one)
         elif one.id in losers:
             found["overruled"].append(one)
-        elif one.id in unsettled or not _enough(one, len(sessions), least, most):
+        elif one.id in unsettled or not _enough(one, len(sessions), least, best):
             found["few"].append(one)
         else:
             found["written"].append(one)
-    enough = [c for c in left if all(_enough(by_id[n], 0, least, most) for n in (c.one, c.other))]
+    enough = [c for c in left if all(_enough(by_id[n], 0, least, best) for n in (c.one, c.other))]
     groups = {name: tuple(group) for name, group in found.items()}
     return Agreed(**groups, open=tuple(enough))
 
@@ -224,30 +225,29 @@ def _losers(lessons: Lessons) -> set[str]:
 _ASKED_LEAST, _ASKED_RARE = 3, 20
 
 
-def _enough(one: KnownLesson, total: int, least: int, most: Mapping[str, int]) -> bool:
-    support = one.support
+def _enough(one: KnownLesson, total: int, least: int, best: Mapping[str, KnownLesson]) -> bool:
+    sessions, most = one.support.sessions, best.get(_rivals(one), one)
     if one.about.startswith(ASKED) and "not before" in one.text:
         # An act of every day, unless it recurs in many sessions.
-        return support.sessions >= max(_ASKED_LEAST, least, total // _ASKED_RARE)
-    if one.text.startswith(_BEFORE) and 2 * support.sessions <= most.get(one.about, 0):
+        return sessions >= max(_ASKED_LEAST, least, total // _ASKED_RARE)
+    if one.text.startswith(_BEFORE) and most is not one and 2 * sessions <= most.support.sessions:
         return False  # it stood before it, and mostly something else did
-    if one.text.startswith(_CHECK) and _SELDOM * support.sessions < most.get(_CHECK, 0):
+    if one.text.startswith(_CHECK) and _SELDOM * sessions < most.support.sessions:
         return False  # tried now and then, beside the checks that the project has
-    return support.sessions >= least or support.said > 0
+    if _INSTEAD in one.text and most.id != one.id:
+        return False  # for the same failure more sessions show another way
+    return sessions >= least or one.support.said > 0
 
 
-_BEFORE, _CHECK = "Before `", "Check the work with "
+_BEFORE, _CHECK, _INSTEAD = "Before `", "Check the work with ", " fails as it is called; run "
 _SELDOM = 5
 
 
-def _most_shown(known: Iterable[KnownLesson]) -> dict[str, int]:
-    """In how many sessions something stood before each goal, and a check was run, at most."""
-    found: dict[str, int] = {}
-    for one in known:
-        if one.text.startswith((_BEFORE, _CHECK)):
-            name = one.about if one.text.startswith(_BEFORE) else _CHECK
-            found[name] = max(found.get(name, 0), one.support.sessions)
-    return found
+def _rivals(one: KnownLesson) -> str:
+    """What a lesson shares with others of which the best supported are written; empty for none."""
+    if one.text.startswith(_BEFORE):
+        return f"before {one.about}"
+    return _CHECK if one.text.startswith(_CHECK) else one.text.partition(_INSTEAD)[0]
 
 
 # What a model is asked.
@@ -310,16 +310,6 @@ def merge_inquiry(
     if rejected:
         lines += ["", "Rejected before:", *(f"- {one.text}" for one in rejected[:_REJECTED_TOLD])]
     return Inquiry(prompt("learn", "merger"), "\n".join(lines), model)
-
-
-def read_merge(text: str) -> MergerAnswer | None:
-    """The answer in what a model said; None where there is none."""
-    for found in json_objects(text[:200_000]):
-        try:
-            return msgspec.convert(found, MergerAnswer, strict=False)
-        except msgspec.ValidationError:
-            continue
-    return None
 
 
 def carry_out_merge(

@@ -35,6 +35,8 @@ class DistilOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The task that it is about; empty for all."""
     into: str = ""
     """The skill that gets the lines; empty for those that fit."""
+    within: str = ""
+    """The project that `into` is a skill of, if it is one's."""
     sessions: tuple[str, ...] = ()
     project: str = ""
     host: str = ""

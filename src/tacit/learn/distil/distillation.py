@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tacit.agent import budget
 from tacit.base import paths
@@ -26,11 +27,11 @@ from tacit.changes.change import acting_as, new_change_id
 from tacit.changes.inbox import Inbox
 from tacit.learn.distil import consensus
 from tacit.learn.distil.analyst import (
+    AnalystAnswer,
     CountingAnalyst,
     Judged,
     inquiry_about,
     judge_answer,
-    read_answer,
 )
 from tacit.learn.distil.distil_plan import (
     ANALYSE,
@@ -44,7 +45,7 @@ from tacit.learn.distil.distil_plan import (
     read_tasks,
 )
 from tacit.learn.distil.distilled_skill import SkillWriter, Written, plan_skills
-from tacit.learn.distil.inquiry import Inquiry, answer_job, most_cost, reply_of
+from tacit.learn.distil.inquiry import Inquiry, answer_job, most_cost, read_answer, reply_of
 from tacit.learn.distil.lessons import Lesson, LessonQuote, claim_of
 from tacit.learn.distil.segments import Segment, segment_trace, segments
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, open_lessons
@@ -58,13 +59,11 @@ DISTIL_KIND = "distil"
 WINDOW = 200
 """Jobs of a run that are on their way at a time."""
 _AT_A_TIME = 25
-"""Answers that are taken in before more is queued."""
+"""Answers that are taken in before more is queued, and requests queued before more are taken in."""
 _LOOK = 0.2
 """Seconds between looks at what is over."""
 _SILENCE = 30.0
 """Seconds without an answer after which it is asked whether the day's budget is used up."""
-_SHIFT = 60.0
-"""Seconds after which the coordinator makes way for its next attempt."""
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
@@ -113,9 +112,10 @@ class Threads:
             job = Job(job_id(kind, key), kind, key, payload)
             self._begun[kind, key] = self._pool.submit(self._until_over, job)
 
-    def results(self, kind: str, keys: Collection[str]) -> dict[str, JobResult]:
-        found = {key: self._begun.get((kind, key)) for key in keys}
-        return {key: one.result() for key, one in found.items() if one is not None and one.done()}
+    def results(self, kind: str, keys: Collection[str], most: int) -> dict[str, JobResult]:
+        begun = ((key, self._begun.get((kind, key))) for key in keys)
+        over = ((key, one.result()) for key, one in begun if one is not None and one.done())
+        return dict(islice(over, most))
 
     def withdraw(self, kind: str, keys: Collection[str]) -> None:
         for key in keys:
@@ -129,7 +129,7 @@ class Threads:
         done = self._run(job)
         if done.later and job.attempt < _TRIES:
             time.sleep(min(done.later, _PATIENCE))
-            again = msgspec.structs.replace(job, attempt=job.attempt + 1)
+            again = replace(job, attempt=job.attempt + 1)
             return self._until_over(again)
         return done
 
@@ -138,7 +138,7 @@ _TRIES, _PATIENCE = 3, 5.0
 
 
 class Stopped(Exception):
-    """The run is to make way: the user stopped it, or its shift is over."""
+    """The run is to make way: the user stopped it, or the day's money is spent."""
 
     def __init__(self, why: str, later: float = 0.0) -> None:
         super().__init__(why)
@@ -149,11 +149,13 @@ class Stopped(Exception):
 def run_distil(job: Job) -> JobResult:
     """Go on with the run that `job.payload` names. The job of the kind `distil`."""
     run, threads = str(job.payload["run"]), None
+    if result_of(run) is not None:  # another job of the same run, from before a kill, finished it
+        return JobResult("nothing", "it is over")
     jobs = family()
     if jobs is None:
         jobs = threads = Threads()
     try:
-        result = go_on(run, jobs, shift=_SHIFT)
+        result = go_on(run, jobs)
     except Stopped as stopped:
         return JobResult(
             "goes on" if stopped.later else "stopped", str(stopped), later=stopped.later
@@ -190,7 +192,8 @@ def progress(run: str) -> DistilProgress:
         return DistilProgress()
 
     def count(kind: str, *, over: bool) -> int:
-        return sum(n for (k, s), n in counts.items() if k == kind and (not over or s != "queued"))
+        states = ("done", "refused") if over else ("done", "refused", "queued")
+        return sum(counts.get((kind, state), 0) for state in states)
 
     told = msgspec.json.decode(row["result"], type=dict)
     return DistilProgress(
@@ -214,16 +217,27 @@ def result_of(run: str) -> DistilResult | None:
     return msgspec.json.decode(row["result"], type=DistilResult)
 
 
-def go_on(
-    run: str, jobs: JobFamily, *, shift: float = 0.0, tell: Tell | None = None
-) -> DistilResult:
+def go_on(run: str, jobs: JobFamily, *, tell: Tell | None = None) -> DistilResult:
     """Do what is left of a run. Raises `Stopped` where it is to make way."""
     with open_lessons() as lessons:
         row = lessons.run(run)
         assert row is not None, "a run is begun before it goes on"
         options = msgspec.json.decode(row["options"], type=DistilOptions)
         with open_sessions(options) as store, acting_as("distiller"):
-            return _Run(run, options, store, lessons, jobs, shift, tell).finish()
+            return _Run(run, options, store, lessons, jobs, tell).finish()
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """A request that is to be made, and what is kept to understand its answer by."""
+
+    key: str
+    data: dict[str, Any]
+    asked: Inquiry
+
+
+_Take = Callable[[dict[str, Any], str, str], Callable[[], object]]
+"""Understands an answer: what was kept with the request, the words, and the model that said them.
+Gives what writes it down; thinking within that would keep everybody else from writing."""
 
 
 class _Run:
@@ -236,16 +250,15 @@ class _Run:
         store: Store,
         lessons: Lessons,
         jobs: JobFamily,
-        shift: float,
         tell: Tell | None,
     ) -> None:
         self.id = run
         self.options = options
+        self._model = options.model
         self.store = store
         self.lessons = lessons
         self.jobs = jobs
         self._tell = tell
-        self._until = time.monotonic() + shift if shift else float("inf")
         self._index = consensus.open_index(lessons)
         self._traces: dict[str, Trace] = {}
         self._dropped = 0
@@ -254,12 +267,15 @@ class _Run:
         self._tasks: dict[str, Segment] = {}
 
     def finish(self) -> DistilResult:
+        on_way = self._requeue()
         _sync_answers(self.lessons)
         reading = read_tasks(self.store, self.lessons, self.options, self._tell)
         self._tasks = {task.id: task for task in reading.tasks}
         self._told(reading)
         if self.options.model:
-            self._have_read(reading)
+            under_way = {task for data in on_way.values() for task in data["tasks"]}
+            asked = self._about_tasks(reading, under_way)
+            self._have_done(ANALYSE, asked, self._judge, on_way)
             self._merge(reading)
         else:
             self._count(reading)
@@ -267,7 +283,7 @@ class _Run:
         return self._write(reading)
 
     def _told(self, reading: Reading) -> None:
-        done = sum(n for (k, s), n in self.lessons.counts(self.id).items() if k == ANALYSE)
+        done = self.lessons.counts(self.id).get((ANALYSE, "done"), 0)
         units = {"sessions": len(reading.sessions), "units": len(reading.unread) + done}
         self.lessons.set_run(self.id, "read", units)
 
@@ -277,15 +293,17 @@ class _Run:
         by_session: dict[str, list[Segment]] = {}
         for (task,) in reading.unread:
             by_session.setdefault(task.session, []).append(task)
-        for number, (session, tasks) in enumerate(by_session.items(), 1):
+        done = 0
+        for session, tasks in by_session.items():
             self._check()
             analyst = CountingAnalyst(self.store.whole(session))
+            found = [Judged(task, tuple(analyst.lessons(task))) for task in tasks]
             with self.lessons.writing():
-                for task in tasks:
-                    found = tuple(analyst.lessons(task))
-                    self._take_in(Judged(task, found), COUNTING)
+                for judged in found:
+                    self._take_in(judged, COUNTING)
+            done += len(tasks)
             if self._tell:
-                self._tell(DistilProgress("read", len(by_session), len(by_session), number))
+                self._tell(DistilProgress("read", len(by_session), len(reading.unread), done))
 
     def _take_in(self, judged: Judged, method: str) -> None:
         """Keep what was found in a task. Within `writing`."""
@@ -299,94 +317,100 @@ class _Run:
 
     # By a model.
 
-    def _have_read(self, reading: Reading) -> None:
-        """Have every task read that was not; a bounded number of jobs is on the way."""
-        waiting = iter(reading.unread)
-        on_way = {c.key: c.data for c in self.lessons.children(self.id, ANALYSE, "queued")}
-        under_way = {task for data in on_way.values() for task in data["tasks"]}
+    def _requeue(self) -> dict[str, Any]:
+        """What a killed attempt had on the way, which is done while this one finds its place."""
+        children = self.lessons.children(self.id, ANALYSE)
+        on_way = {child.key: child.data for child in children if child.state == "queued"}
         for key, data in on_way.items():
             self.jobs.queue(ANALYSE, key, data["payload"])
+        return on_way
+
+    def _have_done(
+        self, kind: str, asked: Iterator[_Asked], take: _Take, on_way: dict[str, Any]
+    ) -> None:
+        """Have everything asked, and take in the answers; a bounded number is on the way."""
         ended = False
-        while True:
-            more = self._collect(ANALYSE, on_way, self._judge)
-            while len(on_way) < WINDOW and not ended:
-                self._check(ANALYSE, on_way)
-                unit = next((u for u in waiting if not under_way & {t.id for t in u}), None)
-                if unit is None or not self._queue_unit(unit, on_way):
-                    ended = True
-            if not on_way:
-                return
-            self._wait(ANALYSE, on_way, at_once=more)
+        while on_way or not ended:
+            for _ in range(min(_AT_A_TIME, WINDOW - len(on_way)) if not ended else 0):
+                self._check(kind, on_way)
+                ended = (one := next(asked, None)) is None or not self._queue(kind, one, on_way)
+                if ended:
+                    break
+            more = self._collect(kind, on_way, take)
+            if not more and on_way and (ended or len(on_way) >= WINDOW):
+                self._wait(kind, on_way)
 
-    def _queue_unit(self, unit: Sequence[Segment], on_way: dict[str, Any]) -> bool:
+    def _about_tasks(self, reading: Reading, under_way: Collection[str]) -> Iterator[_Asked]:
+        """What is asked of analysts about the tasks that were not read."""
+        for unit in reading.unread:
+            if not any(task.id in under_way for task in unit):
+                asked = inquiry_about([(self._trace(t.session), t) for t in unit], self._model)
+                digests = "".join(task.digest for task in unit)
+                key = f"{self.id} {unit[0].id} {digests[:32]}"
+                yield _Asked(key, {"tasks": [task.id for task in unit]}, asked)
+
+    def _queue(self, kind: str, one: _Asked, on_way: dict[str, Any]) -> bool:
         """Hold what a request may cost, and queue it; False where the money is used up."""
-        asked = inquiry_about([(self._trace(t.session), t) for t in unit], self.options.model)
-        digests = "".join(task.digest for task in unit)
-        key = f"{self.id} {unit[0].id} {digests[:32]}"
-        data = {"tasks": [task.id for task in unit], "payload": msgspec.to_builtins(asked)}
-        return self._queue(ANALYSE, key, data, asked, on_way)
-
-    def _queue(
-        self, kind: str, key: str, data: dict[str, Any], asked: Inquiry, on_way: dict[str, Any]
-    ) -> bool:
-        held = most_cost(asked, self.options.model)
+        held = most_cost(one.asked, self._model)
         if self.options.max_cost:
             row = self.lessons.run(self.id)
             taken = (row["spent"] if row else 0.0) + self.lessons.held(self.id)
             if taken + held > self.options.max_cost:
                 self._stopped = "the most that it may cost is reached (--max-cost)"
                 return False
-        self.lessons.hold(self.id, kind, key, data, held)
-        self.jobs.queue(kind, key, data["payload"])
-        on_way[key] = data
+        data = one.data | {"payload": msgspec.to_builtins(one.asked)}
+        self.lessons.hold(self.id, kind, one.key, data, held)
+        self.jobs.queue(kind, one.key, data["payload"])
+        on_way[one.key] = data
         return True
 
-    def _collect(
-        self, kind: str, on_way: dict[str, Any], take: Callable[[dict[str, Any], str, str], None]
-    ) -> bool:
+    def _collect(self, kind: str, on_way: dict[str, Any], take: _Take) -> bool:
         """Take in some of the answers that came, each with its cost in one step; whether there are
         more. Not all at once, so that meanwhile the queue does not run dry."""
-        found = self.jobs.results(kind, tuple(on_way))
-        over = dict(islice(found.items(), _AT_A_TIME))
+        over = self.jobs.results(kind, tuple(on_way), _AT_A_TIME)
         for key, result in over.items():
             reply = reply_of(result)
             data = on_way.pop(key)
+            state, asked, keep = "refused", 0, None
+            if not reply.refused:
+                state, asked = "done", 1
+                keep = take(data, reply.text, reply.model or self._model)
+            elif kind == ANALYSE:
+                self._stopped = self._stopped or f"not all could be read: {reply.refused}"
             with self.lessons.writing():
-                if not reply.refused:
-                    take(data, reply.text, reply.model or self.options.model)
-                elif kind == ANALYSE:
-                    self._stopped = self._stopped or f"not all could be read: {reply.refused}"
-                state = "refused" if reply.refused else "done"
-                asked = 0 if reply.refused else 1
+                if keep is not None:
+                    keep()
                 self.lessons.release(self.id, kind, key, state, reply.cost or 0.0, asked)
         if over:
             self._heard = time.monotonic()
             self.jobs.withdraw(kind, tuple(over))
             if self._tell:
                 self._tell(progress(self.id))
-        return len(found) > len(over)
+        return len(over) == _AT_A_TIME
 
-    def _judge(self, data: dict[str, Any], text: str, model: str) -> None:
-        answer = read_answer(text)
+    def _judge(self, data: dict[str, Any], text: str, model: str) -> Callable[[], object]:
+        answer = read_answer(text, AnalystAnswer)
         tasks = [self._tasks[name] for name in data["tasks"] if name in self._tasks]
-        if answer is None or len(tasks) != len(data["tasks"]):
-            for task in tasks:
-                self.lessons.begin_task(task.id, model)
-            return
-        parts = [(self._trace(task.session), task) for task in tasks]
-        for judged in judge_answer(answer, parts):
-            self._dropped += len(judged.dropped)
-            own = judged
-            if len(parts) == 1 and (cuts := _within(answer.cuts, judged.task)):
-                own = msgspec.structs.replace(judged, task=self._refined(judged.task, cuts))
-            self._take_in(own, model)
+        found = [Judged(task, ()) for task in tasks]
+        if answer is not None and len(tasks) == len(data["tasks"]):
+            parts = [(self._trace(task.session), task) for task in tasks]
+            found = judge_answer(answer, parts)
+            if len(parts) == 1 and (cuts := _within(answer.cuts, tasks[0])):
+                found = [replace(found[0], task=self._refined(tasks[0], cuts))]
+        self._dropped += sum(len(judged.dropped) for judged in found)
+
+        def keep() -> None:
+            for judged in found:
+                self._take_in(judged, model)
+
+        return keep
 
     def _refined(self, task: Segment, cuts: Collection[int]) -> Segment:
         """A task in which a reader saw several: it ended as the last of them did."""
         trace = self._trace(task.session)
         parts = [s for s in segments(trace, cuts) if task.start <= s.start < task.stop]
         last = parts[-1] if parts else task
-        return msgspec.structs.replace(task, outcome=last.outcome)
+        return replace(task, outcome=last.outcome)
 
     def _merge(self, reading: Reading) -> None:
         """Have lessons that may belong together looked at, level by level, each pair once."""
@@ -399,49 +423,38 @@ class _Run:
                 return
             for batch in batches:
                 seen |= {(a, b) for a in batch for b in batch if a < b}
-            self._merge_level(level, batches, {one.id: one for one in known})
+            asked = self._about_batches(level, batches, {one.id: one for one in known})
+            self._have_done(MERGE, asked, self._take_merge, {})
 
-    def _merge_level(
+    def _about_batches(
         self, level: int, batches: Sequence[Sequence[str]], known: dict[str, KnownLesson]
-    ) -> None:
+    ) -> Iterator[_Asked]:
         rejected = [one for one in self.lessons.all() if one.state == "rejected"]
-        done = {c.key for c in self.lessons.children(self.id, MERGE) if c.state != "queued"}
-        on_way: dict[str, Any] = {}
-        waiting = iter(batches)
-        ended = False
-        while True:
-            more = self._collect(MERGE, on_way, self._take_merge)
-            while len(on_way) < WINDOW and not ended:
-                if (batch := next(waiting, None)) is None:
-                    ended = True
-                    break
-                asked = consensus.merge_inquiry(
-                    [known[name] for name in batch], rejected, self.options.model
-                )
-                key = job_id(self.id, f"{level} {' '.join(batch)}")
-                data = {"batch": list(batch), "payload": msgspec.to_builtins(asked)}
-                if key not in done and not self._queue(MERGE, key, data, asked, on_way):
-                    ended = True
-            if not on_way:
-                return
-            self._wait(MERGE, on_way, at_once=more)
+        children = self.lessons.children(self.id, MERGE)
+        done = {child.key for child in children if child.state in ("done", "refused")}
+        for batch in batches:
+            key = job_id(self.id, f"{level} {' '.join(batch)}")
+            if key not in done:
+                shown = [known[name] for name in batch]
+                asked = consensus.merge_inquiry(shown, rejected, self._model)
+                yield _Asked(key, {"batch": list(batch)}, asked)
 
-    def _take_merge(self, data: dict[str, Any], text: str, model: str) -> None:
-        if (answer := consensus.read_merge(text)) is not None:
-            consensus.carry_out_merge(self.lessons, self._index, data["batch"], answer)
+    def _take_merge(self, data: dict[str, Any], text: str, model: str) -> Callable[[], object]:
+        answer = read_answer(text, consensus.MergerAnswer) or consensus.MergerAnswer()
+        batch = data["batch"]
+        return lambda: consensus.carry_out_merge(self.lessons, self._index, batch, answer)
 
-    def _wait(self, kind: str, on_way: dict[str, Any], *, at_once: bool) -> None:
+    def _wait(self, kind: str, on_way: dict[str, Any]) -> None:
         self._check(kind, on_way)
         if time.monotonic() - self._heard > _SILENCE:
             learn = load_settings().settings.learn
             if budget.is_spent(learn):
                 raise Stopped(budget.refusal_today(learn), later=until_tomorrow())
             self._heard = time.monotonic()
-        if not at_once:
-            time.sleep(_LOOK)
+        time.sleep(_LOOK)
 
     def _check(self, kind: str = "", on_way: Collection[str] = ()) -> None:
-        """Make way where the user stopped the run, or this attempt took long enough."""
+        """Make way where the user stopped the run."""
         row = self.lessons.run(self.id)
         if cancelled() or (row is not None and row["state"] == "stopped"):
             self.jobs.withdraw(kind, tuple(on_way))
@@ -449,8 +462,6 @@ class _Run:
                 with self.lessons.writing():
                     self.lessons.release(self.id, kind, key, "withdrawn", 0.0, 0)
             raise Stopped("stopped by you")
-        if time.monotonic() > self._until:
-            raise Stopped("it goes on", later=0.01)
 
     # Then.
 
@@ -467,9 +478,9 @@ class _Run:
         for task in reading.tasks:
             own = [one for skill in task.skills for one in written.get(skill, ())]
             if own:
-                trace = self._trace(task.session)
+                shown = list(followed(self._trace(task.session), task, own))
                 with self.lessons.writing():
-                    for name, side, quote in followed(trace, task, own):
+                    for name, side, quote in shown:
                         found = Lesson(text="", quotes=(quote,))
                         self.lessons.add_support(name, task, found, side)
 
@@ -480,9 +491,10 @@ class _Run:
         conditions = consensus.conditions(self.lessons)
         writer = SkillWriter(self.lessons, self.id, self._find_trace, conditions)
         gone = [*agreed.negative, *(o for o in agreed.overruled if o.state == "written")]
-        plans = plan_skills(self.lessons, agreed.written, reading.clusters, self.options.into)
+        kinds = reading.clusters
+        plans = plan_skills(self.lessons, agreed.written, kinds, self.options, gone)
         done = [writer.write(plan, [o for o in gone if o.skill == plan.name]) for plan in plans]
-        row = self.lessons.run(self.id)
+        row, known = self.lessons.run(self.id), {one.id: one for one in self.lessons.all()}
         result = DistilResult(
             sessions=len(reading.sessions),
             tasks=len(reading.tasks),
@@ -494,7 +506,7 @@ class _Run:
             overruled=len(agreed.overruled),
             rejected=len(agreed.rejected),
             dropped=self._dropped,
-            conflicts=tuple(open_conflicts(self.lessons, agreed.open)),
+            conflicts=tuple(_open_conflict(found, known) for found in agreed.open),
             stopped=self._stopped,
         )
         self.lessons.set_run(self.id, "done", result)
@@ -531,7 +543,7 @@ def followed(
     place = step_names(trace)
     runs = [run for run in lasting_runs(trace) if id(run.call) in here]
     for one in lessons:
-        forms = claim_of(one.lesson()).forms
+        forms = claim_of(one).forms
         wanted = {purpose(form) for form in forms} - {""}
         worked = [r for r in runs if r.purpose in wanted and r.outcome.state == "worked"]
         failed = [r for r in runs if r.purpose in wanted and r.outcome.failed]
@@ -541,20 +553,11 @@ def followed(
             yield one.id, side, LessonQuote(place[id(last.call)], last.form, "call")
 
 
-def open_conflicts(lessons: Lessons, found: Sequence[Conflict]) -> Iterator[OpenConflict]:
-    """Contradictions with the words and counts of both sides."""
-    known = {one.id: one for one in lessons.all()}
-    for conflict in found:
-        one, other = known.get(conflict.one), known.get(conflict.other)
-        if one is not None and other is not None:
-            yield OpenConflict(
-                f"{conflict.one[:6]}-{conflict.other[:6]}",
-                conflict.why,
-                one.text,
-                one.support.sessions,
-                other.text,
-                other.support.sessions,
-            )
+def _open_conflict(found: Conflict, known: dict[str, KnownLesson]) -> OpenConflict:
+    """A contradiction with the words and counts of both sides."""
+    one, other = known[found.one], known[found.other]
+    sides = (one.text, one.support.sessions, other.text, other.support.sessions)
+    return OpenConflict(f"{found.one[:6]}-{found.other[:6]}", found.why, *sides)
 
 
 def _sync_answers(lessons: Lessons) -> None:

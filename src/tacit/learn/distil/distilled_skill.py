@@ -10,7 +10,7 @@ that `tacit why` knows what supports it.
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 
 import msgspec
@@ -25,8 +25,9 @@ from tacit.changes.provenance.witness import Witness
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.staging import change_id
 from tacit.learn.distil.analyst import ASKED
-from tacit.learn.distil.clusters import Cluster
-from tacit.learn.distil.segments import Segment, segment_trace
+from tacit.learn.distil.clusters import Cluster, common_words
+from tacit.learn.distil.distil_plan import DistilOptions
+from tacit.learn.distil.segments import segment_trace
 from tacit.learn.distil.support import KnownLesson, Lessons, SupportRow
 from tacit.learn.rates import usual_form
 from tacit.learn.review.learned_skill import metadata_of, unfit_name, with_metadata
@@ -67,8 +68,9 @@ class Written(msgspec.Struct, frozen=True):
     added: int
     removed: int
     verdict: Verdict | None
-    """None in a rehearsal."""
+    """None where nothing is new."""
     text: str = ""
+    """SKILL.md, as it would be."""
 
 
 FindTrace = Callable[[str], Trace | None]
@@ -76,16 +78,20 @@ FindTrace = Callable[[str], Trace | None]
 
 
 def plan_skills(
-    lessons: Lessons, agreed: Sequence[KnownLesson], clusters: Sequence[Cluster], into: str = ""
+    lessons: Lessons,
+    agreed: Sequence[KnownLesson],
+    clusters: Sequence[Cluster],
+    options: DistilOptions,
+    gone: Sequence[KnownLesson] = (),
 ) -> list[SkillPlan]:
-    """Which lessons go into which skill."""
+    """Which lessons go into which skill; also the skills that only lose some."""
     kind_of = {member.id: at for at, found in enumerate(clusters) for member in found.members}
     groups: dict[tuple[str, int], list[KnownLesson]] = {}
     for one in agreed:
-        rows = [row for row in lessons.rows(one.id) if row.side == "for"]
+        rows = lessons.rows(one.id, "for")
         project = _mostly(row.project for row in rows)
         kind = _mostly(str(kind_of.get(row.task, -1)) for row in rows)
-        home = (project, int(kind or -1)) if not into else ("", -1)
+        home = (project, int(kind or -1)) if not options.into else (options.within, -1)
         groups.setdefault(home, []).append(one)
     for home in [home for home in groups if home[1] >= 0]:
         if len(groups[home]) < _OWN_SKILL or len(clusters[home[1]].sessions) < _OWN_SESSIONS:
@@ -93,10 +99,20 @@ def plan_skills(
     if len(groups) > 1 and len(groups.get(("", -1), ())) < _OWN_SKILL:
         # A few lines of several projects make no skill: they go where most of their sessions are.
         for one in groups.pop(("", -1), []):
-            seen = Counter(row.project for row in lessons.rows(one.id) if row.side == "for")
+            seen = Counter(row.project for row in lessons.rows(one.id, "for"))
             homes = sorted(groups, key=lambda home: (-seen[home[0]], home[1], home[0]))
             groups[homes[0]].append(one)
-    return [_plan(home, own, clusters, into) for home, own in sorted(groups.items())]
+    plans = []
+    for home, own in sorted(groups.items()):
+        behind = {row.task for one in own for row in lessons.rows(one.id, "for")}
+        tasks = [task for found in clusters for task in found.members if task.id in behind]
+        words = clusters[home[1]].words if home[1] >= 0 else common_words(tasks)
+        plans.append(_plan(home, own, words, options.into))
+    for name in sorted({one.skill for one in gone} - {plan.name for plan in plans}):
+        rows = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
+        where = _mostly(row.project for row in rows)
+        plans.append(SkillPlan(name=name, project=where, title=name, topic=name, lessons=()))
+    return plans
 
 
 def _mostly(names: Iterable[str]) -> str:
@@ -107,12 +123,12 @@ def _mostly(names: Iterable[str]) -> str:
 
 
 def _plan(
-    home: tuple[str, int], own: Sequence[KnownLesson], clusters: Sequence[Cluster], into: str
+    home: tuple[str, int], own: Sequence[KnownLesson], common: Sequence[str], into: str
 ) -> SkillPlan:
     project, kind = home
     base = os.path.basename(project.rstrip("/"))
     where = base if re.fullmatch(r"[\w.+-]{1,40}", base) else ""
-    words = _plain_words(clusters[kind] if kind >= 0 else (clusters[0] if clusters else None))
+    words = [word for word in common if re.fullmatch(r"[^\W\d_]{3,20}", word)][:3]
     words = words or _words_of(own) or ["shared"]
     topic = " ".join(words) if kind >= 0 or not where else "everyday work"
     before = _mostly(one.skill for one in own if one.skill)
@@ -132,14 +148,9 @@ def _words_of(own: Sequence[KnownLesson]) -> list[str]:
     return list(dict.fromkeys(found))[:3]
 
 
-def _plain_words(cluster: Cluster | None) -> list[str]:
-    found = cluster.words if cluster else ()
-    return [word for word in found if re.fullmatch(r"[^\W\d_]{3,20}", word)][:3]
-
-
 # The lines.
 
-_SECTIONS = (
+_WISHES, _ORDER, _DO, _FAILS, _AVOID, _CHECKS, _KNOW = _SECTIONS = (
     "How the user wants it",
     "In this order",
     "What to do",
@@ -154,65 +165,29 @@ def section_of(one: KnownLesson) -> str:
     """The heading that a lesson stands under."""
     text = one.text
     if text.endswith("(the user's words)") or one.about.startswith(ASKED):
-        return _SECTIONS[0]
+        return _WISHES
     if text.startswith("Before `"):
-        return _SECTIONS[1]
+        return _ORDER
     if " fails as it is called; run " in text:
-        return _SECTIONS[3]
+        return _FAILS
     if text.startswith("Check the work with "):
-        return _SECTIONS[5]
-    return {"do": _SECTIONS[2], "avoid": _SECTIONS[4], "know": _SECTIONS[6]}[one.kind]
+        return _CHECKS
+    return {"do": _DO, "avoid": _AVOID, "know": _KNOW}[one.kind]
 
 
 def line_of(one: KnownLesson, rows: Sequence[SupportRow], condition: str = "") -> str:
     """A lesson as it stands in a skill."""
     text = one.text
-    if section_of(one) == _SECTIONS[5]:
-        forms = [quote.text for row in rows for quote in row.quotes[:1] if row.side == "for"]
+    if section_of(one) == _CHECKS:
+        forms = [quote.text for row in rows for quote in row.quotes[:1]]
         text = f"Check the work with `{usual_form(one.about, forms)}`."
     when = one.when or condition
-    return f"{when[:1].upper()}{when[1:]}: {text}" if when else text
-
-
-def lines_of(
-    lessons: Lessons, chosen: Sequence[KnownLesson], conditions: Mapping[str, str]
-) -> dict[str, str]:
-    """The line of each lesson, by its id."""
-    return {
-        one.id: one_line(line_of(one, lessons.rows(one.id), conditions.get(one.id, "")))
-        for one in chosen
-    }
-
-
-def _body(plan: SkillPlan, lines: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The lines below the head, and those that found no room."""
-    by_section: dict[str, list[str]] = {}
-    left = MOST_LINES - _AROUND
-    more: list[str] = []
-    for one in plan.lessons:
-        section = section_of(one)
-        cost = 1 if section in by_section else 4
-        if left >= cost + 2:
-            left -= cost
-            by_section.setdefault(section, []).append(f"- {lines[one.id]}")
-        else:
-            more.append(f"- {lines[one.id]}")
-    body = [f"# {plan.title}"]
-    for section in _SECTIONS:
-        if section in by_section:
-            body += ["", f"## {section}", "", *by_section[section]]
-    if more:
-        body += ["", f"More, seen less often: `{_MORE}`."]
-    return body, more
-
-
-_AROUND = 20
-"""Lines of a head, a title and a pointer, at most."""
+    return one_line(f"{when[:1].upper()}{when[1:]}: {text}" if when else text)
 
 
 def _description(plan: SkillPlan) -> str:
     # What fails or was refused is told below, with how: here it would read as advice.
-    advised = [o for o in plan.lessons if o.kind == "do" and section_of(o) != _SECTIONS[3]]
+    advised = [one for one in plan.lessons if one.kind == "do" and section_of(one) != _FAILS]
     named = [one.about for one in advised if one.about and not one.about.startswith(ASKED)]
     things = ", ".join(list(dict.fromkeys(shorten(name, 40) for name in named))[:5])
     about = f": {things}" if things else ""
@@ -231,67 +206,41 @@ _COUNTS = (
 )  # fmt: skip
 
 
-def _counts(
-    lessons: Lessons, plan: SkillPlan, old: Mapping[str, str], today: date
-) -> dict[str, str]:
+def _counts(plan: SkillPlan, rows: Sequence[SupportRow], old: Mapping[str, str]) -> dict[str, str]:
     """What a skill says of its origin: counts, and no session."""
-    rows = [row for one in plan.lessons for row in lessons.rows(one.id) if row.side == "for"]
-    ends: dict[str, set[str]] = {}
-    for row in rows:
-        ends.setdefault(row.outcome, set()).add(row.session)
-    failed = ends.get("failed", set())
-    day = today.isoformat()
+    day = date.today().isoformat()
     found = {"source": LEARNED_SOURCE, "learned": old.get("learned", day), "method": "distilled"}
     if old.get("learned", day) != day:
         found["revised"] = day
+    failed = {row.session for row in rows if row.outcome == "failed"}
     counts = {
         "sessions": len({row.session for row in rows}),
         "projects": len({row.project for row in rows if row.project}),
         "people": len({row.person for row in rows if row.person}),
         "models": len({row.model for row in rows if row.model}),
-        "worked": len(ends.get("worked", set()) - failed),
+        "worked": len({row.session for row in rows if row.outcome == "worked"} - failed),
         "failed": len(failed),
     }
     found |= {name: str(count) for name, count in counts.items() if count}
     return found | {"support": " ".join(str(one.support.sessions) for one in plan.lessons)}
 
 
-def new_files(
-    lessons: Lessons, plan: SkillPlan, lines: Mapping[str, str], today: date
-) -> dict[str, bytes]:
-    """The files of a new skill."""
-    body, more = _body(plan, lines)
-    head = f"name: {plan.name}\ndescription: {_yaml(_description(plan))}"
-    marked = with_metadata(head, _counts(lessons, plan, {}, today), _COUNTS) or head
-    files = {SKILL_FILE: f"---\n{marked}\n---\n\n" + "\n".join(body) + "\n"}
-    return {path: text.encode() for path, text in (files | _more_file(plan, more)).items()}
-
-
-def _more_file(plan: SkillPlan, more: Sequence[str]) -> dict[str, str]:
-    return {_MORE: "\n".join([f"# {plan.title}: more", "", *more]) + "\n"} if more else {}
-
-
-def _yaml(text: str) -> str:
-    return "'" + one_line(text).replace("'", "''") + "'"
-
-
-def edited_files(
-    lessons: Lessons,
+def files_with(
     plan: SkillPlan,
     lines: Mapping[str, str],
-    gone: Iterable[str],
+    gone: Collection[str],
     now: Mapping[str, File],
-    today: date,
+    counts: dict[str, str],
 ) -> dict[str, bytes]:
-    """The files of a skill that is there, with new lines and without those of `gone`."""
-    text = now[SKILL_FILE].data.decode("utf-8", "replace").replace("\r\n", "\n")
-    parts = frontmatter.split(text)
+    """The files of a skill, as it is `now` or new, with these lines and without those of `gone`."""
+    texts = {path: file.data.decode("utf-8", "replace") for path, file in now.items()}
+    head = f"name: {plan.name}\ndescription: {_yaml(_description(plan))}"
+    new = f"---\n{head}\n---\n\n# {plan.title}\n"
+    parts = frontmatter.split(texts.get(SKILL_FILE, new).replace("\r\n", "\n"))
     out = {f"- {line}" for line in gone}
-    more = now[_MORE].data.decode("utf-8", "replace").splitlines() if _MORE in now else []
     body = [line for line in parts.body.rstrip("\n").split("\n") if line.strip() not in out]
-    more = [line for line in more if line.strip() not in out]
+    more = [line for line in texts.get(_MORE, "").splitlines() if line.strip() not in out]
     known = {line.strip() for line in (*body, *more)}
-    fresh: list[str] = []
     for one in plan.lessons:
         line = f"- {lines[one.id]}"
         if line in known:
@@ -299,31 +248,50 @@ def edited_files(
         if len(body) + _AROUND < MOST_LINES:
             _insert(body, section_of(one), line)
         else:
-            fresh.append(line)
-    if fresh and not any(_MORE in line for line in body):
+            more = [*(more or [f"# {plan.title}: more", ""]), line]
+    _drop_empty_sections(body)
+    if more and not any(_MORE in line for line in body):
         body += ["", f"More, seen less often: `{_MORE}`."]
-    counts = _counts(lessons, plan, metadata_of(dict(now)), today)
     head = with_metadata(parts.head or "", counts, _COUNTS) or parts.head or ""
-    files = bytes_of(now) | {SKILL_FILE: f"---\n{head}\n---\n".encode() + "\n".join(body).encode()}
-    files[SKILL_FILE] += b"\n"
-    if fresh or (_MORE in now and more):
-        begun = more or [f"# {plan.title}: more", ""]
-        files[_MORE] = ("\n".join([*begun, *fresh]) + "\n").encode()
-    return files
+    made = {SKILL_FILE: f"---\n{head}\n---\n" + "\n".join(body) + "\n"}
+    made |= {_MORE: "\n".join(more) + "\n"} if more else {}
+    return bytes_of(now) | {path: text.encode() for path, text in made.items()}
+
+
+_AROUND = 20
+"""Lines of a head, a new section and a pointer, at most."""
+
+
+def _yaml(text: str) -> str:
+    return "'" + one_line(text).replace("'", "''") + "'"
 
 
 def _insert(body: list[str], section: str, line: str) -> None:
-    """Put a line at the end of its section, which is made where there is none."""
+    """Put a line at the end of its section; where there is none, it is made before the sections
+    that come after it."""
     heading = f"## {section}"
-    if heading not in body:
-        body += ["", heading, "", line]
+    if heading in body:
+        at = body.index(heading) + 1
+        while at < len(body) and not body[at].startswith("#"):
+            at += 1
+        while not body[at - 1].strip():
+            at -= 1
+        body.insert(at, line)
         return
-    at = body.index(heading) + 1
-    while at < len(body) and not body[at].startswith("#"):
-        at += 1
-    while not body[at - 1].strip():
-        at -= 1
-    body.insert(at, line)
+    later = {f"## {other}" for other in _SECTIONS[_SECTIONS.index(section) :]}
+    at = next((at for at, other in enumerate(body) if other in later), len(body))
+    new = [heading, "", line, ""] if at < len(body) else ["", heading, "", line]
+    body[at:at] = new
+
+
+def _drop_empty_sections(body: list[str]) -> None:
+    """Take out the headings whose last line is gone."""
+    for section in _SECTIONS:
+        if (heading := f"## {section}") in body:
+            at = body.index(heading)
+            rest = next((line for line in body[at + 1 :] if line.strip()), "#")
+            if rest.startswith("#"):
+                del body[at : at + 2]
 
 
 # Through the gate.
@@ -340,39 +308,36 @@ class SkillWriter:
         self._find = find_trace
         self._conditions = conditions
 
-    def write(
-        self, plan: SkillPlan, gone: Sequence[KnownLesson] = (), *, rehearse: bool = False
-    ) -> Written:
+    def write(self, plan: SkillPlan, gone: Sequence[KnownLesson] = ()) -> Written:
         """Propose a plan. Where a skill covers it already, that one is edited instead."""
-        written = self._propose(plan, gone, rehearse)
+        written = self._propose(plan, gone)
         refusal = written.verdict.refusal if written.verdict else None
-        if (
-            refusal is not None
-            and refusal.alternatives
-            and written.verdict
-            and (written.verdict.refused)
-        ):
+        if written.verdict and written.verdict.refused and refusal and refusal.alternatives:
             other = msgspec.structs.replace(plan, name=refusal.alternatives[0])
-            again = self._propose(other, gone, rehearse)
+            again = self._propose(other, gone)
             written = again if again.verdict and not again.verdict.refused else written
         return written
 
-    def _propose(self, plan: SkillPlan, gone: Sequence[KnownLesson], rehearse: bool) -> Written:
+    def _propose(self, plan: SkillPlan, gone: Sequence[KnownLesson]) -> Written:
         project = existing_folder(plan.project)
+        agreed, plan = plan.lessons, self._whole(plan, gone)
+        rows = {one.id: self._lessons.rows(one.id, "for") for one in plan.lessons}
+        lines = {one.id: one.line for one in plan.lessons} | {
+            one.id: line_of(one, rows[one.id], self._conditions.get(one.id, "")) for one in agreed
+        }
+        gate = background_gate("distiller", places_for(project))
+        change, before = self._change(gate, plan, gone, lines, rows)
+        added = sum(f"- {line}" not in before for line in lines.values())
+        removed = sum(f"- {one.line}" in before for one in gone)
+        written = Written(plan.name, len(lines), added, removed, None, skill_text_of(change))
+        if not added and not removed:
+            return written  # counts that grew are no news by themselves
         gate = background_gate(
             "distiller",
             places_for(project),
             neighbours=LibraryNeighbours(project or None),
-            scanner=self._witness(plan),
+            scanner=self._witness(plan, rows),  # reads sessions, so not for what is not proposed
         )
-        lines = lines_of(self._lessons, plan.lessons, self._conditions)
-        change, before, after = self._change(gate, plan, gone, lines, project)
-        added = sum(f"- {line}" not in before for line in lines.values())
-        removed = sum(f"- {one.line}" in before for one in gone)
-        text = after.decode("utf-8", "replace")
-        count = len(lines)
-        if change is None or rehearse:
-            return Written(plan.name, count, added, removed, None, text)
         waiting = [
             p for p in gate.inbox.waiting(change.root)
             if (p.change.actor, p.change.skill) == (change.actor, change.skill)
@@ -384,7 +349,14 @@ class SkillWriter:
         if not verdict.refused:
             self._lessons.write(lines, plan.name, change.root, verdict.change)
             self._lessons.mark((one.id for one in gone), "removed")
-        return Written(plan.name, count, added, removed, verdict, text)
+        return msgspec.structs.replace(written, verdict=verdict)
+
+    def _whole(self, plan: SkillPlan, gone: Sequence[KnownLesson]) -> SkillPlan:
+        """The plan with the lines that stand in its skill and that this run did not speak of."""
+        known = {one.id for one in (*plan.lessons, *gone)}
+        own = self._lessons.of_skill(plan.name)
+        rest = [one for one in own if one.state == "written" and one.id not in known]
+        return msgspec.structs.replace(plan, lessons=(*plan.lessons, *rest))
 
     def _change(
         self,
@@ -392,34 +364,22 @@ class SkillWriter:
         plan: SkillPlan,
         gone: Sequence[KnownLesson],
         lines: Mapping[str, str],
-        project: str,
-    ) -> tuple[Change | None, set[str], bytes]:
-        """The change, None where nothing is new; the lines before it; and SKILL.md after it."""
-        entry = Library(project or gate.open_place().place.root).find(plan.name)
-        root = entry.root if entry else gate.open_place().place.root
-        folder = entry.relative_folder if entry else plan.name
-        now = gate.state_of(folder, root) if _is_open(gate, root) else gate.state_of(plan.name)
-        today = date.today()
-        operation: Create | Rewrite
-        before: set[str] = set()
-        if now.is_live and now.head is not None:
-            files = now.contents.files
-            old = bytes_of(files)
-            before = {
-                line.strip()
-                for data in old.values()
-                for line in data.decode("utf-8", "replace").splitlines()
-            }
-            made = edited_files(
-                self._lessons, plan, lines, (one.line for one in gone), files, today
-            )
-            operation = Rewrite(made)
-            if _same_lines(old, made):
-                return None, before, made[SKILL_FILE]
-        else:
-            made = new_files(self._lessons, plan, lines, today)
-            operation = Create(made)
-        sessions = self._sessions(plan)
+        rows: Mapping[str, Sequence[SupportRow]],
+    ) -> tuple[Change, set[str]]:
+        """The change, and the lines before it."""
+        project = existing_folder(plan.project) or gate.open_place().place.root
+        entry = Library(project).find(plan.name)
+        known = entry is not None and os.path.realpath(entry.root) in gate.open_places
+        root = entry.root if entry and known else gate.open_place().place.root
+        folder = entry.relative_folder if entry and known else plan.name
+        now = gate.state_of(folder, root)
+        is_there = now.is_live and now.head is not None
+        files = now.contents.files if is_there else {}
+        each = [row for own in rows.values() for row in own]
+        counts = _counts(plan, each, metadata_of(dict(files)))
+        old = [one.line for one in plan.lessons if one.line != lines[one.id]]
+        made = files_with(plan, lines, [*(one.line for one in gone), *old], files, counts)
+        sessions = list(dict.fromkeys(row.session for row in each))
         reason = (
             f"distilled: {counted(len(lines), 'line')} from {counted(len(sessions), 'session')}"
             + (f"; {counted(len(gone), 'line')} taken out, which failed" if gone else "")
@@ -427,51 +387,34 @@ class SkillWriter:
         change = Change(
             id=change_id(self._run, plan.name),
             skill=folder,
-            operations=(operation,),
+            operations=(Rewrite(made) if is_there else Create(made),),
             actor="distiller",
             reason=reason,
             evidence=tuple(sessions[:_MOST_WITNESSES]),
-            root=root if _is_open(gate, root) else gate.open_place().place.root,
-            base=now.head.id if now.is_live and now.head else "",
+            root=root,
+            base=now.head.id if is_there and now.head else "",
         )
-        return change, before, made[SKILL_FILE]
+        return change, _lines_in(bytes_of(files))
 
-    def _sessions(self, plan: SkillPlan) -> list[str]:
-        rows = (row for one in plan.lessons for row in self._lessons.rows(one.id))
-        return list(dict.fromkeys(row.session for row in rows if row.side == "for"))
-
-    def _witness(self, plan: SkillPlan) -> Witness:
-        """What the words of a skill are held against: a few of the tasks behind each line."""
-        tasks: dict[str, None] = {}
+    def _witness(self, plan: SkillPlan, rows: Mapping[str, Sequence[SupportRow]]) -> Witness:
+        """What the words of a skill are held against: a few of the tasks behind each line, first
+        the one whose words were kept for it."""
+        names: dict[str, None] = {}
         for one in plan.lessons:
-            rows = [row for row in self._lessons.rows(one.id) if row.side == "for"]
-            # First the task whose words were kept for the line.
-            rows.sort(key=lambda row: row.text != one.text)
-            tasks |= dict.fromkeys(row.task for row in rows[:_WITNESSES])
-        return Witness(sources(*self._parts(list(tasks)[:_MOST_WITNESSES])))
-
-    def _parts(self, tasks: Sequence[str]) -> Iterator[Trace]:
-        known = {task.id: task for task in self._tasks(tasks)}
-        for name in tasks:
-            task = known.get(name)
-            trace = self._find(task.session) if task else None
-            if task is not None and trace is not None:
-                yield segment_trace(trace, task)
-
-    def _tasks(self, tasks: Sequence[str]) -> Iterator[Segment]:
-        return self._lessons.tasks({name.rpartition("#")[0] for name in tasks})
+            own = sorted(rows[one.id], key=lambda row: row.text != one.text)
+            names |= dict.fromkeys(row.task for row in own[:_WITNESSES])
+        chosen = list(names)[:_MOST_WITNESSES]
+        tasks = self._lessons.tasks({name.rpartition("#")[0] for name in chosen})
+        found = ((task, self._find(task.session)) for task in tasks if task.id in chosen)
+        return Witness(sources(*(segment_trace(trace, task) for task, trace in found if trace)))
 
 
-def _is_open(gate: Gate, root: str) -> bool:
-    return os.path.realpath(root) in gate.open_places
+def skill_text_of(change: Change) -> str:
+    """The SKILL.md that a change of the distiller would make."""
+    files = (one.files for one in change.operations if isinstance(one, Create | Rewrite))
+    return next((each[SKILL_FILE].decode("utf-8", "replace") for each in files), "")
 
 
-def _same_lines(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> bool:
-    """Whether two versions differ in their heads alone: counts that grew are no news by
-    themselves."""
-
-    def body(files: Mapping[str, bytes]) -> dict[str, str]:
-        texts = {path: data.decode("utf-8", "replace") for path, data in files.items()}
-        return texts | {SKILL_FILE: frontmatter.split(texts.get(SKILL_FILE, "")).body.strip()}
-
-    return body(old) == body(new)
+def _lines_in(files: Mapping[str, bytes]) -> set[str]:
+    texts = (data.decode("utf-8", "replace") for data in files.values())
+    return {line.strip() for text in texts for line in text.splitlines()}

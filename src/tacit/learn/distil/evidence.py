@@ -8,7 +8,7 @@ any session, for a skill that is shared.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -58,6 +58,8 @@ class LineReason(msgspec.Struct, frozen=True):
 
 
 FindTrace = Callable[[str], Trace | None]
+LineOrigin = tuple[str, str, tuple[str, ...]]
+"""The change that brought a line, who made it, and its sessions."""
 
 
 def skill_reasons(
@@ -67,11 +69,21 @@ def skill_reasons(
 
     A line that only a person wrote has none.
     """
-    now = gate.state_of(skill, root)
-    text = now.contents.files[SKILL_FILE].data.decode("utf-8", "replace")
-    name = os.path.basename(skill)
+    text = gate.state_of(skill, root).contents.files[SKILL_FILE].data.decode("utf-8", "replace")
+    name, origins = os.path.basename(skill), _origins(gate, skill, root)
+    return text_reasons(text, name, lessons, find_trace, line, origins)
+
+
+def text_reasons(
+    text: str,
+    name: str,
+    lessons: Lessons,
+    find_trace: FindTrace,
+    line: int = 0,
+    origins: Mapping[str, LineOrigin] | None = None,
+) -> list[LineReason]:
+    """The same for a SKILL.md that may not have landed yet."""
     known = {one.line: one for one in lessons.of_skill(name) if one.line}
-    origins = _origins(gate, skill, root)
     found = []
     body = len(text.splitlines()) - len(frontmatter.split(text).body.splitlines())
     for number, raw in enumerate(text.splitlines(), 1):
@@ -82,7 +94,7 @@ def skill_reasons(
             continue
         if said in known and raw.lstrip().startswith("- "):
             found.append(_distilled(lessons, known[said], number))
-        elif reviewed := _reviewed(raw, number, origins, find_trace):
+        elif reviewed := _reviewed(raw, number, origins or {}, find_trace):
             found.append(reviewed)
     return found
 
@@ -106,10 +118,10 @@ def _distilled(lessons: Lessons, one: KnownLesson, number: int) -> LineReason:
     )
 
 
-def _origins(gate: Gate, skill: str, root: str) -> dict[str, tuple[str, str, tuple[str, ...]]]:
-    """For each line, the change that first brought it: its id, its actor, its sessions."""
+def _origins(gate: Gate, skill: str, root: str) -> dict[str, LineOrigin]:
+    """For each line, where it first came from."""
     history = gate.open_place(root).history
-    found: dict[str, tuple[str, str, tuple[str, ...]]] = {}
+    found: dict[str, LineOrigin] = {}
     for version in history.log(skill):  # the newest first: an older one that has the line wins
         record = version.record
         sessions = tuple(dict.fromkeys(filter(None, (record.session, *record.evidence))))
@@ -134,7 +146,7 @@ _NEAR = 0.3
 def _reviewed(
     raw: str,
     number: int,
-    origins: dict[str, tuple[str, str, tuple[str, ...]]],
+    origins: Mapping[str, LineOrigin],
     find_trace: FindTrace,
 ) -> LineReason | None:
     change, actor, sessions = origins.get(raw.strip(), ("", "", ()))

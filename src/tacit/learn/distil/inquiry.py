@@ -8,7 +8,7 @@ process, and twenty at once cost twenty connections rather than twenty interpret
 import asyncio
 import time
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from tacit.base.errors import TacitError
 from tacit.base.job import Job, JobResult
 from tacit.base.setting_sections import Settings
 from tacit.base.settings import load_settings
+from tacit.learn.review.review_answer import json_objects
 from tacit.learn.review.review_batch import model_price
 
 MOST_ANSWER = 3_000
@@ -171,3 +172,16 @@ def reply_of(result: JobResult) -> Reply:
     """What came back of a job."""
     data: dict[str, Any] = result.data
     return msgspec.convert(data, Reply) if data else Reply(refused=result.reason or "no answer")
+
+
+A = TypeVar("A")
+
+
+def read_answer(text: str, form: type[A]) -> A | None:
+    """The answer in what a model said, whatever stands around it; None where there is none."""
+    for found in json_objects(text[:200_000]):
+        try:
+            return msgspec.convert(found, form, strict=False)
+        except msgspec.ValidationError:
+            continue
+    return None

@@ -25,7 +25,7 @@ Origin = Literal["user", "call", "output", "agent"]
 LONGEST = 320
 """Characters of a lesson's line."""
 MOST_QUOTES = 4
-_LEAST_QUOTE = 6
+_LEAST_QUOTE, _LEAST_TEXT = 6, 8
 
 
 class LessonQuote(msgspec.Struct, frozen=True):
@@ -235,6 +235,8 @@ def check_quotes(
     """
     each = (_held(quote, steps) for quote in lesson.quotes[: 2 * MOST_QUOTES])
     found = [quote for quote in each if quote is not None]
+    if len(lesson.text.strip()) < _LEAST_TEXT:
+        return None, "it says too little"
     if not found:
         return None, "none of its quotes stands in the session"
     if all(quote.by == "agent" for quote in found):

@@ -18,13 +18,13 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.base import database
-from tacit.learn.distil.lessons import Lesson, LessonKind, LessonQuote
+from tacit.learn.distil.lessons import Lesson, LessonQuote
 from tacit.learn.distil.segments import Segment
 
 Side = Literal["for", "against", "followed"]
 """`for`: the task shows the lesson. Of a lesson that stood in a skill the session had loaded:
 `followed` and fine, or followed and it failed, which is `against` it."""
-LessonState = Literal["open", "written", "rejected", "overruled", "removed"]
+LessonState = Literal["open", "written", "rejected", "removed"]
 
 STEPS = (
     """CREATE TABLE distil_tasks (
@@ -82,14 +82,10 @@ class Support(msgspec.Struct, frozen=True):
 _NEGATIVE = 2
 
 
-class KnownLesson(msgspec.Struct, frozen=True, kw_only=True):
+class KnownLesson(Lesson, frozen=True, kw_only=True):
     """A lesson as it is kept: its line, what became of it, and its support."""
 
     id: str
-    kind: LessonKind
-    text: str
-    about: str
-    when: str
     state: LessonState = "open"
     line: str = ""
     """As it stands in the skill, where it was written."""
@@ -97,9 +93,6 @@ class KnownLesson(msgspec.Struct, frozen=True, kw_only=True):
     root: str = ""
     change: str = ""
     support: Support = Support()
-
-    def lesson(self) -> Lesson:
-        return Lesson(kind=self.kind, text=self.text, about=self.about, when=self.when)
 
 
 class SupportRow(msgspec.Struct, frozen=True):
@@ -129,13 +122,12 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class Child(msgspec.Struct, frozen=True):
-    """A job of a run, with what it may cost until it is over."""
+    """A job of a run, with what it was asked."""
 
     kind: str
     key: str
-    data: dict[str, Any]
-    held: float
     state: str
+    data: dict[str, Any]
 
 
 @contextmanager
@@ -165,54 +157,8 @@ class Lessons:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._do = connection.execute
         database.migrate(connection, "distil", STEPS)
-
-    # Tasks, and which were read.
-
-    def cut_sessions(self) -> dict[str, str]:
-        """The sessions that were cut into tasks, each with how far it had come then."""
-        rows = self._connection.execute("SELECT id, stamp FROM distil_sessions")
-        return {row["id"]: row["stamp"] for row in rows}
-
-    def keep_tasks(self, session: str, stamp: str, tasks: Sequence[Segment]) -> None:
-        """The tasks of a session as it is now. Of one that changed, what was found is dropped."""
-        with self.writing():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO distil_sessions VALUES (?, ?)", (session, stamp)
-            )
-            rows = self._connection.execute(
-                "SELECT id, digest FROM distil_tasks WHERE session = ?", (session,)
-            ).fetchall()
-            same = {task.id: task.digest for task in tasks}
-            for row in rows:
-                if same.get(row["id"]) != row["digest"]:
-                    self._connection.execute("DELETE FROM distil_tasks WHERE id = ?", (row["id"],))
-                    self._connection.execute(
-                        "DELETE FROM lesson_support WHERE task = ?", (row["id"],)
-                    )
-            now = datetime.now(UTC).isoformat()
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO distil_tasks VALUES (?, ?, ?, '', ?, ?)",
-                [(t.id, session, t.digest, msgspec.json.encode(t), now) for t in tasks],
-            )
-
-    def begin_task(self, task: str, method: str) -> None:
-        """A task is read by `method`: what was found in it before is dropped. Within `writing`."""
-        self._connection.execute("DELETE FROM lesson_support WHERE task = ?", (task,))
-        self._connection.execute("UPDATE distil_tasks SET method = ? WHERE id = ?", (method, task))
-
-    def tasks(self, sessions: Collection[str] | None = None) -> Iterator[Segment]:
-        """The tasks of these sessions, or all."""
-        for row in self._connection.execute("SELECT session, segment FROM distil_tasks"):
-            if sessions is None or row["session"] in sessions:
-                yield msgspec.json.decode(row["segment"], type=Segment)
-
-    def methods(self) -> dict[str, str]:
-        """How each task was read; empty for one that was not."""
-        rows = self._connection.execute("SELECT id, method FROM distil_tasks")
-        return {row["id"]: row["method"] for row in rows}
-
-    # Lessons and support.
 
     def writing(self) -> AbstractContextManager[object]:
         """One transaction; within another, a part of that."""
@@ -220,10 +166,48 @@ class Lessons:
             return nullcontext()
         return database.transaction(self._connection)
 
+    # Tasks, and which were read.
+
+    def cut_sessions(self) -> dict[str, str]:
+        """The sessions that were cut into tasks, each with how far it had come then."""
+        return dict(map(tuple, self._do("SELECT id, stamp FROM distil_sessions")))
+
+    def keep_tasks(self, session: str, stamp: str, tasks: Sequence[Segment]) -> None:
+        """The tasks of a session as it is now. Of one that changed, what was found is dropped."""
+        same = {task.id: task.digest for task in tasks}
+        now = datetime.now(UTC).isoformat()
+        with self.writing():
+            self._do("INSERT OR REPLACE INTO distil_sessions VALUES (?, ?)", (session, stamp))
+            known = self._do("SELECT id, digest FROM distil_tasks WHERE session = ?", (session,))
+            for name in [row["id"] for row in known if same.get(row["id"]) != row["digest"]]:
+                self._do("DELETE FROM distil_tasks WHERE id = ?", (name,))
+                self._do("DELETE FROM lesson_support WHERE task = ?", (name,))
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO distil_tasks VALUES (?, ?, ?, '', ?, ?)",
+                [(t.id, session, t.digest, msgspec.json.encode(t), now) for t in tasks],
+            )
+
+    def begin_task(self, task: str, method: str) -> None:
+        """A task is read by `method`: what was found in it before is dropped. Within `writing`."""
+        self._do("DELETE FROM lesson_support WHERE task = ?", (task,))
+        self._do("UPDATE distil_tasks SET method = ? WHERE id = ?", (method, task))
+
+    def tasks(self, sessions: Collection[str]) -> Iterator[Segment]:
+        """The tasks of these sessions."""
+        for row in self._do("SELECT session, segment FROM distil_tasks"):
+            if row["session"] in sessions:
+                yield msgspec.json.decode(row["segment"], type=Segment)
+
+    def methods(self) -> dict[str, str]:
+        """How each task was read; empty for one that was not."""
+        return dict(map(tuple, self._do("SELECT id, method FROM distil_tasks")))
+
+    # Lessons and support.
+
     def keep(self, lesson: Lesson) -> str:
         """Make a lesson known; its id. A known one stays as it is."""
         name = lesson_id(lesson)
-        self._connection.execute(
+        self._do(
             "INSERT OR IGNORE INTO lessons (id, kind, text, about, condition)"
             " VALUES (?, ?, ?, ?, ?)",
             (name, lesson.kind, lesson.text, lesson.about, lesson.when),
@@ -232,44 +216,27 @@ class Lessons:
 
     def add_support(self, lesson: str, task: Segment, found: Lesson, side: Side = "for") -> None:
         """A task shows a lesson, in the words of `found`. Twice is once."""
-        self._connection.execute(
+        whose = (task.session, task.project, person_of(task.project), task.model)
+        shown = (task.outcome.state, found.said, found.text, msgspec.json.encode(found.quotes))
+        self._do(
             "INSERT OR REPLACE INTO lesson_support VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                lesson,
-                task.id,
-                side,
-                task.session,
-                task.project,
-                person_of(task.project),
-                task.model,
-                task.outcome.state,
-                int(found.said),
-                found.text,
-                msgspec.json.encode(found.quotes),
-            ),
+            (lesson, task.id, side, *whose, *shown),
         )
 
     def join(self, lesson: str, into: str) -> None:
         """Two lessons are one: the support of `lesson` is that of `into` from now on."""
+        both = (into, lesson)
         with self.writing():
-            self._connection.execute(
-                "UPDATE OR IGNORE lesson_support SET lesson = ? WHERE lesson = ?", (into, lesson)
-            )
-            self._connection.execute("DELETE FROM lesson_support WHERE lesson = ?", (lesson,))
-            self._connection.execute(
-                "UPDATE lessons SET joined = ? WHERE id = ? OR joined = ?", (into, lesson, lesson)
-            )
-            self._connection.execute(
-                "DELETE FROM lesson_conflicts WHERE one = ? OR other = ?", (lesson, lesson)
-            )
+            self._do("UPDATE OR IGNORE lesson_support SET lesson = ? WHERE lesson = ?", both)
+            self._do("DELETE FROM lesson_support WHERE lesson = ?", (lesson,))
+            self._do("UPDATE lessons SET joined = ?1 WHERE id = ?2 OR joined = ?2", both)
+            self._do("DELETE FROM lesson_conflicts WHERE ? IN (one, other)", (lesson,))
 
     def mark(self, lessons: Iterable[str], state: LessonState) -> None:
         """What became of lessons."""
         with self.writing():
-            self._connection.executemany(
-                "UPDATE lessons SET state = ? WHERE id = ?",
-                [(state, lesson) for lesson in lessons],
-            )
+            for lesson in lessons:
+                self._do("UPDATE lessons SET state = ? WHERE id = ?", (state, lesson))
 
     def write(self, lines: Mapping[str, str], skill: str, root: str, change: str) -> None:
         """Lessons stand in a skill, or are proposed for it by `change`; each with its line."""
@@ -282,8 +249,7 @@ class Lessons:
 
     def aliases(self) -> dict[str, str]:
         """The lessons that were joined into another, and into which."""
-        rows = self._connection.execute("SELECT id, joined FROM lessons WHERE joined != ''")
-        return {row["id"]: row["joined"] for row in rows}
+        return dict(map(tuple, self._do("SELECT id, joined FROM lessons WHERE joined != ''")))
 
     def all(
         self, sessions: Collection[str] | None = None, *, joined: bool = False
@@ -292,59 +258,48 @@ class Lessons:
 
         `joined`: also those that are a part of another by now, which have none.
         """
-        rows = self._connection.execute(
-            "SELECT * FROM lessons WHERE joined = '' OR ?", (joined,)
-        ).fetchall()
         counts = self._counts(sessions)
-        found = [_known(row, counts.get(row["id"], Support())) for row in rows]
+        rows = self._do(
+            "SELECT *, condition AS \"when\" FROM lessons WHERE joined = '' OR ?", (joined,)
+        )
+        found = [
+            msgspec.convert(dict(row) | {"support": counts.get(row["id"], Support())}, KnownLesson)
+            for row in rows
+        ]
         return sorted(found, key=lambda one: (-one.support.sessions, one.id))
 
     def of_skill(self, skill: str) -> list[KnownLesson]:
         """The lessons that were written into a skill."""
         return [one for one in self.all() if one.skill == skill]
 
-    def rows(self, lesson: str) -> list[SupportRow]:
+    def rows(self, lesson: str, side: Side | None = None) -> list[SupportRow]:
         """What supports a lesson and what speaks against it, in the order of sessions."""
-        rows = self._connection.execute(
-            "SELECT * FROM lesson_support WHERE lesson = ? ORDER BY side DESC, session, task",
-            (lesson,),
+        query = "SELECT * FROM lesson_support WHERE lesson = ? ORDER BY side DESC, session, task"
+        found = (
+            dict(row) | {"said": bool(row["said"]), "quotes": msgspec.json.decode(row["quotes"])}
+            for row in self._do(query, (lesson,))
+            if side in (None, row["side"])
         )
-        return [
-            msgspec.convert(
-                dict(row)
-                | {"said": bool(row["said"]), "quotes": msgspec.json.decode(row["quotes"])},
-                SupportRow,
-            )
-            for row in rows
-        ]
+        return [msgspec.convert(row, SupportRow) for row in found]
 
     def _counts(self, sessions: Collection[str] | None) -> dict[str, Support]:
-        self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS scope (session TEXT PRIMARY KEY)")
-        self._connection.execute("DELETE FROM scope")
-        if sessions is not None:
-            self._connection.executemany(
-                "INSERT INTO scope VALUES (?)", [(name,) for name in set(sessions)]
-            )
+        self._do("CREATE TEMP TABLE IF NOT EXISTS scope (session TEXT PRIMARY KEY)")
+        self._do("DELETE FROM scope")
+        for name in set(sessions or ()):
+            self._do("INSERT INTO scope VALUES (?)", (name,))
         within = "WHERE session IN (SELECT session FROM scope)" if sessions is not None else ""
-        rows = self._connection.execute(_COUNT.format(within=within)).fetchall()
-        return {row[0]: Support(*row[1:]) for row in rows}
+        return {row[0]: Support(*row[1:]) for row in self._do(_COUNT.format(within=within))}
 
     def forget_sessions(self, sessions: Collection[str]) -> None:
         """Drop all that was kept of sessions: their tasks, their words, and the lessons that only
         they showed and that stand in no skill."""
-        names = [(name,) for name in sessions]
         with self.writing():
-            for table, column in (
-                ("lesson_support", "session"),
-                ("distil_tasks", "session"),
-                ("distil_sessions", "id"),
-            ):
-                self._connection.executemany(
-                    f"DELETE FROM {table} WHERE {column} = ?",  # noqa: S608
-                    names,
-                )
-            self._connection.execute(
-                "DELETE FROM lessons WHERE state IN ('open', 'overruled')"
+            for name in sessions:
+                self._do("DELETE FROM lesson_support WHERE session = ?", (name,))
+                self._do("DELETE FROM distil_tasks WHERE session = ?", (name,))
+                self._do("DELETE FROM distil_sessions WHERE id = ?", (name,))
+            self._do(
+                "DELETE FROM lessons WHERE state = 'open'"
                 " AND NOT EXISTS (SELECT 1 FROM lesson_support WHERE lesson = lessons.id)"
             )
 
@@ -352,112 +307,94 @@ class Lessons:
 
     def conflict(self, one: str, other: str, why: str) -> None:
         """Record that two lessons contradict each other. One that is known stays as it is."""
-        first, second = sorted((one, other))
-        with self.writing():
-            self._connection.execute(
-                "INSERT OR IGNORE INTO lesson_conflicts (one, other, why) VALUES (?, ?, ?)",
-                (first, second, why),
-            )
+        self._do(
+            "INSERT OR IGNORE INTO lesson_conflicts (one, other, why) VALUES (?, ?, ?)",
+            (*sorted((one, other)), why),
+        )
 
-    def settle(self, one: str, other: str, how: str, winner: str = "") -> None:
+    def settle(self, found: Conflict, how: str, winner: str = "") -> None:
         """How a contradiction is settled, and for which side; empty where both stand."""
-        first, second = sorted((one, other))
-        with self.writing():
-            self._connection.execute(
-                "UPDATE lesson_conflicts SET settled = ?, winner = ? WHERE one = ? AND other = ?",
-                (how, winner, first, second),
-            )
+        self._do(
+            "UPDATE lesson_conflicts SET settled = ?, winner = ? WHERE one = ? AND other = ?",
+            (how, winner, found.one, found.other),
+        )
 
     def conflicts(self) -> list[Conflict]:
-        rows = self._connection.execute("SELECT * FROM lesson_conflicts ORDER BY one, other")
+        rows = self._do("SELECT * FROM lesson_conflicts ORDER BY one, other")
         return [msgspec.convert(dict(row), Conflict) for row in rows]
 
-    # Runs.
+    # Runs, and their jobs.
 
     def begin_run(self, run: str, options: Any) -> None:
         """Record a run; a known one goes on."""
-        with self.writing():
-            self._connection.execute(
-                "INSERT OR IGNORE INTO distil_runs (id, at, options, state) VALUES (?, ?, ?, '')",
-                (run, datetime.now(UTC).isoformat(), msgspec.json.encode(options)),
-            )
+        self._do(
+            "INSERT OR IGNORE INTO distil_runs (id, at, options, state) VALUES (?, ?, ?, '')",
+            (run, datetime.now(UTC).isoformat(), msgspec.json.encode(options)),
+        )
 
     def unfinished_run(self, options: Any) -> str:
         """The run that was begun with these options and is not over; empty where there is none."""
-        row = self._connection.execute(
+        row = self._do(
             "SELECT id FROM distil_runs WHERE options = ? AND state != 'done' ORDER BY at DESC",
             (msgspec.json.encode(options),),
         ).fetchone()
         return str(row["id"]) if row else ""
 
     def run(self, run: str) -> sqlite3.Row | None:
-        row: sqlite3.Row | None = self._connection.execute(
-            "SELECT * FROM distil_runs WHERE id = ?", (run,)
-        ).fetchone()
-        return row
+        rows = self._do("SELECT * FROM distil_runs WHERE id = ?", (run,)).fetchall()
+        return rows[0] if rows else None
 
     def set_run(self, run: str, state: str, result: Any = None) -> None:
         """How far a run is: `read`, `merge`, `write`, `stopped`, `done`."""
-        with self.writing():
-            self._connection.execute("UPDATE distil_runs SET state = ? WHERE id = ?", (state, run))
-            if result is not None:
-                self._connection.execute(
-                    "UPDATE distil_runs SET result = ? WHERE id = ?",
-                    (msgspec.json.encode(result), run),
-                )
+        told = None if result is None else msgspec.json.encode(result)
+        self._do(
+            "UPDATE distil_runs SET state = ?, result = coalesce(?, result) WHERE id = ?",
+            (state, told, run),
+        )
 
     def forget_run(self, run: str) -> None:
         """A run is over: what it kept of its jobs goes."""
-        with self.writing():
-            self._connection.execute("DELETE FROM distil_children WHERE run = ?", (run,))
-
-    # The jobs of a run.
+        self._do("DELETE FROM distil_children WHERE run = ?", (run,))
 
     def hold(self, run: str, kind: str, key: str, data: Any, held: float) -> None:
         """A job is about to be queued, and may cost `held`. One that is over stays as it is."""
-        with self.writing():
-            self._connection.execute(
-                "INSERT INTO distil_children VALUES (?, ?, ?, ?, ?, 'queued')"
-                " ON CONFLICT DO UPDATE SET state = 'queued', held = excluded.held,"
-                " data = excluded.data WHERE state = 'withdrawn'",
-                (run, kind, key, msgspec.json.encode(data), held),
-            )
+        self._do(
+            "INSERT INTO distil_children VALUES (?, ?, ?, ?, ?, 'queued')"
+            " ON CONFLICT DO UPDATE SET state = 'queued', held = excluded.held,"
+            " data = excluded.data WHERE state = 'withdrawn'",
+            (run, kind, key, msgspec.json.encode(data), held),
+        )
 
     def release(self, run: str, kind: str, key: str, state: str, cost: float, asked: int) -> None:
         """A job is over: what it cost is the run's, and nothing is held any more. Within
         `writing`; a second time changes nothing."""
-        done = self._connection.execute(
+        done = self._do(
             "UPDATE distil_children SET state = ?, held = 0, data = x'7b7d'"
             " WHERE run = ? AND kind = ? AND key = ? AND state = 'queued'",
             (state, run, kind, key),
         )
         if done.rowcount:
-            self._connection.execute(
+            self._do(
                 "UPDATE distil_runs SET spent = spent + ?, requests = requests + ? WHERE id = ?",
                 (cost, asked, run),
             )
 
-    def children(self, run: str, kind: str = "", state: str = "") -> list[Child]:
-        rows = self._connection.execute(
-            "SELECT kind, key, data, held, state FROM distil_children"
-            " WHERE run = ? AND ? IN ('', kind) AND ? IN ('', state) ORDER BY kind, key",
-            (run, kind, state),
+    def children(self, run: str, kind: str) -> list[Child]:
+        rows = self._do(
+            "SELECT kind, key, state, data FROM distil_children"
+            " WHERE run = ? AND kind = ? ORDER BY key",
+            (run, kind),
         )
-        return [
-            msgspec.convert(dict(row) | {"data": msgspec.json.decode(row["data"])}, Child)
-            for row in rows
-        ]
+        return [Child(row[0], row[1], row[2], msgspec.json.decode(row[3])) for row in rows]
 
     def held(self, run: str) -> float:
         """What the jobs of a run that are on their way may still cost."""
-        row = self._connection.execute(
-            "SELECT coalesce(sum(held), 0) FROM distil_children WHERE run = ?", (run,)
-        ).fetchone()
-        return float(row[0])
+        query = "SELECT coalesce(sum(held), 0) FROM distil_children WHERE run = ?"
+        return float(self._do(query, (run,)).fetchone()[0])
 
     def counts(self, run: str) -> dict[tuple[str, str], int]:
         """How many jobs of a run there are, by kind and state."""
-        rows = self._connection.execute(
+        rows = self._do(
             "SELECT kind, state, count(*) FROM distil_children WHERE run = ? GROUP BY 1, 2", (run,)
         )
         return {(row[0], row[1]): row[2] for row in rows}
@@ -479,19 +416,3 @@ _COUNT = """
     sum(worked AND NOT failed), sum(failed), sum(said), sum(against), sum(followed)
   FROM each GROUP BY lesson
 """
-
-
-def _known(row: sqlite3.Row, support: Support) -> KnownLesson:
-    return KnownLesson(
-        id=row["id"],
-        kind=row["kind"],
-        text=row["text"],
-        about=row["about"],
-        when=row["condition"],
-        state=row["state"],
-        line=row["line"],
-        skill=row["skill"],
-        root=row["root"],
-        change=row["change"],
-        support=support,
-    )

@@ -9,6 +9,7 @@ trial's folder. What ATIF has no words for stands in `extra.tacit` where `tacit 
 import os
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from typing import Any, cast, get_args
 
 import msgspec
@@ -65,6 +66,7 @@ class Atif(ConversationFiles):
             model=values.string(agent.get("model_name")),
             **{name: values.string(own.get(name)) for name in _FACTS},
         )
+        into.given(tools=agent.get("tool_definitions"))
         if own:
             into.restore_host(values.string(agent.get("name")))
         counted = False
@@ -96,7 +98,9 @@ class Atif(ConversationFiles):
         elif source == "agent":
             into.about(model=values.string(step.get("model_name")))
             into.said(text, at)
-        elif source != "system":
+        elif source == "system":
+            into.given(text, at=at)
+        else:
             into.passed("unknown-record")
         _asides(own, into)
         calls = values.objects(step.get("tool_calls")) if source == "agent" else []
@@ -113,18 +117,20 @@ class Atif(ConversationFiles):
         self, calls: list[dict[str, Any]], results: list[dict[str, Any]], at: Any, into: Assembler
     ) -> None:
         """Tell calls, each with its results; a result of no call is what something printed."""
-        rest, ended = list(results), []
+        by_call: dict[str, list[dict[str, Any]]] = {}
+        for result in results:
+            by_call.setdefault(values.string(result.get("source_call_id")), []).append(result)
+        ended = []
         for call in calls:
             name, own = values.string(call.get("tool_call_id")), _own(call)
             began = values.when(own.get("at")) or at
             known = "" if own.get("id") == "" else asked_as(name, into)
             function = values.string(call.get("function_name"))
             into.called(known, function, call.get("arguments"), began)
-            mine = [r for r in rest if name and r.get("source_call_id") == name]
+            mine = by_call.pop(name, []) if name else []
             if not mine and len(calls) == 1:
-                mine = [r for r in rest if not r.get("source_call_id")]
+                mine = by_call.pop("", [])
             for result in mine:
-                rest.remove(result)
                 if known:
                     ended.append((known, result, began))
                 else:  # it is told apart by its place alone
@@ -134,7 +140,7 @@ class Atif(ConversationFiles):
             _asides(own, into)
         for known, result, began in sorted(ended, key=_when_ended):
             _returned(known, result, began, into)
-        for result in rest:
+        for result in chain.from_iterable(by_call.values()):
             earlier = values.string(result.get("source_call_id"))
             if earlier and into.tool_of(earlier):
                 _returned(answered_as(earlier, into), result, at, into)  # of a step before

@@ -34,6 +34,7 @@ from tacit.traces.program import (
     reported,
 )
 from tacit.traces.server_entry import TOML, ServerEntry
+from tacit.traces.tool_calls import tools_of
 from tacit.traces.trace import REFUSED, Given
 
 _QUIET = (
@@ -55,6 +56,7 @@ class _Line(msgspec.Struct, gc=False):
     type: Any = None
     timestamp: Any = None
     payload: Any = None
+    ordinal: Any = None
 
 
 class CodexProgram(Program):
@@ -179,12 +181,15 @@ class Codex(JsonlHost):
     def given(self, source: Source) -> Given:
         meta = values.mapping((first_object(source.path) or {}).get("payload"))
         told = values.mapping(meta.get("base_instructions")).get("text")
-        return Given(values.string(told) or values.string(meta.get("instructions")))
+        system = values.string(told) or values.string(meta.get("instructions"))
+        return Given(system, tuple(tools_of(meta.get("dynamic_tools"))))
 
     def tell(self, line: _Line, into: Assembler) -> None:
         payload = values.mapping(line.payload)
         at = values.when(line.timestamp)
-        if line.type == "response_item":
+        if isinstance(line.ordinal, int) and line.ordinal < into.state.get("own_from", 0):
+            into.passed("copied")  # what a helper was given of the session that started it
+        elif line.type == "response_item":
             self._item(payload, at, into)
         elif line.type == "event_msg":
             self._event(payload, at, into)
@@ -202,20 +207,30 @@ class Codex(JsonlHost):
             into.passed("unknown-record")
 
     def _meta(self, payload: dict[str, Any], into: Assembler) -> None:
+        session = values.string(payload.get("id"))
+        if into.state.setdefault("session", session) != session:
+            return  # another's, copied with its history
         into.about(
-            session=values.string(payload.get("id")),
+            session=session,
             version=values.string(payload.get("cli_version")),
             project=values.string(payload.get("cwd")),
             branch=values.string(values.mapping(payload.get("git")).get("branch")),
             parent=_parent(payload),
+            copied_from=values.string(payload.get("forked_from_id")),
         )
+        if own := values.count(payload.get("subagent_history_start_ordinal")):
+            into.state["own_from"] = own
 
     def _event(self, payload: dict[str, Any], at: Any, into: Assembler) -> None:
         kind = payload.get("type")
         if kind == "token_count":
-            total = values.mapping(values.mapping(payload.get("info")).get("total_token_usage"))
+            info = values.mapping(payload.get("info"))
+            total = values.mapping(info.get("total_token_usage"))
             if total:
                 into.used_in_all(values.usage(total, *_TOKENS, cached_in_input=True))
+                last = values.mapping(info.get("last_token_usage"))  # told again with the limits
+                used = values.usage(last, *_TOKENS, cached_in_input=True)
+                into.used(used, str(values.count(total.get("total_tokens"))))
         elif kind == "user_message":
             self._prompt(values.text(payload.get("message")), at, into)
         elif kind == "item_completed":

@@ -118,6 +118,8 @@ def _observation(found: dict[str, Any]) -> Span:
         span.arguments, span.result = found.get("input"), _opened(found.get("output"))
         return span
     span.given = list(messages_of(found.get("input"), "user"))
+    asked = values.mapping(_opened(found.get("input")))
+    span.tools = asked.get("tools") or _either(found, "toolDefinitions", "tool_definitions")
     span.made = list(messages_of(found.get("output"), "assistant"))
     span.usage = _usage(found) if kind == "model" else None
     return span

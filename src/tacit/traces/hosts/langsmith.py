@@ -95,6 +95,8 @@ def _span(run: dict[str, Any]) -> Span:
         span.result = content.get("content", answer)
         return span
     span.given = list(messages_of(inputs, "user"))
+    settings = values.mapping(_opened(run.get("extra")).get("invocation_params"))
+    span.tools = inputs.get("tools") or settings.get("tools") or settings.get("functions")
     span.made = list(messages_of(outputs, "assistant"))
     span.usage = _usage(run, outputs) if kind == "model" else None
     return span

@@ -44,29 +44,35 @@ def _is_sts(record: Record) -> bool:
 def conversation(record: Any) -> list[Any]:
     """The messages of a record: of a request, a line of training data, a list, or one message."""
     if isinstance(record, dict):
-        inner = record if "role" in record else None
         if record.get("type") == "message" and isinstance(record.get("message"), dict):
             return [record["message"]]
-        for name in ("messages", "traj", "body", "request", "params"):
-            found = record.get(name)
-            if isinstance(found, dict):
-                found = found.get("messages")
-            if isinstance(found, list):
+        for name in ("messages", "traj"):
+            if isinstance(found := _request(record).get(name), list):
                 return found
-        return [inner] if inner else []
+        return [record] if "role" in record else []
     return values.items(record)
+
+
+def _request(record: dict[str, Any]) -> dict[str, Any]:
+    """The part of a record that holds the messages: a log of requests has them further in."""
+    inner = (values.mapping(record.get(name)) for name in ("body", "request", "params"))
+    found = (request for request in inner if isinstance(request.get("messages"), list))
+    return record if "messages" in record else next(found, record)
 
 
 def tell_conversation(record: Any, into: Assembler) -> Iterator[None]:
     """Tell what stands beside the messages of `record`, and the messages."""
     about = values.mapping(record)
     if "role" not in about:
+        request = _request(about)
         into.about(
             session=values.string(about.get("session_id")) or values.string(about.get("id")),
-            model=values.string(about.get("model")),
+            model=values.string(about.get("model")) or values.string(request.get("model")),
             verdict=verdict("resolved", about.get("resolved"))
             or verdict("reward", about.get("reward")),
         )
+        system = values.text(request.get("system"))
+        into.given(system, request.get("tools") or request.get("functions"))
     for message in conversation(record):
         found = message_of(message) if isinstance(message, dict) else None
         if found is None:

@@ -17,7 +17,7 @@ from tacit.traces.host_folders import UserPath
 from tacit.traces.trace import REFUSED, Usage
 
 _QUIET = (
-    "SystemPromptEvent", "ConversationStateUpdateEvent", "PauseEvent", "TokenEvent",
+    "ConversationStateUpdateEvent", "PauseEvent", "TokenEvent",
     "CondensationRequest", "LLMCompletionLogEvent", "ConversationErrorEvent",
 )  # fmt: skip
 
@@ -34,7 +34,7 @@ _ACTIONS = {
     "mcp": "mcp", "task_tracking": "task_tracker",
 }  # fmt: skip
 _QUIET_ACTIONS = (
-    "system", "recall", "change_agent_state", "null", "think", "condensation_request", "initialize",
+    "recall", "change_agent_state", "null", "think", "condensation_request", "initialize",
     "start", "loop_recovery",
 )  # fmt: skip
 _QUIET_SEEN = (
@@ -184,6 +184,8 @@ class OpenHands(ConversationFiles):
         elif kind in ("AgentErrorEvent", "UserRejectObservation"):
             error = values.text(event.get("error")) or values.text(event.get("rejection_reason"))
             into.returned(call_id, error, failed=True, error=error, at=at)
+        elif kind == "SystemPromptEvent":
+            into.given(values.text(event.get("system_prompt")), event.get("tools"))
         elif kind == "Condensation":
             into.compacted(values.text(event.get("summary")), at)
         elif kind not in _QUIET:
@@ -207,6 +209,8 @@ class OpenHands(ConversationFiles):
                 into.said(text, at)
             if pictures := values.items(args.get("image_urls")):
                 into.passed("attachment", len(pictures))
+        elif action == "system":
+            into.given(values.text(args.get("content")), args.get("tools"))
         elif action == "condensation":
             into.compacted(values.text(args.get("summary")), at)
         elif action == "delegate":

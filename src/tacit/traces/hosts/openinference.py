@@ -63,6 +63,7 @@ def openinference_span(raw: RawSpan) -> Span:
     if kind == "agent":
         span.name = values.string(told.get("agent.name")) or raw.name
     span.given = _messages(told, "user", "llm.input_messages", "input.value")
+    span.tools = unflatten(told, "llm.tools")
     span.made = _messages(told, "assistant", "llm.output_messages", "output.value")
     if kind == "model" and any(told.get(name) for name in _TOKENS):
         cost = told.get("llm.cost.total")

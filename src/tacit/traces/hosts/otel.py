@@ -36,6 +36,7 @@ _EVENTS: dict[str, Role] = {
     "gen_ai.tool.message": "tool", "gen_ai.system.message": "system",
 }  # fmt: skip
 _GIVEN = ("gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages", "traceloop.entity.input")
+_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools")
 _MADE = ("gen_ai.output.messages", "gen_ai.completion", "traceloop.entity.output")
 
 
@@ -93,6 +94,11 @@ def genai_span(raw: RawSpan) -> Span | None:
         _tool(told, span)
         return span
     span.given = _messages(told, "user", *_GIVEN) or span.given
+    system = told.get("gen_ai.system_instructions")
+    system = values.decoded_json(system) or system  # parts, or words alone
+    span.given = [*messages_of(system, "system"), *span.given]
+    span.tools = next((told[name] for name in _TOOLS if told.get(name)), None)
+    span.tools = span.tools or unflatten(told, "llm.request.functions")
     span.made = _messages(told, "assistant", *_MADE) or _vercel(told) or span.made
     if kind == "model":
         span.usage = _usage(told)
@@ -109,8 +115,9 @@ def _kind(told: dict[str, Any]) -> SpanKind:
         return "model"
     if "gen_ai.tool.call.id" in told:
         return "tool"
-    named = "gen_ai.operation.name" not in told and "gen_ai.request.model" in told
-    return "model" if named else "other"
+    # Some name the operation in words of their own (Gemini CLI: llm_call).
+    asked = "gen_ai.operation.name" not in told or "gen_ai.input.messages" in told
+    return "model" if asked and "gen_ai.request.model" in told else "other"
 
 
 def _messages(told: dict[str, Any], role: Role, *names: str) -> list[Message]:

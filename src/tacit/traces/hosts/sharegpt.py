@@ -3,7 +3,6 @@
 Calls stand in `<tool_call>` tags, as Hermes writes them, or have a role of their own.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +11,6 @@ from tacit.traces.assembler import Assembler
 from tacit.traces.chat_message import answered_as, asked_as
 from tacit.traces.conversation_files import ConversationFiles, verdict
 from tacit.traces.host import Source, stated_outcome
-
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
-_RESPONSE = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
 class ShareGPT(ConversationFiles):
@@ -37,11 +32,17 @@ class ShareGPT(ConversationFiles):
                 # Hermes says so of a run that was broken off; one that ended need not be right.
                 or ("completed: false" if about.get("completed") is False else ""),
             )
+            into.given(values.string(about.get("system")), about.get("tools"))
             for message in _messages(record):
                 if isinstance(message, dict):
                     self._message(message, into)
                 else:
                     into.passed("bad-record")
+                yield
+            if isinstance(chosen := about.get("chosen"), dict):
+                # Of two answers, the one that was preferred.
+                self._message(chosen, into)
+                into.passed("rejected", int("rejected" in about))
                 yield
 
     def _message(self, message: dict[str, Any], into: Assembler) -> None:
@@ -50,15 +51,19 @@ class ShareGPT(ConversationFiles):
         if role in ("human", "user"):
             into.prompt(value, at)
         elif role in ("gpt", "assistant", "model", "bot", "chatgpt"):
-            into.said(values.unquote_tags(_CALL.sub("", _THOUGHT.sub("", value)).strip()), at)
-            for call in _CALL.findall(value):
+            spoken, _ = values.take_tagged(value, "think", "thinking")
+            spoken, calls = values.take_tagged(spoken, "tool_call")
+            into.said(values.unquote_tags(spoken.strip()), at)
+            for call in calls:
                 self._call(call, into)
         elif role == "function_call":
             self._call(value, into)
         elif role in ("tool", "observation", "function_response"):
-            for response in _RESPONSE.findall(value) or [value]:
+            for response in values.take_tagged(value, "tool_response")[1] or [value]:
                 self._response(response, into)
-        elif role != "system":
+        elif role == "system":
+            into.given(value, values.take_tagged(value, "tools")[1], at)
+        else:
             into.passed("unknown-record")
 
     def _call(self, text: str, into: Assembler) -> None:

@@ -75,7 +75,8 @@ class SweAgent(ConversationFiles):
             into.used_in_all(values.usage(stats, "tokens_sent", "tokens_received", cost=cost))
 
     def _steps(self, run: dict[str, Any], into: Assembler) -> Iterator[None]:
-        into.prompt(_first_task(run))
+        into.given(_first_words(run, "system"))
+        into.prompt(_first_words(run, "user"))
         for number, step in enumerate(values.objects(run.get("trajectory"))):
             into.said(values.text(step.get("thought")))
             if action := values.text(step.get("action")).strip():
@@ -130,10 +131,10 @@ def _call_of_action(action: str) -> tuple[str, dict[str, Any]]:
     return name, {"path": rest.split(" ", 1)[0], "input": rest}
 
 
-def _first_task(run: dict[str, Any]) -> str:
-    """The first message of the user's that is not a demonstration."""
+def _first_words(run: dict[str, Any], role: str) -> str:
+    """The first message by `role` that is not a demonstration."""
     for message in values.objects(run.get("history")):
-        if message.get("role") == "user" and not message.get("is_demo"):
+        if message.get("role") == role and not message.get("is_demo"):
             return values.text(message.get("content"))
     return ""
 

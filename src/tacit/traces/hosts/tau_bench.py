@@ -33,13 +33,17 @@ class TauBench(ConversationFiles):
             run = values.mapping(record)
             task, trial = values.text(run.get("task_id")), values.text(run.get("trial"))
             reward = values.mapping(run.get("reward_info")).get("reward", run.get("reward"))
-            agent = values.mapping(values.mapping(header.get("info")).get("agent_info"))
+            info = values.mapping(header.get("info"))
+            agent = values.mapping(info.get("agent_info"))
+            setting = values.mapping(info.get("environment_info"))
             into.about(
                 session=values.string(run.get("id")),
                 title=f"task {task}, trial {trial}",
                 model=values.string(agent.get("llm")),
                 verdict=verdict("reward", reward),
             )
+            tools = list(values.mapping(setting.get("tool_defs")).values())
+            into.given(values.string(setting.get("policy")), tools)
             into.cost_in_all(values.amount(run.get("agent_cost")))
             yield from self._messages(run, into)
 

@@ -22,6 +22,8 @@ from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import Busy, NotFound, TacitError, Usage
 from tacit.base.setting_sections import Settings
 from tacit.base.settings import load_settings
+from tacit.changes.change import Change
+from tacit.changes.inbox import Inbox
 from tacit.learn.distil import distillation
 from tacit.learn.distil.consensus import BY_PERSON
 from tacit.learn.distil.distil_plan import (
@@ -34,7 +36,13 @@ from tacit.learn.distil.distil_plan import (
     read_tasks,
 )
 from tacit.learn.distil.distillation import DISTIL_KIND, DistilResult, Stopped
-from tacit.learn.distil.evidence import LineReason, counts_in_words, skill_reasons
+from tacit.learn.distil.distilled_skill import skill_text_of
+from tacit.learn.distil.evidence import (
+    LineReason,
+    counts_in_words,
+    skill_reasons,
+    text_reasons,
+)
 from tacit.learn.distil.support import Lessons, open_lessons
 from tacit.learn.ledger import DecidedJob, open_ledger
 from tacit.skills.library import library_here
@@ -153,6 +161,16 @@ def _check(asked: DistilCommand) -> None:
         raise Usage("--sessions names the sessions itself", "leave out --from, --host and --since")
 
 
+def _project_of(skill: str) -> str:
+    """The project that a skill lies in; empty for one of the user's. Raises `NotFound`."""
+    if not skill:
+        return ""
+    entry = library_here().find(skill)
+    if entry is None:
+        raise NotFound(f"there is no skill '{skill}'", "see them: tacit list; or leave out --into")
+    return paths.project_root(os.getcwd()) if entry.scope == "project" else ""
+
+
 def _options(asked: DistilCommand, model: str) -> DistilOptions:
     named = asked.words or asked.sessions or asked.folder or asked.everywhere
     since = parse_since(asked.since).isoformat() if asked.since else ""
@@ -160,6 +178,7 @@ def _options(asked: DistilCommand, model: str) -> DistilOptions:
     return DistilOptions(
         words=asked.words,
         into=asked.into,
+        within=_project_of(asked.into),
         sessions=asked.sessions,
         project=project,
         host=asked.host,
@@ -184,10 +203,11 @@ def _read(store: Store, lessons: Lessons, options: DistilOptions, asked: DistilC
     with _bar(asked, "cutting into tasks") as tell:
         reading = read_tasks(store, lessons, options, tell)
     if not reading.tasks:
-        where = f"of {options.project}" if options.project else "that is meant"
+        what = f"no session of {options.project}" if options.project else "no session that fits"
         raise NotFound(
-            f"there is no session {where}",
-            'see them: tacit sessions; or name some: tacit distil "TASK", --everywhere, --from',
+            f"there is {what}",
+            'see them: tacit sessions; others: tacit distil "TASK", --everywhere, --from FOLDER, or'
+            " without --host and --since",
         )
     return reading
 
@@ -289,6 +309,21 @@ def _raise_failed(show: Callable[[str], Any], key: str) -> None:
             )
 
 
+def _phase(now: DistilProgress) -> tuple[int, int, str]:
+    """How much is done of what, 0 where that is not known, and in words what was done so far."""
+    read, tasks = f"{counted(now.sessions, 'session')} read", counted(now.tasks, "task")
+    if now.state == "cut":
+        return 0, 0, f"cutting sessions into tasks · {now.sessions}"
+    if not now.tasks:
+        return 0, 0, "the worker begins"
+    if now.state == "write":
+        return 0, 0, f"writing · {tasks} analysed · {read}"
+    if now.state == "merge":
+        merges = f"{now.merged} of {counted(now.merges, 'merge')}"
+        return now.merged, now.merges, f"{merges} · {tasks} analysed · {read}"
+    return now.analysed, now.tasks, f"{now.analysed} of {tasks} analysed · {read}"
+
+
 @contextmanager
 def _bar(asked: DistilCommand, label: str) -> Iterator[Callable[[DistilProgress], None]]:
     """How far it is, on the terminal."""
@@ -296,21 +331,15 @@ def _bar(asked: DistilCommand, label: str) -> Iterator[Callable[[DistilProgress]
         yield lambda progress: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    ) as shown:
+    columns = (BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=None)
 
-        def tell(progress: DistilProgress) -> None:
-            text, done, whole = label, progress.analysed, progress.tasks
-            if progress.state == "merge":
-                text, done, whole = "merging", progress.merged, progress.merges
-            elif progress.state in ("cut", "write"):
-                text, done, whole = progress.state + "ting", progress.sessions, 0
-            cost = f" · {dollars(progress.spent)} so far" if progress.spent else ""
+        def tell(now: DistilProgress) -> None:
+            done, whole, text = _phase(now)
+            cost = f" · {dollars(now.spent)} so far" if now.spent else ""
             shown.update(task, description=text + cost, completed=done, total=whole or None)
 
         yield tell
@@ -378,7 +407,7 @@ def _settle(asked: DistilCommand) -> int:
         for found in lessons.conflicts():
             if found.one.startswith(first) and found.other.startswith(second):
                 winner = {"1": found.one, "2": found.other, "0": "-"}[side]
-                lessons.settle(found.one, found.other, BY_PERSON, winner)
+                lessons.settle(found, BY_PERSON, winner)
                 if asked.as_json:
                     return output.write_json({"settled": name, "side": int(side)})
                 click.echo("Settled; the next tacit distil writes by it.")
@@ -394,14 +423,21 @@ def skill_and_line(what: str) -> tuple[str, int] | None:
     name, _, line = what.rpartition(":")
     if not line.isdigit() or not name:
         name, line = what, "0"
-    return (name, int(line)) if library_here().find(name) is not None else None
+    known = library_here().find(name) is not None or _proposed(name)
+    return (name, int(line)) if known else None
+
+
+def _proposed(name: str) -> str:
+    """The SKILL.md that a distillation proposes for a name; empty where none waits."""
+    for proposal in Inbox().waiting():
+        change = proposal.change
+        if change.actor == "distiller" and os.path.basename(change.skill) == name:
+            return skill_text_of(change)
+    return ""
 
 
 def write_skill_reasons(name: str, line: int, *, as_json: bool) -> int:
-    """Say what supports each line of a skill."""
-    gate, library = user_gate.open_gate()
-    target = user_gate.find_live_target(gate, library, name)
-
+    """Say what supports each line of a skill, or of one that a distillation proposes."""
     with open_lessons() as lessons, Store.open() as store:
 
         def find_trace(session: str) -> Any:
@@ -410,25 +446,39 @@ def write_skill_reasons(name: str, line: int, *, as_json: bool) -> int:
             except TacitError:
                 return None
 
-        root = target.opened.place.root
-        found = skill_reasons(gate, target.skill, root, lessons, find_trace, line)
+        if library_here().find(name) is None:
+            found = text_reasons(_proposed(name), name, lessons, find_trace, line)
+        else:
+            gate, library = user_gate.open_gate()
+            target = user_gate.find_live_target(gate, library, name)
+            root = target.opened.place.root
+            found = skill_reasons(gate, target.skill, root, lessons, find_trace, line)
         if as_json:
             return output.write_json({"skill": name, "lines": found})
+        if not found and line:
+            hint = f"see which lines have evidence: tacit why {name}"
+            raise NotFound(f"no session is known to support line {line} of '{name}'", hint)
         if not found:
-            which = f"line {line} of '{name}'" if line else f"'{name}'"
-            click.echo(
-                f"No session is known to support {which}: a person wrote it, or installed it."
-            )
-            return 0
+            click.echo(f"No session is known to support '{name}': a person wrote or installed it.")
         for reason in found:
-            _write_reason(reason, store, shortened=not line)
+            _write_reason(reason, store, name, shortened=not line)
     return 0
+
+
+def write_counts(change: Change) -> None:
+    """What supports each line that a distillation proposes, in counts."""
+    name = os.path.basename(change.skill)
+    with open_lessons() as lessons:
+        for one in text_reasons(skill_text_of(change), name, lessons, lambda session: None):
+            counts = click.style(counts_in_words(one.support), dim=True)
+            click.echo(f"{one.number:>4}  {one_line(one.text)}\n      {counts}")
+    click.echo(f"\nThe sessions, steps and words behind each line: tacit why {name}")
 
 
 _FEW = 3
 
 
-def _write_reason(reason: LineReason, store: Store, *, shortened: bool) -> None:
+def _write_reason(reason: LineReason, store: Store, name: str, *, shortened: bool) -> None:
     number = click.style(f"{reason.number:>4}", dim=True)
     click.echo(f"\n{number}  {click.style(one_line(reason.text), bold=True)}")
     by = f"by the {reason.by}, {reason.change[-8:]}: " if reason.change else ""
@@ -443,7 +493,7 @@ def _write_reason(reason: LineReason, store: Store, *, shortened: bool) -> None:
         click.echo(output.wrapped(f"      - {session}{step}{end}{side}{words}"))
     if len(reason.places) > len(shown):
         more = len(reason.places) - len(shown)
-        output.write_hint(f"      and {more} more: tacit why SKILL:{reason.number}")
+        output.write_hint(f"      and {more} more: tacit why {name}:{reason.number}")
     for other in reason.against:
         how = f"; settled {other.settled}" if other.settled else "; not settled"
         said = f"disagrees ({counted(other.sessions, 'session')}): {one_line(other.text)}{how}"

@@ -131,6 +131,11 @@ def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
     output.write_rows(rows.items(), 10)
     click.echo()
     output.write_diff(text)
+    if change.actor == "distiller":
+        from tacit.ui.cli.distillations import write_counts
+
+        click.echo("\nWhat supports each line:")
+        write_counts(change)
     if proposal.state == "waiting":
         click.echo(f"\ntacit accept {proposal.id[-8:]} · tacit reject {proposal.id[-8:]}")
     return 0
