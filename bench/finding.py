@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bench.bm25 import Bm25
 from bench.measure import Figure, Shell, Timing, Took, alternate, compare
 from bench.runs import BARE, SIZES, TACIT, Bench, note, probe
+from tacit.skills.project_terms import project_terms
 
 
 def measure_search(bench: Bench) -> Iterator[Figure]:
@@ -55,8 +59,11 @@ def _answers(bench: Bench, shell: Shell) -> Iterator[Figure]:
     number = {skill.id: str(n) for n, skill in enumerate(bench.pool.skills, 1)}
     wanted = [{number[w] for w in query.want if w in number} for query in queries]
     note(f"asking {len(queries)} queries, as sentences and as pages")
-    sentences = _ask(bench, shell, [sentence(query.query) for query in queries])
+    first = [sentence(query.query) for query in queries]
+    sentences = _ask(bench, shell, first)
     pages = _ask(bench, shell, [query.query for query in queries])
+    files = _ask(bench, shell, first, [_languages(query.query) for query in queries])
+    told = _ask(bench, shell, first, [query.query for query in queries])
     yield _latency("a sentence, warm process", sentences, 0.010)
     yield _latency("a page, warm process", pages, 0.030)
     note("building plain BM25")
@@ -64,9 +71,14 @@ def _answers(bench: Bench, shell: Shell) -> Iterator[Figure]:
     plain = [[str(n + 1) for n in baseline.find(query.query)] for query in queries]
     names = pages["names"]
     called = [{names[folder] for folder in want} for want in wanted]
-    told = [[names[folder] for folder in found] for found in plain]
-    yield _hits("a page, plain BM25 over whole files, by name", told, called)
-    for what, asked in (("a page", pages), ("a sentence", sentences)):
+    by_name = [[names[folder] for folder in found] for found in plain]
+    yield _hits("a page, plain BM25 over whole files, by name", by_name, called)
+    asked_in = {
+        "a page": pages, "a sentence": sentences,
+        "a sentence, in a project of its files": files,
+        "a sentence, by an agent that was told the page": told,
+    }  # fmt: skip
+    for what, asked in asked_in.items():
         yield _hits(f"{what}, by name", asked["named"], called)
         yield _hits(f"{what}, by the copy that is shown", asked["found"], wanted)
 
@@ -89,21 +101,34 @@ def _latency(name: str, asked: dict[str, Any], limit: float) -> Figure:
 
 
 def _hits(name: str, found: list[list[str]], wanted: list[set[str]]) -> Figure:
-    def rate(depth: int) -> float:
-        right = sum(bool(want & set(ids[:depth])) for ids, want in zip(found, wanted, strict=True))
-        return right / len(wanted)
+    def rate(depth: int, part: slice = slice(None)) -> float:
+        asked = list(zip(found, wanted, strict=True))[part]
+        return sum(bool(want & set(ids[:depth])) for ids, want in asked) / len(asked)
 
-    return Figure(
-        group="hits", name=name, values=(f"Hit@1 {rate(1):.3f}", f"Hit@10 {rate(10):.3f}")
-    )
+    # What was chosen on one half should hold on the other.
+    halves = f"halves at 1: {rate(1, slice(0, None, 2)):.3f}, {rate(1, slice(1, None, 2)):.3f}"
+    rates = (f"Hit@1 {rate(1):.3f}", f"Hit@10 {rate(10):.3f}", halves)
+    return Figure(group="hits", name=name, values=rates)
 
 
-def _ask(bench: Bench, shell: Shell, texts: list[str]) -> dict[str, Any]:
+def _ask(
+    bench: Bench, shell: Shell, texts: list[str], about: list[str] | None = None
+) -> dict[str, Any]:
     path = os.path.join(bench.folder, "queries.json")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(texts, file)
+        json.dump(list(zip(texts, about or [""] * len(texts), strict=True)), file)
     answer: dict[str, Any] = shell.ask(probe("search", path))
     return answer
+
+
+def _languages(text: str) -> str:
+    """The words for a project that holds the files which a task names."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, ".git"))
+        for number, name in enumerate(re.findall(r"[\w-]+\.[a-z]{1,5}\b", text)):
+            for copy in ("", *map(str, range(3))):  # so many of an ending make it the project's
+                Path(folder, f"{copy}{number}{name}" if copy else name).touch()
+        return " ".join(project_terms(folder))
 
 
 def sentence(text: str) -> str:

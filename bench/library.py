@@ -19,7 +19,7 @@ from bench.prompt import measure_catalogue
 from bench.runs import SIZES, Bench, Options, note
 from bench.sessions import measure_counting, measure_import, measure_sessions
 from bench.starting import measure_everyday, measure_list, measure_refresh, measure_start
-from bench.worker import measure_jobs
+from bench.worker import measure_jobs, measure_reviews
 
 MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "start": measure_start,
@@ -33,6 +33,7 @@ MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "counting": measure_counting,
     "sessions": measure_sessions,
     "jobs": measure_jobs,
+    "reviews": measure_reviews,
     "distil": measure_distil,
 }
 
@@ -47,20 +48,22 @@ def main() -> int:
     except (OSError, ValueError, KeyError) as error:
         print(f"bench: cannot read the pool: {error!r}", file=sys.stderr)
         return 2
-    options = Options(asked.rounds, asked.largest, asked.sample, asked.peers)
+    options = Options(asked.rounds, asked.largest, asked.sessions, asked.sample, asked.peers)
     figures: list[Figure] = []
+    failed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="tacit-bench-") as folder:
         bench = Bench(pool, folder, options)
-        try:
-            for name in asked.only or MEASURES:
-                note(f"measuring {name}")
+        for name in asked.only or MEASURES:
+            note(f"measuring {name}")
+            try:
                 figures.extend(MEASURES[name](bench))
-        except Failed as error:
-            print(f"bench: {error}", file=sys.stderr)
-            return 1
+            except Exception as error:  # the others are worth having all the same
+                failed.append(f"{name}: {error!r}" if not isinstance(error, Failed) else str(error))
+            if asked.write:  # what is there so far, should somebody stop it
+                report.write_page(asked.write, pool, figures, [*bench.missing, *failed])
         write = report.as_json if asked.json else report.as_text
-        print(write(pool, figures, bench.missing))
-    return 0
+        print(write(pool, figures, [*bench.missing, *failed]))
+    return 1 if failed else 0
 
 
 def _options() -> argparse.Namespace:
@@ -78,11 +81,13 @@ def _options() -> argparse.Namespace:
         help="install the peers and compare with them; on unless --no-peers",
     )
     parser.add_argument("--rounds", type=int, default=7, help="how often each thing is timed (7)")
-    parser.add_argument(
-        "--largest", type=int, default=SIZES[-1], help="skills, or sessions, at most (100000)"
-    )
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="skills at most (100000)")
+    parser.add_argument("--sessions", type=int, default=30_000, help="sessions at most (30000)")
     parser.add_argument(
         "--sample", type=int, default=1000, help="skills for skills-ref (1000); 0 for all"
+    )
+    parser.add_argument(
+        "--write", metavar="PAGE", help="put the table into this page, between its two marks"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser.parse_args()

@@ -73,8 +73,9 @@ def search_soon(query: str) -> dict[str, Any]:
 def search(file: str) -> dict[str, Any]:
     """Each query of a file: names and folders found, and the least of three times.
 
-    The file holds a JSON list of texts. Also the name of the skill in each folder: by name it is
-    told whether an answer is right, as a pool may hold many copies of one skill.
+    The file holds a JSON list of texts, each with what it is asked in. Also the name of the skill
+    in each folder: by name it is told whether an answer is right, as a pool may hold many copies of
+    one skill.
     """
     from tacit.skills.library import Library
     from tacit.skills.skill_search import Search
@@ -85,11 +86,11 @@ def search(file: str) -> dict[str, Any]:
     names = {os.path.basename(entry.folder): entry.name for entry in library.entries}
     ready = Search(library)
     seconds, spent, found, named = [], [], [], []
-    for query in queries:
+    for query, about in queries:
         took = []
         for _ in range(3):
             clock = Clock()
-            hits = ready.find(query, 10)
+            hits = ready.find(query, 10, about)
             took.append(clock.read())
         seconds.append(min(each["seconds"] for each in took))
         spent.append(min(each["cpu"] for each in took))
@@ -127,6 +128,36 @@ def lint(folder: str) -> dict[str, Any]:
     return {**spent, **counts, "differ": differ}
 
 
+def review(url: str) -> dict[str, Any]:
+    """A review as the worker's job does it, by the scripted model at `url`: its imports are done,
+    those of its child process are not. The time on the processor is that of both."""
+    import resource
+
+    from tacit.base import config_file
+    from tacit.base.job import Job
+    from tacit.learn.review.review_job import run_review
+    from tacit.testing.sample_sessions import made, ran
+    from tacit.traces.store import Store
+
+    values = {"agent.model": "openai:mock", "agent.base_url": f"{url}/v1"}
+    config_file.set_values(values | {"learn.approval": "auto"})
+    built = "VERSION=$(cat VERSION) python3 build.py"
+    calls = [ran(f"cat src/module_{n}.py", "def part():\n    return 1\n" * 60) for n in range(21)]
+    calls += [ran("python3 build.py", "KeyError: 'VERSION'", failed=True), ran(built, "built")]
+    trace = made(["Build it. Always read the version from VERSION.", *calls], project=os.getcwd())
+    with Store.open() as store:
+        store.write(trace)
+
+    def children() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before, clock = children(), Clock()
+    done = run_review(Job("bench", "review", trace.id, {"session": trace.id}))
+    took = clock.read()
+    return {**took, "cpu": took["cpu"] + children() - before, "outcome": done.outcome}
+
+
 def _timed(job: Callable[[str], bool], path: str, spent: dict[str, float], who: str) -> bool:
     clock = Clock()
     try:
@@ -146,5 +177,6 @@ if __name__ == "__main__":
         "search-soon": search_soon,
         "search": search,
         "lint": lint,
+        "review": review,
     }
     print(json.dumps(known[what](*rest)))

@@ -1,6 +1,7 @@
 """The figures as an aligned table, or as JSON."""
 
 import os
+from datetime import date
 
 import msgspec
 
@@ -35,6 +36,34 @@ def as_text(pool: Pool, figures: list[Figure], missing: list[str]) -> str:
         out.append("  ".join(cells).rstrip())
     out.extend(f"not compared: {why}" for why in missing)
     return "\n".join(out)
+
+
+_BEGIN, _END = "<!-- scripts/bench --write -->\n", "<!-- end -->\n"
+
+
+def write_page(path: str, pool: Pool, figures: list[Figure], missing: list[str]) -> None:
+    """Put the table in the place of the last one, between the two marks of a Markdown page."""
+    with open(path, encoding="utf-8") as file:
+        before, found, rest = file.read().partition(_BEGIN)
+    _, ends, after = rest.partition(_END)
+    if not found or not ends:
+        raise ValueError(f"{path} has no place for the table: {_BEGIN.strip()} … {_END.strip()}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{before}{_BEGIN}\n{as_markdown(pool, figures, missing)}\n{_END}{after}")
+
+
+def as_markdown(pool: Pool, figures: list[Figure], missing: list[str]) -> str:
+    """A table a group, with the same figures."""
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end"
+    count = f"{len(pool.skills):,} skills and {len(pool.queries)} tasks"
+    out = [f"{date.today()}: {count}; {machine}."]
+    heads = ("ours", "other", "against", "best", "median", "processor", "aim", "")
+    for group in dict.fromkeys(figure.group for figure in figures):
+        out += ["", f"| {group} | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+        rows = (_cells(figure) for figure in figures if figure.group == group)
+        out += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
+    out += ["", *(f"Not compared: {why}" for why in missing)]
+    return "\n".join(out).rstrip() + "\n"
 
 
 def as_json(pool: Pool, figures: list[Figure], missing: list[str]) -> str:

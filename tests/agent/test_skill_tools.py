@@ -92,6 +92,21 @@ def test_search_finds_it_marked(open_session, gate) -> None:
     assert "- deploy (archived; run_skill brings it back): Does deploy." in result.text
 
 
+def test_search_knows_what_was_asked_for(open_session, gate, monkeypatch) -> None:
+    """search_skills looks with the user's last words and the project's beside the query."""
+    asked: list[str] = []
+
+    def note(library: Library, query: str, limit: int, *, archived: bool, about: str) -> list:
+        asked.append(f"{query}: {about}")
+        return []
+
+    monkeypatch.setattr(Library, "search", note)
+    Path("pyproject.toml").touch()
+    with ModelServer([ToolUse("search_skills", {"query": "deploy"}), "done"]) as server:
+        say(open_session(server), "ship the vitest page")
+    assert asked == ["deploy: python ship the vitest page"]
+
+
 def test_it_is_in_no_catalogue(gate) -> None:
     """Archived, it is neither offered nor listed; search without the flag does not find it."""
     put_away(gate, "deploy")

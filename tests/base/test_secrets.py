@@ -496,6 +496,15 @@ def test_the_short_ways_of_the_search_lose_nothing(monkeypatch: pytest.MonkeyPat
     assert sum(map(bool, found)) > 500
 
 
+def test_what_may_not_hold_a_secret_holds_none() -> None:
+    """One look at several texts at once passes over no secret in one of them."""
+    texts = _some_texts()
+    found = [text for text in texts if secrets.find(text)]
+    assert found
+    assert all(secrets.may_hold(f"name={text}\nother=nothing") for text in found)
+    assert not secrets.may_hold("text=a sentence of a few words\nid=toolu_0042\nname=Bash")
+
+
 def test_every_quantifier_has_a_bound() -> None:
     """No pattern of the table can run on: `*`, `+` and `{n,}` are not used."""
     patterns = [row.expression for row in secret_formats.FORMATS]

@@ -1,8 +1,10 @@
 """How changes are made in a project, counted from its sessions."""
 
+from collections.abc import Iterable
+
+from tacit.learn import habits
 from tacit.learn.drafts import draft
 from tacit.learn.findings import ChecksFinding, HabitsFinding, count_findings
-from tacit.learn.habits import left_out, messages, pairs
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import ToolCall, Trace
 
@@ -17,6 +19,18 @@ Untracked files:
 \tlocal/run.lock
 \tlocal/sub/
 """
+
+
+def pairs(traces: Iterable[Trace]) -> tuple[habits.Pair, ...]:
+    return habits.pairs(map(habits.changes_of, traces))
+
+
+def left_out(traces: Iterable[Trace]) -> tuple[habits.LeftOut, ...]:
+    return habits.left_out(map(habits.changes_of, traces))
+
+
+def messages(traces: Iterable[Trace]) -> habits.Messages | None:
+    return habits.messages(map(habits.changes_of, traces))
 
 
 def edited(*names: str) -> list[ToolCall]:

@@ -77,6 +77,14 @@ class TestProject:
         assert made.shown[0] == "zz-go-tests"
         assert "zz-walk" not in made.shown
 
+    def test_everyday_work_fills_the_room_that_is_left(self) -> None:
+        """Where the project says nothing, or little, names that speak of it come before others."""
+        listed = [*self.FILLER, entry("zz-git-commit"), entry("zz-mold", "Tests."), entry("zz-go")]
+        assert make_catalogue(listed, 3000).shown[0] == "zz-git-commit"
+        made = make_catalogue(listed, 3000, CatalogueOrder(terms=("go",)))
+        assert made.shown[:2] == ("zz-go", "zz-git-commit")
+        assert "zz-mold" not in made.shown
+
     def test_where_all_fit_the_order_is_by_name(self) -> None:
         """Then there is nothing to choose, and a new file in the project changes nothing."""
         listed = [entry("b-docker"), entry("a")]

@@ -52,6 +52,16 @@ def swap(file: Path, data: bytes) -> None:
 
 
 class TestRanking:
+    def test_what_it_is_asked_in_decides_between_skills_that_fit(self, user_skills, put) -> None:
+        """The project's words put the right one first, and bring in none that does not fit."""
+        for tool in ("cargo", "pytest", "vitest"):
+            put(user_skills / f"tests-{tool}", description=f"Write tests with {tool}.")
+        put(user_skills / "brew", description="Make tea, not with cargo, pytest or vitest.")
+        for tool in ("cargo", "pytest", "vitest"):
+            hits = Library().search("write the tests", about=f"{tool} zzz")
+            found = [hit.entry.name for hit in hits]
+            assert (found[0], "brew" in found) == (f"tests-{tool}", False)
+
     @pytest.mark.parametrize(
         ("query", "first"),
         [

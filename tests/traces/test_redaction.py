@@ -1,14 +1,18 @@
 """Secrets are taken out of every text of a struct, and nothing else is changed."""
 
+import sys
 import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tacit.base
 from tacit.base import passwords, secret_formats
 from tacit.base.patterns import late_pattern
+from tacit.testing.sample_sessions import made
 from tacit.traces.redaction import MAX_KNOWN, VERSION, Known, redacted, rules
+from tacit.traces.store import Store
 from tacit.traces.trace import Head, Text, ToolCall, Turn
 
 ANY = st.recursive(
@@ -117,3 +121,13 @@ def test_the_version_grows_with_the_rules() -> None:
     ]
     rules = (secret_formats.FORMATS, passwords.COMMANDS, passwords.COMMAND_OPTIONS, patterns)
     assert (VERSION, zlib.crc32(repr(rules).encode())) == (2, 3207722373)
+
+
+def test_who_only_reads_sessions_loads_no_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules are loaded when something is written."""
+    monkeypatch.delattr(tacit.base, "secrets", raising=False)
+    monkeypatch.setitem(sys.modules, "tacit.base.secrets", None)
+    with Store.open() as store:
+        assert store.sessions() == []
+        with pytest.raises(ImportError):
+            store.write(made(["hello", Text("there")]))

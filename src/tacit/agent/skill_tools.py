@@ -41,6 +41,7 @@ from tacit.changes.neighbours import Neighbours, NoNeighbours
 from tacit.changes.place import Place, places_here, project_place, user_place
 from tacit.changes.skill_state import live_name
 from tacit.skills.library import Entry, Library, archived_named
+from tacit.skills.project_terms import project_terms
 from tacit.traces.trace import OWN_HOST, Trace
 
 _MOST_HOPS = 8
@@ -164,7 +165,10 @@ def _brought_back(library: Library, name: str, session: str) -> Entry | None:
 
 
 async def search_skills(call: SearchSkills, context: Context) -> Result:
-    hits = context.library.search(call.query, max(1, min(call.limit, 20)), archived=True)
+    about = " ".join((*project_terms(context.project), *context.user_words[-1:]))
+    hits = context.library.search(
+        call.query, max(1, min(call.limit, 20)), archived=True, about=about
+    )
     meant = [
         hit.entry
         if hit.entry.state != "shadowed"

@@ -124,12 +124,22 @@ _PREFIXES = (
 def find_passwords(text: str, lower: str) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII."""
     words = _words_in(lower)
-    if not words and text.isascii() and not any(sign in text for sign in _SIGNS):
+    if not words and not _tells_otherwise(text):
         return  # as most texts
     for find in (_named, _headers, _commands, _records):
         for start, end, rule in find(text, lower, words):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
+
+
+def may_hold_password(text: str, lower: str) -> bool:
+    """Whether anything stands in `text` beside which `find_passwords` looks."""
+    return _tells_otherwise(text) or bool(_words_in(lower))
+
+
+def _tells_otherwise(text: str) -> bool:
+    """Whether something else than one of the words may tell."""
+    return not text.isascii() or any(sign in text for sign in _SIGNS)
 
 
 def places(text: str, word: str) -> Iterable[int]:

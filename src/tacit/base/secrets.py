@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tacit.base.display import plain
-from tacit.base.passwords import Span, find_passwords, places
+from tacit.base.passwords import Span, find_passwords, may_hold_password, places
 from tacit.base.patterns import late_pattern
 from tacit.base.placeholders import classes, entropy, is_sample
 from tacit.base.secret_formats import (
@@ -82,6 +82,17 @@ def find(text: str) -> list[Secret]:
     return found
 
 
+def may_hold(text: str) -> bool:
+    """Whether `find` could find anything in `text`, or in some of its words: quickly said, and no
+    for most texts."""
+    lower = text.lower()
+    if _MARK_BEGINS in text or may_hold_password(text, lower):
+        return True
+    if any(begins in text for begins in _BLOCK_BEGINS):
+        return True
+    return next(_rows_about(_long_words(text), lower), None) is not None
+
+
 def clean(text: str) -> str:
     """`text` without secrets and without what steers a terminal."""
     return redact(plain(text)).text
@@ -111,15 +122,7 @@ def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
 
 def _formats(text: str, lower: str) -> Iterator[Span]:
     """The providers' own formats."""
-    if len(text) < MIN_FORMAT:
-        return
-    long_words = "\n".join([word for word in text.split() if len(word) >= MIN_FORMAT])
-    if not long_words:
-        return
-    hits = {index for hit in _ANCHOR.findall(f"\n{long_words}") for index in _ROWS_OF[hit]}
-    hits.update(index for anchor, index in _INSIDE if anchor in long_words)
-    hits.update(index for word, index in _NAMED if word in lower)
-    for index in sorted(hits):
+    for index in sorted(set(_rows_about(_long_words(text), lower))):
         row = FORMATS[index]
         if row.about and not any(word in lower for word in row.about):
             continue
@@ -127,6 +130,21 @@ def _formats(text: str, lower: str) -> Iterator[Span]:
             yield from _shapes(text, row)
         for anchor in row.anchors:
             yield from _tokens(text, row, anchor)
+
+
+def _long_words(text: str) -> str:
+    """The words of a text that are long enough for a secret, a line each."""
+    if len(text) < MIN_FORMAT:
+        return ""
+    return "\n".join([word for word in text.split() if len(word) >= MIN_FORMAT])
+
+
+def _rows_about(long_words: str, lower: str) -> Iterator[int]:
+    """The formats, by their places in the table, of which a sign stands in a text."""
+    if long_words:
+        yield from (row for hit in _ANCHOR.findall(f"\n{long_words}") for row in _ROWS_OF[hit])
+        yield from (index for anchor, index in _INSIDE if anchor in long_words)
+        yield from (index for word, index in _NAMED if word in lower)
 
 
 def _tokens(text: str, row: Format, anchor: str) -> Iterator[Span]:
@@ -222,15 +240,20 @@ def _aws_secrets(text: str, start: int, end: int) -> Iterator[Span]:
             yield *match.span(), "aws-secret-key"
 
 
+_BLOCK_BEGINS = ("LS0tLS1CRUdJTi", "-----BEGIN ")
+"""How the block of a private key begins, in base64 and as it is."""
+
+
 def _blocks(text: str) -> Iterator[Span]:
     """Private keys between BEGIN and END, over lines or with `\\n` written out."""
     done = 0
-    for at in places(text, "LS0tLS1CRUdJTi"):
+    encoded, written = _BLOCK_BEGINS
+    for at in places(text, encoded):
         match = ENCODED_BLOCK.match(text, at) if at >= done else None
         done = match.end() if match else done
         if match and b"PRIVATE KEY" in base64.b64decode(match[0][:80]):
             yield *match.span(), "private-key"
-    if "-----BEGIN " not in text:
+    if written not in text:
         return
     ends = [match.span() for match in BLOCK_END.finditer(text)]
     starts = [end[0] for end in ends]

@@ -20,6 +20,7 @@ from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for,
 from tacit.changes.gate import Gate
 from tacit.changes.place import fact_places, user_place
 from tacit.learn.background.background_gate import background_gate, places_for
+from tacit.learn.counted_session import CountedSession, counted_sessions
 from tacit.learn.findings import (
     ChecksFinding,
     Finding,
@@ -402,9 +403,9 @@ def _yaml(text: str) -> str:
 COUNTING = "counting"
 
 
-def draft_skills(traces: Iterable[Trace]) -> list[Draft]:
+def draft_skills(sessions: Iterable[Trace | CountedSession]) -> list[Draft]:
     """What can be learned from sessions by counting, without a model; nothing is proposed."""
-    return [draft(finding) for finding in count_findings(traces)]
+    return [draft(finding) for finding in count_findings(sessions)]
 
 
 class ProposedDraft(msgspec.Struct, frozen=True):
@@ -423,10 +424,11 @@ def draft_sessions(
     Every session of `chosen` gets a line in the ledger, so that the next run leaves it out.
     """
     projects = {stored.head.project for stored in chosen}
-    related = [s for s in store.sessions(limit=10_000) if s.head.project in projects]
-    drafts = draft_skills(store.whole(s.id) for s in related)
+    every = store.sessions(limit=10_000) if chosen else []
+    related = [stored.id for stored in every if stored.head.project in projects]
     new = {stored.id for stored in chosen}
-    drafts = [d for d in drafts if new.intersection(d.evidence)]
+    found = [f for f in count_findings(counted_sessions(store, related)) if new & set(f.sessions)]
+    drafts = [draft(finding) for finding in found]
     done = [ProposedDraft(d, None if dry_run else propose_draft(d)) for d in drafts]
     if not dry_run:
         _record(ledger, chosen, done)
@@ -485,8 +487,12 @@ def _same_subject(old: Change, new: Change) -> bool:
 
 
 def _record(ledger: Ledger, chosen: Iterable[Stored], done: list[ProposedDraft]) -> None:
+    shown_by: dict[str, list[ProposedDraft]] = {}
+    for proposed in done:
+        for session in proposed.draft.evidence if proposed.verdict is not None else ():
+            shown_by.setdefault(session, []).append(proposed)
     for stored in chosen:
-        own = [p for p in done if stored.id in p.draft.evidence and p.verdict is not None]
+        own = shown_by.get(stored.id, [])
         waiting = [p for p in own if p.verdict and p.verdict.outcome == "proposed"]
         if waiting:
             names = ", ".join(p.draft.name for p in waiting)

@@ -9,17 +9,18 @@ session shows to a reviewer is `signals.py`'s, what a finding becomes is `drafts
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations
 
 import msgspec
 
 from tacit.base.secrets import clean
+from tacit.learn.counted_session import CountedSession, count_session
 from tacit.learn.habits import (
     LeftOut,
     Messages,
     Pair,
-    edited_files,
+    SessionChanges,
     left_out,
     messages,
     own_commands,
@@ -27,23 +28,19 @@ from tacit.learn.habits import (
 )
 from tacit.learn.rates import (
     FEWEST,
+    CountedRun,
     Done,
     Rate,
     RuleCount,
-    Run,
     Trouble,
     count_rates,
-    done_by,
-    lasting_runs,
+    hook_rate,
     lint_rules,
-    runs_of_call,
     troubles,
 )
 from tacit.traces.command_purposes import abstracted, work_class
-from tacit.traces.observations import recoveries
-from tacit.traces.outcomes import failed_check
-from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.wishes import Request, Wish, asked, content_words, requests, wishes
+from tacit.traces.trace import Trace
+from tacit.traces.wishes import Request, Wish, content_words
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -143,41 +140,12 @@ class ProcedureFinding(Finding, frozen=True, kw_only=True):
     """Whether the steps are calls of tools rather than commands."""
 
 
-class CountedSession:
-    """A session, and what it shows by itself, each found once however often it is counted over."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace, self.id, self.project = trace, trace.id, trace.project
-
-    @cached_property
-    def wishes(self) -> list[Wish]:
-        return wishes(self.trace)
-
-    @cached_property
-    def by_call(self) -> list[tuple[ToolCall, list[Run]]]:
-        """Every call, with what it ran."""
-        return [
-            (call, list(runs_of_call(call, self.id, turn.number, self.project)))
-            for turn in self.trace.turns
-            for call in turn.calls
-        ]
-
-    @cached_property
-    def runs(self) -> list[Run]:
-        """What it ran, in order: commands by their purpose, other tools by their name."""
-        return lasting_runs(self.trace, (run for _, runs in self.by_call for run in runs))
-
-    @cached_property
-    def done(self) -> "list[Done]":
-        """What was done in the session and worked, in order."""
-        return [done for call, runs in self.by_call for done in done_by(call, runs, self.project)]
-
-
-def count_findings(traces: Iterable[Trace]) -> list[Finding]:
+def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     """What the sessions show, the user's words first, then the best supported."""
     by_project: dict[str, list[CountedSession]] = {}
-    for trace in sorted(traces, key=lambda t: (str(t.head.ended or ""), t.id)):
-        by_project.setdefault(trace.project, []).append(CountedSession(trace))
+    counted = (count_session(one) if isinstance(one, Trace) else one for one in sessions)
+    for session in sorted(counted, key=lambda one: (one.ended, one.id)):
+        by_project.setdefault(session.project, []).append(session)
     found: list[Finding] = []
     for project, own in by_project.items():
         found += _project_findings(project, own)
@@ -191,8 +159,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     refusals = list(_refusals(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
-    mends = [mend for trace in traces for mend in recoveries(trace.trace)]
-    failing = troubles(runs, rates, mends)
+    failing = troubles(runs, rates)
     checks = [
         _with_habits(found, runs, traces, rates) for found in _checks(project, rates, runs, failing)
     ]
@@ -200,7 +167,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         *refusals,
         *(_asked_for(project, traces) if project else ()),
         *checks,
-        *(_habits(project, [one.trace for one in traces]) if project else ()),
+        *(_habits(project, [one.changes for one in traces]) if project else ()),
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
@@ -224,16 +191,20 @@ def _wishes(
     refusals = [finding for finding in found if isinstance(finding, RefusalFinding)]
     told = {quote.text.casefold() for refusal in refusals for quote in refusal.quotes}
     groups: list[list[tuple[Quote, Wish, str]]] = []
+    by_word: dict[str, set[int]] = {}
     for trace in traces:
         for wish in trace.wishes if trace.project else ():
             quote = Quote(clean(wish.text), trace.id, wish.turn)
             if quote.text.casefold() in told:
                 continue
-            near = next((g for g in groups if any(_alike(quote, q) for q, _, _ in g)), None)
-            if near is None:
-                groups.append([(quote, wish, trace.project)])
-            else:
-                near.append((quote, wish, trace.project))
+            words = [*_content(quote.text), f"“{quote.text.casefold()}”"]
+            close = sorted({number for word in words for number in by_word.get(word, ())})
+            alike = (n for n in close if any(_alike(quote, q) for q, _, _ in groups[n]))
+            if (near := next(alike, len(groups))) == len(groups):
+                groups.append([])
+            groups[near].append((quote, wish, trace.project))
+            for word in words:
+                by_word.setdefault(word, set()).add(near)
     order = {"rule": 0, "correction": 1, "manner": 2}
     remarks: dict[str, list[Quote]] = {}
     corrected: set[str] = set()
@@ -279,7 +250,7 @@ def _refusals(project: str, traces: list[CountedSession]) -> Iterator[RefusalFin
         for run in trace.runs:
             work = work_class(run.purpose) or run.purpose
             if run.outcome.state == "refused":
-                words = clean(run.call.reply)
+                words = clean(run.reply)
                 quote = Quote(words, trace.id, run.turn)
                 found.setdefault(work, []).append((run.purpose, quote))
                 lasting |= {run.purpose} if words.casefold() in rules else set()
@@ -322,7 +293,7 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
     found: dict[tuple[str, str], list[tuple[Quote, Request]]] = {}
     seen: set[str] = set()
     for trace in traces:
-        for request in requests(trace.trace):
+        for request in trace.requests:
             key = (request.verb, request.thing)
             if key in _KEPT or request.verb in _ACTS:
                 quote = Quote(clean(request.text), trace.id, request.turn)
@@ -360,12 +331,12 @@ def _repeated(
     tenth of the sessions. Words of the project's own files say what is built, and not how."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
     told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
-    paths = {path for trace in traces for path in (*edited_files(trace.trace), project)}
+    paths = {path for trace in traces for path in (*trace.changes.edited, project)}
     own = {word for path in paths for word in content_words(re.sub(r"[\W_]+", " ", path))}
     said: dict[tuple[str, ...], list[Quote]] = {}
-    traces = [trace for trace in traces if trace.trace.user_words]
+    traces = [trace for trace in traces if trace.spoken]
     for trace in traces:
-        for turn, sentence, words in asked(trace.trace):
+        for turn, sentence, words in trace.asked:
             text = clean(sentence)
             if text.casefold() in told:
                 continue
@@ -399,7 +370,7 @@ EVERYBODYS_CHECKS = {
 
 
 def _checks(
-    project: str, rates: dict[str, Rate], runs: Sequence[Run], failing: Sequence[Trouble]
+    project: str, rates: dict[str, Rate], runs: Sequence[CountedRun], failing: Sequence[Trouble]
 ) -> Iterator[ChecksFinding]:
     """The checks of a project, where there is more to say than any agent would try first."""
     own = [r for r in rates.values() if r.work and len(r.sessions) >= FEWEST and r.worked]
@@ -416,7 +387,6 @@ def _checks(
     )
 
 
-_HOOKED = ("git commit", "git push")
 _COMPANION = re.compile(
     r"\.(?:md|mdx|rst|txt|ya?ml|toml|json|lock)$|CHANGELOG|VERSION", re.IGNORECASE
 )
@@ -426,36 +396,30 @@ _OFTEN = 3
 
 def _with_habits(
     found: ChecksFinding,
-    runs: Sequence[Run],
+    runs: Sequence[CountedRun],
     traces: Sequence[CountedSession],
     rates: dict[str, Rate],
 ) -> ChecksFinding:
     """The checks together with what is done along with them: hooks that run them, files."""
-    hooked = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
-    failed = [run for run in hooked if run.outcome.failed and failed_check(run.call)]
-    sessions = tuple(dict.fromkeys(run.session for run in failed))
-    rate = None
-    if len(sessions) >= FEWEST:
-        rate = Rate(failed[0].purpose, failed[0].purpose, len(hooked), len(failed), sessions)
     changed: Counter[str] = Counter()
     changing = 0
     for trace in traces:
-        own = edited_files(trace.trace)
+        own = trace.changes.edited
         changing += bool(own)
         changed.update(path for path in own if _COMPANION.search(path))
     enough = max(_LEAST_ACTS, changing // _OFTEN)
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
     return msgspec.structs.replace(
         found,
-        hooked=rate,
+        hooked=hook_rate(runs),
         companions=companions,
         changing=changing,
         others=own_commands(rates.values()),
     )
 
 
-def _habits(project: str, traces: list[Trace]) -> Iterator[HabitsFinding]:
-    together, left, said = pairs(traces), left_out(traces), messages(traces)
+def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFinding]:
+    together, left, said = pairs(changes), left_out(changes), messages(changes)
     shown = [pair.sessions for pair in together] + [one.sessions for one in left]
     shown += [said.sessions] if said else []
     sessions = tuple(dict.fromkeys(session for own in shown for session in own))
@@ -516,7 +480,7 @@ def _procedures(
     project: str, traces: list[CountedSession], failing: Sequence[Trouble]
 ) -> Iterator[ProcedureFinding]:
     """For each thing that is worth a procedure: what was done around it in most sessions."""
-    goals: dict[str, dict[str, tuple[list[Done], int]]] = {}
+    goals: dict[str, dict[str, tuple[Sequence[Done], int]]] = {}
     for trace in traces:
         way = [done for done in trace.done if _is_step(done)]
         for at, done in enumerate(way):
@@ -542,7 +506,7 @@ def _procedures(
             )
 
 
-def _steps_around(goal: str, led: dict[str, tuple[list[Done], int]]) -> tuple[Step, ...]:
+def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tuple[Step, ...]:
     """The goal and what stands around it in most of the sessions, in its usual order."""
     seen: dict[str, list[tuple[int, str]]] = {}
     for way, place in led.values():

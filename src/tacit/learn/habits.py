@@ -59,6 +59,28 @@ class Messages(msgspec.Struct, frozen=True):
     sessions: tuple[str, ...]
 
 
+class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one session changed in its project, and what it committed."""
+
+    session: str
+    edited: tuple[str, ...] = ()
+    """The files, by their paths within the project."""
+    named: tuple[str, ...] = ()
+    """Those that the user, after work had been done, said need the same."""
+    commits: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
+    """For each commit: the changed files that git had named, and what was staged."""
+    subjects: tuple[str, ...] = ()
+    """The first lines of commit messages."""
+
+
+def changes_of(trace: Trace) -> SessionChanges:
+    """What a session changed and committed."""
+    edited = sorted(edited_files(trace))
+    named = sorted(_named_later(trace, edited))
+    commits, subjects = _commits(trace)
+    return SessionChanges(trace.id, tuple(edited), tuple(named), commits, subjects)
+
+
 _MOST = 5
 _MOSTLY = 3 / 4
 
@@ -82,31 +104,31 @@ _TOO_MANY = 40
 """A session that changes more files than this was a sweep, and says nothing of pairs."""
 
 
-def pairs(traces: Iterable[Trace]) -> tuple[Pair, ...]:
+def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
     """Files that go together, those first that more sessions show."""
     by_file: dict[str, dict[str, None]] = {}
     together: dict[tuple[str, str], dict[str, None]] = {}
     named: set[str] = set()
-    for trace in traces:
-        own = sorted(edited_files(trace))
-        named |= _named_later(trace, own)
+    for one_session in sessions:
+        own = one_session.edited
+        named.update(one_session.named)
         for path in own:
-            by_file.setdefault(path, {})[trace.id] = None
+            by_file.setdefault(path, {})[one_session.session] = None
         for pair in combinations(own, 2) if len(own) <= _TOO_MANY else ():
-            together.setdefault(pair, {})[trace.id] = None
+            together.setdefault(pair, {})[one_session.session] = None
     found = []
     partners: Counter[str] = Counter()
-    for pair, sessions in together.items():
+    for pair, shown in together.items():
         one, other = sorted(pair, key=lambda path: (path in named, -len(by_file[path])))
         alike = _counterparts(one, other)
         rarer, commoner = sorted((len(by_file[one]), len(by_file[other])))
         told = alike and other in named
-        enough = (told or len(sessions) >= FEWEST) and len(sessions) >= _MOSTLY * rarer
-        always = len(sessions) > FEWEST and len(sessions) >= _MOSTLY * commoner
+        enough = (told or len(shown) >= FEWEST) and len(shown) >= _MOSTLY * rarer
+        always = len(shown) > FEWEST and len(shown) >= _MOSTLY * commoner
         if enough and (alike or always):
             partners.update(() if alike else pair)
             if alike or not _same_subject(one, other):
-                found.append(Pair(one, other, tuple(sessions), rarer, alike, told))
+                found.append(Pair(one, other, tuple(shown), rarer, alike, told))
     # A file that goes with several others was one piece of work with them, and belongs to none.
     found = [p for p in found if p.counterparts or max(partners[p.one], partners[p.other]) == 1]
     return tuple(sorted(found, key=lambda p: (-len(p.sessions), p.one, p.other))[:_MOST])
@@ -164,19 +186,19 @@ _UNTRACKED = re.compile(r"^Untracked files:\n(?:\s+\(use .*\n)?((?:\t.+\n?)+)", 
 _EVERYTHING = {".", "-A", "--all", "-u", "--update", ":/", "*"}
 
 
-def left_out(traces: Iterable[Trace]) -> tuple[LeftOut, ...]:
+def left_out(sessions: Iterable[SessionChanges]) -> tuple[LeftOut, ...]:
     """Files that were seen changed at a commit in several sessions and went into none."""
     left: dict[str, dict[str, None]] = {}
     added: set[str] = set()
-    for trace in traces:
-        for pending, staged in _commits(trace):
+    for one_session in sessions:
+        for pending, staged in one_session.commits:
             added |= staged
             for path in pending - staged if staged else ():
-                left.setdefault(path, {})[trace.id] = None
+                left.setdefault(path, {})[one_session.session] = None
     found = [
-        LeftOut(clean(path), tuple(sessions))
-        for path, sessions in left.items()
-        if len(sessions) >= FEWEST and not any(_covers(name, path) for name in added)
+        LeftOut(clean(path), tuple(shown))
+        for path, shown in left.items()
+        if len(shown) >= FEWEST and not any(_covers(name, path) for name in added)
     ]
     return tuple(sorted(found, key=lambda one: (-len(one.sessions), one.path))[:_MOST])
 
@@ -186,10 +208,14 @@ def _covers(staged: str, path: str) -> bool:
     return staged in _EVERYTHING or path == staged or path.startswith(staged.rstrip("/") + "/")
 
 
-def _commits(trace: Trace) -> Iterator[tuple[set[str], set[str]]]:
-    """For each commit of a session: the changed files that git had named, and what was staged."""
+def _commits(
+    trace: Trace,
+) -> tuple[tuple[tuple[frozenset[str], frozenset[str]], ...], tuple[str, ...]]:
+    """The commits of a session, as `SessionChanges` has them, and how their messages begin."""
     pending: set[str] = set()
     staged: set[str] = set()
+    made: list[tuple[frozenset[str], frozenset[str]]] = []
+    subjects: list[str] = []
     for call in trace.each_call():
         for name, words in _git_parts(call):
             if name == "git add":
@@ -197,10 +223,12 @@ def _commits(trace: Trace) -> Iterator[tuple[set[str], set[str]]]:
                 staged |= _EVERYTHING.intersection(words)
             elif name == "git commit":
                 every = any(re.fullmatch(r"-[a-z]*a[a-z]*|--all", word) for word in words)
-                yield pending, staged | ({"."} if every else set())
+                made.append((frozenset(pending), frozenset(staged | ({"."} if every else set()))))
                 pending, staged = set(), set()
+                subjects += [subject] if (subject := _subject(words, command_of(call))) else []
         if "git" in command_of(call) and "status" in command_of(call):
             pending = _pending(call.result)
+    return tuple(made), tuple(subjects)
 
 
 def _git_parts(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
@@ -235,14 +263,9 @@ _FEWEST_COMMITS = 5
 _HEREDOC = re.compile(r"\$\(cat <<-?\s*[\"']?(\w+)[\"']?\n\s*(.+)")
 
 
-def messages(traces: Iterable[Trace]) -> Messages | None:
+def messages(changes: Iterable[SessionChanges]) -> Messages | None:
     """How the commit messages of a project begin, where nearly all begin alike."""
-    subjects: list[tuple[str, str]] = []
-    for trace in traces:
-        for call in trace.each_call():
-            for name, words in _git_parts(call):
-                if name == "git commit" and (subject := _subject(words, command_of(call))):
-                    subjects.append((subject, trace.id))
+    subjects = [(subject, one.session) for one in changes for subject in one.subjects]
     for shape, pattern in _SHAPES:
         own = [
             (found[1], subject, s) for subject, s in subjects if (found := pattern.match(subject))

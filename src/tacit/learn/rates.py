@@ -23,8 +23,8 @@ from tacit.traces.command_purposes import (
     purpose_of,
     work_class,
 )
-from tacit.traces.observations import Recovery, paths_of
-from tacit.traces.outcomes import Outcome, call_outcome, purpose_outcomes
+from tacit.traces.observations import paths_of, recoveries
+from tacit.traces.outcomes import Outcome, call_outcome, failed_check, purpose_outcomes
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace
 
@@ -45,6 +45,34 @@ class Run(msgspec.Struct, frozen=True):
     outcome: Outcome
     call: ToolCall
     project: str = ""
+
+    @property
+    def work(self) -> WorkClass | None:
+        return work_class(self.purpose)
+
+
+class CountedRun(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run with what counting needs of its call, which may be long."""
+
+    session: str
+    turn: int
+    purpose: str
+    form: str
+    outcome: Outcome
+    tool: bool = False
+    """Whether it is a call of a tool rather than a command."""
+    reply: str = ""
+    """What the user typed in answering the call."""
+    error: str = ""
+    """The line that says what went wrong, where it failed."""
+    hooked: bool = False
+    """Whether it failed because a hook ran checks."""
+    rules: tuple[tuple[str, str], ...] = ()
+    """The rules that a linter named, each with what it said."""
+    instead: tuple[str, ...] = ()
+    """The commands for the same end that then worked."""
+    by_form: bool = False
+    """Whether another form of the call then worked with nothing changed in between."""
 
     @property
     def work(self) -> WorkClass | None:
@@ -98,16 +126,61 @@ class Trouble(msgspec.Struct, frozen=True):
         return work_class(self.form)
 
 
-def lasting_runs(trace: Trace, runs: Iterable[Run]) -> list[Run]:
-    """Those of all `runs` of a session that are not about a file which the agent wrote itself in
+def runs_by_call(trace: Trace) -> list[tuple[ToolCall, list[Run]]]:
+    """Every call of a session, with what it ran: commands by their purpose, other tools by their
+    name."""
+    return [
+        (call, list(runs_of_call(call, trace.id, turn.number, trace.project)))
+        for turn in trace.turns
+        for call in turn.calls
+    ]
+
+
+def lasting_runs(
+    trace: Trace, by_call: Iterable[tuple[ToolCall, list[Run]]] | None = None
+) -> list[Run]:
+    """The runs of a session, in order, that are not about a file which the agent wrote itself in
     it: nobody has that."""
     written = _files_written(trace)
     return [
         run
+        for _, runs in (runs_by_call(trace) if by_call is None else by_call)
         for run in runs
         if run.purpose not in written
         and not any(os.path.basename(word) in written for word in run.form.split())
     ]
+
+
+_HOOKED = ("git commit", "git push")
+
+
+def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
+    """The `runs` of a session with what counting over several needs of their calls."""
+    mends = {id(mend.failed): mend for mend in recoveries(trace)}
+
+    def counted(run: Run) -> CountedRun:
+        mend, shell = mends.get(id(run.call)), run.call.kind == "shell"
+        return CountedRun(
+            run.session, run.turn, run.purpose, run.form, run.outcome, not shell, run.call.reply,
+            _error(run) if run.outcome.state == "failed" else "",
+            run.purpose in _HOOKED and run.outcome.failed and failed_check(run.call) is not None,
+            tuple(rules_named(run)),
+            tuple(forms_for(run, mend.succeeded)) if mend is not None and shell else (),
+            mend is not None and not mend.edited,
+        )  # fmt: skip
+
+    return tuple(map(counted, runs))
+
+
+def hook_rate(runs: Sequence[CountedRun]) -> Rate | None:
+    """How often a commit or a push failed because a hook ran checks, where several sessions show
+    it."""
+    tried = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
+    failed = [run for run in tried if run.hooked]
+    sessions = tuple(dict.fromkeys(run.session for run in failed))
+    if len(sessions) < FEWEST:
+        return None
+    return Rate(failed[0].purpose, failed[0].purpose, len(tried), len(failed), sessions)
 
 
 def runs_of_call(call: ToolCall, session: str, turn: int = 0, project: str = "") -> Iterator[Run]:
@@ -178,16 +251,16 @@ def _files_written(trace: Trace) -> set[str]:
     return found
 
 
-def count_rates(runs: Iterable[Run]) -> dict[str, Rate]:
+def count_rates(runs: Iterable[CountedRun]) -> dict[str, Rate]:
     """The rate of each purpose, over the runs of which the outcome is known."""
-    by_purpose: dict[str, list[Run]] = {}
+    by_purpose: dict[str, list[CountedRun]] = {}
     for run in runs:
         if run.outcome.state == "worked" or run.outcome.failed:
             by_purpose.setdefault(run.purpose, []).append(run)
     return {purpose: _rate(purpose, own) for purpose, own in by_purpose.items()}
 
 
-def _rate(purpose: str, runs: list[Run]) -> Rate:
+def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
     worked = [run for run in runs if run.outcome.state == "worked"]
     said = Counter(
         re.sub(r"\d{2,}|[1-9]", "…", r.outcome.evidence)
@@ -244,34 +317,30 @@ _SELDOM = 10
 """What fails less often than once in so many runs is an accident."""
 
 
-def troubles(
-    runs: Sequence[Run], rates: dict[str, Rate], mends: Sequence[Recovery]
-) -> list[Trouble]:
+def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble]:
     """What fails as it is called, in at least two sessions, with what then worked."""
-    mended = {id(mend.failed): mend.succeeded for mend in mends}
-    by_form = {id(mend.failed) for mend in mends if not mend.edited}
-    groups: dict[tuple[str, str], list[Run]] = {}
+    groups: dict[tuple[str, str], list[CountedRun]] = {}
     for run in runs:
         if run.outcome.state != "failed":
             continue
-        error = _error(run)
-        another_form = id(run.call) in by_form and run.work in (None, "build")
-        about_the_call = CALLED_WRONGLY.search(error) or another_form
-        if run.call.kind != "shell" or about_the_call or _fails_always(run.purpose, rates):
-            groups.setdefault((_program(run.purpose), _signature(error)), []).append(run)
+        another_form = run.by_form and run.work in (None, "build")
+        about_the_call = CALLED_WRONGLY.search(run.error) or another_form
+        if run.tool or about_the_call or _fails_always(run.purpose, rates):
+            groups.setdefault((_program(run.purpose), _signature(run.error)), []).append(run)
+    tries = Counter(run.purpose for run in runs)
     found = []
     for (program, _), own in groups.items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
         there = _in_its_place(own[0], rates)
         if len(sessions) < FEWEST and not there:
             continue
-        tried = sum(run.purpose in {r.purpose for r in own} for run in runs)
-        trouble = _trouble(program, own, tried, mended)
+        tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
+        trouble = _trouble(program, own, tried)
         if there and not trouble.instead:
             trouble = msgspec.structs.replace(trouble, instead=there)
         works = any(count >= FEWEST for _, count in trouble.instead)
         tells = works or CALLED_WRONGLY.search(trouble.error)
-        if own[0].call.kind != "shell" or (tells and trouble.failed * _SELDOM >= trouble.runs):
+        if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
     return found
 
@@ -279,12 +348,12 @@ def troubles(
 _MISSING = re.compile(r"command not found|not found in PATH|is not recognized as", re.IGNORECASE)
 
 
-def _in_its_place(run: Run, rates: dict[str, Rate]) -> tuple[tuple[str, int], ...]:
+def _in_its_place(run: CountedRun, rates: dict[str, Rate]) -> tuple[tuple[str, int], ...]:
     """For a program that is not there: what worked for the same class of work in several sessions.
 
     That a program is missing is no accident of one session.
     """
-    if run.work is None or not _MISSING.search(_error(run)):
+    if run.work is None or not _MISSING.search(run.error):
         return ()
     others = [r for r in rates.values() if r.work == run.work and len(r.sessions) >= FEWEST]
     best = max(others, key=lambda rate: rate.worked, default=None)
@@ -296,16 +365,15 @@ def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
     return rate is not None and rate.runs >= _MANY and rate.failed >= _ALWAYS * rate.runs
 
 
-def _trouble(program: str, own: list[Run], tried: int, mended: dict[int, ToolCall]) -> Trouble:
+def _trouble(program: str, own: list[CountedRun], tried: int) -> Trouble:
     followed: dict[str, set[str]] = {}
     for run in own:
-        if id(run.call) in mended and run.call.kind == "shell":
-            for form in forms_for(run, mended[id(run.call)]):
-                followed.setdefault(form, set()).add(run.session)
+        for form in run.instead:
+            followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
     instead = [one for one in instead if one[1] >= FEWEST] or instead[:1]
     form = Counter(run.form for run in own).most_common(1)[0][0]
-    error = Counter(_error(run) for run in own).most_common(1)[0][0]
+    error = Counter(run.error for run in own).most_common(1)[0][0]
     sessions = tuple(dict.fromkeys(run.session for run in own))
     return Trouble(
         program, clean(form), clean(error), len(own), tried, sessions, tuple(instead[:3])
@@ -408,13 +476,13 @@ def rules_named(run: Run) -> Iterator[tuple[str, str]]:
                 yield found["rule"], shorten(one_line(clean(found["says"])), 140)
 
 
-def lint_rules(runs: Iterable[Run]) -> tuple[RuleCount, ...]:
+def lint_rules(runs: Iterable[CountedRun]) -> tuple[RuleCount, ...]:
     """The rules that linters and type checkers named in two sessions, the commonest first."""
     counts: Counter[str] = Counter()
     sessions: dict[str, dict[str, None]] = {}
     examples: dict[str, str] = {}
     for run in runs:
-        for rule, said in rules_named(run):
+        for rule, said in run.rules:
             counts[rule] += 1
             sessions.setdefault(rule, {})[run.session] = None
             if said and (rule not in examples or len(said) < len(examples[rule])):

@@ -2,9 +2,9 @@
 
 Within a budget of characters, whole descriptions or none, the most useful first: pinned skills, the
 project's, those used last, then those that speak of what the project is made of
-(`project_terms.py`). It is a pure function of what it is given, so it stays the same to the byte
-while that does, and a conversation's prompt prefix with it. `tacit catalogue` waits for this
-module, so it imports little.
+(`project_terms.py`), then those for what is asked for everywhere. It is a pure function of what it
+is given, so it stays the same to the byte while that does, and a conversation's prompt prefix with
+it. `tacit catalogue` waits for this module, so it imports little.
 """
 
 from tacit.base.display import counted
@@ -151,6 +151,9 @@ def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any
     recent = {name: number for number, name in enumerate(order.recent)}
     crowded = sum(len(e.name) + len(e.description) + 5 for e in offered) > room
     fits = _fits_of(offered, order.terms) if crowded and order.terms else {}
+    if crowded and sum(len(offered[n].name) + len(offered[n].description) for n in fits) < room:
+        usual = _fits_of(offered, _EVERYDAY, names_only=True)
+        fits = {number: fit / 1000 for number, fit in usual.items()} | fits
 
     def rank(number: int) -> "tuple[int, int, int, float, bool, str]":
         entry = offered[number]
@@ -185,12 +188,21 @@ def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any
     return found
 
 
-def _fits_of(offered: "Sequence[Any]", terms: tuple[str, ...]) -> dict[int, float]:
+# What agents are asked for whatever the project is made of: it fills the room that is left.
+_EVERYDAY = (
+    "commit", "debugging", "docs", "documentation", "git", "planning", "refactoring", "review",
+    "test", "testing",
+)  # fmt: skip
+
+
+def _fits_of(
+    offered: "Sequence[Any]", terms: tuple[str, ...], *, names_only: bool = False
+) -> dict[int, float]:
     """By number, how much a skill speaks of `terms`: the rarer a word, the more it says, and in a
     name it says twice as much. One long text is searched, which costs less than looking at each."""
     from math import log
 
-    lines = "\n".join([f"{e.name}\t{e.description}" for e in offered])
+    lines = "\n".join([e.name if names_only else f"{e.name}\t{e.description}" for e in offered])
     text = b"\n" + lines.encode("utf-8", "replace").lower() + b"\n"
     fits: dict[int, float] = {}
     for term in terms:

@@ -276,15 +276,17 @@ class Library:
             for known in (name, file.split("/")[-2])
         }
 
-    def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
+    def search(
+        self, query: str, limit: int = 10, *, archived: bool = False, about: str = ""
+    ) -> "list[Hit]":
         """The skills that fit `query` best; a few words or a whole task description.
 
-        `archived`: also archived ones.
+        `archived`: also archived ones. `about`: words for what it is asked in.
         """
         from tacit.skills.skill_search import Search
 
         most = limit + len(self.left_out)
-        found = Search(self, archived=archived, soon=query).find(query, most)
+        found = Search(self, archived=archived, soon=query).find(query, most, about)
         return [hit for hit in found if hit.entry.name not in self.left_out][:limit]
 
     def catalogue(

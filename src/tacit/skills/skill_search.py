@@ -39,6 +39,7 @@ LEAD_WORDS = 200
 CANDIDATES = 50
 NAME_COVER = 0.4
 DESCRIPTION_COVER = 0.5
+ABOUT_WEIGHT = 0.2
 _LINE_TERMS = 12
 _MOST_TIES = 10_000
 # So many copies of one name are looked at for each result.
@@ -98,14 +99,17 @@ class Search:
         others = self._index.holds_others(self._roots)
         self._filter = self._root_filter(self._roots) if others else None
 
-    def find(self, query: str, limit: int = 10) -> list[Hit]:
+    def find(self, query: str, limit: int = 10, about: str = "") -> list[Hit]:
         """The best `limit` skills for `query`, best first; ties in the order of their names.
+
+        `about`: words for what it is asked in, which count a little: the project, the task.
 
         Of several skills of one name one is shown: of copies in one folder of skills the one that
         fits best, or the newest; of copies in several, one that lies where the name's own does.
         """
         query = search_index.as_utf8(query)
-        best = _one_a_name(self._scores(query, limit * _COPIES))[:limit]
+        about = search_index.as_utf8(about)
+        best = _one_a_name(self._scores(query, limit * _COPIES, about))[:limit]
         rare_terms = self._rarest(search_index.without_stop_words(Counter(_exact(query))))
         return [Hit(entry, score, *best_line(entry, rare_terms)) for score, entry in best]
 
@@ -113,30 +117,30 @@ class Search:
         """As `find`, by the index alone: no skill is opened."""
         return self._scores(search_index.as_utf8(query), limit)
 
-    def _scores(self, query: str, limit: int) -> list[tuple[float, Entry]]:
+    def _scores(self, query: str, limit: int, about: str = "") -> list[tuple[float, Entry]]:
         try:
-            return self._rank(query, limit)
+            return self._rank(query, limit, about)
         except BaseException as error:
             if not is_damage(error):
                 raise
         self._index.rebuild(self._snapshots)  # some damage shows only when it is read
         self._prepare()
-        return self._rank(query, limit)
+        return self._rank(query, limit, about)
 
-    def _rank(self, query: str, limit: int) -> list[tuple[float, Entry]]:
-        exact = _exact(query)
-        stemmed = search_index.STEMMED_WORDS.analyze(
-            search_index.split_cjk(search_index.with_camel_parts(query))
-        )
+    def _rank(self, query: str, limit: int, about: str) -> list[tuple[float, Entry]]:
+        exact, stemmed = _exact(query), _stemmed(query)
         plain = search_index.without_stop_words(Counter(exact))
         stems = search_index.without_stop_words(Counter(stemmed), stemmed=True)
         clauses = self._clauses("text", _emphasis(exact, plain), 1.0)
         clauses += self._clauses("meta", _emphasis(stemmed, stems), META_WEIGHT)
         if not clauses or limit < 1:
             return []
+        must, should = tantivy.Occur.Must, tantivy.Occur.Should
         wanted = tantivy.Query.boolean_query(clauses)
+        if near := self._near(about, plain, stems):
+            nearer = tantivy.Query.boolean_query(near)
+            wanted = tantivy.Query.boolean_query([(must, wanted), (should, nearer)])
         if self._filter is not None:
-            must = tantivy.Occur.Must
             wanted = tantivy.Query.boolean_query([(must, wanted), (must, self._filter)])
         scored: list[tuple[float, Entry]] = []
         # Other ways to the same folder take up places: ask for more.
@@ -149,6 +153,21 @@ class Search:
                 # Rounded, so that the order does not depend on how the engine adds up its floats.
                 scored.append((float(f"{score * (1 + boost):.5g}"), entry))
         return _in_order(scored)[:limit]
+
+    def _near(
+        self, about: str, plain: "Counter[str]", stems: "Counter[str]"
+    ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        """What counts a little among skills that fit: the words of `about` beyond the query's."""
+        words = search_index.without_stop_words(Counter(_exact(about)))
+        others = search_index.without_stop_words(Counter(_stemmed(about)), stemmed=True)
+        fields = (("text", words, plain, 1.0), ("meta", others, stems, META_WEIGHT))
+        return [
+            clause
+            for field, said, known, weight in fields
+            for clause in self._clauses(
+                field, {word: 1.0 for word in said if word not in known}, weight * ABOUT_WEIGHT
+            )
+        ]
 
     def _entry(self, key: str) -> Entry | None:
         """The skill that a document is of; None for another way to a skill that is listed."""
@@ -275,6 +294,13 @@ def _next_part(pending: Pending) -> Pending:
 
 def _exact(query: str) -> list[str]:
     found: list[str] = search_index.EXACT_WORDS.analyze(search_index.split_cjk(query))
+    return found
+
+
+def _stemmed(query: str) -> list[str]:
+    found: list[str] = search_index.STEMMED_WORDS.analyze(
+        search_index.split_cjk(search_index.with_camel_parts(query))
+    )
     return found
 
 

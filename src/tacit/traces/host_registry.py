@@ -8,6 +8,7 @@ without parameters that makes one. One that does not load is reported, not fatal
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -175,9 +176,27 @@ def _hosts_of(module: str) -> tuple[Host, ...]:
 
 
 def _others() -> dict[str, "EntryPoint"]:
-    from importlib.metadata import entry_points
+    if not any(map(_names_hosts, sys.path)):
+        return {}
+
+    from importlib.metadata import entry_points  # sixty modules, and hardly ever needed
 
     return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _names_hosts(folder: str) -> bool:
+    """Whether a package in a folder of `sys.path` may bring hosts of its own."""
+    group = f"[{GROUP}]".encode()
+    try:
+        with os.scandir(folder or ".") as found:
+            packages = [e.path for e in found if e.name.endswith((".dist-info", ".egg-info"))]
+    except OSError:
+        return os.path.isfile(folder)  # an archive
+    for package in packages:
+        with suppress(OSError), open(os.path.join(package, "entry_points.txt"), "rb") as file:
+            if group in file.read():
+                return True
+    return False
 
 
 def _load(entry: "EntryPoint") -> Host:

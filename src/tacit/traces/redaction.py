@@ -5,7 +5,7 @@ else it stands in the same session, though nothing tells there. The values are k
 session is being written, and kept nowhere.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -32,12 +32,13 @@ _SHORT = 100
 
 def rules(redact: Redact | None = None) -> Rules:
     """The rules that come with Tacit; or `redact`, which tells no values."""
-    if redact is not None:
-        return lambda _: redact
+    return _own_rules if redact is None else lambda _: redact
 
-    from tacit.base import secrets
 
-    return lambda values: partial(secrets.redact, values=values)
+def _own_rules(values: dict[str, str]) -> Redact:
+    from tacit.base import secrets  # who only reads sessions needs none
+
+    return partial(secrets.redact, values=values)
 
 
 class Known:
@@ -46,6 +47,7 @@ class Known:
     def __init__(self, rules: Rules) -> None:
         self._found: dict[str, str] = {}
         self._redact = rules(self._found)
+        self._own = rules is _own_rules
         self._values: dict[str, str] = {}
         self._harmless: set[str] = set()
         self.last_found_in = 0
@@ -62,6 +64,12 @@ class Known:
             self._harmless.add(text)
         made, more = self._strike(made)
         return made, sum_counts(counts, more) if more else counts
+
+    def may_hold(self, text: str) -> bool:
+        """Whether something might be taken out of `text`, or of some of its words."""
+        from tacit.base import secrets
+
+        return not self._own or bool(self._values) or secrets.may_hold(text)
 
     def redacted_turn(self, turn: Turn) -> tuple[Turn, dict[str, int]]:
         """`turn` without secrets, whatever the order in which it tells and repeats them."""
@@ -141,6 +149,22 @@ def redacted(
     return value if made == plain else msgspec.convert(made, type(value)), counts
 
 
+def _texts_in(data: Any) -> Iterator[str]:
+    """All texts of plain data, each with the name that it has."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, list | tuple):
+        for part in data:
+            yield from _texts_in(part)
+    elif isinstance(data, dict):
+        for key, part in data.items():
+            if isinstance(part, str):
+                yield f"{key}={part}"
+            else:
+                yield str(key)
+                yield from _texts_in(part)
+
+
 def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = None) -> Any:
     """Plain data with all its texts redacted, at any depth; `counts` is added to."""
 
@@ -168,8 +192,12 @@ def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = Non
         if isinstance(part, dict):
             return {named(str(key)): entry(str(key), inner) for key, inner in part.items()}
         if isinstance(part, list | tuple):
-            return type(part)([walk(inner) for inner in part])
+            return type(part)([inner if is_harmless(inner) else walk(inner) for inner in part])
         return part
+
+    def is_harmless(part: Any) -> bool:
+        """Whether one look at all texts of `part` shows that there is nothing to take out."""
+        return isinstance(redact, Known) and not redact.may_hold("\n".join(_texts_in(part)))
 
     def named(key: str) -> str:
         return key if len(key) < 20 and key.isidentifier() else clean(key)  # no secret is a name

@@ -119,6 +119,15 @@ MIGRATIONS = (
     """,
     # The latest sessions of each agent.
     "CREATE INDEX sessions_of_host ON sessions (host, coalesce(ended, stored));",
+    # What a whole session, its helpers' included, shows to those who count over many, and by which
+    # rules. It lasts as long as nothing of it changes.
+    """
+    CREATE TABLE counted (
+      session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+      rules TEXT NOT NULL,
+      body BLOB NOT NULL
+    ) STRICT;
+    """,
 )
 
 SHORT_ID = 8
@@ -212,6 +221,41 @@ _DROP_TEXT = """
 """
 
 
+# Whatever of a session changes, the sessions that it is a helper's part of change with it.
+_DROP_COUNTED = """
+  DELETE FROM counted WHERE session_id IN (
+    WITH RECURSIVE line (id, host, parent) AS (
+      SELECT id, host, parent FROM sessions WHERE id = ?
+      UNION
+      SELECT s.id, s.host, s.parent FROM sessions s JOIN line
+        ON s.host = line.host AND s.session = line.parent AND line.parent != ''
+    )
+    SELECT id FROM line
+  )
+"""
+
+
+def counted(connection: sqlite3.Connection, name: str, rules: str) -> bytes | None:
+    """What was counted of the session of that full name by these rules, if it still holds."""
+    host, _, session = name.partition(":")
+    row = connection.execute(
+        "SELECT body FROM sessions JOIN counted ON session_id = sessions.id"
+        " WHERE host = ? AND session = ? AND counted.rules = ?",
+        (host, session, rules),
+    ).fetchone()
+    return None if row is None else bytes(row["body"])
+
+
+def keep_counted(connection: sqlite3.Connection, name: str, rules: str, body: bytes) -> None:
+    """Keep what was counted of a session until something of it changes."""
+    host, _, session = name.partition(":")
+    connection.execute(
+        "INSERT OR REPLACE INTO counted SELECT id, ?, ? FROM sessions"
+        " WHERE host = ? AND session = ?",
+        (rules, body, host, session),
+    )
+
+
 class SessionRows:
     """The rows behind a store, on its connection."""
 
@@ -281,6 +325,7 @@ class SessionRows:
 
     def drop_turns(self, session: int, first: int, last: int = 2**62) -> None:
         """Take the turns from `first` to `last` out of the table and out of the full text."""
+        self._connection.execute(_DROP_COUNTED, (session,))
         rows = self._connection.execute(
             "SELECT id, body, indexed FROM turns WHERE session_id = ? AND number BETWEEN ? AND ?",
             (session, first, last),
@@ -417,6 +462,7 @@ class SessionRows:
                 "rules": self._version,
             },
         )
+        self._connection.execute(_DROP_COUNTED, (session,))
         turns = self._connection.execute(
             "SELECT turns FROM sessions WHERE id = ?", (session,)
         ).fetchone()["turns"]

@@ -23,7 +23,7 @@ from tacit.work import backup
 from tacit.work.intake import open_store, sources, store_session
 from tacit.work.presence import worker_lock
 
-_SESSION_TABLES = ("sessions", "turns", "calls", "sources", "turns_text")
+_SESSION_TABLES = ("sessions", "turns", "calls", "sources", "turns_text", "counted")
 """Written by way of the store, which also fills the full-text index."""
 
 

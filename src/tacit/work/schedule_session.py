@@ -190,8 +190,10 @@ class RunLibrary(Library):
     def _lying_at(self, real: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.real == real), None)
 
-    def search(self, query: str, limit: int = 10, *, archived: bool = False) -> "list[Hit]":
-        found = super().search(query, limit, archived=archived)
+    def search(
+        self, query: str, limit: int = 10, *, archived: bool = False, about: str = ""
+    ) -> "list[Hit]":
+        found = super().search(query, limit, archived=archived, about=about)
         return [hit for hit in found if hit.entry.name not in (CREATOR, self._schedule.name)]
 
     def _offers(self) -> "list[CatalogueRow]":

@@ -29,18 +29,14 @@ from tacit.learn.distil.lessons import (
 )
 from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.drafts import ONLY_WHEN_ASKED, REQUEST_PHRASES
-from tacit.learn.findings import (
-    EVERYBODYS_CHECKS,
-    KNOWN_TO_ALL,
-    CountedSession,
-    is_goal,
-)
+from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal
 from tacit.learn.rates import (
     CALLED_WRONGLY,
     Done,
     Run,
     done_by,
     forms_for,
+    lasting_runs,
     rules_named,
     runs_of_call,
 )
@@ -199,7 +195,7 @@ class CountingAnalyst:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._place = step_names(trace)
-        self._runs = CountedSession(trace).runs
+        self._runs = lasting_runs(trace)
         self._wishes = wishes(trace)
         self._requests = requests(trace)
         self._mends = {id(m.failed): m for m in recoveries(trace)}

@@ -49,7 +49,7 @@ from tacit.learn.distil.inquiry import Inquiry, answer_job, most_cost, read_answ
 from tacit.learn.distil.lessons import Lesson, LessonQuote, claim_of
 from tacit.learn.distil.segments import Segment, segment_trace, segments
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, open_lessons
-from tacit.learn.findings import CountedSession
+from tacit.learn.rates import lasting_runs
 from tacit.learn.signals import step_names
 from tacit.traces.command_purposes import purpose
 from tacit.traces.store import Store
@@ -541,7 +541,7 @@ def followed(
     """Which lessons a task followed, and whether what they say to run was fine or failed."""
     here = {id(call) for call in segment_trace(trace, task).each_call()}
     place = step_names(trace)
-    runs = [run for run in CountedSession(trace).runs if id(run.call) in here]
+    runs = [run for run in lasting_runs(trace) if id(run.call) in here]
     for one in lessons:
         forms = claim_of(one).forms
         wanted = {purpose(form) for form in forms} - {""}

@@ -42,6 +42,7 @@ from tacit.learn.background.broker import (
 )
 from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
 from tacit.learn.background.task import Call, RunReport
+from tacit.learn.counted_session import counted_sessions
 from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
 from tacit.learn.findings import Finding, count_findings
@@ -552,7 +553,7 @@ def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
     """What counting over the project's latest sessions gives that this one is part of."""
     others = [s for s in store.sessions(limit=200) if s.head.project == stored.head.project]
     chosen = {s.id: s for s in [stored, *others[:_RELATED]]}
-    found = count_findings(store.whole(name) for name in chosen)
+    found = count_findings(counted_sessions(store, chosen))
     return tuple(f for f in found if stored.id in f.sessions and len(f.sessions) > 1)
 
 
