@@ -410,9 +410,9 @@ class SkillWriter:
 
 
 def skill_text_of(change: Change) -> str:
-    """The SKILL.md that a change of the distiller would make."""
+    """The SKILL.md that a change of the distiller would make; of a fact there is none."""
     files = (one.files for one in change.operations if isinstance(one, Create | Rewrite))
-    return next((each[SKILL_FILE].decode("utf-8", "replace") for each in files), "")
+    return next((each.get(SKILL_FILE, b"").decode("utf-8", "replace") for each in files), "")
 
 
 def _lines_in(files: Mapping[str, bytes]) -> set[str]:
