@@ -339,7 +339,7 @@ class Store:
 
     def helpers(self, head: Head) -> list[str]:
         """The helpers' sessions of one, theirs included, the earliest first."""
-        rows = self._connection.execute(_FAMILY, (head.host, head.session))
+        rows = self._connection.execute(_FAMILY, {"host": head.host, "session": head.session})
         return [f"{head.host}:{row['session']}" for row in rows]
 
     def search(
@@ -390,7 +390,8 @@ class Store:
 
     def _stored(self, row: sqlite3.Row) -> Stored:
         of_turns = self._rows.of_turns(row["id"])
-        helpers = self._connection.execute(_FAMILY, (row["host"], row["session"])).fetchall()
+        own = {"host": row["host"], "session": row["session"]}
+        helpers = self._connection.execute(_FAMILY, own).fetchall()
         return Stored(
             _head(row["head"], row["session"]),
             row["turns"],
@@ -422,13 +423,13 @@ _BY_SHORT_END = """
 # Helpers may have helpers; what names itself in a circle is met once.
 _FAMILY = """
   WITH RECURSIVE part (id, host, session) AS (
-    SELECT id, host, session FROM sessions WHERE host = ?1 AND session = ?2
+    SELECT id, host, session FROM sessions WHERE host = :host AND session = :session
     UNION
     SELECT s.id, s.host, s.session FROM sessions s JOIN part
       ON s.host = part.host AND s.parent = part.session AND s.parent != ''
   )
   SELECT s.session, s.calls, s.failures FROM sessions s JOIN part USING (id)
-  WHERE s.session != ?2 ORDER BY s.started, s.id
+  WHERE s.session != :session ORDER BY s.started, s.id
 """
 
 

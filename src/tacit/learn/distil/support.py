@@ -229,7 +229,7 @@ class Lessons:
         with self.writing():
             self._do("UPDATE OR IGNORE lesson_support SET lesson = ? WHERE lesson = ?", both)
             self._do("DELETE FROM lesson_support WHERE lesson = ?", (lesson,))
-            self._do("UPDATE lessons SET joined = ?1 WHERE id = ?2 OR joined = ?2", both)
+            self._do("UPDATE lessons SET joined = ? WHERE ? IN (id, joined)", both)
             self._do("DELETE FROM lesson_conflicts WHERE ? IN (one, other)", (lesson,))
 
     def mark(self, lessons: Iterable[str], state: LessonState) -> None:
