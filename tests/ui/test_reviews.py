@@ -113,7 +113,7 @@ def test_a_dry_run_over_a_path_until_the_budget_is_used_up(
     (would,) = row["would"]
     assert would["skill"] == "release-build"
     assert "+1. Read the version from the VERSION file" in would["diff"]
-    assert "consent" in would["waits"]
+    assert "which no agent of yours keeps" in would["waits"]
     assert answer("inbox")["proposals"] == []
     assert Ledger(store.connection).of(row["session"]) == []
     assert not (home / ".agents").exists()

@@ -204,6 +204,10 @@ def reviewer() -> Iterator[ModelServer]:
         yield served
 
 
+FULL = os.environ.get("TACIT_TEST_FULL")
+
+
+@pytest.mark.skipif(not FULL, reason="three machines: TACIT_TEST_FULL=1, and scripts/test-faults")
 def test_a_review_waits_for_the_machine_that_has_its_session(
     machines: Machines, reviewer: ModelServer
 ) -> None:
@@ -224,7 +228,6 @@ def test_a_review_waits_for_the_machine_that_has_its_session(
     assert len(reviewer.requests) == 4
 
 
-FULL = os.environ.get("TACIT_TEST_FULL")
 SUBJECTS = ["loom", "kiln", "anvil", "plough", "lathe", "churn", "forge", "sickle"]
 
 
