@@ -45,10 +45,12 @@ def imported(path: Path) -> list[Trace]:
         ("several.json", [{"messages": MESSAGES}, {"messages": MESSAGES}]),
         ("lines.jsonl", [{"messages": MESSAGES}, {"messages": MESSAGES}]),
         ("loose.jsonl", MESSAGES),
+        ("wrapped.jsonl", [{"type": m["role"], "message": m} for m in MESSAGES]),
+        ("wrapped.json", {"messages": [{"type": m["role"], "message": m} for m in MESSAGES]}),
     ],
 )
 def test_message_lists_in_every_wrapping(name: str, document: Any, tmp_path: Path) -> None:
-    """A list, an object, several in one file, a line each, or a message a line."""
+    """A list, an object, several in one file, a line each, a message a line, or in a record."""
     path = tmp_path / name
     if name.endswith(".jsonl"):
         path.write_text("".join(json.dumps(part) + "\n" for part in document))
@@ -203,7 +205,9 @@ WHOLE = [
     Form("anthropic.jsonl", "openai", "anthropic#at0", 0, attachments=1),
     Form("sharegpt.jsonl", "sharegpt", "sharegpt#at0", 0),
     Form("atif-1.5.json", "atif"),
+    Form("bedrock.jsonl", "openai", "bedrock#at0", 0, attachments=1),
     Form("tau2-bench.json", "tau-bench", "sim-1", verdict="reward: 1"),
+    Form("tau-bench-react.json", "tau-bench", "tau-bench-react#doc0", 0, "reward: 1"),
     Form("openhands-0.json", "openhands", "openhands-0#doc0", 0, attachments=1),
     Form("openhands-1.jsonl", "openhands", "openhands-1#all", 0),
     Form("openhands-results.jsonl", "openhands", "demo__demo-1", 40, "resolved: true", 1),
@@ -213,7 +217,9 @@ WHOLE = [
     Form("otel-openllmetry.jsonl", "otel"),
     Form("openinference.jsonl", "openinference"),
     Form("phoenix.json", "openinference"),
+    Form("spans-nested.json", "openinference"),
     Form("langfuse-api.json", "langfuse", verdict="correctness: false"),
+    Form("langfuse-traces.json", "langfuse", verdict="correctness: false"),
     Form("langfuse-blob/observations_v2", "langfuse", verdict="correctness: true"),
     Form("langsmith.jsonl", "langsmith"),
 ]
@@ -224,7 +230,7 @@ def test_every_form_tells_the_same_session(form: Form) -> None:
     """Prompts, answers, calls with their results, failures, tokens, verdict; nothing told twice."""
     (trace,) = imported(FORMS / form.file)
     assert (trace.host, trace.session) == (form.host, form.session)
-    shown = tuple(p.replace("[image]", "").replace("[document]", "").strip() for p in trace.prompts)
+    shown = tuple(re.sub(r"\[\w+\]", "", p).strip() for p in trace.prompts)
     assert shown == PROMPTS
     assert trace.texts == ("I build.", "It is built: dist/demo.whl.", "With clang, then.")
     assert [(c.kind, c.arguments["command"], c.failed) for c in trace.calls] == [
@@ -250,7 +256,7 @@ def test_a_form_is_known_by_content_alone(form: Form, tmp_path: Path) -> None:
 
 GIVEN_TOOLS = (
     "langsmith.jsonl", "openai.jsonl", "openinference.jsonl", "otel-openllmetry.jsonl",
-    "phoenix.json",
+    "phoenix.json", "spans-nested.json",
 )  # fmt: skip
 
 
@@ -313,6 +319,43 @@ def test_mini_swe_agent_as_it_writes(name: str) -> None:
     assert [call.failed for call in trace.calls] == [True, False, False]
     assert trace.usage.cost == 3.0
     assert trace.skipped == {}
+
+
+def test_an_answer_without_a_call_is_no_reason_to_prompt(tmp_path: Path) -> None:
+    """mini-swe-agent tells the model in the user's place that it may not answer so."""
+    run = json.loads((FORMS / "mini-swe-agent-toolcalls.traj.json").read_text())
+    refusals = [
+        {"role": "assistant", "content": "Done, I think."},
+        {"role": "user", "content": "No tool call.", "extra": {"interrupt_type": "FormatError"}},
+        {"role": "user", "content": "Go on.", "extra": {"interrupt_type": "UserInterruption"}},
+    ]
+    (tmp_path / "x.traj.json").write_text(
+        json.dumps(run | {"messages": run["messages"] + refusals})
+    )
+    (trace,) = imported(tmp_path / "x.traj.json")
+    assert trace.prompts == ("Build the package.", "Go on.")
+    assert Told("No tool call.", "system") in trace.turns[0].steps
+
+
+def test_one_trace_of_langfuse_is_not_taken_for_claude_code(tmp_path: Path) -> None:
+    """The API gives a trace with its observations, which have a session and need no trace's id."""
+    page = json.loads((FORMS / "langfuse-traces.json").read_text())
+    for name, found in (("one.json", page["data"][0]), ("line.jsonl", page["data"][0])):
+        (tmp_path / name).write_text(json.dumps(found))
+        (trace,) = imported(tmp_path / name)
+        assert (trace.host, trace.session, trace.prompts[0]) == ("langfuse", "conv-1", PROMPTS[0])
+    blob = json.loads((FORMS / "langfuse-api.json").read_text())[0]["observations"]
+    lines = [json.dumps(one | {"sessionId": "conv-1"}) + "\n" for one in blob]
+    (tmp_path / "blob.jsonl").write_text("".join(lines))
+    assert [s.host for s in host_registry.recognise(str(tmp_path / "blob.jsonl"))] == ["langfuse"]
+
+
+def test_what_is_no_message_is_counted(tmp_path: Path) -> None:
+    """A line that says nothing, and a call without a name."""
+    lines = [*MESSAGES, {"type": "progress"}, {"role": "assistant", "tool_calls": [{"id": "9"}]}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (trace,) = imported(tmp_path / "x.jsonl")
+    assert (len(trace.calls), trace.skipped) == (2, {"unknown-record": 2})
 
 
 def test_rewards_and_reports_become_outcomes(tmp_path: Path) -> None:
@@ -383,8 +426,9 @@ def _commands(file: Path) -> set[str]:
         for value in _objects(json.loads(line)):
             found |= {value["command"]} if isinstance(value.get("command"), str) else set()
             found |= {value["action"]} if isinstance(value.get("action"), str) else set()
-            if value.get("from") == "gpt":
-                found |= set(re.findall(r'"command": "(.*?)"', value["value"]))
+            words = value.get("value") or value.get("content")
+            if isinstance(words, str):
+                found |= set(re.findall(r'"command": "(.*?)"', words))
     return {command for command in found if command.startswith("make")}
 
 

@@ -284,7 +284,8 @@ def _of_document(data: bytes, header: dict[str, Any]) -> list[Record]:
     members = _members(body)
     name = next((name for name in _LISTS if bytes(members.get(name, b""))[:1] == b"["), "")
     inner = _items(bytes(members[name])) if name else []
-    if not inner or bytes(inner[0])[:1] != b"{" or "trace" in members:
+    one_trace = "trace" in members or (name == "observations" and "id" in members)
+    if not inner or bytes(inner[0])[:1] != b"{" or one_trace:
         return [Record(start, len(body), body)]
     for key, value in members.items():
         if key != name and len(raw := bytes(value)) <= _HEADER:

@@ -138,7 +138,12 @@ def count(value: Any) -> int:
 
 
 def amount(value: Any) -> float | None:
-    """`value` as a sum of money or of seconds; None when it is not one."""
+    """`value` as a sum of money or of seconds; None when it is not one. Some write it as text."""
+    if isinstance(value, str):
+        try:
+            value = float(value[:40])
+        except ValueError:
+            return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < 1e12 else None

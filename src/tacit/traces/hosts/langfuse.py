@@ -29,8 +29,8 @@ class Langfuse(SpanFiles):
     def claims(self, record: Any) -> bool:
         found = values.mapping(record)
         if isinstance(found.get("observations"), list):
-            inner = values.objects(found["observations"])
-            return "trace" in found or any(_is_observation(one) for one in inner[:5])
+            inner = values.objects(found["observations"])  # which need not repeat the trace's id
+            return "trace" in found or any(_is_observation(one, _PLACED) for one in inner[:5])
         return _is_observation(found) or _is_score(found)
 
     def tell(self, records: Iterator[Any], source: Source, into: Assembler) -> Iterator[None]:
@@ -47,7 +47,7 @@ class Langfuse(SpanFiles):
             yield from super().places(record)
         else:
             session = values.string(_either(found, "sessionId", "session_id"))
-            yield values.string(_either(found, "traceId", "trace_id")), session
+            yield values.string(_either(found, *_TRACE)), session
 
     def spans(self, record: Any) -> Iterator[Span]:
         found = values.mapping(record)
@@ -88,22 +88,30 @@ def _scores(file: str, stamp: str) -> dict[str, str]:
     return found
 
 
-def _is_observation(value: dict[str, Any]) -> bool:
+_TRACE = ("traceId", "trace_id")
+_PLACED = (*_TRACE, "startTime", "start_time")
+
+
+def _is_observation(value: dict[str, Any], by: tuple[str, ...] = _TRACE) -> bool:
     known = ("GENERATION", "SPAN", "EVENT", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING")
-    return value.get("type") in known and bool(_either(value, "traceId", "trace_id"))
+    return _type(value) in known and bool(_either(value, *by))
+
+
+def _type(value: dict[str, Any]) -> str:
+    return values.string(value.get("type")).upper()
 
 
 def _is_score(value: dict[str, Any]) -> bool:
-    named = {"name", "value"} <= value.keys() and bool(_either(value, "traceId", "trace_id"))
+    named = {"name", "value"} <= value.keys() and bool(_either(value, *_TRACE))
     return named and bool(_either(value, "dataType", "data_type"))
 
 
 def _observation(found: dict[str, Any]) -> Span:
-    kind = _KINDS.get(values.string(found.get("type")), "other")
+    kind = _KINDS.get(_type(found), "other")
     span = Span(
         values.string(found.get("id")),
         values.string(_either(found, "parentObservationId", "parent_observation_id")),
-        values.string(_either(found, "traceId", "trace_id")),
+        values.string(_either(found, *_TRACE)),
         values.string(_either(found, "sessionId", "session_id")),
         kind,
         values.string(found.get("name")),
@@ -128,12 +136,13 @@ def _observation(found: dict[str, Any]) -> Span:
 def _usage(found: dict[str, Any]) -> Usage | None:
     tokens = _opened(_either(found, "usageDetails", "usage_details")) or found.get("usage")
     tokens = values.mapping(tokens)
-    cost = _either(found, "totalCost", "total_cost", "calculatedTotalCost")
+    costs = values.mapping(_opened(_either(found, "costDetails", "cost_details")))
+    cost = _either(found, "totalCost", "total_cost", "calculatedTotalCost") or costs.get("total")
     if not tokens and not cost:
         return None
     named = {
-        "input": tokens.get("input"),
-        "output": tokens.get("output"),
+        "input": _either(tokens, "input", "promptTokens"),
+        "output": _either(tokens, "output", "completionTokens"),
         "read": tokens.get("input_cache_read", tokens.get("input_cached_tokens")),
         "written": tokens.get("input_cache_creation"),
         "reasoning": tokens.get("output_reasoning", tokens.get("output_reasoning_tokens")),
@@ -142,7 +151,7 @@ def _usage(found: dict[str, Any]) -> Usage | None:
 
 
 def _score(found: dict[str, Any]) -> Span:
-    trace = values.string(_either(found, "traceId", "trace_id"))
+    trace = values.string(_either(found, *_TRACE))
     session = values.string(_either(found, "sessionId", "session_id"))
     name = f"score {values.string(found.get('id'))}"
     return Span(name, trace=trace, conversation=session, verdict=_verdict(found))
