@@ -18,6 +18,7 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.host import (
+    ZSTD,
     Host,
     Source,
     file_stamp,
@@ -228,6 +229,8 @@ def first_records(path: str) -> tuple[Any, ...]:
 @lru_cache(maxsize=2)
 def _first_records(path: str, stamp: str) -> tuple[Any, ...]:
     """The same, of a file that is as `stamp` says: every reader asks for them."""
+    if path.endswith(ZSTD):  # sessions are read from their places, and there are none
+        return ()
     try:
         with open_regular(path) as file:
             head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n\0")

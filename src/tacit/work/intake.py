@@ -22,7 +22,7 @@ from tacit.base.event_bus import bus
 from tacit.base.setting_sections import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
-from tacit.traces.host import Host, Source, is_gzip
+from tacit.traces.host import ZSTD, Host, Source, unpacking_program, zstd_file
 from tacit.traces.hosts.tacit import redact_session_files
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
@@ -91,8 +91,11 @@ def sources(
     if what and (os.sep in what or os.path.exists(what)) and what not in host_registry.names():
         found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)), unknown)
         if not found:
-            hints = [f"it is compressed; unpack it: zcat {what} | tacit import -"]
-            hints = hints if is_gzip(what) else host_registry.problems()
+            hints = host_registry.problems()
+            if program := unpacking_program(what):
+                hints = [f"it is compressed; unpack it: {program} {what} | tacit import -"]
+                if what.endswith(ZSTD) and zstd_file() is None:
+                    hints.append("or: pip install 'tacit[zstd]'")
             raise NotFound(
                 f"no session that is known by its form in {what}",
                 "; ".join(hints) or "see: tacit import --help",
@@ -243,7 +246,7 @@ def _newest(found: Iterator[Source]) -> list[Source]:
 def _stem(path: str) -> str:
     """The session's id, where a file or its folder is named for it."""
     name = os.path.basename(path)
-    stem = name.rpartition(".")[0] or name
+    stem = name.removesuffix(ZSTD).rpartition(".")[0] or name
     if stem in ("events", "state"):
         return os.path.basename(os.path.dirname(path))
     # rollout-2026-11-15T06-43-32-<uuid>, session-…-<id>
