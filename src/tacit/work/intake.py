@@ -27,6 +27,7 @@ from tacit.traces.hosts.tacit import redact_session_files
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
 from tacit.traces.trace import Trace
+from tacit.traces.trajectory_source import keep_given, redact_given
 
 NEWS = ("new", "grown")
 """The words for a session of which something was stored that was not there before."""
@@ -76,6 +77,7 @@ def redact_again(store: Store, settings: TraceSettings, most: int | None = None)
     if not settings.redact:
         return True
     redact_session_files()
+    redact_given(store)
     return store.redact_again(most)
 
 
@@ -148,6 +150,8 @@ def store_session(
     host = host_registry.get(source.host)
     written = store.take_in(host, source)
     is_new = written.status in NEWS
+    if is_new and source.handed:
+        keep_given(store, source, written.id)
     if written.id and (is_new or (ended and written.status != "forgotten")):
         for helper in _helpers(host, source) if ended else ():
             part = store.take_in(host, helper)
