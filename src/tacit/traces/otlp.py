@@ -43,7 +43,7 @@ def is_flat(record: Any) -> bool:
     """Whether `record` is one span by itself."""
     span = values.mapping(record)
     told = values.mapping(span.get("context")) | span
-    if _either(told, *_TRACE) is None or _either(told, *_ID) is None:
+    if values.either(told, *_TRACE) is None or values.either(told, *_ID) is None:
         return False
     return bool(span.keys() & set(_ATTRIBUTES)) or any(k.startswith("attributes.") for k in span)
 
@@ -94,7 +94,7 @@ def _with_children(span: dict[str, Any], depth: int = 0) -> Iterator[RawSpan]:
 def _span(span: dict[str, Any]) -> RawSpan:
     """A span of OTLP, or as an SDK prints it, as Phoenix gives it, or as a row of a table."""
     told = values.mapping(span.get("context")) | span
-    attributes = attributes_of(_either(span, *_ATTRIBUTES))
+    attributes = attributes_of(values.either(span, *_ATTRIBUTES))
     for key, value in span.items():
         if key.startswith("attributes.") and value is not None:
             attributes |= flatten({key.removeprefix("attributes."): value})
@@ -102,16 +102,18 @@ def _span(span: dict[str, Any]) -> RawSpan:
     if kind and not kind.upper().endswith(_ROLES):
         attributes.setdefault("openinference.span.kind", kind)
     state = values.mapping(span.get("status"))
-    code = _either(state, "code", "status_code") or span.get("status_code") or span.get("status")
+    code = (
+        values.either(state, "code", "status_code") or span.get("status_code") or span.get("status")
+    )
     failed = code == 2 or values.string(code).upper().endswith("ERROR")
-    message = _either(state, "message", "description") or span.get("status_message")
+    message = values.either(state, "message", "description") or span.get("status_message")
     made = RawSpan(
-        _id(_either(told, *_TRACE)),
-        _id(_either(told, *_ID)),
-        _id(_either(told, *_PARENT)),
-        values.string(_either(told, "name", "span_name")),
-        _time(_either(told, *_START)),
-        _time(_either(told, *_END)),
+        _id(values.either(told, *_TRACE)),
+        _id(values.either(told, *_ID)),
+        _id(values.either(told, *_PARENT)),
+        values.string(values.either(told, "name", "span_name")),
+        _time(values.either(told, *_START)),
+        _time(values.either(told, *_END)),
         attributes,
         [_event(event) for event in _each(span, ("events", "span_events"))],
         log=span.get("log") is True,
@@ -122,18 +124,18 @@ def _span(span: dict[str, Any]) -> RawSpan:
 
 def _event(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     told = attributes_of(event.get("attributes")) | flatten(values.mapping(event.get("body")))
-    return values.string(_either(event, "name", "event_name")), told
+    return values.string(values.either(event, "name", "event_name")), told
 
 
 def _log(record: dict[str, Any]) -> RawSpan:
     """A log record: an event of the span that it names."""
     told = attributes_of(record.get("attributes"))
     body = plain_value(record.get("body"))
-    name = _either(record, "eventName", "event_name") or told.get("event.name")
-    at = _time(_either(record, "timeUnixNano", "time_unix_nano"))
+    name = values.either(record, "eventName", "event_name") or told.get("event.name")
+    at = _time(values.either(record, "timeUnixNano", "time_unix_nano"))
     return RawSpan(
-        _id(_either(record, "traceId", "trace_id")),
-        _id(_either(record, "spanId", "span_id")),
+        _id(values.either(record, "traceId", "trace_id")),
+        _id(values.either(record, "spanId", "span_id")),
         start=at,
         events=[(values.string(name), told | values.mapping(body))],
         log=True,
@@ -254,10 +256,6 @@ def _with_lists(value: Any) -> Any:
     if value and all(key.isdigit() and len(key) < 7 for key in value):
         return [_with_lists(value[key]) for key in sorted(value, key=int)]
     return {key: _with_lists(inner) for key, inner in value.items()}
-
-
-def _either(value: dict[str, Any], *names: str) -> Any:
-    return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 def _id(value: Any) -> str:

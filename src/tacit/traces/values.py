@@ -74,6 +74,14 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in items(value) if isinstance(item, dict)]
 
 
+def either(value: dict[str, Any], *names: str) -> Any:
+    """What the first of `names` holds that is there and not null."""
+    for name in names:
+        if (found := value.get(name)) is not None:
+            return found
+    return None
+
+
 def arguments(value: Any) -> dict[str, Any]:
     """The arguments of a call: an object, or the JSON of one; other text under `input`."""
     if isinstance(value, dict):
