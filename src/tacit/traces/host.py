@@ -45,7 +45,7 @@ def open_regular(path: str) -> BinaryIO:
 
     One called `.zst` is unpacked on the way: its places are those of what it holds.
     """
-    file = _open_as_it_is(path)
+    file = open_as_it_is(path)
     if not path.endswith(ZSTD):
         return file
     file.close()
@@ -54,7 +54,8 @@ def open_regular(path: str) -> BinaryIO:
     return cast("BinaryIO", unpacked(path))
 
 
-def _open_as_it_is(path: str) -> BinaryIO:
+def open_as_it_is(path: str) -> BinaryIO:
+    """The same, and never unpacked."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -89,7 +90,7 @@ def zstd_file() -> type[Any] | None:
 def unpacking_program(path: str) -> str:
     """What unpacks the compressed file at `path`; empty where it is not compressed."""
     try:
-        with _open_as_it_is(path) as file:
+        with open_as_it_is(path) as file:
             return {b"\x1f\x8b": "zcat", b"\x28\xb5": "zstdcat"}.get(file.read(2), "")
     except OSError:
         return ""

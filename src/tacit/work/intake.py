@@ -8,6 +8,7 @@ been quiet.
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections import Counter
@@ -22,7 +23,8 @@ from tacit.base.event_bus import bus
 from tacit.base.setting_sections import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
-from tacit.traces.host import ZSTD, Host, Source, unpacking_program, zstd_file
+from tacit.traces.conversation_files import first_records
+from tacit.traces.host import ZSTD, Host, Source, open_as_it_is, unpacking_program, zstd_file
 from tacit.traces.hosts.tacit import redact_session_files
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
@@ -93,15 +95,8 @@ def sources(
     if what and (os.sep in what or os.path.exists(what)) and what not in host_registry.names():
         found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)), unknown)
         if not found:
-            hints = host_registry.problems()
-            if program := unpacking_program(what):
-                hints = [f"it is compressed; unpack it: {program} {what} | tacit import -"]
-                if what.endswith(ZSTD) and zstd_file() is None:
-                    hints.append("or: pip install 'tacit[zstd]'")
-            raise NotFound(
-                f"no session that is known by its form in {what}",
-                "; ".join(hints) or "see: tacit import --help",
-            )
+            why, hint = _why_unknown(what)
+            raise NotFound(f"no session of a known form in {what}: {why}", hint)
     elif what:
         found = list(host_registry.get(what).find())
     else:
@@ -109,6 +104,35 @@ def sources(
     if since is not None:
         found = [source for source in found if source.modified >= since.timestamp()]
     return sorted(found, key=lambda source: source.modified, reverse=True)
+
+
+def _why_unknown(path: str) -> tuple[str, str]:
+    """Why no session was found in a file or a folder, and what to do."""
+    forms = "; ".join(host_registry.problems()) or "see the forms: tacit import --help"
+    if os.path.isdir(path):
+        return "no file there has one", forms
+    if program := unpacking_program(path):
+        hint = f"unpack it: {program} {path} | tacit import -"
+        needs = path.endswith(ZSTD) and zstd_file() is None
+        return "it is compressed", f"{hint}; or: pip install 'tacit[zstd]'" if needs else hint
+    try:
+        with open_as_it_is(path) as file:
+            head = file.read(4096).strip(b"\xef\xbb\xbf \t\r\n\0")[:1]
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})", "check who may read it: ls -l"
+    if head not in (b"{", b"["):
+        return "it is not JSON" if head else "it is empty", forms
+    if not first_records(path):
+        return "its JSON is broken, or larger than is read at once", "check it, or write JSON lines"
+    return "its records are of another form", forms
+
+
+def is_pipe(what: str) -> bool:
+    """Whether `what` is standard input, or a pipe by name as a shell's `<(…)` gives it."""
+    try:
+        return what == "-" or stat.S_ISFIFO(os.stat(what).st_mode)
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
