@@ -467,14 +467,16 @@ def test_an_id_that_is_used_again_is_another_call(tmp_path: Path) -> None:
 
 
 def test_files_of_no_known_form_are_named(tmp_path: Path) -> None:
-    """JSON that nobody claims is told of; what is no JSON is nobody's business."""
+    """JSON that nobody claims, or that is broken, is told of; what is none is nobody's business."""
     (tmp_path / "other.json").write_text('{"some": "thing"}')
+    (tmp_path / "cut.json").write_text('[{"messages": [{"role":')
+    (tmp_path / "setup.cfg").write_text("[section]")
     (tmp_path / "notes.txt").write_text("words")
     shutil.copy(FORMS / "openai.jsonl", tmp_path)
     unknown: list[str] = []
     found = host_registry.recognise(str(tmp_path), unknown.append)
     assert [source.host for source in found] == ["openai"]
-    assert [Path(file).name for file in unknown] == ["other.json"]
+    assert [Path(file).name for file in unknown] == ["cut.json", "other.json"]
 
 
 def test_a_session_of_the_hubs_form(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ what is too long or broken is counted. What a record means is the reader's busin
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -23,6 +24,7 @@ from tacit.traces.host import (
     Source,
     file_stamp,
     ignore,
+    open_as_it_is,
     open_regular,
     plain_files,
     repair_text,
@@ -219,6 +221,18 @@ def _layout(group: Grouping, path: str, stamp: str) -> Layout:
         sessions[key] = list(dict.fromkeys((*sessions.get(key, ()), *found)))
         joined.setdefault(key, set()).add(name)
     return Layout(sessions, header, dict(skipped), joined)
+
+
+_JSON = re.compile(rb"[\xef\xbb\xbf\s\0]*(?:\{\s*\"|\[\s*\{)")
+
+
+def looks_like_records(path: str) -> bool:
+    """Whether a file begins like JSON objects, whole or not."""
+    try:
+        with open_as_it_is(path) as file:
+            return _JSON.match(file.read(4096)) is not None
+    except OSError:
+        return False
 
 
 def first_records(path: str) -> tuple[Any, ...]:

@@ -426,7 +426,7 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     context, unknown = click.get_current_context(), list[str]()
     place, named = what, "standard input" if what == "-" else what
     if intake.is_pipe(what):
-        opened = nullcontext(sys.stdin.buffer) if what == "-" else open(what, "rb")
+        opened = nullcontext(sys.stdin.buffer) if what == "-" else open(what, "rb")  # noqa: SIM115
         place = context.with_resource(intake.piped_file(context.with_resource(opened)))
     try:
         chosen = intake.sources(place, parse_since(since) if since else None, unknown.append)
