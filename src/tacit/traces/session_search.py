@@ -12,6 +12,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -77,14 +78,15 @@ def find_hits(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
     return found
 
 
-def words_of(query: str) -> list[str]:
+@lru_cache(maxsize=16)
+def words_of(query: str) -> tuple[str, ...]:
     """The words of a query, quoted ones as one, those of a language without spaces apart."""
-    return [
+    return tuple(
         piece
         for phrase, word in _QUERY.findall(query)
         for piece in ([phrase] if phrase else _PIECE.findall(word))
         if any(c.isalnum() for c in piece)
-    ]
+    )
 
 
 def match_query(query: str, *, beginnings: bool = True) -> str:
@@ -155,7 +157,8 @@ def _best(connection: sqlite3.Connection, sought: Sought, limit: int, wanted: st
         return []
     chosen = msgspec.json.encode(latest).decode()
     given = {"wanted": wanted, "first": latest[-1], "chosen": chosen, "limit": limit}
-    return [_hit(connection, row[0], sought) for row in connection.execute(_BEST, given).fetchall()]
+    rows = connection.execute(_BEST, given).fetchall()
+    return [hit for (row,) in rows if (hit := _hit(connection, row, sought))]
 
 
 def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[Hit]:
@@ -165,19 +168,20 @@ def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[
         return []
     found: list[Hit] = []
     for (row,) in _hits(connection, sought, wanted):
-        hit = _hit(connection, row, sought)
-        if hit.step:
+        if hit := _hit(connection, row, sought):
             found.append(hit)
         if len(found) >= limit:
             break
     return found
 
 
-def _hit(connection: sqlite3.Connection, row: int, sought: Sought) -> Hit:
+def _hit(connection: sqlite3.Connection, row: int, sought: Sought) -> Hit | None:
+    """What was found in a turn; None where no step of it is meant."""
     stored = connection.execute(_TURN, (row,)).fetchone()
     turn = turn_of(stored["body"])
     if sought.failed or sought.file:
-        at = next((at for at, step in _calls(turn) if _is_meant(step, sought)), 0)
+        if not (at := next((at for at, step in _calls(turn) if _is_meant(step, sought)), 0)):
+            return None
         words = sought.words or sought.failed or sought.file
     else:
         at, words = _best_step(turn, sought.words), sought.words
