@@ -83,7 +83,7 @@ _LOOK = 1.0
 _POLL = 2.0
 """Seconds between looks at a queue for what another process put there. What this process puts there
 wakes the engine, and so does the end of a job."""
-_SHARED_POLL = 0.5
+_SHARED_POLL = 0.25
 """The same for the many small jobs that any machine may take; each look costs a database that
 machines share some milliseconds."""
 _WORKFLOW = "job"
