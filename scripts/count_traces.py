@@ -16,6 +16,7 @@ from typing import Any
 
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
+from tacit.traces.trace import Trace
 
 SPANS = ("otel", "openinference", "langfuse", "langsmith")
 RUNS = (
@@ -95,6 +96,18 @@ def counted(form: str, document: Any) -> tuple[int, int]:
     return sum(asked for asked, _ in pairs), sum(calls for _, calls in pairs + handed_on)
 
 
+def walked_counts(form: str, file: Path) -> tuple[int, int]:
+    """The prompts and the calls of a file, by the walk."""
+    each = [counted(form, document) for document in documents(file)]
+    return sum(asked for asked, _ in each), sum(calls for _, calls in each)
+
+
+def read_counts(traces: list[Trace]) -> tuple[int, int]:
+    """The prompts and the calls of a file's sessions, as they were read."""
+    main_ones = [trace for trace in traces if not trace.head.parent]
+    return sum(len(t.prompts) for t in main_ones), sum(len(t.calls) for t in traces)
+
+
 def main() -> int:
     different = 0
     for form in sorted(path.name for path in Path(sys.argv[1]).iterdir()):
@@ -103,8 +116,7 @@ def main() -> int:
         for file in sorted(p for p in Path(sys.argv[1], form).rglob("*") if p.is_file()):
             found = host_registry.recognise(str(file))
             traces = [read_trace(host_registry.get(source.host), source) for source in found]
-            main_ones = [trace for trace in traces if not trace.head.parent]
-            read = sum(len(t.prompts) for t in main_ones), sum(len(t.calls) for t in traces)
+            read = read_counts(traces)
             total.update(files=1, sessions=len(traces), prompts=read[0], calls=read[1])
             total[f"source {file.parent.name}"] += bool(traces)
             total["unknown"] += not traces
@@ -112,9 +124,7 @@ def main() -> int:
                 lost.update(trace.skipped)
             if form in SPANS or not traces:
                 continue
-            each = [counted(form, document) for document in documents(file)]
-            other = sum(asked for asked, _ in each), sum(calls for _, calls in each)
-            if other != read:
+            if (other := walked_counts(form, file)) != read:
                 different += 1
                 print(f"{file}: read {read}, walked {other}", file=sys.stderr)
         sources = sum(1 for name, times in total.items() if name.startswith("source ") and times)

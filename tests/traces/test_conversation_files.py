@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import runpy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -377,24 +378,30 @@ def test_rewards_and_reports_become_outcomes(tmp_path: Path) -> None:
     assert trace_outcome(harbor).evidence == "reward: 0"
 
 
-def _counted(file: Path) -> tuple[int, int]:
-    """How many prompts and calls a chat file holds, by another parse than the readers'."""
-    text = file.read_text()
-    documents = [json.loads(line) for line in text.splitlines()] if file.suffix == ".jsonl" else []
-    prompts = calls = 0
-    for document in documents or json.loads(text):
-        for message in document.get("messages") or document.get("traj"):
-            content = message["content"]
-            blocks = content if isinstance(content, list) else []
-            kinds = [block["type"] for block in blocks]
-            prompts += message["role"] == "user" and "tool_result" not in kinds
-            calls += kinds.count("tool_use") + len(message.get("tool_calls") or ())
-    return prompts, calls
+OTHER = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "count_traces.py"))
+"""A walk over the JSON that shares nothing with the readers."""
+WALKED = {
+    "atif-1.5.json": "atif", "atif-1.8.json": "atif", "sharegpt.jsonl": "sharegpt",
+    "openai.jsonl": "openai", "anthropic.jsonl": "openai", "bedrock.jsonl": "openai",
+    "tau-bench.json": "tau-bench", "tau2-bench.json": "tau-bench",
+    "tau-bench-react.json": "tau-bench", "openhands-0.json": "openhands",
+    "openhands-1.jsonl": "openhands", "openhands-results.jsonl": "openhands",
+    "mini-swe-agent-text.traj.json": "swe-agent", "swe-agent/demo__demo-1.traj": "swe-agent",
+    "mini-swe-agent-toolcalls.traj.json": "swe-agent",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["openai.jsonl", "anthropic.jsonl", "tau-bench.json"])
-def test_counts_are_those_of_another_parse(name: str, tmp_path: Path) -> None:
-    """Many conversations in one file: as many prompts and calls as counting the JSON gives."""
+@pytest.mark.parametrize(("name", "form"), WALKED.items())
+def test_counts_are_those_of_another_parse(name: str, form: str) -> None:
+    """As many prompts and calls as counting the JSON gives."""
+    read = OTHER["read_counts"](imported(FORMS / name))
+    assert read == OTHER["walked_counts"](form, FORMS / name)
+    assert min(read) > 0
+
+
+@pytest.mark.parametrize("name", ["openai.jsonl", "tau-bench.json"])
+def test_every_conversation_of_a_file_is_a_session(name: str, tmp_path: Path) -> None:
+    """Lines, and the items of one list."""
     file = tmp_path / name
     if name.endswith(".jsonl"):
         file.write_text((FORMS / name).read_text() * 50)
@@ -402,8 +409,7 @@ def test_counts_are_those_of_another_parse(name: str, tmp_path: Path) -> None:
         file.write_text(json.dumps(json.loads((FORMS / name).read_text()) * 50))
     traces = imported(file)
     assert len({trace.session for trace in traces}) == (50 if name.endswith("l") else 100)
-    found = sum(len(t.prompts) for t in traces), sum(len(t.calls) for t in traces)
-    assert found == _counted(file)
+    assert OTHER["read_counts"](traces) == OTHER["walked_counts"](WALKED[name], file)
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
