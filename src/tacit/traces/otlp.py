@@ -15,6 +15,8 @@ import msgspec
 from tacit.traces import values
 
 _DEEPEST = 12
+_NESTED = 200
+"""How far spans that hold others are followed."""
 
 
 class RawSpan(msgspec.Struct):
@@ -87,7 +89,7 @@ def _each(value: dict[str, Any], names: tuple[str, ...]) -> Iterator[dict[str, A
 
 def _with_children(span: dict[str, Any], depth: int = 0) -> Iterator[RawSpan]:
     yield _span(span)
-    for child in values.objects(span.get("child_spans")) if depth < 2 * _DEEPEST else ():
+    for child in values.objects(span.get("child_spans")) if depth < _NESTED else ():
         yield from _with_children(child, depth + 1)
 
 
