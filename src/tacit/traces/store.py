@@ -388,8 +388,7 @@ class Store:
         return row
 
     def _family(self, host: str, session: str) -> list[sqlite3.Row]:
-        own = {"host": host, "session": session}
-        return self._connection.execute(_FAMILY, own).fetchall()
+        return self._connection.execute(_FAMILY, {"host": host, "session": session}).fetchall()
 
     def _stored(self, row: sqlite3.Row) -> Stored:
         of_turns = self._rows.of_turns(row["id"])
