@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from binascii import crc32
+from bisect import bisect_left, bisect_right
 
 from tacit.base.marshal_cache import TAG, Stamp, read_cache, stamp, write_cache
 
@@ -157,15 +158,19 @@ class Snapshot:
         return self._rows
 
 
-def load(root: str, cache: str, known: Snapshot | None = None) -> Snapshot:
+def load(
+    root: str, cache: str, known: Snapshot | None = None, called: tuple[str, ...] = ()
+) -> Snapshot:
     """The skills below `root` as they are now, by the index where it still holds.
 
-    `known`: what an earlier load gave; it is given back where nothing has changed.
+    `known`: what an earlier load gave; it is given back where nothing has changed. `called`: look
+    at the folders, and of the skills only at those called so, by their own name or their folder's.
     """
     path = index_file(root, cache)
     known = known or _read(path, root)
     if known is not None:
-        stale = _stale_rows(known) if _same_categories(known) else None
+        chosen = _rows_called(known.columns, called) if called else None
+        stale = _stale_rows(known, chosen) if _same_categories(known) else None
         if stale is not None and not stale:
             return known
     else:
@@ -231,8 +236,16 @@ def _same_categories(known: Snapshot) -> bool:
     return True
 
 
-def _stale_rows(known: Snapshot) -> list[int] | None:
-    """The numbers of the rows whose file changed; None when one is gone."""
+def _rows_called(columns: Columns, called: tuple[str, ...]) -> list[int]:
+    """The numbers of the rows of these names, or whose path has one in it."""
+    found = {number for name in called for number, f in enumerate(columns.files) if name in f}
+    for name in called:
+        found.update(range(bisect_left(columns.names, name), bisect_right(columns.names, name)))
+    return sorted(found)
+
+
+def _stale_rows(known: Snapshot, chosen: list[int] | None = None) -> list[int] | None:
+    """The numbers of the rows whose file changed; None when one is gone. `chosen`: of these."""
     stale: set[str] = set()
     stat = os.stat
     try:
@@ -240,11 +253,11 @@ def _stale_rows(known: Snapshot) -> list[int] | None:
         root = os.open(known.root, os.O_RDONLY)
     except OSError:
         return None
-    columns = known.columns
+    columns = [known.columns.files, *known.columns.stamp_columns()]
+    if chosen is not None:
+        columns = [[column[number] for number in chosen] for column in columns]
     try:
-        for file, modified, changed, size, inode in zip(
-            columns.files, *columns.stamp_columns(), strict=True
-        ):
+        for file, modified, changed, size, inode in zip(*columns, strict=True):
             status = stat(file, dir_fd=root)
             if (
                 status.st_mtime_ns != modified
@@ -259,4 +272,5 @@ def _stale_rows(known: Snapshot) -> list[int] | None:
         return None
     finally:
         os.close(root)
-    return [number for number, file in enumerate(columns.files) if file in stale] if stale else []
+    files = known.columns.files
+    return [number for number, file in enumerate(files) if file in stale] if stale else []
