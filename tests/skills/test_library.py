@@ -410,6 +410,8 @@ class TestKeptForOneName:
         monkeypatch.setattr(
             os, "stat", lambda path, **more: looked.append(str(path)) or stat(path, **more)
         )
+        kept.now("")
+        assert [path for path in looked if path.endswith("SKILL.md")] == []
         kept.now("one")
         assert [path for path in looked if path.endswith("SKILL.md")] == ["one/SKILL.md"]
         kept.now()
@@ -432,6 +434,7 @@ class TestKeptForOneName:
         """A skill that comes, one that goes, and a project that is trusted."""
         theirs = project / ".agents" / "skills" / "one"
         put(theirs)
+        assert len(kept.now("").named("one")) == 2
         assert kept.now("one").get("one").folder == str(user_skills / "one")
         trust.add(str(project))
         library = kept.now("one")

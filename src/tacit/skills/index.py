@@ -30,6 +30,7 @@ NO_MODEL, NO_USER = 1, 2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 Row = tuple["Any", ...]
@@ -109,13 +110,17 @@ class Columns:
         """One of the rows."""
         folder, _, file = self.files[number].rpartition("/")
         source, version, digest = (column[number] for column in self.others())
-        stamp = memoryview(self.stamps).cast("Q")[4 * number : 4 * number + 4]
         return (
             folder, file, self.names[number], self.descriptions[number], source,
             self.flags.get(number, 0), self.paths.get(number, ()), self.links.get(number, ""),
             version, self.worst[number],
-            tuple(stamp), digest,
+            self.stamp(number), digest,
         )  # fmt: skip
+
+    def stamp(self, number: int) -> "Stamp":
+        """The stamp of one of the rows."""
+        numbers = memoryview(self.stamps).cast("Q")[4 * number : 4 * number + 4]
+        return tuple(numbers)  # type: ignore[return-value]
 
     def others(self) -> "list[list[str]]":
         """Sources, versions and digests."""
@@ -159,7 +164,7 @@ class Snapshot:
 
 
 def load(
-    root: str, cache: str, known: Snapshot | None = None, called: tuple[str, ...] = ()
+    root: str, cache: str, known: Snapshot | None = None, called: "tuple[str, ...] | None" = None
 ) -> Snapshot:
     """The skills below `root` as they are now, by the index where it still holds.
 
@@ -169,7 +174,7 @@ def load(
     path = index_file(root, cache)
     known = known or _read(path, root)
     if known is not None:
-        chosen = _rows_called(known.columns, called) if called else None
+        chosen = _rows_called(known.columns, called) if called is not None else None
         stale = _stale_rows(known, chosen) if _same_categories(known) else None
         if stale is not None and not stale:
             return known
@@ -253,11 +258,14 @@ def _stale_rows(known: Snapshot, chosen: list[int] | None = None) -> list[int] |
         root = os.open(known.root, os.O_RDONLY)
     except OSError:
         return None
-    columns = [known.columns.files, *known.columns.stamp_columns()]
-    if chosen is not None:
-        columns = [[column[number] for number in chosen] for column in columns]
+    columns = known.columns
+    rows: Iterable[tuple[Any, ...]] = (
+        zip(columns.files, *columns.stamp_columns(), strict=True)
+        if chosen is None
+        else ((columns.files[number], *columns.stamp(number)) for number in chosen)
+    )
     try:
-        for file, modified, changed, size, inode in zip(*columns, strict=True):
+        for file, modified, changed, size, inode in rows:
             status = stat(file, dir_fd=root)
             if (
                 status.st_mtime_ns != modified
@@ -272,5 +280,4 @@ def _stale_rows(known: Snapshot, chosen: list[int] | None = None) -> list[int] |
         return None
     finally:
         os.close(root)
-    files = known.columns.files
-    return [number for number, file in enumerate(files) if file in stale] if stale else []
+    return [number for number, file in enumerate(columns.files) if file in stale] if stale else []

@@ -118,7 +118,7 @@ class Library:
         self.left_out = frozenset(names)
         self.refresh()
 
-    def refresh(self, called: tuple[str, ...] = ()) -> None:
+    def refresh(self, called: tuple[str, ...] | None = None) -> None:
         """Look at the disk again; of the skills only at those `called` so, where that is given."""
         chosen = self.settings.skills
         known = {root.path: snapshot for root, snapshot in self.snapshots}
@@ -134,16 +134,18 @@ class Library:
         for made in ("entries", "states", "numbers", "_also"):
             self.__dict__.pop(made, None)
 
-    def renewed(self, name: str = "") -> "Library":
+    def renewed(self, name: str | None = None) -> "Library":
         """The library as the disk and the settings are now: this one where nothing has changed.
 
-        `name`: as far as that concerns the skills of this name. A new, moved or removed folder is
-        seen too; a SKILL.md that took on this name in a folder of another is not.
+        `name`: as far as that concerns the skills of this name; nothing: the folders. A new, moved
+        or removed folder is always seen; with a name, a SKILL.md of another name that took on this
+        one is not.
         """
         now = copy(self)
         now.settings = load_settings(self.cwd).settings
-        wanted = normal_name(name)
-        now.refresh(tuple({name, wanted, wanted.casefold()}) if name else ())
+        wanted = normal_name(name or "")
+        called = {name, wanted, wanted.casefold()} if name else ()
+        now.refresh(None if name is None else tuple(called))
         read, known = ([snapshot for _, snapshot in one.snapshots] for one in (now, self))
         same = len(read) == len(known) and all(map(operator.is_, read, known))
         return self if same and now.settings == self.settings and now.states == self.states else now
@@ -349,7 +351,7 @@ class KeptLibrary:
     """The library of a folder, kept by a server between the requests that it answers.
 
     The disk is not looked at again within `fresh` seconds. For a request that is about one skill,
-    all others are looked at every `_OTHERS_FRESH` seconds at most.
+    or about none, the other skills are looked at every `_OTHERS_FRESH` seconds at most.
     """
 
     def __init__(self, cwd: str, fresh: float = 1.0) -> None:
@@ -361,16 +363,17 @@ class KeptLibrary:
         self._looked = 0.0
         self._lock = threading.Lock()
 
-    def now(self, name: str = "") -> Library:
-        """The library as it is; `name`: as far as the skills of this name are concerned."""
+    def now(self, name: str | None = None) -> Library:
+        """The library as it is; `name`: as far as `Library.renewed` says so."""
         with self._lock:
             passed = time.monotonic() - self._looked
             if self._library is None:
                 self._library = Library(self._cwd)
-            elif passed >= (_OTHERS_FRESH if name else self._fresh):
+            elif passed >= (self._fresh if name is None else _OTHERS_FRESH):
                 self._library = self._library.renewed()
             else:
-                self._library = self._library.renewed(name) if name else self._library
+                if name is not None:
+                    self._library = self._library.renewed(name)
                 return self._library
             self._looked = time.monotonic()
             return self._library
@@ -385,10 +388,10 @@ _at_hand: ContextVar[Callable[[], Library]] = ContextVar("tacit_library", defaul
 
 
 @contextmanager
-def at_hand(kept: KeptLibrary, name: str = "") -> Iterator[None]:
+def at_hand(kept: KeptLibrary, name: str | None = None) -> Iterator[None]:
     """For a `with` block, the library here is the one that is kept, looked at once at most.
 
-    `name`: the skill that the block is about.
+    `name`: the one skill that the block is about; nothing: it is about none.
     """
     token = _at_hand.set(cache(partial(kept.now, name)))
     try:
