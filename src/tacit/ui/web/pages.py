@@ -349,13 +349,16 @@ def skill(request: Request) -> Data:
     life = ask(f"history -n {_MOST_EVENTS}", name)
     pin = ("unpin", "Unpin") if shown["pinned"] else ("pin", "Pin")
     archived = shown["entry"]["state"] == "archived"
-    weeks = {f"{n} weeks ago": uses for n, uses in enumerate(reversed(life["weeks"]))}
-    weeks = dict(reversed(weeks.items()))
+    last = len(life["weeks"]) - 1
+    weeks = {
+        f"{last - n} weeks ago" if n < last else "this week": uses
+        for n, uses in enumerate(life["weeks"])
+    }
     return {
         **shown,
         "name": name,
         "life": life,
-        "versions": life["versions"],
+        "versions": [v for v in life["versions"] if v["kind"] not in ("pin", "unpin")],
         "weeks": weeks,
         "chart": bar_chart(weeks, str) if any(weeks.values()) else "",
         "trial": _asked_quietly("trial show", shown["entry"]["name"]).get("answer"),

@@ -1,45 +1,53 @@
 // Keys and live news; everything else is plain HTML and htmx.
 "use strict";
 
-// A browser opens six connections to a server and no more, so only pages that are seen listen.
-let events = null;
+// A browser opens six connections to a server and no more, so one page listens for all that are open.
+const news = new BroadcastChannel("tacit");
+news.onmessage = (event) => hear(event.data);
+let stale = false;
 
 function listen() {
-  if (events || document.hidden) return;
-  events = new EventSource("/events");
-  events.addEventListener("changed", tellChanged);
-  events.onopen = () => lost(false);
+  const events = new EventSource("/events");
+  events.addEventListener("changed", () => tell("changed"));
+  events.onopen = () => tell("here");
   events.onerror = () => {
-    lost(true);
-    if (events.readyState === EventSource.CLOSED) { // not tried again by itself
-      events = null;
-      setTimeout(listen, 2000);
-    }
+    tell("lost");
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
   };
 }
 
-function tellChanged() {
-  document.body.dispatchEvent(new Event("changed"));
+function tell(what) {
+  hear(what);
+  news.postMessage(what);
 }
 
-function lost(now) {
+function hear(what) {
   const note = document.getElementById("lost");
-  if (note.hidden !== now) return;
-  note.hidden = !now;
-  if (!now) tellChanged(); // what happened meanwhile was not heard
+  if (what === "lost") {
+    note.hidden = false;
+  } else if (what === "changed" || !note.hidden) { // while it was lost, nothing was heard
+    note.hidden = true;
+    stale = true;
+    renew();
+  }
 }
 
-function hush() {
-  events?.close();
-  events = null;
+function renew() {
+  if (stale && !document.hidden) {
+    stale = false;
+    document.body.dispatchEvent(new Event("changed"));
+  }
 }
 
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) hush();
-  else { listen(); tellChanged(); }
-});
-window.addEventListener("pagehide", hush);
-window.addEventListener("pageshow", listen);
+document.addEventListener("visibilitychange", renew);
+if (navigator.locks) {
+  navigator.locks.request("tacit", () => {
+    listen();
+    return new Promise(() => {}); // until this page is left, when another takes over
+  });
+} else {
+  listen();
+}
 
 let at = -1;
 
