@@ -247,10 +247,6 @@ def test_a_second_start_opens_what_runs(home: Any, monkeypatch: pytest.MonkeyPat
     assert not list(home.rglob("web.json"))
 
 
-def test_other_machines_only_in_words(tacit: Any) -> None:
-    assert tacit.error("web", "--host", "0.0.0.0", code=2)["hint"].endswith("if you want that")
-
-
 def test_a_killed_server_is_not_asked(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its port may be another program's by now, which must not learn the word."""
     if not (gone := os.fork()):

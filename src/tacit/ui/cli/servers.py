@@ -1,5 +1,6 @@
 """`tacit mcp` and `tacit web`: the library served to other programs, and pages for a browser."""
 
+import errno
 import os
 import socket
 import sys
@@ -66,9 +67,11 @@ def open_listener(host: str, port: int, *, or_any: bool = False) -> socket.socke
             listener.listen()  # who comes before the server answers waits, and is not refused
             return listener
         except OSError as error:
-            cause = error.strerror
+            cause = error
     listener.close()
-    raise Unwritable(f"port {port} of {host} cannot be had: {cause}", "any that is free: --port 0")
+    elsewhere = isinstance(cause, socket.gaierror) or cause.errno == errno.EADDRNOTAVAIL
+    hint = "name an address of this machine" if elsewhere else "any that is free: --port 0"
+    raise Unwritable(f"port {port} of {host} cannot be had: {cause.strerror}", hint)
 
 
 def _serve_http(project: str, port: int, as_json: bool) -> int:
