@@ -205,12 +205,12 @@ class Pages:
         return word
 
     async def _events(self, request: Request) -> Response:
-        if self._listeners >= _MOST_LISTENERS:
-            raise HTTPException(503, "Too many pages are open.")
-
         async def news() -> AsyncIterator[bytes]:
             self._listeners += 1
             try:
+                if self._listeners > _MOST_LISTENERS:
+                    yield b"retry: 60000\n\n"
+                    return
                 known = await run_in_threadpool(answers.change_mark)
                 yield b"retry: 1000\n\n"
                 while not self._ending() and not await request.is_disconnected():

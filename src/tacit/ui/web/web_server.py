@@ -69,7 +69,7 @@ class PageServer:
         self.address = f"http://{hosts[0]}"
         app = make_app(self._keys, hosts, lambda: self._server.should_exit)
         self._server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3, ws="none")
         )
         note_running(self.address, self._keys.word)
 
