@@ -14,6 +14,7 @@ from inside import answer, tacit
 
 from tacit.agent.agent_events import Usage
 from tacit.agent.budget import record_spending
+from tacit.base import trust
 from tacit.changes.change import Edit, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.learn.ledger import DecidedJob, open_ledger
@@ -268,6 +269,25 @@ def test_edit_and_accept(opened: Any, library: str, home: Path) -> None:
     opened.post("/inbox/edit", id=library, text=text, back="/inbox")
     assert file.read_text() == text
     assert Gate().inbox.get(library).state == "accepted"
+    life = answer("history", "ship-it")
+    changes = [one["change"] for one in reversed(life["versions"])]
+    assert [one["change"] for one in life["events"] if one["change"]] == changes  # in one second
+
+
+def test_what_is_edited_is_what_was_proposed(
+    library: str, home: Path, put: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not a skill of the same name that wins here."""
+    project = home / "shop"
+    (project / ".git").mkdir(parents=True)
+    trust.add(str(project))
+    theirs = put(project / ".agents" / "skills" / "ship-it") / "SKILL.md"
+    before = theirs.read_text()
+    monkeypatch.chdir(project)
+    file = home / ".agents/skills/ship-it/SKILL.md"
+    text = file.read_text().replace("make ship", "make ship-mine")
+    answers.accept_edited(library, text)
+    assert (file.read_text(), theirs.read_text()) == (text, before)
 
 
 def test_a_skill_is_pinned_rolled_back_and_archived(opened: Any, library: str, home: Path) -> None:
