@@ -15,6 +15,7 @@ from inside import answer, tacit
 from tacit.agent.agent_events import Usage
 from tacit.agent.budget import record_spending
 from tacit.base import trust
+from tacit.base.settings import load_settings
 from tacit.changes.change import Edit, acting_as, make_change
 from tacit.changes.gate import Gate
 from tacit.learn.ledger import DecidedJob, open_ledger
@@ -253,6 +254,22 @@ def test_settings_are_set_refused_and_taken_back(opened: Any) -> None:
     assert limit() == (10, "default")
     opened.post("/settings/do", key="agent.allow", value="run_command:git *\nrun_command:make *")
     assert answer("config", "agent.allow")["value"] == ["run_command:git *", "run_command:make *"]
+
+
+def test_secrets_are_not_shown_and_not_lost(opened: Any) -> None:
+    """What stands for one in a form is never written in its place."""
+    whole = "https://me:very-secret@models.example/v1?key=very-secret"
+    answers.ask("config", "set", "agent.base_url", whole)
+    page = opened.client.get("/settings").text
+    assert "models.example" in page
+    assert "very-secret" not in page
+    shown = answer("config", "agent.base_url")["value"]
+    page = opened.post("/settings/do", key="agent.base_url", value=shown, back="/settings")
+    assert "that would be lost" in html.unescape(page)
+    assert load_settings().settings.agent.base_url == whole
+    page = opened.post("/settings/do", key="agent.base_url", value=shown, act="unset")
+    assert "very-secret" not in page
+    assert load_settings().settings.agent.base_url == ""
 
 
 def test_nobody_makes_up_a_notice(opened: Any) -> None:

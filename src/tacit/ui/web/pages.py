@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from tacit.base.clock import ago
 from tacit.base.display import amount, dollars, plain, shorten
-from tacit.base.errors import NotFound, TacitError
+from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.paths import with_tilde
 from tacit.learn import notices
 from tacit.skills.library import KeptLibrary, at_hand
@@ -548,18 +548,23 @@ def change_schedule(form: Form) -> Data:
     return {"said": f"{name} is {'paused' if act == 'pause' else 'resumed'}"}
 
 
+_HIDDEN_BY = ("…", "[redacted")
+"""What stands in a setting for a secret, which is not shown and cannot be put back."""
+
+
 def change_setting(form: Form) -> Data:
     key, text = form["key"], form.get("value", "")
     before = ask("config", key)
+    was = setting_text(before["value"])
+    hidden, unset = any(mark in was for mark in _HIDDEN_BY), form.get("act") == "unset"
+    if hidden and not unset and any(mark in text for mark in _HIDDEN_BY):
+        raise Usage(f"of {key} not all is shown, and that would be lost", "type the whole of it")
     lines = text.splitlines() if isinstance(before["value"], list) else [text]
-    act = ["unset", key] if form.get("act") == "unset" else ["set", key, *lines]
-    now = ask("config", *act)
+    now = ask("config", *(["unset", key] if unset else ["set", key, *lines]))
     where = with_tilde(now["source"]) if now["source"] != "default" else "the defaults"
     said = {"said": f"{key} is {setting_text(now['value']) or 'empty'}, from {where}"}
-    was = setting_text(before["value"])
     if before["source"] != ask("config --path")["path"]:
         return said | _undo("/settings/do", key=key, act="unset")
-    hidden = "…" in was  # a secret that is not shown, so it cannot be put back
     return said if hidden else said | _undo("/settings/do", key=key, value=was)
 
 
