@@ -314,6 +314,8 @@ def test_a_skill_is_pinned_rolled_back_and_archived(opened: Any, library: str, h
     versions = re.findall(r'name="old" value="([^"]+)"', page)
     shown = opened.client.get(f"/skills/ship-it/diff?old={versions[-1]}&new={versions[0]}").text
     assert "make ship-all" in shown
+    until_now = opened.client.get(f"/skills/ship-it/diff?old={versions[0]}").text
+    assert "No difference." in until_now
     opened.post("/skills/do", name="ship-it", act="rollback", version=versions[-1], back="/")
     assert "make ship-all" not in (home / ".agents/skills/ship-it/SKILL.md").read_text()
     opened.post("/skills/do", name="ship-it", act="archive", back="/skills")

@@ -1,8 +1,8 @@
 """What the pages show: the answers of the command line, asked inside this process.
 
 A command gives a page the very value that it prints with --json, so both faces say the same. What
-no command tells by itself (how two versions of a skill differ, the text that a proposal leads to)
-is read from the layers below. Nothing here knows HTML.
+no command tells by itself (the text that a proposal leads to) is read from the layers below.
+Nothing here knows HTML.
 """
 
 import base64
@@ -97,23 +97,6 @@ def accept_edited(proposal: str, text: str) -> list[Any]:
     base = now.head.id if now.head else ""
     edited = user_gate.propose(gate, change.root, change.skill, edit, base=base)
     return [*verdicts, _plain_values(edited)]
-
-
-def version_diff(name: str, old: str, new: str) -> str:
-    """How two versions of a skill differ; an empty `new` is what stands there now."""
-    from tacit.changes.containment import open_root
-    from tacit.changes.file_edits import diff_files
-    from tacit.changes.skill_state import read_state
-    from tacit.ui.cli import user_gate
-
-    gate, library = user_gate.open_gate(everywhere=True)
-    target = user_gate.find_target(gate, library, name)
-    history = target.opened.history
-    first = history.files(user_gate.find_target_version(target, old))
-    if new:
-        return diff_files(first, history.files(user_gate.find_target_version(target, new)))
-    with open_root(target.opened.place) as root:
-        return diff_files(first, read_state(root, history, target.skill).contents.files)
 
 
 def run_schedule(name: str) -> None:

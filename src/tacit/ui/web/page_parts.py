@@ -1,4 +1,5 @@
-"""What pages draw: the Markdown of a skill, two versions side by side, and charts.
+"""What pages draw: templates and what they show values with, the Markdown of a skill, two versions
+side by side, and charts.
 
 Markdown of a skill is hostile text, so nothing in it is ever taken for HTML: raw HTML is shown as
 the text that it is, pictures are not loaded, and a link leads out only when it is an http address;
@@ -7,14 +8,76 @@ numbers in a table beside it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-from markupsafe import Markup
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from tacit.base.display import plain
+from tacit.base.clock import ago
+from tacit.base.display import amount, dollars, plain, shorten
+from tacit.base.paths import with_tilde
 
 _MOST = 200_000
+
+
+def make_templates(**known: Any) -> Environment:
+    """The templates, which know these values; what they show is escaped, whatever it is."""
+    made = Environment(
+        loader=PackageLoader("tacit.ui.web"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= known
+    filters: dict[str, Callable[..., Any]] = {
+        "ago": _ago,
+        "minute": _minute,
+        "exact": escape,
+        "interval": interval_chart,
+        "pretty": _pretty,
+        "markdown": markdown_html,
+        "dollars": lambda value: dollars(value or 0.0),
+        "amount": amount,
+        "home": with_tilde,
+        "short": lambda text: str(text)[-8:],
+        "query": urlencode,
+        "diff": diff_rows,
+        "typed": setting_text,
+    }
+    made.filters |= filters
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """What is put out, without signs that would turn or hide what stands beside them."""
+    return plain(value) if type(value) is str else value
+
+
+def _pretty(value: Any) -> str:
+    """A value as indented JSON, cut where it is long."""
+    return shorten(msgspec.json.format(msgspec.json.encode(value), indent=2).decode(), 4000)
+
+
+def _ago(at: str | None) -> str:
+    return ago(datetime.fromisoformat(at), datetime.now(UTC)) if at else ""
+
+
+def _minute(at: str | None) -> str:
+    """A moment as commands print it, in the time of this machine."""
+    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}" if at else ""
+
+
+def setting_text(value: Any) -> str:
+    """A setting as it is typed: of a list, a value a line."""
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def markdown_html(text: str) -> Markup:

@@ -8,21 +8,18 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import escape
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tacit.base.clock import ago
-from tacit.base.display import amount, dollars, plain, shorten
+from tacit.base.display import dollars
 from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.paths import with_tilde
 from tacit.learn import notices
@@ -30,7 +27,7 @@ from tacit.skills.library import KeptLibrary, at_hand
 from tacit.ui.web import answers
 from tacit.ui.web.answers import ask
 from tacit.ui.web.page_guard import CSRF_FIELD, PageKeys
-from tacit.ui.web.page_parts import bar_chart, diff_rows, interval_chart, markdown_html
+from tacit.ui.web.page_parts import bar_chart, make_templates, setting_text
 
 PAGE = 50
 _MOST_AT_ONCE = 1000
@@ -61,67 +58,15 @@ Data = dict[str, Any]
 Form = dict[str, str]
 
 
-def make_templates(keys: PageKeys) -> Environment:
-    """The templates; what they show is escaped, whatever it is."""
-    made = Environment(
-        loader=PackageLoader("tacit.ui.web"),
-        autoescape=True,
-        finalize=_shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals |= {
-        "navigation": NAVIGATION,
-        "csrf": keys.form,
-        "csrf_field": CSRF_FIELD,
-        "folder": os.getcwd(),
-    }
-    filters: dict[str, Callable[..., Any]] = {
-        "ago": _ago,
-        "minute": _minute,
-        "exact": escape,
-        "interval": interval_chart,
-        "pretty": _pretty,
-        "markdown": markdown_html,
-        "dollars": lambda value: dollars(value or 0.0),
-        "amount": amount,
-        "home": with_tilde,
-        "short": lambda text: str(text)[-8:],
-        "query": urlencode,
-        "diff": diff_rows,
-        "typed": setting_text,
-    }
-    made.filters |= filters
-    return made
-
-
-def _shown(value: Any) -> Any:
-    """What is put out, without signs that would turn or hide what stands beside them."""
-    return plain(value) if type(value) is str else value
-
-
-def _pretty(value: Any) -> str:
-    """A value as indented JSON, cut where it is long."""
-    return shorten(msgspec.json.format(msgspec.json.encode(value), indent=2).decode(), 4000)
-
-
-def _ago(at: str | None) -> str:
-    return ago(datetime.fromisoformat(at), datetime.now(UTC)) if at else ""
-
-
-def _minute(at: str | None) -> str:
-    """A moment as commands print it, in the time of this machine."""
-    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}" if at else ""
-
-
 class Pages:
     """The handlers of one server."""
 
     def __init__(self, keys: PageKeys, ending: Callable[[], bool]) -> None:
         self._keys = keys
         self._ending = ending
-        self._templates = make_templates(keys)
+        self._templates = make_templates(
+            navigation=NAVIGATION, csrf=keys.form, csrf_field=CSRF_FIELD, folder=os.getcwd()
+        )
         self._kept = KeptLibrary(os.getcwd(), fresh=0.0)
         self._notices: dict[str, Data] = {}
         self._listeners = 0
@@ -385,7 +330,8 @@ def skill_diff(request: Request) -> Data:
     old, new = request.query_params.get("old", ""), request.query_params.get("new", "")
     if not old:
         raise NotFound("no version was named", "choose two on the skill's page")
-    return {"name": name, "old": old, "new": new, "diff": answers.version_diff(name, old, new)}
+    diff = ask("diff", name, old, *filter(None, [new]))["diff"]
+    return {"name": name, "old": old, "new": new, "diff": diff}
 
 
 def sessions(request: Request) -> Data:
@@ -566,10 +512,3 @@ def change_setting(form: Form) -> Data:
     if before["source"] != ask("config --path")["path"]:
         return said | _undo("/settings/do", key=key, act="unset")
     return said if hidden else said | _undo("/settings/do", key=key, value=was)
-
-
-def setting_text(value: Any) -> str:
-    """A setting as it is typed: of a list, a value a line."""
-    if isinstance(value, list):
-        return "\n".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
