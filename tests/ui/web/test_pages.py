@@ -311,6 +311,7 @@ def test_a_skill_is_pinned_rolled_back_and_archived(opened: Any, library: str, h
     opened.post("/inbox/accept", id=library, back="/inbox")
     assert "Pin" in opened.post("/skills/do", name="ship-it", act="pin", back="/skills/ship-it")
     page = opened.client.get("/skills/ship-it").text
+    assert "<td>pin</td>" not in page  # which changed nothing of its text
     versions = re.findall(r'name="old" value="([^"]+)"', page)
     shown = opened.client.get(f"/skills/ship-it/diff?old={versions[-1]}&new={versions[0]}").text
     assert "make ship-all" in shown

@@ -110,10 +110,9 @@ class Pages:
         ]
 
     def _page(self, found: Callable[[Request], Data]) -> Callable[[Request], Awaitable[Response]]:
-        every = found in (skills, proposal)  # which may be like any of them
-
         def answer(request: Request) -> Response:
-            with at_hand(self._kept, None if every else request.path_params.get("name", "")):
+            about = None if found is skills else request.path_params.get("name", "")
+            with at_hand(self._kept, about):
                 data = found(request)
             return self._render(request, f"{found.__name__}.html", data)
 
