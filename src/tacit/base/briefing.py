@@ -53,8 +53,8 @@ def answer(form: str, event: str, facts: str, news: str, lots: str = "") -> str:
     """What a hook prints, as JSON; empty where there is nothing to tell.
 
     `hook` is the form of Claude Code, with a message for the user apart. `pair` is for programs of
-    ours, which can draw lots too. Any other form is the one key that an agent knows: it shows its user nothing, so the model
-    is asked to.
+    ours, which can draw lots too. Any other form is the one key that an agent knows: it shows its
+    user nothing, so the model is asked to.
     """
     if not facts and not news and not lots:
         return ""

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tacit.learn.trial.interval import (
     ERROR,
     Interval,
+    _fortune,
     as_change,
     error_of,
     interval_of,
-    is_better,
     pairs_needed,
     pairs_to_tell,
     relative,
@@ -64,6 +64,11 @@ def test_what_is_needed_falls_with_the_difference() -> None:
     assert pairs_needed(0.35, 0.15) > pairs_needed(0.6, 0.1) > pairs_needed(1, 0) > 5
     assert pairs_needed(0.1, 0.2) == 0
     assert pairs_to_tell([1, 1, 1, 1]) < pairs_to_tell([1, -1, 0, 1])
+
+
+def is_better(counts: Counter[float], error: float = ERROR / 2) -> bool:
+    """Whether the interval lies above 0: the one question, without the search for its ends."""
+    return _fortune(counts, 0.0) >= -math.log(error)
 
 
 def promoted(

@@ -80,11 +80,6 @@ def interval_of(differences: Iterable[float], error: float = ERROR / 2) -> Inter
     return Interval(mean, _low(counts, error), -_low(mirrored, error), number)
 
 
-def is_better(counts: Counter[float], error: float = ERROR / 2) -> bool:
-    """Whether the interval lies above 0: the one question, without the interval."""
-    return _fortune(counts, 0.0) >= -math.log(error)
-
-
 def relative(one: float, other: float) -> float:
     """How two amounts differ, from -1 to 1, so that doubling and halving are as far from 0."""
     return (one - other) / (one + other) if one + other > 0 else 0.0

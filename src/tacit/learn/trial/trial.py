@@ -9,7 +9,7 @@ import hashlib
 import os
 import random
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -214,6 +214,28 @@ def usable_tasks(
         else:
             kept.append(task if judged else msgspec.structs.replace(task, expectations=()))
     return kept, left
+
+
+def doubts_of(tasks: Iterable[Task], verifier: Verifier) -> list[str]:
+    """The tasks whose checks say nothing, as far as that is seen before any run, and why."""
+    every = ((task, _doubt(task, verifier)) for task in tasks if task.by_code)
+    return [f"{task.id}: {why}" for task, why in every if why]
+
+
+def _doubt(task: Task, verifier: Verifier) -> str:
+    with clean_folder(task) as (work, _):
+        found = verifier.verify(task, work, "")
+    if all(check.passed for check in found):
+        return "its checks pass before anything is done"
+    if bad := next((check for check in found if check.not_run), None):
+        return f"its check cannot be run here: {bad.text} ({bad.evidence})"
+    if not task.solution:
+        return ""
+    with clean_folder(task) as (work, _):
+        verifier.solve(task, work)
+        found = verifier.verify(task, work, "")
+    bad = next((check for check in found if not check.passed), None)
+    return f"its own solution does not pass: {bad.text} ({bad.evidence})" if bad else ""
 
 
 def version_of(files: Mapping[str, File]) -> str:

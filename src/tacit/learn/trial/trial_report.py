@@ -6,7 +6,7 @@ was read is told apart from its not being read. Also writes the `benchmark.json`
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ from tacit.learn.trial.interval import (
 from tacit.learn.trial.trial_records import RecordedRun, TrialRecord
 from tacit.learn.trial.trial_run import RunResult
 from tacit.learn.trial.trial_tasks import Task
+from tacit.learn.trial.verifier import Graded
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -91,6 +92,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Dollars for all runs, the judge's too."""
     judge_cost: float | None = 0.0
     tasks: tuple[TaskRow, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Checks that no run of either side has passed, in words: they may never pass."""
     sessions: dict[str, tuple[str, ...]] = {}
     """The runs, by side; each can be opened: `tacit session ID`."""
 
@@ -184,6 +187,7 @@ def answer_of(record: TrialRecord, runs: Sequence[RecordedRun]) -> Answer:
         cost=in_all(run.result.cost for run in runs),
         judge_cost=in_all(run.result.judge_cost for run in runs),
         tasks=tuple(_task_rows(every, foreign)),
+        doubts=tuple(_never_passed(runs)),
         sessions={s: tuple(r.result.ran.session for r in runs if r.side == s) for s in SIDES},
     )
 
@@ -217,6 +221,21 @@ def _task_rows(pairs: Sequence[Pair], foreign: frozenset[str]) -> Iterable[TaskR
         read = sum(pair.runs["with"].read for pair in own)
         ours, theirs = (_share(own, side) for side in SIDES)
         yield TaskRow(task, len(own), ours, theirs, read, task not in foreign)
+
+
+_FEW = 6
+"""Runs of a task after which a check that none has passed is doubted."""
+
+
+def _never_passed(runs: Iterable[RecordedRun]) -> Iterator[str]:
+    seen: dict[tuple[str, str], list[Graded]] = {}
+    for run in runs:
+        for check in run.result.graded:
+            seen.setdefault((run.task, check.text), []).append(check)
+    for (task, text), checks in seen.items():
+        if len(checks) >= _FEW and not any(check.passed for check in checks):
+            none = f"no run of either side passed in {len(checks)} runs"
+            yield f"{task}: {none}: {text} ({checks[-1].evidence})"
 
 
 _NAMES = {"with": "with_skill", "without": "without_skill"}

@@ -22,6 +22,8 @@ from tacit.ui.cli.command import Group, group
 from tacit.ui.cli.user_shell import complete_skill
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacit.changes.change import Verdict
     from tacit.changes.gate import Gate
     from tacit.learn.trial.candidate import Candidate
@@ -112,6 +114,7 @@ def run_command(skill: str, as_json: bool, **options: Any) -> int:
     prepared = _Prepared(skill, settings, options)
     with open_trials() as records:
         guess = prepared.estimate(records, options["runs"])
+        prepared.look_at_checks(records)
         if options["dry_run"]:
             return _write_plan(prepared, guess, as_json)
         if not as_json:
@@ -124,7 +127,13 @@ def run_command(skill: str, as_json: bool, **options: Any) -> int:
         path = _write_benchmark(trial, records, prepared.plan)
     if as_json:
         output.write_json(
-            {"answer": answer, "stopped": trial.stopped, "benchmark": path, "effect": effect}
+            {
+                "answer": answer,
+                "stopped": trial.stopped,
+                "benchmark": path,
+                "effect": effect,
+                "doubts": prepared.doubts,
+            }
         )
     else:
         write_answer(answer)
@@ -139,15 +148,20 @@ class _Prepared:
     """A trial that could begin."""
 
     def __init__(self, skill: str, settings: Settings, options: dict[str, Any]) -> None:
+        from tacit.agent.sandbox import find_sandbox
         from tacit.learn.trial.candidate import find_candidate
         from tacit.learn.trial.trial import TrialWish, plan_trial
         from tacit.learn.trial.trial_tasks import TaskSet, tasks_in
+        from tacit.learn.trial.verifier import Verifier
 
         self._settings, self._options = settings, options
+        self.doubts: list[str] = []
         gate, library = user_gate.open_gate(everywhere=True)
         self._gate = gate
         self.candidate: Candidate = find_candidate(gate, library, skill)
         self.runner: Runner = _runner(settings, options["agent"], options["model"])
+        box = find_sandbox(allow_none=settings.agent.sandbox == "none")
+        self.verifier = Verifier(box, settings.agent)
         found = [tasks_in(folder) for folder in options["tasks"]]
         given = TaskSet(
             tuple(task for part in found for task in part.tasks),
@@ -175,16 +189,19 @@ class _Prepared:
         model = self.runner.title.partition(" ")[2]
         return estimate_trial(records, self.plan.about, model, runs)
 
+    def look_at_checks(self, records: "TrialRecords") -> None:
+        """Find tasks whose checks say nothing, before the first run."""
+        from tacit.learn.trial.trial import doubts_of
+
+        if not records.runs(self.plan.about.id):
+            self.doubts = doubts_of(self.plan.tasks, self.verifier)
+
     def trial(self, records: "TrialRecords") -> "Trial":
-        from tacit.agent.sandbox import find_sandbox
         from tacit.learn.trial.judge import Judge
         from tacit.learn.trial.trial import Trial
-        from tacit.learn.trial.verifier import Verifier
 
-        agent = self._settings.agent
-        verifier = Verifier(find_sandbox(allow_none=agent.sandbox == "none"), agent)
         judge = Judge(self._settings, self._options["judge"]) if self._options["judge"] else None
-        return Trial(self.plan, records, self.runner, verifier, judge)
+        return Trial(self.plan, records, self.runner, self.verifier, judge)
 
     def settle(self, answer: "Answer") -> "TrialEffect":
         """Do what follows from the answer; of a comparison with a version, nothing does."""
@@ -200,6 +217,7 @@ class _Prepared:
     def write_left_out(self) -> None:
         for why in self.left:
             click.echo(click.style(f"left out: {plain(one_line(why))}", dim=True), err=True)
+        write_doubts(self.doubts, err=True)
 
 
 def _runner(settings: Settings, agent: str, model: str) -> "Runner":
@@ -229,7 +247,8 @@ def _write_plan(prepared: _Prepared, guess: "TrialEstimate", as_json: bool) -> i
     if as_json:
         tasks = [{"id": task.id, "prompt": task.prompt} for task in plan.tasks]
         known = {"trial": plan.about.id, "about": plan.about, "tasks": tasks}
-        return output.write_json({**known, "left_out": prepared.left, "estimate": guess})
+        known |= {"left_out": prepared.left, "doubts": prepared.doubts, "estimate": guess}
+        return output.write_json(known)
     rows = [(task.id, one_line(task.prompt)) for task in plan.tasks]
     click.echo(output.table(("task", "prompt"), rows))
     prepared.write_left_out()
@@ -321,6 +340,7 @@ def write_answer(answer: "Answer") -> None:
     if answer.attempt > 1:
         rows["attempt"] = f"{answer.attempt}; the verdict is at {answer.level:.1%}"
     output.write_rows(rows.items(), 9)
+    write_doubts(answer.doubts)
     if answer.tasks:
         table = [
             (row.task, str(row.pairs), f"{row.with_skill:.0%}", f"{row.without:.0%}", str(row.read))
@@ -333,6 +353,12 @@ def write_answer(answer: "Answer") -> None:
         output.write_hint(
             f"a run: tacit session {last[0]}   all of them: tacit trial show {answer.trial} --json"
         )
+
+
+def write_doubts(doubts: "Iterable[str]", *, err: bool = False) -> None:
+    """Warn of checks that say nothing."""
+    for why in doubts:
+        click.echo(click.style(f"doubtful: {plain(one_line(why))}", fg="yellow"), err=err)
 
 
 def _changes(interval: "Interval", as_change: Any) -> str:
