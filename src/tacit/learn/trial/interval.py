@@ -98,6 +98,16 @@ def pairs_needed(better: float, worse: float, error: float = ERROR / 2) -> int:
     return math.ceil(_SLACK * (1 - math.log(error)) / gain)
 
 
+def pairs_planned(attempt: int) -> int:
+    """Pairs within which a difference of `MARGIN` is found in four of five candidates or more.
+
+    Whatever the shares: they are 40 and 60 of 100 here, where chance has its widest room.
+    `bench/trial_rates.py` simulates it.
+    """
+    unlike = (1 + MARGIN**2) / 2
+    return pairs_needed((unlike + MARGIN) / 2, (unlike - MARGIN) / 2, error_of(attempt))
+
+
 def pairs_to_tell(differences: Iterable[float], error: float = ERROR / 2) -> int:
     """About how many pairs tell: for the difference seen, or for one of `MARGIN`, if smaller."""
     seen = list(differences)

@@ -20,6 +20,7 @@ from tacit.changes.gate import Gate
 from tacit.learn.review.review_batch import model_price
 from tacit.learn.trial.arms import SIDES, Arms, Side, others_of, sessions_as_skill
 from tacit.learn.trial.candidate import Candidate, version_files
+from tacit.learn.trial.interval import pairs_planned
 from tacit.learn.trial.judge import Judge
 from tacit.learn.trial.trial_records import RecordedRun, TrialAbout, TrialRecord, TrialRecords
 from tacit.learn.trial.trial_report import Answer, answer_of, in_all, verdict_of
@@ -319,6 +320,8 @@ class TrialEstimate(msgspec.Struct, frozen=True):
     """None where no price is known."""
     known: int
     """Earlier runs that this rests on."""
+    planned: int = 0
+    """Runs in all within which a difference of 20 points is likely to be found."""
 
     def shown(self) -> str:
         """In words."""
@@ -349,12 +352,14 @@ def estimate_trial(
     made = [(one.about.skill, run) for one in every for run in records.runs(one.id)]
     done = [(skill, run.result) for skill, run in made if run.result.state == "done"]
     known = [result for skill, result in done if skill == about.skill] or [r for _, r in done]
+    planned = 2 * pairs_planned(records.attempt_of(about))
     if not known:
         asked = [(model, *_RUN_TOKENS)] + [(about.judge, *_JUDGE_TOKENS)] * bool(about.judge)
         cost = in_all(model_price(*each) for each in asked)
         tokens = sum(sent + answered for _, sent, answered in asked)
-        return TrialEstimate(runs, tokens * runs, cost * runs if cost is not None else None, 0)
+        cost = cost * runs if cost is not None else None
+        return TrialEstimate(runs, tokens * runs, cost, 0, planned)
     cost = in_all(result.cost for result in known)
     tokens = sum(result.ran.tokens for result in known) * runs // len(known)
-    mean = cost / len(known) if cost is not None else None
-    return TrialEstimate(runs, tokens, mean * runs if mean is not None else None, len(known))
+    cost = cost / len(known) * runs if cost is not None else None
+    return TrialEstimate(runs, tokens, cost, len(known), planned)

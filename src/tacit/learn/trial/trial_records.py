@@ -97,14 +97,7 @@ class TrialRecords:
     def begin(self, about: TrialAbout) -> TrialRecord:
         """The record of this trial: the one that is there, or a new one with the next number."""
         with database.transaction(self._connection):
-            row = self._row(about.id)
-            if row is None:
-                attempt = (
-                    1
-                    + self._connection.execute(
-                        "SELECT count(*) FROM trials WHERE skill = ?", (about.skill,)
-                    ).fetchone()[0]
-                )
+            if self._row(about.id) is None:
                 self._connection.execute(
                     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?)",
                     (
@@ -112,13 +105,20 @@ class TrialRecords:
                         datetime.now(UTC).timestamp(),
                         about.skill,
                         about.digest,
-                        attempt,
+                        self.attempt_of(about),
                         msgspec.json.encode(about).decode(),
                     ),
                 )
-                row = self._row(about.id)
+            row = self._row(about.id)
         assert row is not None
         return _record(row)
+
+    def attempt_of(self, about: TrialAbout) -> int:
+        """Which trial of its skill this is, or would be, from 1."""
+        if (row := self._row(about.id)) is not None:
+            return int(row["attempt"])
+        query = "SELECT 1 + count(*) FROM trials WHERE skill = ?"
+        return int(self._connection.execute(query, (about.skill,)).fetchone()[0])
 
     def add(self, trial: str, run: RecordedRun) -> None:
         """Keep a run that has ended, or what a judge said of it since."""

@@ -255,7 +255,10 @@ def _write_plan(prepared: _Prepared, guess: "TrialEstimate", as_json: bool) -> i
     about = plan.about
     sides = compared(about.skill, about.against, about.among)
     click.echo(f"\n{plain(sides)}, by {plain(about.agent)}")
-    click.echo(f"{guess.shown()}. Nothing was run.")
+    click.echo(f"{guess.shown()}. No agent was run.")
+    output.write_hint(
+        f"a difference of 20 points is likely to be found within {guess.planned} runs"
+    )
     return 0
 
 
