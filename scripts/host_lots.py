@@ -22,7 +22,15 @@ STARTS = 20
 SHARE = 0.5
 FEWEST, MOST = 3, STARTS - 3
 """Of twenty sessions at one half: four in ten thousand lie beyond."""
-OTHER = "zebra-feeding"
+OWN = "pen-gate"
+OWN_TEXT = f"""\
+---
+name: {OWN}
+description: How the gate of the pen is closed. Use before leaving it.
+---
+
+Close it with the latch.
+"""
 _SAYS = "Counted."
 
 
@@ -48,9 +56,7 @@ def draw_lots(agent: Agent, installed: Installed, base: Path, timeout: float) ->
         furnish(agent, place)
         tacit(agent, place, "connect", agent.host.name, "--yes")
         tacit(agent, place, "new", SKILL, "--from", "-", given=SKILL_TEXT)
-        own = SKILL_TEXT.replace(SKILL, OTHER).replace(SKILL_SIGN, "its own")
-        own = own.replace("metadata:\n  source: auto-skill\n", "")
-        tacit(agent, place, "new", OTHER, "--from", "-", given=own)
+        tacit(agent, place, "new", OWN, "--from", "-", given=OWN_TEXT)
         converse(agent, installed, place, server, ("FIRST-OF-ALL: count.",), timeout)
         tacit(agent, place, "config", "set", "learn.holdback", str(SHARE))
         words = [f"HERD-{number:02}-X" for number in range(STARTS)]
@@ -63,7 +69,7 @@ def draw_lots(agent: Agent, installed: Installed, base: Path, timeout: float) ->
         for word in words
     }
     first = [r.mentions(SKILL_SIGN) for r in asked if marked("FIRST-OF-ALL")(r)]
-    every = all(request.mentions(OTHER) for request in asked)
+    every = all(request.mentions(OWN) for request in asked)
     return Lots(seen, _recorded(place), every, all(first))
 
 

@@ -485,7 +485,7 @@ def observe_command(skill: str, as_json: bool) -> int:
     """Compare tasks of daily use in which SKILL was used with like tasks without it.
 
     That is an observation: the agent chose when to read the skill. With learn.holdback, sessions
-    of our chat that were offered it are compared with those that were not, by lot: a trial.
+    that were offered it are compared with those that were not, by lot: a trial.
     """
     from tacit.learn.trial.daily_use import daily_use
     from tacit.learn.trial.interval import points
@@ -495,7 +495,8 @@ def observe_command(skill: str, as_json: bool) -> int:
     entry = library_here().find(skill)
     with Store.open() as store:
         store.take_in_own()
-        found = daily_use(store, entry.name if entry is not None else skill)
+        known = (entry.name, entry.description) if entry is not None else (skill,)
+        found = daily_use(store, *known)
     if as_json:
         return output.write_json(found)
     click.echo(f"{click.style(plain(skill), bold=True)}: used in {counted(found.used, 'task')}")
