@@ -29,6 +29,7 @@ from tacit.learn.trial.daily_use import compare
 from tacit.learn.trial.interval import error_of, pairs_planned
 from tacit.learn.trial.trial import Trial, TrialLimits, TrialPlan
 from tacit.learn.trial.trial_records import TrialAbout, TrialRecords
+from tacit.learn.trial.trial_report import verdict_of
 from tacit.learn.trial.trial_run import Ran
 from tacit.learn.trial.trial_tasks import Check, Task
 from tacit.learn.trial.verifier import Verifier
@@ -133,8 +134,9 @@ def stated(attempt: int) -> int:
 
 def tacit(rng: random.Random, known: Chances, records: TrialRecords) -> tuple[bool, int]:
     """Ours: until it is clear or the stated pairs are run."""
-    answer = trial_of(rng, known, records, stated(len(records.trials()) + 1)).answer()
-    return answer.finding == "helps", answer.pairs
+    record = trial_of(rng, known, records, stated(len(records.trials()) + 1)).record
+    verdict = verdict_of(record, records.runs(record.id))
+    return verdict.finding() == "helps", verdict.count
 
 
 def _drawn(rng: random.Random, known: Chances, number: int) -> int:

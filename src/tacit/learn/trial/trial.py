@@ -22,7 +22,13 @@ from tacit.learn.trial.arms import SIDES, Arms, Side, others_of, sessions_as_ski
 from tacit.learn.trial.candidate import Candidate, version_files
 from tacit.learn.trial.interval import pairs_planned
 from tacit.learn.trial.judge import Judge
-from tacit.learn.trial.trial_records import RecordedRun, TrialAbout, TrialRecord, TrialRecords
+from tacit.learn.trial.trial_records import (
+    IN_USE,
+    RecordedRun,
+    TrialAbout,
+    TrialRecord,
+    TrialRecords,
+)
 from tacit.learn.trial.trial_report import Answer, answer_of, in_all, verdict_of
 from tacit.learn.trial.trial_run import (
     Ran,
@@ -128,7 +134,7 @@ class Trial:
         if made + wanted > limits.runs:
             self.stopped = f"{counted(made, 'run')} made, of at most {limits.runs}"
         elif limits.money and self._spent + likely > limits.money:
-            self.stopped = "the money that it was given is spent"
+            self.stopped = f"more runs would go beyond the {dollars(limits.money)} it was given"
         elif len(last) == _MOST_VOID and all(run.result.state == "void" for run in last):
             self.stopped = f"no run comes to an end: {last[-1].result.ran.void}"
         return bool(self.stopped)
@@ -308,7 +314,7 @@ def _other_side(candidate: Candidate, gate: Gate, against: str) -> tuple[str, di
         version, files = version_files(history, candidate.skill, against)
         return f"version {version}", files
     # A change of a skill that is in use is compared with that skill.
-    return ("the version in use", candidate.old) if candidate.old else ("", {})
+    return (IN_USE, candidate.old) if candidate.old else ("", {})
 
 
 class TrialEstimate(msgspec.Struct, frozen=True):

@@ -250,7 +250,7 @@ def benchmark(
     counted = [run for run in runs if run.result.state == "done"]
     rows = [
         {
-            "eval_id": run.task.rpartition("/")[2],
+            "eval_id": _eval_id(run.task),
             "eval_name": prompts.get(run.task, run.task)[:80],
             "configuration": _NAMES[run.side],
             "run_number": run.round + 1,
@@ -276,13 +276,18 @@ def benchmark(
             "skill_name": about.skill,
             "executor_model": about.agent,
             "timestamp": record.at,
-            "evals_run": sorted({run.task for run in counted}),
+            "evals_run": [_eval_id(task) for task in sorted({run.task for run in counted})],
             "runs_per_configuration": len({run.round for run in counted}),
         },
         "runs": rows,
         "run_summary": {**sums, "delta": delta},
         "notes": [answer.says()],
     }
+
+
+def _eval_id(task: str) -> int | str:
+    name = task.rpartition("/")[2]
+    return int(name) if name.isdecimal() else name
 
 
 def _metrics(result: RunResult) -> dict[str, Any]:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _COLOURS = {"helps": "green", "harms": "red", "no difference": "yellow", "unclear": None}
 INTERRUPTED = 130
+_WIDEST = 10.0
+"""A change of more than ten times says only that there are too few pairs."""
 _MANY_TOKENS = 1_000_000
 """Of a model without a known price, tokens above which it is asked first."""
 
@@ -119,7 +121,8 @@ def run_command(skill: str, as_json: bool, **options: Any) -> int:
             return _write_plan(prepared, guess, as_json)
         if not as_json:
             prepared.write_left_out()
-        _confirm_cost(guess, settings, options["yes"], as_json)
+        within = 0 < options["max_cost"] <= settings.learn.confirm_above
+        _confirm_cost(guess, settings, options["yes"] or within, as_json)
         trial = prepared.trial(records)
         code = _run_on(trial, options, as_json)
         answer = trial.answer()
@@ -207,7 +210,7 @@ class _Prepared:
         """Do what follows from the answer; of a comparison with a version, nothing does."""
         from tacit.learn.trial.trial_effects import TrialEffect, settle_standing
 
-        if self._options["against"]:
+        if not self.plan.about.settles:
             return TrialEffect("nothing")
         how = f"in {counted(answer.pairs, 'pair')}, {answer.agent}"
         return settle_standing(
@@ -366,7 +369,7 @@ def write_doubts(doubts: "Iterable[str]", *, err: bool = False) -> None:
 
 def _changes(interval: "Interval", as_change: Any) -> str:
     mean, low, high = (as_change(v) for v in (interval.mean, interval.low, interval.high))
-    if not interval.count or high > 100:
+    if not interval.count or high > _WIDEST:
         return f"{mean:+.0%} (too few pairs for an interval)" if interval.count else ""
     return f"{mean:+.0%} ({low:+.0%} to {high:+.0%})"
 
