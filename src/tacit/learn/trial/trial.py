@@ -75,12 +75,6 @@ class Trial:
         verifier: Verifier,
         judge: Judge | None = None,
     ) -> None:
-        """Raises `NotFound` where there is nothing to run."""
-        if not plan.tasks:
-            raise NotFound(
-                f"there is no task to try '{plan.about.skill}' with",
-                f"draft some: tacit trial init {plan.about.skill}",
-            )
         self._plan = plan
         self._records = records
         self._runner = runner
@@ -288,6 +282,9 @@ def plan_trial(
         sessions=candidate.sessions,
     )
     left = [f"{one.id}: {one.why}" for part in found for one in part.left] + left
+    if not tasks:
+        why = "; ".join(left) or f"draft some: tacit trial init {candidate.name}"
+        raise NotFound(f"there is no task to try '{candidate.name}' with", why)
     label, old = _other_side(candidate, gate, wish.against)
     about = TrialAbout(
         skill=candidate.name,

@@ -6,7 +6,8 @@ was read is told apart from its not being read. Also writes the `benchmark.json`
 """
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -129,24 +130,19 @@ def pairs_of(runs: Iterable[RecordedRun]) -> list[Pair]:
     return pairs
 
 
-def whole_rounds(pairs: Sequence[Pair], runs: Iterable[RecordedRun], tasks: int) -> list[Pair]:
-    """The pairs of the rounds that are over: only then may one look."""
-    met: dict[int, set[tuple[str, Side]]] = {}
-    for run in runs:
-        if run.settled:
-            met.setdefault(run.round, set()).add((run.task, run.side))
-    over = {number for number, seen in met.items() if len(seen) >= 2 * tasks}
-    return [pair for pair in pairs if pair.round in over]
+def decisive(record: TrialRecord, runs: Collection[RecordedRun]) -> list[float]:
+    """The differences that the verdict rests on: the skill's own tasks, in the rounds that are
+    over: only then may one look."""
+    settled = Counter(n for n, _, _ in {(r.round, r.task, r.side) for r in runs if r.settled})
+    return [
+        pair.difference
+        for pair in pairs_of(runs)
+        if settled[pair.round] >= 2 * len(record.about.tasks)
+        and pair.task not in record.about.foreign
+    ]
 
 
-def decisive(record: TrialRecord, runs: Iterable[RecordedRun]) -> list[float]:
-    """The differences that the verdict rests on: the skill's own tasks, over whole rounds."""
-    known = list(runs)
-    over = whole_rounds(pairs_of(known), known, len(record.about.tasks))
-    return [pair.difference for pair in over if pair.task not in record.about.foreign]
-
-
-def verdict_of(record: TrialRecord, runs: Iterable[RecordedRun]) -> Interval:
+def verdict_of(record: TrialRecord, runs: Collection[RecordedRun]) -> Interval:
     """The interval by which a trial is decided, at the level of its attempt."""
     return interval_of(decisive(record, runs), error_of(record.attempt))
 

@@ -178,13 +178,8 @@ class _Prepared:
             judge=options["judge"],
             agent=self.runner.title,
         )
-        plan, self.left = plan_trial(self.candidate, library, gate, wish)
-        self.plan: TrialPlan = plan
-        if not plan.tasks:
-            raise NotFound(
-                f"there is no task to try '{self.candidate.name}' with",
-                "; ".join(self.left) or f"draft some: tacit trial init {self.candidate.name}",
-            )
+        self.plan: TrialPlan
+        self.plan, self.left = plan_trial(self.candidate, library, gate, wish)
 
     def estimate(self, records: "TrialRecords", runs: int) -> "TrialEstimate":
         from tacit.learn.trial.trial import estimate_trial
@@ -281,18 +276,9 @@ def _run_on(trial: "Trial", options: dict[str, Any], as_json: bool) -> int:
 
 def _run_line(number: int, most: int, run: "RecordedRun") -> str:
     result = run.result
-    score = result.score
-    state = (
-        "void"
-        if result.state == "void"
-        else "ran"
-        if score is None  # a judge has its pair next
-        else "success"
-        if score == 1
-        else f"{score:.0%}"
-        if score
-        else "failed"
-    )
+    words = {1.0: "success", 0.0: "failed", None: "ran"}  # a judge has its pair next
+    state = words.get(result.score) or f"{result.score:.0%}"
+    state = "void" if result.state == "void" else state
     tone = {"success": "green", "failed": "red", "void": "yellow"}.get(state)
     read = ", read" if result.read else ""
     why = f": {shorten(one_line(result.ran.void), 80)}" if result.ran.void else ""
@@ -318,7 +304,7 @@ def _write_benchmark(trial: "Trial", records: "TrialRecords", plan: "TrialPlan")
 
 def write_answer(answer: "Answer") -> None:
     """The answer for people."""
-    from tacit.learn.trial.interval import as_change, points
+    from tacit.learn.trial.interval import points
 
     click.echo()
     word = click.style(plain(answer.skill), bold=True)
@@ -330,9 +316,9 @@ def write_answer(answer: "Answer") -> None:
         "success": f"{sides}; {points(answer.success)} in {counted(answer.pairs, 'pair')}"
         if answer.pairs
         else "",
-        "tokens": _changes(answer.tokens, as_change),
-        "time": _changes(answer.seconds, as_change),
-        "calls": _changes(answer.calls, as_change),
+        "tokens": _changes(answer.tokens),
+        "time": _changes(answer.seconds),
+        "calls": _changes(answer.calls),
         "read": _read_words(answer),
         "void": ", ".join(f"{n} {side}" for side, n in answer.void.items() if n),
         "cost": dollars(answer.cost) if answer.cost is not None else "no price is known",
@@ -367,7 +353,9 @@ def write_doubts(doubts: "Iterable[str]", *, err: bool = False) -> None:
         click.echo(click.style(f"doubtful: {plain(one_line(why))}", fg="yellow"), err=err)
 
 
-def _changes(interval: "Interval", as_change: Any) -> str:
+def _changes(interval: "Interval") -> str:
+    from tacit.learn.trial.interval import as_change
+
     mean, low, high = (as_change(v) for v in (interval.mean, interval.low, interval.high))
     if not interval.count or high > _WIDEST:
         return f"{mean:+.0%} (too few pairs for an interval)" if interval.count else ""
