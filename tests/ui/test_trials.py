@@ -188,10 +188,7 @@ def test_a_skill_that_was_taken_out_keeps_its_standing(skill: Path) -> None:
 
 
 def test_a_check_that_cannot_pass_is_doubted(skill: Path, server: ModelServer) -> None:
-    """Before a run, where it cannot be run at all; after some, where no run of either side passed.
-
-    The runs count all the same.
-    """
+    """Before a run, where it cannot be run at all, or would pass anyway."""
     checks = [{"command": "no-such-program --check"}]
     tasks = [
         {"id": 1, "prompt": "Frobnicate it", "checks": checks},
@@ -202,10 +199,8 @@ def test_a_check_that_cannot_pass_is_doubted(skill: Path, server: ModelServer) -
     assert "frobnicate/1: its check cannot be run here" in first
     assert "no-such-program" in first
     assert second == "frobnicate/2: its checks pass before anything is done"
-    done = tacit("trial", "frobnicate", "--runs", "12")
+    done = tacit("trial", "frobnicate", "--dry-run")
     assert "doubtful: frobnicate/1: its check cannot be run" in done.stderr
-    assert "no run of either side passed in 6 runs" in done.stdout
-    assert "doubtful: frobnicate/2" not in done.stdout
 
 
 def test_what_cannot_be_tried_is_said(skill: Path, server: ModelServer) -> None:
@@ -264,7 +259,7 @@ def test_tasks_can_lie_in_a_folder_of_their_own(
 ) -> None:
     """For a skill that waits, which has no folder: drafted there, and tried from there."""
     (skill / "evals" / "evals.json").unlink()
-    call = ToolCall("2", "Bash", "shell", {"command": "pytest -q"}, result="1 passed in 0.1s")
+    call = ToolCall("2", "Bash", "shell", {"command": "make test"}, result="1 passed in 0.1s")
     turn = Turn(0, "Frobnicate the data of the shop please", (call,))
     with Store.open() as store:
         store.write(Trace(Head("codex", "s2", project=str(home / "work")), (turn,)))
