@@ -499,7 +499,7 @@ def observe_command(skill: str, as_json: bool) -> int:
         if not part.success.count:
             text = "no like tasks on both sides of which it is known how they ended"
         output.write_rows([(label, text), ("", ", ".join(part.kinds))], 9)
-    output.write_hint("what is observed is no trial: the agent chose when to read the skill")
+    output.write_hint("an observation, not a trial: the agent chose when to read the skill")
     return 0
 
 
