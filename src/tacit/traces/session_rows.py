@@ -213,6 +213,8 @@ class Written(msgspec.Struct, frozen=True):
     id: str = ""
     turns: int = 0
     redacted: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    """What was passed over in all of it, by reason."""
 
 
 _ADD_TEXT = "INSERT INTO turns_text (rowid, prompt, said, done) VALUES (?, ?, ?, ?)"
@@ -467,7 +469,7 @@ class SessionRows:
             "SELECT turns FROM sessions WHERE id = ?", (session,)
         ).fetchone()["turns"]
         taken_out = sum_counts(counts, *(taken for _, taken in self.of_turns(session)))
-        return Written("new" if new else "grown", head.id, turns, taken_out)
+        return Written("new" if new else "grown", head.id, turns, taken_out, head.skipped)
 
     def digest(self, session: int, first: int) -> bytes:
         """A session as it is stored, from a turn on, but for where it was read from."""
