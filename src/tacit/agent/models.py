@@ -434,11 +434,9 @@ def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
         from tacit.agent.program_model import ProgramModel
 
         return [ProgramModel(choice.name, ask)]
-    prefix, _, model = choice.name.partition(":")
-    names = [choice.name]
-    if prefix == "openai":
-        names.append(f"openai-{'responses' if choice.base_url else 'chat'}:{model}")
-    found = [_client(msgspec.structs.replace(choice, name=name)) for name in names]
+    found = [_client(choice)]
+    if choice.name.startswith("openai:"):
+        found.append(_other_wire(found[0]))
     for one in found:
         if choice.seed is not None:
             one._settings = {**(one.settings or {}), "seed": choice.seed}
@@ -448,6 +446,17 @@ def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
             client.max_retries = 0
         _refuse_pages(getattr(client, "_client", None))
     return found
+
+
+def _other_wire(model: "Model") -> "Model":
+    """A model of OpenAI's kind in the other wire format, through the same connections: to open
+    some of its own, it would read all certificates of the system once more."""
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+
+    provider: Any = model.provider
+    if isinstance(model, OpenAIChatModel):
+        return OpenAIResponsesModel(model.model_name, provider=provider)
+    return OpenAIChatModel(model.model_name, provider=provider)
 
 
 def _refuse_pages(client: Any) -> None:
