@@ -50,6 +50,9 @@ MEMORY = {
 """What modules remember for as long as the process lives, and what they begin with."""
 BY_IMPORT = {"tacit.ui.cli.command": {"registered"}}
 """What is filled by importing modules, and by nothing else: it is the same for every test."""
+CERTIFICATE = str(Path(__file__).parent / "fixtures/nobody.pem")
+"""No test speaks with anybody else, and to read all certificates of the system takes longer than
+most tests."""
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
@@ -76,6 +79,7 @@ def home(
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("USERPROFILE", str(folder))
     monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("SSL_CERT_FILE", CERTIFICATE)
     work = folder / "work"
     work.mkdir()
     monkeypatch.chdir(work)
