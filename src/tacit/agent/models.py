@@ -444,7 +444,6 @@ def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
         client: Any = getattr(one, "client", None)
         if client is not None and hasattr(client, "max_retries"):
             client.max_retries = 0
-        _refuse_pages(getattr(client, "_client", None))
     return found
 
 
@@ -459,12 +458,14 @@ def _other_wire(model: "Model") -> "Model":
     return OpenAIChatModel(model.model_name, provider=provider)
 
 
-def _refuse_pages(client: Any) -> None:
-    """Have `client`, which speaks HTTP, stop at a web page: libraries take one for an empty answer.
+def refuse_pages(model: "Model") -> None:
+    """Have the HTTP client of `model` stop at a web page: libraries take one for an empty answer.
 
-    Google's says so by itself, and has no such client.
+    For as long as the model is entered: the next time it has another client. Google's library says
+    so by itself, and has no such client.
     """
-    hooks = getattr(client, "event_hooks", None)
+    client: Any = getattr(model, "client", None)
+    hooks = getattr(getattr(client, "_client", None), "event_hooks", None)
     if hooks is not None and _stop_at_page not in hooks["response"]:
         hooks["response"].append(_stop_at_page)
 
