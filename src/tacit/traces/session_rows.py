@@ -523,9 +523,14 @@ class SessionRows:
             head, _ = redacted(mark.head, known or self.known(), _NOT_REDACTED)
             mark = msgspec.structs.replace(mark, head=head)
         source = reading.source
+        place = (source.host, source.path, source.key)
+        # `REPLACE` only where there is something: for it SQLite makes a savepoint, and at each of
+        # those FTS5 writes what it could have put together with what comes next.
+        known_place = "SELECT 1 FROM sources WHERE host = ? AND path = ? AND key = ?"
+        again = self._connection.execute(known_place, place).fetchone() is not None
         self._connection.execute(
-            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
-            (source.host, source.path, source.key, session, mark and msgspec.json.encode(mark)),
+            f"{'REPLACE' if again else 'INSERT'} INTO sources VALUES (?, ?, ?, ?, ?)",
+            (*place, session, mark and msgspec.json.encode(mark)),
         )
         return written
 
