@@ -4,11 +4,11 @@ library, through real commands and a real repository."""
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import inside
 from tacit.base import briefing, trust
 from tacit.base.setting_sections import MemorySettings
 from tacit.changes.change import Create, acting_as, make_change
@@ -18,7 +18,6 @@ from tacit.skills.library import Library
 from tacit.work import host_briefings, host_links
 from tacit.work.host_links import link_into, unlink_from
 
-BIN = Path(sys.executable).parent
 SKILL = """\
 ---
 name: {name}
@@ -32,7 +31,7 @@ metadata:
 
 
 def tacit(*arguments: str, given: str = "") -> str:
-    done = subprocess.run([BIN / "tacit", *arguments], input=given, capture_output=True, text=True)
+    done = inside.tacit(*arguments, given=given.encode())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
