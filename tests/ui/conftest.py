@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 import inside
 
 PROGRAM = str(Path(sys.executable).with_name("tacit"))

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from inside import answer, tacit
+
 from tacit import hook
 
 BIN = Path(sys.executable).parent

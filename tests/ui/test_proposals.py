@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inside import answer, error, tacit
 from skills_ref.validator import validate
 
-from inside import answer, error, tacit
 from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.change import Create, Edit, Verdict, acting_as, make_change
 from tacit.changes.gate import Gate

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import inside
 from tacit.base import briefing, trust
 from tacit.base.setting_sections import MemorySettings
 from tacit.changes.change import Create, acting_as, make_change
@@ -17,6 +16,7 @@ from tacit.changes.place import project_place
 from tacit.skills.library import Library
 from tacit.work import host_briefings, host_links
 from tacit.work.host_links import link_into, unlink_from
+from ui import inside
 
 SKILL = """\
 ---
