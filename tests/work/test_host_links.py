@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ from tacit.changes.place import project_place
 from tacit.skills.library import Library
 from tacit.work import host_briefings, host_links
 from tacit.work.host_links import link_into, unlink_from
+from ui import inside
 
-BIN = Path(sys.executable).parent
 SKILL = """\
 ---
 name: {name}
@@ -33,7 +32,7 @@ metadata:
 
 
 def tacit(*arguments: str, given: str = "") -> str:
-    done = subprocess.run([BIN / "tacit", *arguments], input=given, capture_output=True, text=True)
+    done = inside.tacit(*arguments, given=given.encode())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
