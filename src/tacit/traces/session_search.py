@@ -157,8 +157,8 @@ def _best(connection: sqlite3.Connection, sought: Sought, limit: int, wanted: st
         return []
     chosen = msgspec.json.encode(latest).decode()
     given = {"wanted": wanted, "first": latest[-1], "chosen": chosen, "limit": limit}
-    rows = connection.execute(_BEST, given).fetchall()
-    return [hit for (row,) in rows if (hit := _hit(connection, row, sought))]
+    best = connection.execute(_BEST, given).fetchall()
+    return [hit for row in best if (hit := _hit(connection, row[0], sought)) is not None]
 
 
 def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[Hit]:
@@ -168,7 +168,7 @@ def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[
         return []
     found: list[Hit] = []
     for (row,) in _hits(connection, sought, wanted):
-        if hit := _hit(connection, row, sought):
+        if (hit := _hit(connection, row, sought)) is not None:
             found.append(hit)
         if len(found) >= limit:
             break
@@ -176,11 +176,12 @@ def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[
 
 
 def _hit(connection: sqlite3.Connection, row: int, sought: Sought) -> Hit | None:
-    """What was found in a turn; None where no step of it is meant."""
+    """The step of a turn that is meant; none where it is about calls, and no call fits."""
     stored = connection.execute(_TURN, (row,)).fetchone()
     turn = turn_of(stored["body"])
     if sought.failed or sought.file:
-        if not (at := next((at for at, step in _calls(turn) if _is_meant(step, sought)), 0)):
+        at = next((at for at, step in _calls(turn) if _is_meant(step, sought)), 0)
+        if not at:
             return None
         words = sought.words or sought.failed or sought.file
     else:
