@@ -12,7 +12,6 @@ from datetime import datetime
 
 import msgspec
 
-from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.traces import host_registry, redaction
 from tacit.traces.assembler import repository_folder
@@ -168,7 +167,7 @@ def redact_given(store: Store) -> None:
 
 def _write_given(store: Store, given: Given, host: str, session: str) -> None:
     body = zlib.compress(msgspec.json.encode(_redacted_given(given)), 1)
-    with database.transaction(store.connection):
+    with store.writes.one():
         store.connection.execute(
             "INSERT OR REPLACE INTO given"
             " SELECT id, ?, ? FROM sessions WHERE host = ? AND session = ?",
