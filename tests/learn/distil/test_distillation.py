@@ -242,7 +242,7 @@ def test_sessions_about_a_task(project: Path) -> None:
         reading = read_tasks(opened, lessons, options)
     assert {task.asked for task in reading.tasks} == {DEPLOYED[0]}
     guess = estimate(reading, options)
-    assert (guess.sessions, guess.tasks, guess.requests, guess.cost) == (2, 2, 0, 0.0)
+    assert (guess.sessions, len(reading.tasks), guess.requests, guess.cost) == (2, 2, 0, 0.0)
 
 
 def test_a_run_that_is_stopped_goes_on(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

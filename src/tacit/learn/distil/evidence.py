@@ -8,17 +8,19 @@ any session, for a skill that is shared.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 import msgspec
 
 from tacit.base.display import counted, one_line, shorten
+from tacit.base.errors import TacitError
 from tacit.changes.change import SKILL_FILE, File
 from tacit.changes.gate import Gate
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.phrases import distinct_stems
 from tacit.changes.provenance.witness import Body
-from tacit.learn.distil.support import KnownLesson, Lessons, Support
+from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, Support
 from tacit.skills import frontmatter
 from tacit.traces.trace import Trace
 
@@ -31,6 +33,8 @@ class Witnessed(msgspec.Struct, frozen=True):
     outcome: str = ""
     step: str = ""
     words: str = ""
+    first: bool = False
+    """Whether the task first went wrong there."""
 
 
 class Opposed(msgspec.Struct, frozen=True):
@@ -83,39 +87,36 @@ def text_reasons(
     origins: Mapping[str, LineOrigin] | None = None,
 ) -> list[LineReason]:
     """The same for a SKILL.md that may not have landed yet."""
-    known = {one.line: one for one in lessons.of_skill(name) if one.line}
+    every = {one.id: one for one in lessons.all()}
+    known = {f"- {one.line}": one for one in every.values() if one.skill == name and one.line}
+    conflicts = lessons.conflicts()
+    head = len(text.splitlines()) - len(frontmatter.split(text).body.splitlines())
     found = []
-    body = len(text.splitlines()) - len(frontmatter.split(text).body.splitlines())
     for number, raw in enumerate(text.splitlines(), 1):
-        if number <= body:
+        if number <= head or line not in (0, number):
             continue
-        said = raw.strip().removeprefix("- ").strip()
-        if line and number != line:
-            continue
-        if said in known and raw.lstrip().startswith("- "):
-            found.append(_distilled(lessons, known[said], number))
+        if (one := known.get(raw.strip())) is not None:
+            against = tuple(_opposed(one, every, conflicts))
+            places = tuple(
+                Witnessed(row.session, row.side, row.outcome, quote.step, quote.text, quote.first)
+                for row in lessons.rows(one.id)
+                for quote in row.quotes
+            )
+            by = (one.change, "distiller")
+            found.append(LineReason(number, one.line, one.support, places, against, *by))
         elif reviewed := _reviewed(raw, number, origins or {}, find_trace):
             found.append(reviewed)
     return found
 
 
-def _distilled(lessons: Lessons, one: KnownLesson, number: int) -> LineReason:
-    places = tuple(
-        Witnessed(row.session, row.side, row.outcome, quote.step, quote.text)
-        for row in lessons.rows(one.id)
-        for quote in row.quotes
-    )
-    others = {other.id: other for other in lessons.all()}
-    against = []
-    for conflict in lessons.conflicts():
-        if one.id in (conflict.one, conflict.other):
-            other = others.get(conflict.other if conflict.one == one.id else conflict.one)
+def _opposed(
+    one: KnownLesson, every: Mapping[str, KnownLesson], conflicts: Iterable[Conflict]
+) -> Iterator[Opposed]:
+    for found in conflicts:
+        if one.id in (found.one, found.other):
+            other = every.get(found.other if found.one == one.id else found.one)
             if other is not None:
-                sessions = other.support.sessions
-                against.append(Opposed(other.text, sessions, conflict.why, conflict.settled))
-    return LineReason(
-        number, one.line, others[one.id].support, places, tuple(against), one.change, "distiller"
-    )
+                yield Opposed(other.text, other.support.sessions, found.why, found.settled)
 
 
 def _origins(gate: Gate, skill: str, root: str) -> dict[str, LineOrigin]:
@@ -144,18 +145,17 @@ _NEAR = 0.3
 
 
 def _reviewed(
-    raw: str,
-    number: int,
-    origins: Mapping[str, LineOrigin],
-    find_trace: FindTrace,
+    raw: str, number: int, origins: Mapping[str, LineOrigin], find_trace: FindTrace
 ) -> LineReason | None:
     change, actor, sessions = origins.get(raw.strip(), ("", "", ()))
     if not sessions or raw.startswith((" ", "#")):
         return None
     places = []
     for session in sessions[:_MOST_SESSIONS]:
-        trace = find_trace(session)
-        step, words = _step_of(raw, trace) if trace is not None else ("", "")
+        step, words = "", ""
+        with suppress(TacitError):  # it is not stored any more
+            trace = find_trace(session)
+            step, words = _step_of(raw, trace) if trace is not None else ("", "")
         places.append(Witnessed(session, step=step, words=words))
     support = Support(sessions=len(sessions))
     return LineReason(number, raw.strip(), support, tuple(places), (), change, actor)
@@ -173,36 +173,23 @@ def _step_of(line: str, trace: Trace) -> tuple[str, str]:
 
 def evidence_file(lessons: Lessons, skill: str) -> bytes:
     """The evidence of a skill for others: counts for each line, and no word of any session."""
-    lines = ["# Evidence", "", "How many sessions support each line; no session is quoted.", ""]
-    for one in lessons.of_skill(skill):
-        if one.state == "written" and one.line:
-            lines += [f"- {one.line}", f"  {counts_in_words(one.support)}"]
-    return ("\n".join(lines) + "\n").encode() if len(lines) > 4 else b""
+    own = [one for one in lessons.of_skill(skill) if one.state == "written" and one.line]
+    head = "# Evidence\n\nHow many sessions support each line; no session is quoted.\n\n"
+    lines = (f"- {one.line}\n  {counts_in_words(one.support)}\n" for one in own)
+    return (head + "".join(lines)).encode() if own else b""
 
 
 def counts_in_words(support: Support) -> str:
     """`5 sessions (4 worked, 1 failed) of 2 projects, 2 models; followed and failed in 1`."""
-    parts = [counted(support.sessions, "session")]
-    ends = [f"{n} {word}" for n, word in ((support.worked, "worked"), (support.failed, "failed"))
-            if n]  # fmt: skip
-    if ends:
-        parts[0] += f" ({', '.join(ends)})"
-    more = [
-        counted(n, noun)
-        for n, noun in (
-            (support.projects, "project"),
-            (support.models, "model"),
-        )
-        if n > 1
-    ]
-    if support.people > 1:
-        more.append(f"{support.people} people")
-    if more:
-        parts[0] += f" of {', '.join(more)}"
-    if support.said:
-        parts.append(f"the user said so in {support.said}")
-    if support.against:
-        parts.append(f"followed and failed in {support.against}")
-    if support.followed:
-        parts.append(f"followed and fine in {support.followed}")
-    return "; ".join(parts)
+    ends = {"worked": support.worked, "failed": support.failed}
+    shown = ", ".join(f"{n} {word}" for word, n in ends.items() if n)
+    wide = {"projects": support.projects, "models": support.models, "people": support.people}
+    many = ", ".join(f"{n} {noun}" for noun, n in wide.items() if n > 1)
+    said = {
+        "the user said so in": support.said,
+        "followed and failed in": support.against,
+        "followed and fine in": support.followed,
+    }
+    first = counted(support.sessions, "session")
+    first += (f" ({shown})" if shown else "") + (f" of {many}" if many else "")
+    return "; ".join([first, *(f"{words} {n}" for words, n in said.items() if n)])
