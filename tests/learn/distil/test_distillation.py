@@ -15,6 +15,7 @@ from tacit.changes.place import project_place
 from tacit.learn.distil import distillation
 from tacit.learn.distil.distil_plan import DistilOptions, estimate, read_tasks
 from tacit.learn.distil.distillation import DistilResult, Stopped, Threads
+from tacit.learn.distil.distilled_skill import skill_text_of
 from tacit.learn.distil.evidence import evidence_file, skill_reasons
 from tacit.learn.distil.support import Lessons, open_lessons
 from tacit.testing.sample_sessions import made, ran, used
@@ -181,6 +182,64 @@ def test_a_skill_is_named_by_the_tasks_behind_it(project: Path) -> None:
     assert "poem" not in written.text
 
 
+def test_projects_of_one_name(tmp_path: Path) -> None:
+    """Each gets its own lines, where it lies; folders that are gone share one skill of the user's,
+    and no line is lost."""
+    there = [tmp_path / "a/app", tmp_path / "b/app"]
+    for folder in there:
+        (folder / ".git").mkdir(parents=True)
+    gone = [tmp_path / "c/tool", tmp_path / "d/tool"]
+    with Store.open() as opened:
+        for at, folder in enumerate((*there, *gone)):
+            for number in range(2):
+                turn = ["Fix the parser of dates", ran(f"mise run lint:{at}", "0 issues.")]
+                name, where = f"s{at}{number}", str(folder)
+                opened.write(made(turn, session=name, project=where))
+    result = distillation.go_on(distillation.begin(DistilOptions()), Threads(_never))
+    waiting = Inbox().waiting()
+    found = {(p.change.root, p.change.skill): skill_text_of(p.change) for p in waiting}
+    for at, folder in enumerate(there):
+        text = found[str(folder / ".agents/skills"), "app-ways"]
+        assert [n for n in range(4) if f"lint:{n}`" in text] == [at]
+    (text,) = (text for (_, skill), text in found.items() if skill == "tool-ways")
+    assert [n for n in range(4) if f"lint:{n}`" in text] == [2, 3]
+    assert len(result.skills) == len(waiting) == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "projects", "name"),
+    [
+        (f"Consider the task as follows. {' '.join(f'rule{n}' for n in range(30))}", ("",), "mise"),
+        ("Fix the parser of dates", ("/p/a", "/p/b", "/p/c"), "shared-ways"),
+        ("Fix the parser of dates", ("/p/20260205-cli",), "cli-ways"),
+    ],
+)
+def test_names_that_say_little(asked: str, projects: tuple[str, ...], name: str) -> None:
+    """The words of a form that all requests share, of one task among several projects, and a day
+    name no skill."""
+    with Store.open() as opened:
+        for number in range(6):
+            turn = [asked, ran("mise run lint", "0 issues.")]
+            where = projects[number % len(projects)]
+            opened.write(made(turn, session=f"s{number}", project=where))
+    run = distillation.begin(DistilOptions())
+    (written,) = distillation.go_on(run, Threads(_never)).skills
+    assert written.skill.startswith(name)
+
+
+def test_rules_of_linters_that_are_no_check_here(project: Path) -> None:
+    """What a linter objects to is told where it is one of the project's checks; what a type checker
+    calls an error is no rule to keep to."""
+    rule = "src/a.go:3:1: x is bad (wrapcheck)"
+    error = "src/a.ts:3:1 - error TS2322: Type x is wrong"
+    turn = ["Fix the parser of dates", ran("pylint a.py", "a.py:1:1: E501 long", failed=True),
+            ran("mise run lint", rule, failed=True), ran("mise run lint", "0 issues."),
+            ran("bun run typecheck", error, failed=True), ran("bun run typecheck", "")]  # fmt: skip
+    store(project, *([turn] for _ in range(3)))
+    told = [line for line in lines_of(distil(project)) if "objects to" in line]
+    assert told == ["`mise run lint` objects to `wrapcheck`: keep to it from the start."]
+
+
 def test_a_skill_that_only_loses_lines(project: Path) -> None:
     """A run that speaks of one line alone, which failed, takes that one out; the others stay, and
     so do their counts."""
@@ -225,7 +284,7 @@ def test_why_a_line_stands_there(project: Path) -> None:
         reasons = skill_reasons(gate, "app-ways", root, lessons, opened.whole)
         lint = next(r for r in reasons if "lint" in r.text)
         (only,) = skill_reasons(gate, "app-ways", root, lessons, opened.whole, lint.number)
-        shared = evidence_file(lessons, "app-ways").decode()
+        shared = evidence_file(lessons, "app-ways", root).decode()
     assert only == lint
     assert [(p.session, p.step, p.words) for p in lint.places] == [
         (name, "0.1", "mise run lint") for name in ids

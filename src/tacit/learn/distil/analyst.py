@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from tacit.base.display import one_line, shorten
 from tacit.base.prompts import prompt
 from tacit.base.secrets import clean
+from tacit.changes.provenance import witness
 from tacit.changes.provenance.deeds import sources
-from tacit.changes.provenance.witness import HANDED, RULE, Witness
+from tacit.changes.provenance.witness import Witness
 from tacit.learn.digest import digest
 from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
@@ -28,6 +29,7 @@ from tacit.learn.distil.lessons import (
     CHECK,
     INSTEAD,
     LONGEST,
+    RULE,
     WISHED,
     Lesson,
     LessonQuote,
@@ -91,6 +93,7 @@ class Judged(msgspec.Struct, frozen=True):
     lessons: tuple[Lesson, ...] = ()
 
 
+_HANDED = f"{witness.RULE}-{witness.HANDED}"
 _LETTER = re.compile(r"^\s*([ABab])[\s:.]*(?=\d)")
 
 
@@ -157,7 +160,7 @@ class _Attempt:
         text = f"---\nname: lesson\ndescription: A lesson.\n---\n\n- {line}\n"
         for found in self._witness({"SKILL.md": text.encode()}, learned=True).findings:
             # A person sees what reaches for something, and what a file says that was handed in.
-            seen = found.rule.startswith("reach:") or found.rule == f"{RULE}-{HANDED}"
+            seen = found.rule.startswith("reach:") or found.rule == _HANDED
             if found.severity != "note" and not (found.severity == "ask" and seen):
                 return
         by_user = (q.step.partition(".")[0] for q in lesson.quotes if q.by == "user")
@@ -229,8 +232,8 @@ class CountingAnalyst:
             yield from self._mended(run, quote)
         elif state == "worked" and ended_well and run.work and about not in EVERYBODYS_CHECKS:
             yield Lesson(text=f"{CHECK}{_code(about)}.", about=about, quotes=(quote,))
-        for rule in dict(rules_named(run)):
-            text = f"{_code(about)} objects to {_code(rule)}: keep to it from the start."
+        for rule in dict(rules_named(run)) if run.work == "lint" else ():
+            text = f"{_code(about)} objects to {_code(rule)}{RULE}"
             shows = LessonQuote(quote.step, rule, "output")
             yield Lesson(kind="know", text=text, about=about, quotes=(shows,))
 

@@ -20,6 +20,7 @@ from tacit.learn.distil.lessons import (
     BEFORE,
     CHECK,
     INSTEAD,
+    RULE,
     Claim,
     Lesson,
     claim_of,
@@ -193,6 +194,8 @@ def agree(lessons: Lessons, sessions: Collection[str], *, least: int = FEWEST) -
     best: dict[str, KnownLesson] = {}
     for one in known.values():  # the best supported first
         best.setdefault(_rivals(one), one)
+        if shape(one) == CHECK and one.support.sessions >= least:
+            best.setdefault(f"{RULE}{one.about}", one)
     agreed = Agreed()
     for one in known.values():
         if one.state in ("rejected", "removed"):
@@ -227,6 +230,8 @@ def _enough(one: KnownLesson, total: int, least: int, best: Mapping[str, KnownLe
         return False  # tried now and then, beside the checks that the project has
     if form == INSTEAD and most.id != one.id:
         return False  # for the same failure more sessions show another way
+    if form == RULE and f"{RULE}{one.about}" not in best:
+        return False  # nobody checks the work with this linter here
     return sessions >= least or one.support.said > 0
 
 

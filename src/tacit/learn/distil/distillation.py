@@ -442,7 +442,7 @@ class _Run:
         writer = SkillWriter(self.lessons, self.id, self._trace, conditions)
         gone = [*agreed.negative, *(o for o in agreed.overruled if o.state == "written")]
         plans = plan_skills(self.lessons, agreed.written, reading.clusters, self.options, gone)
-        done = [writer.write(plan, [o for o in gone if o.skill == plan.name]) for plan in plans]
+        done = [writer.write(plan, gone) for plan in plans]
         row, known = self.lessons.run(self.id), {one.id: one for one in self.lessons.all()}
         open_ones = ((found, known[found.one], known[found.other]) for found in agreed.open)
         result = DistilResult(

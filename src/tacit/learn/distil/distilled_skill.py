@@ -21,16 +21,16 @@ from tacit.base.display import counted, one_line, shorten
 from tacit.base.errors import TacitError
 from tacit.base.paths import existing_folder
 from tacit.changes.change import SKILL_FILE, Change, Create, File, Rewrite, Verdict, bytes_of
-from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
+from tacit.changes.skill_state import SkillState
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.staging import change_id
 from tacit.learn.distil.clusters import Cluster, common_words
 from tacit.learn.distil.distil_plan import DistilOptions
-from tacit.learn.distil.lessons import ASKED, BEFORE, CHECK, INSTEAD, WISHED, shape
-from tacit.learn.distil.segments import segment_trace
+from tacit.learn.distil.lessons import ASKED, BEFORE, CHECK, INSTEAD, RULE, WISHED, shape
+from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.distil.support import KnownLesson, Lessons, SupportRow
 from tacit.learn.rates import usual_form
 from tacit.learn.review.learned_skill import metadata_of, unfit_name, with_metadata
@@ -112,13 +112,19 @@ def plan_skills(
     for (project, kind), own in sorted(groups.items()):
         behind = {row.task for one in own for row in rows[one.id]}
         tasks = [task for found in clusters for task in found.members if task.id in behind]
-        words = clusters[kind].words if kind >= 0 else common_words(tasks)
-        plans.append(_plan(project, own, words, options.into, of_one_kind=kind >= 0))
+        words = _topic_words(project, own, clusters[kind] if kind >= 0 else None, tasks)
+        plans.append(_plan(project, own, words, options.into))
     for name in sorted({one.skill for one in gone} - {plan.name for plan in plans}):
         left = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
         project = _mostly(row.project for row in left)
         plans.append(SkillPlan(name=name, project=project, topic=name))
-    return plans
+    # Folders of one name that are not there any more have one skill, the user's.
+    merged: dict[tuple[str, str], SkillPlan] = {}
+    for plan in plans:
+        place = (plan.name, existing_folder(plan.project))
+        before = merged[place].lessons if place in merged else ()
+        merged[place] = replace(plan, lessons=(*before, *plan.lessons))
+    return list(merged.values())
 
 
 def _mostly(names: Iterable[str]) -> str:
@@ -128,30 +134,38 @@ def _mostly(names: Iterable[str]) -> str:
     return name if count > _MOSTLY * found.total() else ""
 
 
-_WORD = r"[^\W\d_]{3,20}"
+_WORD = re.compile(r"[^\W\d_]{3,20}")
 
 
-def _plan(
-    project: str, own: Sequence[KnownLesson], common: Sequence[str], into: str, *, of_one_kind: bool
-) -> SkillPlan:
+def _plan(project: str, own: Sequence[KnownLesson], common: Sequence[str], into: str) -> SkillPlan:
+    """A plan with a name and a topic, of the words that its tasks have in `common`, if any."""
     base = os.path.basename(project.rstrip("/"))
     where = base if re.fullmatch(r"[\w.+-]{1,40}", base) else ""
-    words = [word for word in common if re.fullmatch(_WORD, word)]
-    words = words or re.findall(_WORD, " ".join(one.about for one in own)) or ["shared"]
-    words = list(dict.fromkeys(words))[:3]
-    if of_one_kind:
-        name = "-".join(filter(None, (where, *words[:2])))
-    else:
-        name = f"{where}-ways" if where else f"{'-'.join(words[:2])}-work"
-    if unfit_name(name := suggest_name(name)):
-        name = suggest_name(f"{where or 'shared'}-ways")
+    words = [word for word in common if _WORD.fullmatch(word)][:3]
+    plain = re.sub(r"\d{4,}", "", where)  # a day or a number names nothing
+    parts = ((at, *words[:2]) if words else (at or "shared", "ways") for at in (where, plain))
+    names = (suggest_name("-".join(filter(None, part))) for part in parts)
+    name = next((name for name in names if not unfit_name(name)), "shared-ways")
     return SkillPlan(
         name=into or _mostly(one.skill for one in own if one.skill) or name,
         project=project,
-        topic=" ".join(words) if of_one_kind or not where else "everyday work",
+        topic=" ".join(words) or ("everyday work" if where else "everyday work in all projects"),
         where=where,
         lessons=tuple(sorted(own, key=lambda one: (-one.support.sessions, one.id))),
     )
+
+
+def _topic_words(
+    project: str, own: Sequence[KnownLesson], kind: Cluster | None, behind: Sequence[Segment]
+) -> Sequence[str]:
+    """Words for tasks of one kind, or for what lessons without a project are about; none for the
+    everyday work of one or of several."""
+    if kind is not None:
+        return kind.words
+    if project or len({task.project for task in behind}) > 1:
+        return ()
+    words = [word for word in common_words(behind) if _WORD.fullmatch(word)]
+    return words or list(dict.fromkeys(_WORD.findall(" ".join(one.about for one in own))))
 
 
 # The lines.
@@ -163,6 +177,7 @@ _SECTIONS = {
     INSTEAD: "What fails, and what works",
     "avoid": "What to avoid",
     CHECK: "Checking the work",
+    RULE: "Good to know",
     "know": "Good to know",
 }
 """The headings, in their order, by the shape of a lesson or else its kind."""
@@ -313,17 +328,22 @@ class SkillWriter:
 
     def _propose(self, plan: SkillPlan, gone: Sequence[KnownLesson]) -> Written:
         project = existing_folder(plan.project)
+        gate = background_gate("distiller", places_for(project))
+        root, folder = gate.open_place().place.root, plan.name
+        entry = Library(project or root).find(plan.name)
+        if entry is not None and os.path.realpath(entry.root) in gate.open_places:
+            root, folder = entry.root, entry.relative_folder
+        gone = [one for one in gone if (one.skill, one.root) == (plan.name, root)]
         # Also the lines that stand in the skill and that this run did not speak of.
         known = {one.id for one in (*plan.lessons, *gone)}
-        there = [one for one in self._lessons.of_skill(plan.name) if one.state == "written"]
-        rest = tuple(one for one in there if one.id not in known)
+        rest = tuple(o for o in self._lessons.of_skill(plan.name, root) if o.id not in known)
         agreed, plan = plan.lessons, replace(plan, lessons=(*plan.lessons, *rest))
         rows = {one.id: self._lessons.rows(one.id, "for") for one in plan.lessons}
         lines = {one.id: one.line for one in rest} | {
             one.id: line_of(one, rows[one.id], self._conditions.get(one.id, "")) for one in agreed
         }
-        gate = background_gate("distiller", places_for(project))
-        change, before = self._change(gate, plan, gone, lines, rows)
+        now = gate.state_of(folder, root)
+        change, before = self._change(now, root, plan, gone, lines, rows)
         added = sum(f"- {line}" not in before for line in lines.values())
         removed = sum(f"- {one.line}" in before for one in gone)
         written = Written(plan.name, len(lines), added, removed, None, skill_text_of(change))
@@ -348,18 +368,14 @@ class SkillWriter:
 
     def _change(
         self,
-        gate: Gate,
+        now: SkillState,
+        root: str,
         plan: SkillPlan,
         gone: Sequence[KnownLesson],
         lines: Mapping[str, str],
         rows: Mapping[str, Sequence[SupportRow]],
     ) -> tuple[Change, set[str]]:
-        """The change, and the lines before it."""
-        root, folder = gate.open_place().place.root, plan.name
-        entry = Library(existing_folder(plan.project) or root).find(plan.name)
-        if entry is not None and os.path.realpath(entry.root) in gate.open_places:
-            root, folder = entry.root, entry.relative_folder
-        now = gate.state_of(folder, root)
+        """The change of a skill as it is `now`, and the lines before it."""
         base = now.head.id if now.is_live and now.head is not None else ""
         files = dict(now.contents.files) if base else {}
         each = [row for own in rows.values() for row in own]
@@ -371,8 +387,8 @@ class SkillWriter:
         reason += f" from {counted(len(sessions), 'session')}"
         reason += f"; {counted(len(gone), 'line')} taken out, which failed" if gone else ""
         change = Change(
-            id=change_id(self._run, plan.name),
-            skill=folder,
+            id=change_id(self._run, os.path.join(root, plan.name)),
+            skill=now.skill,
             operations=(Rewrite(made) if base else Create(made),),
             actor="distiller",
             reason=reason,

@@ -171,9 +171,9 @@ def _step_of(line: str, trace: Trace) -> tuple[str, str]:
     return match.step, shorten(one_line(words), 160)
 
 
-def evidence_file(lessons: Lessons, skill: str) -> bytes:
+def evidence_file(lessons: Lessons, skill: str, root: str) -> bytes:
     """The evidence of a skill for others: counts for each line, and no word of any session."""
-    own = [one for one in lessons.of_skill(skill) if one.state == "written" and one.line]
+    own = lessons.of_skill(skill, root)
     head = "# Evidence\n\nHow many sessions support each line; no session is quoted.\n\n"
     lines = (f"- {one.line}\n  {counts_in_words(one.support)}\n" for one in own)
     return (head + "".join(lines)).encode() if own else b""

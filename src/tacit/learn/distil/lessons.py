@@ -57,15 +57,18 @@ WISHED, ASKED = " (the user's words)", "asked: "
 """How a line ends that is the user's own, and how `about` begins where they ask for it again and
 again."""
 BEFORE, CHECK, INSTEAD = "Before `", "Check the work with ", " fails as it is called; run "
+RULE = ": keep to it from the start."
 
 
 def shape(lesson: Lesson) -> str:
     """Which of the lines that counting writes it is like: one that the user wishes or asks for, an
-    order, a check, or what to run instead; empty for none."""
+    order, a check, the rule of a linter, or what to run instead; empty for none."""
     if lesson.text.endswith(WISHED) or lesson.about.startswith(ASKED):
         return WISHED
     if lesson.text.startswith((BEFORE, CHECK)):
         return BEFORE if lesson.text.startswith(BEFORE) else CHECK
+    if lesson.text.endswith(RULE):
+        return RULE
     return INSTEAD if INSTEAD in lesson.text else ""
 
 

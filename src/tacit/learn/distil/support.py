@@ -258,9 +258,10 @@ class Lessons:
         ]
         return sorted(found, key=lambda one: (-one.support.sessions, one.id))
 
-    def of_skill(self, skill: str) -> list[KnownLesson]:
-        """The lessons that were written into a skill."""
-        return [one for one in self.all() if one.skill == skill]
+    def of_skill(self, skill: str, root: str) -> list[KnownLesson]:
+        """The lessons that stand in a skill of the folder `root`, or are proposed for it."""
+        found = [one for one in self.all() if (one.skill, one.root) == (skill, root)]
+        return [one for one in found if one.state == "written"]
 
     def rows(self, lesson: str, side: Side | None = None) -> list[SupportRow]:
         """What supports a lesson and what speaks against it, in the order of sessions."""
