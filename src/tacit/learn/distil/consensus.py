@@ -197,6 +197,10 @@ def agree(lessons: Lessons, sessions: Collection[str], *, least: int = FEWEST) -
         if shape(one) == CHECK and one.support.sessions >= least:
             best.setdefault(f"{RULE}{one.about}", one)
     agreed = Agreed()
+    for found in left:
+        if all(_enough(known[name], 0, least, best) for name in (found.one, found.other)):
+            agreed.open.append(found)
+    shown = {name for found in agreed.open for name in (found.one, found.other)}
     for one in known.values():
         if one.state in ("rejected", "removed"):
             agreed.rejected.append(one)
@@ -205,12 +209,9 @@ def agree(lessons: Lessons, sessions: Collection[str], *, least: int = FEWEST) -
         elif one.id in losers:
             agreed.overruled.append(one)
         elif one.id in unsettled or not _enough(one, len(sessions), least, best):
-            agreed.few.append(one)
+            agreed.few.extend([one] if one.id not in shown else ())
         else:
             agreed.written.append(one)
-    for found in left:
-        if all(_enough(known[name], 0, least, best) for name in (found.one, found.other)):
-            agreed.open.append(found)
     return agreed
 
 

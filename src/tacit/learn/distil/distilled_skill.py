@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from tacit.base.display import counted, one_line, shorten
 from tacit.base.errors import TacitError
 from tacit.base.paths import existing_folder
-from tacit.changes.change import SKILL_FILE, Change, Create, File, Rewrite, Verdict, bytes_of
+from tacit.changes.change import SKILL_FILE, Change, Create, Rewrite, Verdict, bytes_of
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
@@ -29,7 +29,7 @@ from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.staging import change_id
 from tacit.learn.distil.clusters import Cluster, common_words
 from tacit.learn.distil.distil_plan import DistilOptions
-from tacit.learn.distil.lessons import ASKED, BEFORE, CHECK, INSTEAD, RULE, WISHED, shape
+from tacit.learn.distil.lessons import BEFORE, CHECK, INSTEAD, RULE, WISHED, shape
 from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.distil.support import KnownLesson, Lessons, SupportRow
 from tacit.learn.rates import usual_form
@@ -68,6 +68,10 @@ class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         return f"{self.topic[:1].upper()}{self.topic[1:]}{self.place}"
+
+
+Rows = Mapping[str, Sequence[SupportRow]]
+"""What supports each lesson."""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -112,7 +116,7 @@ def plan_skills(
     for (project, kind), own in sorted(groups.items()):
         behind = {row.task for one in own for row in rows[one.id]}
         tasks = [task for found in clusters for task in found.members if task.id in behind]
-        words = _topic_words(project, own, clusters[kind] if kind >= 0 else None, tasks)
+        words = _topic_words(project, own, rows, clusters[kind] if kind >= 0 else None, tasks)
         plans.append(_plan(project, own, words, options.into))
     for name in sorted({one.skill for one in gone} - {plan.name for plan in plans}):
         left = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
@@ -156,7 +160,11 @@ def _plan(project: str, own: Sequence[KnownLesson], common: Sequence[str], into:
 
 
 def _topic_words(
-    project: str, own: Sequence[KnownLesson], kind: Cluster | None, behind: Sequence[Segment]
+    project: str,
+    own: Sequence[KnownLesson],
+    rows: Rows,
+    kind: Cluster | None,
+    behind: Sequence[Segment],
 ) -> Sequence[str]:
     """Words for tasks of one kind, or for what lessons without a project are about; none for the
     everyday work of one or of several."""
@@ -165,7 +173,17 @@ def _topic_words(
     if project or len({task.project for task in behind}) > 1:
         return ()
     words = [word for word in common_words(behind) if _WORD.fullmatch(word)]
-    return words or list(dict.fromkeys(_WORD.findall(" ".join(one.about for one in own))))
+    return words or list(dict.fromkeys(_WORD.findall(" ".join(_shown_things(own, rows)))))
+
+
+def _shown_things(own: Iterable[KnownLesson], rows: Rows) -> list[str]:
+    """What lessons are about, where the words of a session name it: a model may say anything."""
+    named = {}
+    for one in own:
+        quotes = (quote.text for row in rows[one.id] for quote in row.quotes)
+        if one.about and any(one.about.casefold() in text.casefold() for text in quotes):
+            named[shorten(one.about, 40)] = one
+    return list(named)
 
 
 # The lines.
@@ -197,17 +215,19 @@ def line_of(one: KnownLesson, rows: Sequence[SupportRow], condition: str = "") -
     return one_line(f"{when[:1].upper()}{when[1:]}: {text}" if when else text)
 
 
-def _description(plan: SkillPlan) -> str:
+def _begun(plan: SkillPlan, rows: Rows) -> str:
+    """A SKILL.md without a line: all that is not a lesson of some session."""
     # What fails or was refused is told below, with how: here it would read as advice.
-    advised = [one for one in plan.lessons if one.kind == "do" and shape(one) != INSTEAD]
-    named = [one.about for one in advised if one.about and not one.about.startswith(ASKED)]
-    things = ", ".join(list(dict.fromkeys(shorten(name, 40) for name in named))[:5])
-    return shorten(
+    advised = (one for one in plan.lessons if one.kind == "do" and shape(one) != INSTEAD)
+    things = ", ".join(_shown_things(advised, rows)[:5])
+    described = shorten(
         f"What earlier sessions{plan.place} taught about {plan.topic}"
         f"{f': {things}' if things else ''}."
         f" Use for {plan.topic}{plan.place}, before beginning and before calling it done.",
         900,
     )
+    described = one_line(described).replace("'", "''")
+    return f"---\nname: {plan.name}\ndescription: '{described}'\n---\n\n# {plan.title}\n"
 
 
 _COUNTS = (
@@ -239,14 +259,12 @@ def files_with(
     plan: SkillPlan,
     lines: Mapping[str, str],
     gone: Collection[str],
-    now: Mapping[str, File],
+    now: Mapping[str, bytes],
     counts: dict[str, str],
 ) -> dict[str, bytes]:
-    """The files of a skill, as it is `now` or new, with these lines and without those of `gone`."""
-    texts = {path: file.data.decode("utf-8", "replace") for path, file in now.items()}
-    described = one_line(_description(plan)).replace("'", "''")
-    new = f"---\nname: {plan.name}\ndescription: '{described}'\n---\n\n# {plan.title}\n"
-    parts = frontmatter.split(texts.get(SKILL_FILE, new).replace("\r\n", "\n"))
+    """The files of a skill as it is `now`, with these lines and without those of `gone`."""
+    texts = {path: data.decode("utf-8", "replace") for path, data in now.items()}
+    parts = frontmatter.split(texts[SKILL_FILE].replace("\r\n", "\n"))
     out = {f"- {line}" for line in gone}
     body = [line for line in parts.body.rstrip("\n").split("\n") if line.strip() not in out]
     more = [line for line in texts.get(MORE, "").splitlines() if line.strip() not in out]
@@ -265,7 +283,7 @@ def files_with(
     head = with_metadata(parts.head or "", counts, _COUNTS) or parts.head or ""
     made = {SKILL_FILE: f"---\n{head}\n---\n" + "\n".join(body) + "\n"}
     made |= {MORE: "\n".join(more) + "\n"} if more else {}
-    return bytes_of(now) | {path: text.encode() for path, text in made.items()}
+    return {**now, **{path: text.encode() for path, text in made.items()}}
 
 
 _AROUND = 20
@@ -353,7 +371,7 @@ class SkillWriter:
             "distiller",
             places_for(project),
             neighbours=LibraryNeighbours(project or None),
-            scanner=self._witness(plan, rows),  # reads sessions, so not for what is not proposed
+            scanner=self._witness(plan, rows, now),  # reads sessions: only for what is proposed
         )
         waiting = gate.inbox.waiting(change.root)
         verdict = gate.propose(change)
@@ -362,7 +380,12 @@ class SkillWriter:
             if same and verdict.outcome == "proposed" and old.id != verdict.change:
                 gate.inbox.remove(old.id)
         if not verdict.refused:
-            self._lessons.write(lines, plan.name, change.root, verdict.change)
+            # What stands there already is not up to this proposal's answer.
+            new = {
+                o.id for o in plan.lessons if o.state != "written" or f"- {o.line}" not in before
+            }
+            new = {n: ln for n, ln in lines.items() if n not in known or f"- {ln}" not in before}
+            self._lessons.write(new, plan.name, change.root, verdict.change)
             self._lessons.mark((one.id for one in gone), "removed")
         return replace(written, verdict=verdict)
 
@@ -373,15 +396,16 @@ class SkillWriter:
         plan: SkillPlan,
         gone: Sequence[KnownLesson],
         lines: Mapping[str, str],
-        rows: Mapping[str, Sequence[SupportRow]],
+        rows: Rows,
     ) -> tuple[Change, set[str]]:
         """The change of a skill as it is `now`, and the lines before it."""
         base = now.head.id if now.is_live and now.head is not None else ""
         files = dict(now.contents.files) if base else {}
+        known = bytes_of(files) or {SKILL_FILE: _begun(plan, rows).encode()}
         each = [row for own in rows.values() for row in own]
         counts = _counts(plan, each, metadata_of(files))
         old = [one.line for one in plan.lessons if one.line != lines[one.id]]
-        made = files_with(plan, lines, [*(one.line for one in gone), *old], files, counts)
+        made = files_with(plan, lines, [*(one.line for one in gone), *old], known, counts)
         sessions = list(dict.fromkeys(row.session for row in each))
         reason = f"distilled: {counted(len(lines), 'line')}"
         reason += f" from {counted(len(sessions), 'session')}"
@@ -399,9 +423,9 @@ class SkillWriter:
         texts = (file.data.decode("utf-8", "replace") for file in files.values())
         return change, {line.strip() for text in texts for line in text.splitlines()}
 
-    def _witness(self, plan: SkillPlan, rows: Mapping[str, Sequence[SupportRow]]) -> Witness:
-        """What the words of a skill are held against: a few of the tasks behind each line, first
-        the one whose words were kept for it."""
+    def _witness(self, plan: SkillPlan, rows: Rows, now: SkillState) -> Witness:
+        """What the words of a skill are held against: what stood in it, and a few of the tasks
+        behind each line, first the one whose words were kept for it."""
         names: dict[str, None] = {}
         for one in plan.lessons:
             own = sorted(rows[one.id], key=lambda row: row.text != one.text)
@@ -412,7 +436,10 @@ class SkillWriter:
         for task in (task for task in tasks if task.id in chosen):
             with suppress(TacitError):  # it was forgotten meanwhile
                 parts.append(segment_trace(self._read(task.session), task))
-        return Witness(sources(*parts))
+        witness = Witness(sources(*parts))
+        witness.allow({SKILL_FILE: _begun(plan, rows).encode()})
+        witness.allow(bytes_of(now.contents.files) if now.is_live else {})
+        return witness
 
 
 def skill_text_of(change: Change) -> str:

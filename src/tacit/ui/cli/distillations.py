@@ -193,8 +193,8 @@ def _write_estimate(guess: Estimate, reading: Reading, why: str) -> None:
     for cluster in reading.clusters[:_SHOWN_KINDS]:
         if len(cluster.members) > 1:
             output.write_hint(f"  {plain(cluster.shown())}")
-    if not guess.model:
-        click.echo("By counting, which costs nothing.")
+    if not guess.requests:
+        click.echo("By counting, which costs nothing." if not guess.model else "It costs nothing.")
         if why:
             output.write_hint(output.wrapped(why))
         return
@@ -410,6 +410,6 @@ def _write_reason(reason: LineReason, store: Store, name: str, *, shortened: boo
         more = len(reason.places) - len(shown)
         output.write_hint(f"      and {more} more: tacit why {name}:{reason.number}")
     for other in reason.against:
-        how = f"; settled {other.settled}" if other.settled else "; not settled"
-        said = f"disagrees ({counted(other.sessions, 'session')}): {one_line(other.text)}{how}"
+        how = f"settled {other.settled}" if other.settled else "not settled"
+        said = f"disagrees ({counted(other.sessions, 'session')}, {how}): {one_line(other.text)}"
         click.echo(output.wrapped(f"      {said}"))
