@@ -394,20 +394,24 @@ def test_what_a_model_makes_up_or_was_told_is_dropped(project: Path) -> None:
     assert result.dropped == 6
 
 
-def test_the_most_that_it_may_cost(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Money is held before a request is queued, so the limit is kept; the run says so."""
+@pytest.mark.parametrize(("cost", "requests"), [(0.4, 2), (0.01, 6)])
+def test_the_most_that_it_may_cost(
+    project: Path, monkeypatch: pytest.MonkeyPatch, cost: float, requests: int
+) -> None:
+    """Money is held before a request is queued, so the limit is kept, and the run says so; what a
+    request did not take is there for the next."""
     store(project, *([[*CHECKED[:1], ran(f"tool{n} build", "ok")]] for n in range(6)))
     monkeypatch.setattr(distillation, "most_cost", lambda asked, model: 0.4)
     asked: list[str] = []
     result = distil(
         project,
-        Threads(lambda job: asked.append(job.key) or answer("{}", 0.4), at_once=1),
+        Threads(lambda job: asked.append(job.key) or answer("{}", cost), at_once=1),
         model=MODEL,
         max_cost=1.0,
     )
-    assert len(asked) == 2
-    assert result.spent == pytest.approx(0.8)
-    assert "--max-cost" in result.stopped
+    assert len(asked) == requests
+    assert result.spent == pytest.approx(requests * cost)
+    assert ("--max-cost" in result.stopped) == (requests < 6)
 
 
 def test_a_pair_is_shown_together(project: Path) -> None:

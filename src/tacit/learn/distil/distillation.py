@@ -297,15 +297,16 @@ class _Run:
         self, kind: str, asked: Iterator[_Asked], take: _Take, on_way: dict[str, Any]
     ) -> None:
         """Have everything asked, and take in the answers; a bounded number is on the way."""
-        ended = False
-        while on_way or not ended:
-            for _ in range(min(_AT_A_TIME, WINDOW - len(on_way)) if not ended else 0):
+        one = next(asked, None)
+        while on_way or one is not None:
+            room = queued = min(_AT_A_TIME, WINDOW - len(on_way))
+            while one is not None and room and self._queue(kind, one, on_way):
                 self._check(kind, on_way)
-                ended = (one := next(asked, None)) is None or not self._queue(kind, one, on_way)
-                if ended:
-                    break
-            more = self._collect(kind, on_way, take)
-            if not more and on_way and (ended or len(on_way) >= WINDOW):
+                one, room = next(asked, None), room - 1
+            if one is not None and not on_way:  # no more comes back of what was held
+                self._stopped = "the most that it may cost is reached (--max-cost)"
+                return
+            if not self._collect(kind, on_way, take) and on_way and room == queued:
                 self._wait(kind, on_way)
 
     def _about_tasks(self, reading: Reading, under_way: Collection[str]) -> Iterator[_Asked]:
@@ -318,12 +319,11 @@ class _Run:
                 yield key, tasks, inquiry_about(parts, self.options.model)
 
     def _queue(self, kind: str, one: _Asked, on_way: dict[str, Any]) -> bool:
-        """Hold what a request may cost, and queue it; False where the money is used up."""
+        """Hold what a request may cost, and queue it; False where the rest is held by others."""
         key, data, asked = one
         held, most = most_cost(asked, self.options.model), self.options.max_cost
         taken = self.lessons.run(self.id)["spent"] + self.lessons.held(self.id) if most else 0.0
         if most and taken + held > most:
-            self._stopped = "the most that it may cost is reached (--max-cost)"
             return False
         data = data | {"payload": msgspec.to_builtins(asked)}
         self.lessons.hold(self.id, kind, key, data, held)
