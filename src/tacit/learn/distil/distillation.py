@@ -60,7 +60,7 @@ DISTIL_KIND = "distil"
 WINDOW = 200
 """Jobs of a run that are on their way at a time."""
 _AT_A_TIME = 25
-"""Answers that are taken in before more is queued, and requests queued before more are taken in."""
+"""Answers that are taken in before more is queued, and requests queued before that."""
 _LOOK = 0.2
 """Seconds between looks at what is over."""
 _SILENCE = 30.0
@@ -297,16 +297,18 @@ class _Run:
         self, kind: str, asked: Iterator[_Asked], take: _Take, on_way: dict[str, Any]
     ) -> None:
         """Have everything asked, and take in the answers; a bounded number is on the way."""
-        one = next(asked, None)
+        one, more = next(asked, None), False
         while on_way or one is not None:
-            room = queued = min(_AT_A_TIME, WINDOW - len(on_way))
-            while one is not None and room and self._queue(kind, one, on_way):
+            # With answers left over, others are faster than this, and need more at hand.
+            room = left = min(_AT_A_TIME * (4 if more else 1), WINDOW - len(on_way))
+            while one is not None and left and self._queue(kind, one, on_way):
                 self._check(kind, on_way)
-                one, room = next(asked, None), room - 1
+                one, left = next(asked, None), left - 1
             if one is not None and not on_way:  # no more comes back of what was held
                 self._stopped = "the most that it may cost is reached (--max-cost)"
                 return
-            if not self._collect(kind, on_way, take) and on_way and room == queued:
+            more = self._collect(kind, on_way, take)
+            if not more and on_way and room == left:
                 self._wait(kind, on_way)
 
     def _about_tasks(self, reading: Reading, under_way: Collection[str]) -> Iterator[_Asked]:
