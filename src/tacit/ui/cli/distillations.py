@@ -7,7 +7,6 @@ this command is gone; else it runs here. Also writes what `tacit why SKILL` says
 
 import hashlib
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -269,21 +268,8 @@ def _phase(now: DistilProgress) -> tuple[int, int, str]:
 @contextmanager
 def _bar(*, hidden: bool) -> Iterator[Tell]:
     """How far it is, on the terminal."""
-    if hidden or not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", total=None)
-
-        def tell(now: DistilProgress) -> None:
-            done, whole, text = _phase(now)
-            shown.update(task, description=text, completed=done, total=whole or None)
-
-        yield tell
+    with output.progress_bar(hidden=hidden) as tell:
+        yield lambda now: tell(*_phase(now))
 
 
 # The report.
