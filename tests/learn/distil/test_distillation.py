@@ -394,6 +394,21 @@ def test_what_a_model_makes_up_or_was_told_is_dropped(project: Path) -> None:
     assert result.dropped == 6
 
 
+def test_a_question_and_a_folder_of_one_machine(project: Path) -> None:
+    """What the user only asks needs other sessions, as what an agent does; a line that names
+    somebody's home is not for others."""
+    asks = "no, wait: can we print a warning before the review begins?"
+    home = "git -C /Users/ann/app status"
+    store(project, *([["Review it", ran(home, "clean")], [asks, ran("ls")]] for _ in range(1)),
+          [["Review it", ran(home, "clean")]])  # fmt: skip
+    found = (lesson("Print a warning before the review", ("1", asks)),
+             lesson(f"Look with `{home}` first.", ("0.1", home)))  # fmt: skip
+    result = distil(project, Threads(lambda job: answer(says(*found))), model=MODEL)
+    assert lines_of(result) == []
+    with open_lessons() as lessons:
+        assert [one.text for one in lessons.all()] == ["Print a warning before the review"]
+
+
 @pytest.mark.parametrize(("cost", "requests"), [(0.4, 2), (0.01, 6)])
 def test_the_most_that_it_may_cost(
     project: Path, monkeypatch: pytest.MonkeyPatch, cost: float, requests: int

@@ -163,7 +163,8 @@ class _Attempt:
             seen = found.rule.startswith("reach:") or found.rule == _HANDED
             if found.severity != "note" and not (found.severity == "ask" and seen):
                 return
-        by_user = (q.step.partition(".")[0] for q in lesson.quotes if q.by == "user")
+        told = (q for q in lesson.quotes if q.by == "user" and not q.text.endswith(("?", "？")))
+        by_user = (quote.step.partition(".")[0] for quote in told)
         yield replace(lesson, said=not self._said.isdisjoint(by_user))
 
 

@@ -9,6 +9,7 @@ again. Without an engine the same code has its jobs done by threads of this proc
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -95,7 +96,8 @@ class DistilResult(msgspec.Struct, frozen=True):
     overruled: int = 0
     rejected: int = 0
     dropped: int = 0
-    """Lessons that nothing in their session shows, or that came from a tool's output."""
+    """Lessons that nothing in their session shows, that came from a tool's output, or that name
+    somebody's own folder."""
     conflicts: tuple[OpenConflict, ...] = ()
     stopped: str = ""
 
@@ -207,6 +209,8 @@ def go_on(run: str, jobs: JobFamily, *, tell: Tell | None = None) -> DistilResul
             return _Run(run, options, store, lessons, jobs, tell).finish()
 
 
+_OF_ONE_PERSON = re.compile(r"[/\\](?:Users|home)[/\\]\w")
+"""A folder in somebody's home: others have none such."""
 _Asked = tuple[str, dict[str, Any], Inquiry]
 """A request that is to be made: its key, what is kept to understand its answer by, the question."""
 _Take = Callable[[dict[str, Any], str, str], Callable[[], object]]
@@ -277,6 +281,9 @@ class _Run:
         for judged in found:
             self.lessons.begin_task(judged.task.id, method)
             for lesson in judged.lessons:
+                if _OF_ONE_PERSON.search(lesson.text):
+                    self._dropped += 1
+                    continue
                 name = self._index.find(lesson)
                 if not name:
                     name = self.lessons.keep(lesson)
