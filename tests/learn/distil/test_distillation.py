@@ -16,7 +16,7 @@ from tacit.learn.distil import distillation
 from tacit.learn.distil.distil_plan import DistilOptions, estimate, read_tasks
 from tacit.learn.distil.distillation import DistilResult, Stopped, Threads
 from tacit.learn.distil.distilled_skill import skill_text_of
-from tacit.learn.distil.evidence import evidence_file, skill_reasons
+from tacit.learn.distil.evidence import evidence_file, skill_reasons, text_reasons
 from tacit.learn.distil.support import Lessons, open_lessons
 from tacit.testing.sample_sessions import made, ran, used
 from tacit.traces.store import Store
@@ -301,6 +301,24 @@ def test_why_a_line_stands_there(project: Path) -> None:
     ]
     assert "2 sessions" in shared
     assert not any(name in shared for name in ids)
+
+
+def test_a_session_is_read_once_for_all_its_lines(project: Path) -> None:
+    """Of lines that a review wrote the step is named, and each session is read a single time."""
+    (name,) = store(project, [CHECKED])
+    lines = ("Run `mise run lint` first.", "Fix the parser of dates with `mise run test`.")
+    read: list[str] = []
+    with open_lessons() as lessons, Store.open() as opened:
+        found = text_reasons(
+            "---\nname: x\n---\n" + "\n".join(lines), "x", lessons,
+            lambda session: read.append(session) or opened.whole(session),
+            origins=dict.fromkeys(lines, ("c1", "reviewer", (name, "claude-code:gone"))),
+        )  # fmt: skip
+    assert [(reason.text, reason.by, reason.places[0].step) for reason in found] == [
+        (lines[0], "reviewer", "0.1"),
+        (lines[1], "reviewer", "0"),
+    ]
+    assert sorted(read) == ["claude-code:gone", name]
 
 
 def test_sessions_about_a_task(project: Path) -> None:

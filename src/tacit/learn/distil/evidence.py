@@ -10,14 +10,15 @@ any session, for a skill that is shared.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache, partial
 
 import msgspec
 
 from tacit.base.display import counted, one_line, shorten
 from tacit.base.errors import TacitError
-from tacit.changes.change import SKILL_FILE, File
+from tacit.changes.change import SKILL_FILE
 from tacit.changes.gate import Gate
-from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.deeds import Said, sources
 from tacit.changes.provenance.phrases import distinct_stems
 from tacit.changes.provenance.witness import Body
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, Support
@@ -90,6 +91,7 @@ def text_reasons(
     every = {one.id: one for one in lessons.all()}
     known = {f"- {one.line}": one for one in every.values() if one.skill == name and one.line}
     conflicts = lessons.conflicts()
+    deeds = cache(partial(_deeds, find_trace))
     head = len(text.splitlines()) - len(frontmatter.split(text).body.splitlines())
     found = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -104,8 +106,12 @@ def text_reasons(
             )
             by = (one.change, "distiller")
             found.append(LineReason(number, one.line, one.support, places, against, *by))
-        elif reviewed := _reviewed(raw, number, origins or {}, find_trace):
-            found.append(reviewed)
+        elif raw.strip() in (origins or {}) and not raw.startswith((" ", "#")):
+            change, actor, sessions = (origins or {})[raw.strip()]
+            shown = [(name, *deeds(name)) for name in sessions[:_MOST_SESSIONS]]
+            places = tuple(Witnessed(name, **_step_of(raw, *done)) for name, *done in shown)
+            support = Support(sessions=len(sessions))
+            found.append(LineReason(number, raw.strip(), support, places, (), change, actor))
     return found
 
 
@@ -119,56 +125,41 @@ def _opposed(
                 yield Opposed(other.text, other.support.sessions, found.why, found.settled)
 
 
-def _origins(gate: Gate, skill: str, root: str) -> dict[str, LineOrigin]:
-    """For each line, where it first came from."""
-    history = gate.open_place(root).history
-    found: dict[str, LineOrigin] = {}
-    for version in history.log(skill):  # the newest first: an older one that has the line wins
-        record = version.record
-        sessions = tuple(dict.fromkeys(filter(None, (record.session, *record.evidence))))
-        for line in _lines(history.files(version)):
-            found[line] = (record.change, record.actor, sessions)
-    return found
-
-
-def _lines(files: dict[str, File]) -> Iterator[str]:
-    data = files[SKILL_FILE].data if SKILL_FILE in files else b""
-    for line in data.decode("utf-8", "replace").splitlines():
-        if len(line.strip()) > _LEAST and not line.startswith(("---", "name:", "metadata:")):
-            yield line.strip()
-
-
 _LEAST = 12
 _MOST_SESSIONS = 8
 _NEAR = 0.3
 """The part of a line's words that must stand in a step for it to be named."""
 
 
-def _reviewed(
-    raw: str, number: int, origins: Mapping[str, LineOrigin], find_trace: FindTrace
-) -> LineReason | None:
-    change, actor, sessions = origins.get(raw.strip(), ("", "", ()))
-    if not sessions or raw.startswith((" ", "#")):
-        return None
-    places = []
-    for session in sessions[:_MOST_SESSIONS]:
-        step, words = "", ""
-        with suppress(TacitError):  # it is not stored any more
-            trace = find_trace(session)
-            step, words = _step_of(raw, trace) if trace is not None else ("", "")
-        places.append(Witnessed(session, step=step, words=words))
-    support = Support(sessions=len(sessions))
-    return LineReason(number, raw.strip(), support, tuple(places), (), change, actor)
+def _origins(gate: Gate, skill: str, root: str) -> dict[str, LineOrigin]:
+    """For each line that a session taught, where it first came from."""
+    history = gate.open_place(root).history
+    found: dict[str, LineOrigin] = {}
+    for version in history.log(skill):  # the newest first: an older one that has the line wins
+        record, file = version.record, history.files(version).get(SKILL_FILE)
+        sessions = tuple(dict.fromkeys(filter(None, (record.session, *record.evidence))))
+        for line in file.data.decode("utf-8", "replace").splitlines() if file else ():
+            if len(line.strip()) > _LEAST:
+                found[line.strip()] = (record.change, record.actor, sessions)
+    return {line: origin for line, origin in found.items() if origin[2]}
 
 
-def _step_of(line: str, trace: Trace) -> tuple[str, str]:
+def _deeds(find_trace: FindTrace, session: str) -> tuple[tuple[Said, ...], Body]:
+    """What was said and done in a session; nothing where it is not stored any more."""
+    done: tuple[Said, ...] = ()
+    with suppress(TacitError):
+        trace = find_trace(session)
+        done = sources(trace).done if trace is not None else ()
+    return done, Body(done)
+
+
+def _step_of(line: str, done: Iterable[Said], body: Body) -> dict[str, str]:
     """The step in which most of a line stands, among what was said and done, and its words."""
-    done = sources(trace).done
-    match = Body(done).best(distinct_stems(line))
+    match = body.best(distinct_stems(line))
     if match.share < _NEAR:
-        return "", ""
+        return {}
     words = next((said.text for said in done if said.step == match.step), "")
-    return match.step, shorten(one_line(words), 160)
+    return {"step": match.step, "words": shorten(one_line(words), 160)}
 
 
 def evidence_file(lessons: Lessons, skill: str, root: str) -> bytes:
