@@ -6,11 +6,11 @@ that will be sent; nothing is spent here.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 import msgspec
 
 from tacit.agent import budget
+from tacit.base.clock import parse_since
 from tacit.base.errors import TacitError
 from tacit.learn.distil.analyst import SHOWN
 from tacit.learn.distil.clusters import Cluster, cluster_tasks, nearest_tasks
@@ -38,6 +38,7 @@ class DistilOptions(msgspec.Struct, frozen=True, kw_only=True):
     project: str = ""
     host: str = ""
     since: str = ""
+    """As it was typed, e.g. `30d`, so that the same words name the same run later."""
     store: str = ""
     """The database with the sessions, where they are not in the user's own store."""
     model: str = ""
@@ -88,7 +89,7 @@ def read_tasks(
     if options.sessions:
         chosen = [store.find(name) for name in options.sessions]
     else:
-        since = datetime.fromisoformat(options.since) if options.since else None
+        since = parse_since(options.since) if options.since else None
         where = {"host": options.host, "project": options.project}
         found = store.sessions(**where, since=since, limit=1_000_000)
         chosen = [stored for stored in found if stored.calls or stored.turns]

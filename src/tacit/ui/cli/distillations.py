@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from tacit.base import paths
-from tacit.base.clock import parse_since
 from tacit.base.display import amount, counted, dollars, one_line, plain
 from tacit.base.errors import Busy, NotFound, TacitError, Usage
 from tacit.base.settings import load_settings
@@ -159,12 +158,10 @@ def _options(chosen: dict[str, Any], folder: str, *, everywhere: bool) -> Distil
     if folder:  # sessions that are not to be imported have a database for each folder
         name = hashlib.sha256(os.path.realpath(folder).encode()).hexdigest()[:12]
         store = os.path.join(paths.folders().data, f"distil-{name}.db")
-    since = chosen.pop("since")
     return DistilOptions(
         **chosen,
         within=here if entry and entry.scope == "project" else "",
         project="" if named else here,
-        since=parse_since(since).isoformat() if since else "",
         store=store,
     )
 
