@@ -30,9 +30,9 @@ _LIKELY = 5
 _SMALL = 8
 """Tasks up to which the middle of a group moves with each."""
 _LONGEST_WORD = 30
-_FORM = 15
-"""Words that requests share from which they are those of a form that was filled in, and tell
-nothing of the task."""
+_FORM = 30
+"""Words of a request, on average, from which those that many share are of a form that was filled
+in, and tell nothing of the task."""
 _WEIGHTS = {"w": 1.0, "p": 1.5, "f": 0.8, "x": 0.5, "e": 1.0}
 """Words, programs, files, kinds of files, errors."""
 
@@ -208,8 +208,7 @@ def _cluster(members: Sequence[Segment], rarity: dict[str, float]) -> Cluster:
         worth = {n: counts[n] * rarity.get(f"{kind}:{n}", 0.0) for n in common}
         return sorted(common, key=lambda name: (-worth[name], name))
 
-    stems = telling(asked, "w")
-    stems = stems if len(stems) < _FORM else []
+    stems = telling(asked, "w") if asked.total() < _FORM * len(members) else []
     plain = (spelled[stem].most_common(1)[0][0] for stem in stems)
     words = list(islice((word for word in plain if len(word) <= _LONGEST_WORD), 5))
     programs = telling(ran, "p")[:3]

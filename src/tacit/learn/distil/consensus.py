@@ -270,12 +270,12 @@ def merge_batches(
         if pair not in seen and may_join(one, other) and likeness(one, other) >= _NEAR:
             near.append((-likeness(one, other), *pair))
     batches: list[set[str]] = []
-    for _, *pair in sorted(near):
-        fits = (b for b in batches if not b.isdisjoint(pair) and len(b | {*pair}) <= BATCH)
+    for _, *two in sorted(near):
+        fits = (b for b in batches if not b.isdisjoint(two) and len(b | {*two}) <= BATCH)
         last = next((b for b in batches[-1:] if len(b) + 2 <= BATCH), None)
         if (batch := next(fits, last)) is None:
             batches.append(batch := set())
-        batch |= {*pair}
+        batch |= {*two}
     return [tuple(sorted(batch)) for batch in batches]
 
 

@@ -90,8 +90,8 @@ def read_tasks(
         chosen = [store.find(name) for name in options.sessions]
     else:
         since = parse_since(options.since) if options.since else None
-        where = {"host": options.host, "project": options.project}
-        found = store.sessions(**where, since=since, limit=1_000_000)
+        host, project = options.host, options.project
+        found = store.sessions(host=host, project=project, since=since, limit=1_000_000)
         chosen = [stored for stored in found if stored.calls or stored.turns]
     known = lessons.cut_sessions()
     for number, stored in enumerate(chosen, 1):

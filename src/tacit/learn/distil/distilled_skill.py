@@ -126,8 +126,9 @@ def plan_skills(
     merged: dict[tuple[str, str], SkillPlan] = {}
     for plan in plans:
         place = (plan.name, existing_folder(plan.project))
-        before = merged[place].lessons if place in merged else ()
-        merged[place] = replace(plan, lessons=(*before, *plan.lessons))
+        every = (*plan.lessons, *(merged[place].lessons if place in merged else ()))
+        ordered = sorted(every, key=lambda one: (-one.support.sessions, one.id))
+        merged[place] = replace(plan, lessons=tuple(ordered))
     return list(merged.values())
 
 
@@ -155,7 +156,7 @@ def _plan(project: str, own: Sequence[KnownLesson], common: Sequence[str], into:
         project=project,
         topic=" ".join(words) or ("everyday work" if where else "everyday work in all projects"),
         where=where,
-        lessons=tuple(sorted(own, key=lambda one: (-one.support.sessions, one.id))),
+        lessons=tuple(own),
     )
 
 

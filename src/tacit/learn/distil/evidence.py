@@ -108,8 +108,8 @@ def text_reasons(
             found.append(LineReason(number, one.line, one.support, places, against, *by))
         elif raw.strip() in (origins or {}) and not raw.startswith((" ", "#")):
             change, actor, sessions = (origins or {})[raw.strip()]
-            shown = [(name, *deeds(name)) for name in sessions[:_MOST_SESSIONS]]
-            places = tuple(Witnessed(name, **_step_of(raw, *done)) for name, *done in shown)
+            shown = sessions[:_MOST_SESSIONS]
+            places = tuple(_place_of(raw, session, *deeds(session)) for session in shown)
             support = Support(sessions=len(sessions))
             found.append(LineReason(number, raw.strip(), support, places, (), change, actor))
     return found
@@ -153,13 +153,13 @@ def _deeds(find_trace: FindTrace, session: str) -> tuple[tuple[Said, ...], Body]
     return done, Body(done)
 
 
-def _step_of(line: str, done: Iterable[Said], body: Body) -> dict[str, str]:
+def _place_of(line: str, session: str, done: Iterable[Said], body: Body) -> Witnessed:
     """The step in which most of a line stands, among what was said and done, and its words."""
     match = body.best(distinct_stems(line))
     if match.share < _NEAR:
-        return {}
+        return Witnessed(session)
     words = next((said.text for said in done if said.step == match.step), "")
-    return {"step": match.step, "words": shorten(one_line(words), 160)}
+    return Witnessed(session, step=match.step, words=shorten(one_line(words), 160))
 
 
 def evidence_file(lessons: Lessons, skill: str, root: str) -> bytes:
