@@ -101,8 +101,8 @@ def plan_skills(
     groups: dict[tuple[str, int], list[KnownLesson]] = {}
     for one in agreed:
         project = _mostly(row.project for row in rows[one.id])
-        kind = _mostly(str(kind_of.get(row.task, -1)) for row in rows[one.id])
-        home = (options.within, -1) if options.into else (project, int(kind or -1))
+        mostly = _mostly(str(kind_of.get(row.task, -1)) for row in rows[one.id])
+        home = (options.within, -1) if options.into else (project, int(mostly or -1))
         groups.setdefault(home, []).append(one)
     for home in [home for home in groups if home[1] >= 0]:
         if len(groups[home]) < _OWN_SKILL or len(clusters[home[1]].sessions) < _OWN_SESSIONS:
@@ -382,10 +382,8 @@ class SkillWriter:
                 gate.inbox.remove(old.id)
         if not verdict.refused:
             # What stands there already is not up to this proposal's answer.
-            new = {
-                o.id for o in plan.lessons if o.state != "written" or f"- {o.line}" not in before
-            }
-            new = {n: ln for n, ln in lines.items() if n not in known or f"- {ln}" not in before}
+            there = {one.id for one in plan.lessons if one.state == "written"}
+            new = {n: ln for n, ln in lines.items() if n not in there or f"- {ln}" not in before}
             self._lessons.write(new, plan.name, change.root, verdict.change)
             self._lessons.mark((one.id for one in gone), "removed")
         return replace(written, verdict=verdict)
