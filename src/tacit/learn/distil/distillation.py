@@ -519,5 +519,5 @@ def _sync_answers(lessons: Lessons) -> None:
 
 def _texts(folder: str) -> Iterator[str]:
     for name in (SKILL_FILE, MORE):
-        with suppress(OSError), open(os.path.join(folder, name), errors="replace") as file:
-            yield file.read()
+        with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+            yield file.read().decode("utf-8", "replace")
