@@ -17,6 +17,7 @@ from tacit.changes.file_edits import diff_files
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.skill_state import read_state
+from tacit.skills.library import archived_named
 from tacit.skills.standing import standing_of
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command
@@ -140,7 +141,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
     found = figures(uses, views, log)
     weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
     shown = events[-limit:] if limit else events
-    entry = target.entry
+    entry = target.entry or next(iter(archived_named(library, target.skill)), None)
     standing = standing_of(entry.name, entry.digest) if entry is not None else ("", "")
     if as_json:
         return output.write_json(
