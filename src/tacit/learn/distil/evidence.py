@@ -15,9 +15,8 @@ import msgspec
 from tacit.base.display import counted, one_line, shorten
 from tacit.changes.change import SKILL_FILE, File
 from tacit.changes.gate import Gate
-from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.deeds import Body, sources
 from tacit.changes.provenance.phrases import distinct_stems
-from tacit.changes.provenance.witness import Body
 from tacit.learn.distil.support import KnownLesson, Lessons, Support
 from tacit.skills import frontmatter
 from tacit.traces.trace import Trace
