@@ -88,17 +88,18 @@ def list_command(
     for field, value in same.items():  # scope, origin, host
         if value is not None:
             fit = [entry for entry in fit if getattr(entry, field) == value]
-    unused = 0
+    unused, sums = 0, None
     if used:
         from tacit.traces.skill_uses import use_totals
 
         uses, every = use_totals(), len(fit)
         fit = sorted((e for e in fit if e.name in uses), key=lambda e: -uses[e.name].uses)
-        unused = every - len(fit)
+        unused, counts = every - len(fit), [uses[e.name] for e in fit]
+        sums = {key: sum(getattr(n, key) for n in counts) for key in ("uses", "calls", "failed")}
     chosen = fit[skip : skip + limit if limit else None]
     if as_json:
-        listed = {"skills": rows_with_use(chosen), "total": len(fit), "unused": unused}
-        return output.write_json(listed)
+        listed = {"skills": rows_with_use(chosen), "total": len(fit)}
+        return output.write_json(listed | {"unused": unused, "uses": sums})
     tried = read_standings()
     standings = {e.name: tried[e.name, e.digest][0] for e in chosen if (e.name, e.digest) in tried}
     return fast.write_skills(
