@@ -155,7 +155,7 @@ OBEYED = (
     ".devcontainer/devcontainer.json", ".envrc", "AGENTS.md", "CLAUDE.md", "GEMINI.md",
     ".github/workflows/ci.yml", ".github/copilot-instructions.md", ".gitlab-ci.yml",
     ".circleci/config.yml", "Jenkinsfile", ".pre-commit-config.yaml", ".bashrc", ".zshrc",
-    ".profile", ".cursorrules", ".windsurfrules", ".clinerules/a.md", "packages/app/AGENTS.md",
+    ".profile", ".cursorrules", ".clinerules/a.md", ".hg/hgrc", ".kilocode/rules/a.md", "WARP.md",
     "packages/app/CLAUDE.md", "packages/app/.claude/settings.json", "packages/app/.envrc",
 )  # fmt: skip
 

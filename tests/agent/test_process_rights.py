@@ -168,7 +168,7 @@ def test_a_group_cannot_be_left() -> None:
 
 
 _ATTACKS = """
-import asyncio, ctypes, json, os, socket, subprocess, sys
+import asyncio, ctypes, json, os, resource, socket, subprocess, sys
 from tacit.agent import process_rights
 file, unix, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 if not process_rights.filter_calls(): sys.exit(9)
@@ -204,6 +204,10 @@ attempt("x fchmod", lambda: os.fchmod(os.open(file, os.O_RDONLY), 0o777))
 attempt("x chown", lambda: os.chown(file, 0, 0))
 attempt("x lchown", lambda: os.lchown(file, 0, 0))
 attempt("x xattr", lambda: os.setxattr(file, "user.x", b"x"))
+attempt("x xattr gone", lambda: os.removexattr(file, "user.y"))
+attempt("own limits", lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+parent, core = os.getppid(), resource.RLIMIT_CORE
+attempt("x limits of the parent", lambda: resource.prlimit(parent, core, (0, 0)))
 attempt("x shell", lambda: subprocess.run(["/bin/sh", "-c", "true"]))
 attempt("x exec", lambda: os.execv("/bin/sh", ["sh", "-c", "echo out"]))
 attempt("x io_uring", lambda: raw(425, 8, ctypes.create_string_buffer(120)))
@@ -232,10 +236,11 @@ def test_only_tcp_and_our_own_code_are_left(tmp_path: Path) -> None:
         "tcp 6",
         "pair",
         "a loop",
+        "own limits",
     }
     forbidden = {came for name, came in told.items() if name.startswith("x ")}
     assert forbidden <= {"Operation not permitted"}
-    assert len(told) == 23
+    assert len(told) == 26
 
 
 def test_paths_that_are_not_there_are_passed_over(tmp_path: Path) -> None:

@@ -140,6 +140,29 @@ def test_a_server_of_a_project_starts_when_it_was_allowed(files: tuple[Path, Pat
     assert list(loaded.proposed) == ["one", "two"]
 
 
+def test_an_allowed_server_is_asked_about_again_when_its_program_changes(
+    files: tuple[Path, Path],
+) -> None:
+    """The yes was to what the project starts, not to a name; a sandboxed command may write it."""
+    _, project = files
+    root = project.parent.parent
+    program = root / "tools" / "server.py"
+    program.parent.mkdir()
+    program.write_text("print('harmless')\n")
+    project.write_text(
+        "[mcp.servers.one]\ncommand = 'python3'\nargs = ['tools/server.py', '--log=a.txt']\n"
+    )
+    trust.add(str(root))
+    trust.allow_server(str(project), settings.read_project_file(str(project)).digest, "one")
+    assert list(settings.load_settings().settings.mcp.servers) == ["one"]
+    program.write_text("print('evil')\n")
+    loaded = settings.load_settings()
+    assert not loaded.settings.mcp.servers
+    assert list(loaded.proposed) == ["one"]
+    program.write_text("print('harmless')\n")
+    assert list(settings.load_settings().settings.mcp.servers) == ["one"]
+
+
 def test_the_file_of_an_untrusted_project_does_not_count(files: tuple[Path, Path]) -> None:
     """Not even when it is broken; it is named as passed over."""
     _, project = files

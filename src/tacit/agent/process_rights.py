@@ -209,7 +209,8 @@ _REFUSED_CALLS = {
     "chmod": (90, _NOT_THERE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
     "chown": (92, _NOT_THERE), "fchown": (93, 55), "lchown": (94, _NOT_THERE),
     "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
-    "setxattrat": (463, 463),
+    "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16), "removexattrat": (466, 466),
     # ways around this filter, and into other processes
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
@@ -221,7 +222,7 @@ _REFUSED_CALLS = {
     "fsmount": (432, 432), "mount_setattr": (442, 442), "init_module": (175, 105),
     "finit_module": (313, 273), "kexec_load": (246, 104), "reboot": (169, 142),
 }  # fmt: skip
-_SOCKET, _SOCKETPAIR = (41, 198), (53, 199)
+_SOCKET, _SOCKETPAIR, _LIMITS = (41, 198), (53, 199), (302, 261)
 # Sending that connects on its way, past Landlock: where each call has its flags.
 _SENDING = {(44, 206): 3, (46, 211): 2, (307, 269): 3}
 _FAST_OPEN = 0x20000000
@@ -289,6 +290,12 @@ def _code(machine: int, which: int) -> bytes:
             (_LOAD, 0, 0, _argument(flags)),
             (_ANY_BIT, "refuse", "allow", _FAST_OPEN),
         ]
+    # Limits of its own it may set, not those of another process, which would end by them.
+    steps += [
+        (_EQUAL, 0, 2, _LIMITS[which]),
+        (_LOAD, 0, 0, _argument(0)),
+        (_EQUAL, "allow", "refuse", 0),
+    ]
     # A pair of datagram sockets could still send to a path.
     is_stream = [
         (_LOAD, 0, 0, _argument(1)),

@@ -23,13 +23,17 @@ from tacit.traces.host_folders import host_folders
 
 # Of agents without a record of their own, and of shells; at any depth.
 _OBEYED = (
-    ".aider.conf.yml", ".amazonq", ".augment", ".clinerules", ".continue", ".goosehints", ".junie",
-    ".kiro", ".roo", ".roomodes", ".trae", ".windsurf", ".windsurfrules", ".rules",
+    ".agent", ".aiassistant", ".aider.conf.yml", ".amazonq", ".augment", ".augment-guidelines",
+    ".clinerules", ".codebuddy", ".continue", ".crush", ".crush.json", "crush.json", "CRUSH.md",
+    ".factory", ".goosehints", ".junie", ".kilocode", ".kilocodemodes", ".kiro", ".qoder", ".roo",
+    ".roomodes", ".rovodev", ".trae", ".windsurf", ".windsurfrules", ".rules", "WARP.md",
+    ".github/chatmodes",
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
     ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "fish/config.fish",
     "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el",
 )  # fmt: skip
-# Obeyed at the top of a project alone: editors, build servers, what runs at a commit.
+# Obeyed at the top of a project alone: editors, build servers, what runs at a commit, and the
+# settings of repositories that are not git's, which name programs.
 _AT_TOP = (
     ".vscode", ".idea", ".zed", ".fleet", "*.code-workspace", ".devcontainer", ".devcontainer.json",
     ".github/workflows", ".github/actions", ".gitlab-ci.yml", ".gitlab/ci", ".circleci",
@@ -37,7 +41,8 @@ _AT_TOP = (
     ".buildkite", "Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", "appveyor.yml",
     ".appveyor.yml", ".gitea", ".forgejo", ".semaphore", ".cirrus.yml", "cloudbuild.yaml",
     "buildspec.yml", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".lefthook",
-    ".mise.toml", "mise.toml", ".gitpod.yml",
+    ".mise.toml", "mise.toml", ".gitpod.yml", ".hg/hgrc", ".hg/hgrc-not-shared",
+    ".jj/repo/config.toml",
 )  # fmt: skip
 # Folders that hold nobody's own work.
 PASSED_OVER = frozenset({

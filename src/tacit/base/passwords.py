@@ -148,14 +148,9 @@ def _tells_otherwise(text: str) -> bool:
 
 def places(text: str, word: str) -> Iterable[int]:
     """Where `word` stands in `text`, overlaps left out."""
-    return _places(text, word) if word in text else ()  # most words stand in few texts
-
-
-def _places(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + len(word))
+    if word not in text:  # most words stand in few texts
+        return ()
+    return (match.start() for match in re.finditer(re.escape(word), text))
 
 
 def _words_in(lower: str) -> frozenset[str]:
@@ -551,7 +546,8 @@ def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     for option, programs, pattern in COMMAND_OPTIONS if given else ():
         for at in places(text, option):
             match = re.compile(pattern).match(text, at)
-            if match and _is_given(match["s"]) and re.search(programs, _line_before(text, at)):
+            line = text[max(0, at - 260) : at].rpartition("\n")[2]
+            if match and _is_given(match["s"]) and re.search(programs, line):
                 yield *match.span("s"), "password"
     for word in ("-u", "--user") if "curl" in words else ():
         for at in places(text, word):
@@ -571,10 +567,6 @@ def _given(pattern: re.Pattern[str], text: str, ats: Iterable[int]) -> Iterator[
             yield *match.span("s"), "password"
 
 
-def _line_before(text: str, at: int) -> str:
-    return text[max(0, at - 260) : at].rpartition("\n")[2]
-
-
 def _is_given(value: str) -> bool:
     """Whether an argument is a password; without a letter it is a port, or two."""
     return bool(LETTER.search(value)) and not is_weak(value) and not is_path(value)
@@ -592,9 +584,7 @@ def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
             if match and is_password(match["s"]) and not WORDS.fullmatch(match["s"]):
                 yield *match.span("s"), "password"
     if ":5432:" in text or ":*:" in text:
-        for match in PGPASS.finditer(text):
-            if _is_given(match["s"]):
-                yield *match.span("s"), "password"
+        yield from _given(PGPASS, text, [match.start() for match in PGPASS.finditer(text)])
 
 
 _ACCOUNTS = ("admin", "root")

@@ -119,7 +119,8 @@ class ProjectFile(msgspec.Struct, frozen=True):
     """The MCP servers that the user has allowed."""
     proposed: dict[str, McpServer] = {}
     digest: str = ""
-    """Of the bytes of the file: what is allowed holds for these."""
+    """Of the bytes of the file, and of the files of the project that its servers are started with:
+    what is allowed holds for these."""
 
 
 def read_project_file(path: str) -> ProjectFile:
@@ -140,6 +141,8 @@ def read_project_file(path: str) -> ProjectFile:
         servers = msgspec.convert(listed, dict[str, McpServer])
     except msgspec.ValidationError as error:
         raise _explain(error, {_PROPOSED: path}, said) from error
+    for file in sorted({file for one in servers.values() for file in files_of(one, path)}):
+        digest = hashlib.sha256(f"{digest} {trust.file_digest(file)}".encode()).hexdigest()
     allowed = trust.allowed_servers(path, digest) if servers else frozenset()
     return ProjectFile(
         values,
@@ -148,6 +151,16 @@ def read_project_file(path: str) -> ProjectFile:
         {name: server for name, server in servers.items() if name not in allowed},
         digest,
     )
+
+
+def files_of(server: McpServer, path: str) -> list[str]:
+    """The files of the project with the settings file `path` that a server is started with."""
+    project = os.path.realpath(os.path.dirname(os.path.dirname(path)))
+    words = (server.command, *server.args, *server.env.values())
+    named = (os.path.join(project, part) for word in words for part in (word, *word.split("=")))
+    real = (os.path.realpath(file) for file in named if "\0" not in file)
+    inside = (file for file in real if paths.is_inside(file, project) and os.path.isfile(file))
+    return list(dict.fromkeys(inside))
 
 
 def _add_servers(

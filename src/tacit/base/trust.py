@@ -4,8 +4,8 @@ A folder that came with a clone can carry skills and settings; they are shown, b
 count until the user says so. Trust holds for one project, by real path, and for every other
 checkout of the same repository: not for another project below it, nor for a folder that merely lies
 in one that was trusted. The list is a text file, a path a line, so that a person can read and edit
-it. An MCP server that a project proposes is allowed for its settings file as it is: when the file
-changes, the user is asked again.
+it. An MCP server that a project proposes is allowed for its settings file, and the files of the
+project that it is started with, as they are: when one changes, the user is asked again.
 
 A skill or a fact that was made through the gate is the user's own also where the project is not
 trusted. The gate notes its path and a digest of all its files; what was changed since by anybody
@@ -204,6 +204,17 @@ def files_digest(files: "Iterable[tuple[str, str, bytes]]") -> str:
     for path, kind, content in sorted(files):
         whole.update(f"{kind} {len(content)} ".encode() + os.fsencode(path) + b"\0" + content)
     return whole.hexdigest()
+
+
+def file_digest(path: str) -> str:
+    """A digest of one file; empty where it cannot be read."""
+    import hashlib
+
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def folder_digest(folder: str) -> str:

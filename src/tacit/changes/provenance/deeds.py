@@ -4,18 +4,27 @@ Done are the user's words, the commands that were executed and the edits that we
 else the agent emitted (todos, plans, prompts of other agents, commit messages, search patterns,
 what it copied from an output into a file) is evidence for nothing: an agent that repeats what it
 read does not vouch for it. Printed is what tools gave back, the texts of skills that were loaded,
-and the files that stand in a prompt.
+and the files that stand in a prompt. A `Body` is either side, made ready for phrases to be looked
+for in it.
 """
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
 
 from tacit.base.errors import NotFound
-from tacit.changes.provenance.phrases import languages
+from tacit.changes.provenance.phrases import (
+    folded_text,
+    languages,
+    readings,
+    telling,
+    weight,
+    words,
+)
 from tacit.traces import host_registry
 from tacit.traces.tool_calls import our_tool
 from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
@@ -395,3 +404,119 @@ def _is_copy(text: str, first: dict[tuple[str, ...], int], before: int) -> bool:
     grams = _grams(text)
     known = sum(first.get(gram, before) < before for gram in grams)
     return bool(grams) and known / len(grams) >= _COPIED
+
+
+class Match(msgspec.Struct, frozen=True):
+    """The best place: the part of the phrase that stands there by weight, and its step."""
+
+    share: float = 0.0
+    step: str = ""
+    found: frozenset[str] = frozenset()
+    pairs: float = 0.0
+    """The part of the phrase's neighbouring words that are neighbours there as well."""
+
+
+class Body:
+    """Texts that phrases are looked for in. `disguised`: also as they may have been meant."""
+
+    def __init__(self, texts: Iterable[Said], *, disguised: bool = False) -> None:
+        self.texts: list[tuple[str, str]] = []
+        for said in texts:
+            ways = readings(said.text) if disguised else [folded_text(said.text)]
+            self.texts += [(said.step, way) for way in ways if way.strip()]
+        self._places: list[dict[str, list[int]]] = []
+        for _, way in self.texts:
+            places: dict[str, list[int]] = {}
+            for at, stem in enumerate(telling(words(way))):
+                places.setdefault(stem, []).append(at)
+            self._places.append(places)
+        self.vocabulary = frozenset(stem for places in self._places for stem in places)
+        self.crowded: dict[tuple[int, str], int] = {}
+        """Words that stand in too many places of a text, with how many were not looked at."""
+
+    def best(self, phrase: Sequence[str], window: int = 0) -> Match:
+        """Where most of `phrase` stands together: within so many words, or a few more than its."""
+        return max(self._each(phrase, window), key=lambda match: match.share, default=Match())
+
+    def best_two(self, phrase: Sequence[str]) -> Match:
+        """As `best`, but a phrase may be put together from two steps."""
+        found = sorted(self._each(phrase), key=lambda match: -match.share)[:6]
+        best = found[0] if found else Match()
+        whole = weight(phrase)
+        for one in found[:3]:
+            for other in found:
+                if one.step == other.step or min(one.share, other.share) < 0.3:
+                    continue
+                share = weight(one.found | other.found) / whole
+                if share > best.share + 0.2:
+                    best = Match(share, one.step, one.found | other.found, one.pairs + other.pairs)
+        return best
+
+    def holds(self, text: str) -> str:
+        """The step in which folded `text` stands as it is; empty where it stands in none."""
+        return next((step for step, way in self.texts if text in way), "")
+
+    def _each(self, phrase: Sequence[str], window: int = 0) -> list[Match]:
+        whole = weight(phrase)
+        if not whole:
+            return []
+        window = window or len(phrase) + len(phrase) // 2 + 4
+        found = []
+        for number, (step, _) in enumerate(self.texts):
+            places = self._places[number]
+            hits = sorted((at, stem) for stem in phrase for at in self._few(number, stem))
+            if hits:
+                inside = _most_together(hits, window)
+                pairs = _neighbours(phrase, inside, places)
+                found.append(Match(weight(inside) / whole, step, inside, pairs))
+        return found
+
+    def _few(self, number: int, stem: str) -> list[int]:
+        """Where a word stands in one text; of very many places the first, and the rest counted."""
+        found = self._places[number].get(stem, [])
+        if len(found) <= _MOST_PLACES:
+            return found
+        self.crowded[number, stem] = len(found) - _MOST_PLACES
+        return found[:_MOST_PLACES]
+
+
+_MOST_PLACES = 2_000
+
+
+def _most_together(hits: list[tuple[int, str]], window: int) -> frozenset[str]:
+    """The set of different words within `window` that weighs most."""
+    counts: dict[str, int] = {}
+    best: frozenset[str] = frozenset()
+    most, now = 0.0, 0.0
+    first = 0
+    for at, stem in hits:
+        if stem not in counts:
+            now += weight((stem,))
+        counts[stem] = counts.get(stem, 0) + 1
+        while at - hits[first][0] > window:
+            gone = hits[first][1]
+            counts[gone] -= 1
+            if not counts[gone]:
+                del counts[gone]
+                now -= weight((gone,))
+            first += 1
+        if now > most:
+            best, most = frozenset(counts), now
+    return best
+
+
+def _neighbours(
+    phrase: Sequence[str], inside: frozenset[str], places: dict[str, list[int]]
+) -> float:
+    """The part of the phrase's neighbouring words that stand beside each other in the text."""
+    pairs = list(pairwise(phrase))
+    if not pairs:
+        return 1.0
+    together = 0
+    for one, other in pairs:
+        if one in inside and other in inside:
+            ats = set(places[other])
+            together += any(
+                at + step in ats for at in places[one][:_MOST_PLACES] for step in (1, 2, -1)
+            )
+    return together / len(pairs)

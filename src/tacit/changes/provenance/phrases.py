@@ -7,6 +7,7 @@ folded the same way, so it does not matter that the folding is crude.
 import codecs
 import re
 import tomllib
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -58,10 +59,10 @@ def readings(text: str) -> Iterator[str]:
         yield codecs.encode(fold(text), "rot13")
 
 
-# Scripts that are written without spaces, folded: Hangul stands there letter by letter.
+# Scripts that are written without spaces, and Hangul, whose words are put together.
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf"
-    "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+)"
 )
 
 _PARTS = re.compile(r"[_\-/.:=@]+")
@@ -76,7 +77,8 @@ def words(text: str) -> list[str]:
     if text.isascii():
         return STEMMED_WORDS.analyze(text)
     found: list[str] = []
-    for number, part in enumerate(_UNSPACED.split(text)):
+    # Folding takes Hangul apart, into letters that stand in every text.
+    for number, part in enumerate(_UNSPACED.split(unicodedata.normalize("NFC", text))):
         if number % 2:
             found += [part[at : at + 2] for at in range(max(1, len(part) - 1))]
         else:
@@ -131,7 +133,7 @@ def _little(language: str) -> frozenset[str]:
 
 _FENCE = re.compile(r"^[ \t>]*(```|~~~)")
 _END = re.compile(r"(?<=[.!?;])\s+(?=[^\Wa-z]|[`'\"(*_0-9-])|(?<=[。！？；।])\s*")
-_MARK = re.compile(r"^[\s>]*(?:[-*+]|\d{1,2}[.)])?\s*(?:\[[ x]\]\s*)?")
+_MARK = re.compile(r"^[\s>]*(?:(?:[-*+]|\d{1,2}[.)])\s+)?(?:\[[ x]\]\s*)?")
 _SPAN = re.compile(r"`([^`\n]{2,300})`")
 # A command begins with a program or a variable; `panic: …` and `Seq Scan` are things printed.
 _PROGRAM = re.compile(r"(?:[a-z0-9_$./~@+-][\w./~@+-]*|[A-Z_]+=\S*)\s")
@@ -173,7 +175,7 @@ _CLAUSE = re.compile(r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*([A-Za-z]+)")
 
 _WHEN = re.compile(
     r"(?:(?:use|useful|read|load)\s+(?:this\s+|it\s+|the skill\s+)?(?:when|whenever|if|once|before"
-    r"|after|during|on|in)\b|how\b|what\b|where\b|why\b)[^,;:]*$",
+    r"|after|during|on|in)\b|how\b|where\b|why\b)[^,;:]*$",
     re.IGNORECASE,
 )
 
@@ -285,6 +287,28 @@ def phrases(files: Mapping[str, bytes]) -> Iterator[Phrase]:
                     yield Phrase(path, number, line.strip(), True)
 
 
+_WORD = r"[^\W\d_]{1,30}(?:['’-][^\W\d_]{1,30}){0,3}"
+# Words in a row, however they are parted; of scripts without spaces, letters.
+_IN_A_ROW = re.compile(
+    rf"(?<![\w./=-]){_WORD}(?:[\s,;\"'`()—–]{{1,3}}{_WORD}(?![\w/=]|\.\w)){{3}}|{_UNSPACED.pattern[1:-2]}{{6}}"
+)
+_CODE_LINE = re.compile(r"[{}]\s*$|\);\s*$|\w\(\"")
+_CUT = re.compile(r"\n|(?<=[.!?;。！？；।])\s+|(?<=[。！？；।])")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """What reads as somebody's words in an output, however they are disguised there, sentence by
+    sentence: not its code, its tables and its names."""
+    text = _ANSI.sub("", text)
+    for way in (text, *(view.text for view in views(text)[1:])):
+        for sentence in _CUT.split(way):
+            if _IN_A_ROW.search(sentence) and not _CODE_LINE.search(sentence):
+                yield sentence.lstrip(_EDGES).rstrip()
+
+
+_EDGES = " \t#>*-+|/0123456789.):\"'`"
+
+
 def _field_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Every text of a head with its key, however deep, but for names."""
     if isinstance(value, str):
@@ -368,6 +392,12 @@ def languages(text: str, least: int = 3) -> set[str]:
     votes = {name: sum(word in listed for word in little) for name, listed in _speech().items()}
     best = max(votes.values())
     if best >= least:
-        found |= {name for name, n in votes.items() if n >= best - 1}
+        found |= {name for name, n in votes.items() if n >= max(1, best - 1)}
         found |= {"en"} if votes["en"] * 2 >= best else set()
     return found
+
+
+def is_english(text: str) -> bool:
+    """Whether `text` may be in English, by its little words."""
+    found = languages(text, 2) or languages(text, 1)
+    return not found or "en" in found

@@ -5,14 +5,16 @@ that stands in an output, and neither in what was said nor in what was done, cam
 a command, an address or an option that only an output has. What is plain is refused, which a model
 can mend by leaving it out; what is likely waits for a person. Against restatement, what a phrase
 would have a later agent do (`consequences`) must have been done or asked for in the session, and it
-must be in a language that the user speaks; else it waits too. The comparison has a bounded price:
-what it could not look at is counted, and the change waits.
+must be in a language that the user speaks; and where an output has an order that nobody gave, the
+session must support it: else it waits too. The comparison has a bounded price: what it could not
+look at is counted, and the change waits.
 """
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 
 import msgspec
 
@@ -25,141 +27,23 @@ from tacit.changes.provenance.consequences import (
     shown_by,
     touched,
 )
-from tacit.changes.provenance.deeds import Said, Sources
+from tacit.changes.provenance.deeds import Body, Said, Sources
 from tacit.changes.provenance.phrases import (
     Phrase,
     content_stems,
     distinct_stems,
     folded_text,
+    is_english,
     languages,
     phrases,
-    readings,
-    telling,
+    sentences,
     weight,
-    words,
 )
 from tacit.changes.scan import scan
 from tacit.changes.scan.disguise import fold
 from tacit.changes.scan.reach import is_widely_known
 from tacit.changes.scan.scan_report import Finding, Report, Severity, in_order
 from tacit.skills.fact import FACT_FILE
-
-
-class Match(msgspec.Struct, frozen=True):
-    """The best place: the part of the phrase that stands there by weight, and its step."""
-
-    share: float = 0.0
-    step: str = ""
-    found: frozenset[str] = frozenset()
-    pairs: float = 0.0
-    """The part of the phrase's neighbouring words that are neighbours there as well."""
-
-
-class Body:
-    """Texts that phrases are looked for in. `disguised`: also as they may have been meant."""
-
-    def __init__(self, texts: Iterable[Said], *, disguised: bool = False) -> None:
-        self.texts: list[tuple[str, str]] = []
-        for said in texts:
-            ways = readings(said.text) if disguised else [folded_text(said.text)]
-            self.texts += [(said.step, way) for way in ways if way.strip()]
-        self._places: list[dict[str, list[int]]] = []
-        for _, way in self.texts:
-            places: dict[str, list[int]] = {}
-            for at, stem in enumerate(telling(words(way))):
-                places.setdefault(stem, []).append(at)
-            self._places.append(places)
-        self.vocabulary = frozenset(stem for places in self._places for stem in places)
-        self.crowded: dict[tuple[int, str], int] = {}
-        """Words that stand in too many places of a text, with how many were not looked at."""
-
-    def best(self, phrase: Sequence[str], window: int = 0) -> Match:
-        """Where most of `phrase` stands together: within so many words, or a few more than its."""
-        return max(self._each(phrase, window), key=lambda match: match.share, default=Match())
-
-    def best_two(self, phrase: Sequence[str]) -> Match:
-        """As `best`, but a phrase may be put together from two steps."""
-        found = sorted(self._each(phrase), key=lambda match: -match.share)[:6]
-        best = found[0] if found else Match()
-        whole = weight(phrase)
-        for one in found[:3]:
-            for other in found:
-                if one.step == other.step or min(one.share, other.share) < 0.3:
-                    continue
-                share = weight(one.found | other.found) / whole
-                if share > best.share + 0.2:
-                    best = Match(share, one.step, one.found | other.found, one.pairs + other.pairs)
-        return best
-
-    def holds(self, text: str) -> str:
-        """The step in which folded `text` stands as it is; empty where it stands in none."""
-        return next((step for step, way in self.texts if text in way), "")
-
-    def _each(self, phrase: Sequence[str], window: int = 0) -> list[Match]:
-        whole = weight(phrase)
-        if not whole:
-            return []
-        window = window or len(phrase) + len(phrase) // 2 + 4
-        found = []
-        for number, (step, _) in enumerate(self.texts):
-            places = self._places[number]
-            hits = sorted((at, stem) for stem in phrase for at in self._few(number, stem))
-            if hits:
-                inside = _most_together(hits, window)
-                pairs = _neighbours(phrase, inside, places)
-                found.append(Match(weight(inside) / whole, step, inside, pairs))
-        return found
-
-    def _few(self, number: int, stem: str) -> list[int]:
-        """Where a word stands in one text; of very many places the first, and the rest counted."""
-        found = self._places[number].get(stem, [])
-        if len(found) <= _MOST_PLACES:
-            return found
-        self.crowded[number, stem] = len(found) - _MOST_PLACES
-        return found[:_MOST_PLACES]
-
-
-_MOST_PLACES = 2_000
-
-
-def _most_together(hits: list[tuple[int, str]], window: int) -> frozenset[str]:
-    """The set of different words within `window` that weighs most."""
-    counts: dict[str, int] = {}
-    best: frozenset[str] = frozenset()
-    most, now = 0.0, 0.0
-    first = 0
-    for at, stem in hits:
-        if stem not in counts:
-            now += weight((stem,))
-        counts[stem] = counts.get(stem, 0) + 1
-        while at - hits[first][0] > window:
-            gone = hits[first][1]
-            counts[gone] -= 1
-            if not counts[gone]:
-                del counts[gone]
-                now -= weight((gone,))
-            first += 1
-        if now > most:
-            best, most = frozenset(counts), now
-    return best
-
-
-def _neighbours(
-    phrase: Sequence[str], inside: frozenset[str], places: dict[str, list[int]]
-) -> float:
-    """The part of the phrase's neighbouring words that stand beside each other in the text."""
-    pairs = list(pairwise(phrase))
-    if not pairs:
-        return 1.0
-    together = 0
-    for one, other in pairs:
-        if one in inside and other in inside:
-            ats = set(places[other])
-            together += any(
-                at + step in ats for at in places[one][:_MOST_PLACES] for step in (1, 2, -1)
-            )
-    return together / len(pairs)
-
 
 _LEARN = (
     r"(?:save|store|keep|remember|record|retain|adopt|learn|persist|memori[sz]e|write down|note)"
@@ -280,6 +164,8 @@ SUPPORTED, SUPPORTED_STATEMENT, ANCHORED = 0.25, 0.13, 0.75
 """The part of a phrase of which something must have been said or done in the session for it to have
 to do with that: where it directs, where it only states, and the weight in another language."""
 _MOST_TYPED = 100_000
+_MOST_SENTENCES = 3_000
+_WHOLE_SENTENCE = 1_000
 RETOLD, RETOLD_DONE = 0.5, 0.3
 """The parts of a phrase in an output, and at most in what was done, that make it one retold."""
 
@@ -302,6 +188,7 @@ class Witness:
         self._asking = asks_to_learn(self._printed)
         self._touched = touched("\n".join(typed)[:_MOST_TYPED])
         self._hinted = Body(hinted_texts(self._printed))
+        self._outputs = sources.printed
         self._left_out = sources.left_out
         self._handed = sources.handed
         self._known: set[str] = set()
@@ -349,8 +236,10 @@ class Witness:
         same_kind = any(found.kind == kind for kind, _ in self._shown)
         if found.kind == "check" and not same_kind:
             return False  # a session that ran the tests does not show that they are left out
-        enough = SHOWN_KIND if same_kind else SHOWN
-        return self._deeds.best(distinct_stems(found.clause)).share >= enough
+        told = distinct_stems(found.clause)
+        if same_kind and self._part_known(told) >= SHOWN:
+            return True
+        return self._deeds.best(told).share >= (SHOWN_KIND if same_kind else SHOWN)
 
     def _judge(self, phrase: Phrase) -> Iterator[Finding]:
         text = _without_addresses(phrase.prose)
@@ -373,47 +262,107 @@ class Witness:
             yield from effects or self._unshown(phrase)
 
     def _unshown(self, phrase: Phrase) -> Iterator[Finding]:
-        """What has nothing to do with what was said or done, however it is worded, and what owes
-        all that is new in it to an output."""
+        """What has next to nothing to do with what was said or done, however it is worded, and
+        what is nearer to an order in an output."""
         if phrase.says_when or phrase.says_about or phrase.heading or phrase.code:
             return
         told = content_stems(_NUMBERED.sub(" ", phrase.without_code))
         directs = _directs(phrase)
-        enough = SUPPORTED if directs else SUPPORTED_STATEMENT
-        if len(told) >= FEW_WORDS + (not directs) and not self._is_supported(phrase, enough):
-            message = "next to nothing that was said or done in the session shows this"
-            yield _finding(phrase, "alone", "ask", message)
+        ordered = bool(self._strangers.texts)
+        enough = SUPPORTED if directs or ordered else SUPPORTED_STATEMENT
+        least = LEAST_WORDS if ordered else FEW_WORDS + (not directs)
+        if len(told) >= least and not self._is_supported(phrase, enough):
+            if self._has_a_source(phrase):
+                message = "next to nothing that was said or done in the session shows this"
+                yield _finding(phrase, "alone", "ask", message)
             return
-        new = tuple(word for word in told if word not in self._done.vocabulary)
-        printed = self._printed.best(new) if directs and len(new) > 1 else Match()
-        if printed.share >= ASK and len(printed.found) > 1 and weight(printed.found) >= 1.0:
-            message = f"what is new in it stands only in a tool's output ({printed.step})"
-            yield _finding(phrase, "new", "ask", message)
+        if len(told) >= LEAST_WORDS and (step := self._nearer(told)):
+            message = f"this is nearer to what a tool printed ({step}) than to the session"
+            yield _finding(phrase, "near", "ask", message)
+
+    def _nearer(self, told: Sequence[str]) -> str:
+        """The step in which stands an order that nobody gave, and that has more of these words than
+        all that was said and done, and some that this has not; empty where there is none."""
+        best = self._strangers.best(told, _WHOLE_SENTENCE)
+        few = len(best.found) < 2 or weight(best.found) < ANCHORED
+        own = few or best.found <= self._done.vocabulary
+        return "" if own or best.share < self._part_known(told) else best.step
 
     def _is_supported(self, phrase: Phrase, enough: float) -> bool:
-        """Whether enough of it was said or done: a part of its words. In another language than the
-        user's: things that have the same name in all, or nothing that could do harm and that the
-        user did not speak of; and no word that is an output's alone."""
+        """Whether enough of it was said or done, by its words, or it only asks for a look."""
         told = content_stems(phrase.prose)
-        known = weight(word for word in told if word in self._done.vocabulary)
-        if known >= enough * weight(told) or weight(told) < LEAST_HINTED:
+        if self._part_known(told) >= enough or weight(told) < LEAST_HINTED:
             return True
-        if phrase.looks and not denies(phrase.prose):  # to look does no harm
-            return True
-        spoken = languages(phrase.without_code, 2)
-        if not spoken or spoken & self._mainly:
-            return False
-        if any(map(self._is_borrowed, told)):
-            return False
-        return known >= ANCHORED or not (
-            denies(phrase.prose) or touched(phrase.prose) - self._touched
-        )
+        return _only_looks(phrase)
 
-    def _is_borrowed(self, word: str) -> bool:
-        """Whether only an output has this word, which is nobody's everyday one: a name, mostly."""
-        if word in self._done.vocabulary or word not in self._printed.vocabulary:
+    def _part_known(self, told: Sequence[str]) -> float:
+        """The part of these words, by weight, that was said or stands in what was done."""
+        known = weight(word for word in told if word in self._done.vocabulary)
+        return known / max(weight(told), 0.1)
+
+    def _has_a_source(self, phrase: Phrase) -> bool:
+        """Whether an output has words that this could be a restatement of. A session in which no
+        tool gave an order needs no guard against any; where one did, what is said in the user's
+        language would have to be supported by the session. In another language words cannot be
+        compared: there it is whether it names things of the session, and nothing that the orders
+        are about."""
+        if self._left_out or len(self._sentences) == _MOST_SENTENCES:
+            return True
+        if self._observes(phrase):
             return False
-        return weight((word,)) >= 1.0 and not word.isdigit()
+        told = content_stems(phrase.prose)
+        shared = tuple(word for word in told if word in self._done.vocabulary)
+        orders, spoken = self._strangers, languages(phrase.without_code, 2)
+        if not orders.texts:
+            orders = self._told
+            new = tuple(word for word in told if word not in shared)
+            if weight(orders.best(new, _WHOLE_SENTENCE).found) >= 1.0:
+                return True
+        elif (
+            not spoken
+            or spoken & self._mainly
+            or weight(filter(str.isascii, shared)) < ANCHORED
+            or orders.best(told).found
+            or (denies(phrase.prose) and any(denies(text) for _, text in orders.texts))
+        ):
+            return True
+        about = touched(phrase.prose) - self._touched
+        return bool(about & touched("\n".join(text for _, text in orders.texts)))
+
+    def _observes(self, phrase: Phrase) -> bool:
+        """Whether it is about names and numbers of the session, be it of the code and the figures
+        in an output, and none of an order there; nor about what such an order is about."""
+        text = phrase.prose
+        other = any(letter > _LATIN for letter in text)  # there, words in Latin letters are names
+        tokens = (one for one in _TOKEN.findall(text) if other or _NAME_SIGN.search(one))
+        named = set(map(folded_text, tokens))
+        orders = "\n".join(said for _, said in self._strangers.texts)
+        if sum(len(name) > 2 for name in named) < 2 or any(name in orders for name in named):
+            return False
+        if not all(self._done.holds(name) or self._printed.holds(name) for name in named):
+            return False
+        return not (touched(text) - self._touched) & touched(orders)
+
+    @cached_property
+    def _sentences(self) -> list[Said]:
+        """What reads as somebody's words in the outputs, as far as it is looked at."""
+        every = (Said(said.step, one) for said in self._outputs for one in sentences(said.text))
+        return list(islice(every, _MOST_SENTENCES))
+
+    @cached_property
+    def _told(self) -> Body:
+        return Body(self._sentences)
+
+    @cached_property
+    def _strangers(self) -> Body:
+        """Those of them that direct somebody and that nothing said or done explains; a denial is
+        explained by nothing, since it may be of what was done."""
+        return Body(
+            said
+            for said in self._sentences
+            if _is_order(said.text)
+            and (denies(said.text) or self._part_known(content_stems(said.text)) < CLEARED)
+        )
 
     def _tells_a_deed(self, phrase: Phrase) -> bool:
         """Whether it is a few words around commands that were run."""
@@ -437,13 +386,13 @@ class Witness:
             yield _finding(phrase, "order", "ask", _says(printed.step))
         elif verbatim := list(self._verbatim(phrase, told)):
             yield from verbatim
-        elif done < RETOLD_DONE and _directs(phrase):
+        elif done < RETOLD_DONE and _directs(phrase) and not _only_looks(phrase):
             yield from self._retold(phrase, told, done)
 
     def _retold(self, phrase: Phrase, told: tuple[str, ...], done: float) -> Iterator[Finding]:
         """What is said in other words than an output's: half of them stand there, next to none in
         what was said or done, and it is about something that can do harm or far nearer to it."""
-        printed = self._printed.best(told)
+        printed = self._told.best(told)
         if (
             weight(told) >= 1.0
             and printed.share >= RETOLD
@@ -483,7 +432,9 @@ class Witness:
             folded = folded_text(token)
             if self._done.holds(folded):
                 continue
-            if step := self._printed.holds(folded):
+            step = self._printed.holds(folded)
+            # What code in an output has is told of it, unless somebody orders it there.
+            if step and (_ADDRESS.search(token) or self._strangers.texts):
                 yield _finding(
                     phrase,
                     "address",
@@ -543,7 +494,11 @@ _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""
 
 
-_NUMBERED = re.compile(r"\S*\d\S*|\S+:\S+")
+_LATIN = "\u024f"
+_TOKEN = re.compile(r"[A-Za-z0-9](?:[\w./:@#*%+-]*[A-Za-z0-9])?", re.ASCII)
+_NAME_SIGN = re.compile(r"[^A-Za-z]|[A-Za-z][A-Z]")
+"""What words of a sentence have not: signs, digits, capitals inside."""
+_NUMBERED = re.compile(r"[!-~]*\d[!-~]*|[!-~]+:[!-~]+")
 """Ids, versions, dates, addresses."""
 
 
@@ -552,6 +507,32 @@ def _directs(phrase: Phrase) -> bool:
     another language than English nobody knows, so it counts as one that does."""
     told = phrase.file == FACT_FILE or phrase.orders
     return told or not languages(phrase.without_code, 2) <= {"en"}
+
+
+def _is_written(sentence: str) -> bool:
+    """Whether it is a whole sentence of plain words, as people write and programs seldom do."""
+    before, _, text = sentence.rstrip("\"')").rpartition(":")
+    found = text.split()
+    whole = len(found) > LEAST_WRITTEN and found[0].istitle() and text.endswith((".", "!"))
+    return whole and not _CODE_SIGN.search(text) and not _REPORTS.search(before)
+
+
+LEAST_WRITTEN = 5
+_CODE_SIGN = re.compile(r"[\d/\\{}=<>|_]")
+_REPORTS = re.compile(r"\b(?:error|warning|fatal)\b", re.IGNORECASE)
+
+
+def _is_order(sentence: str) -> bool:
+    """Whether a sentence of an output tells somebody to do something. One in another language than
+    English may; one that only asks for a look does no harm."""
+    phrase = Phrase("", 1, sentence)
+    if _only_looks(phrase):
+        return False
+    return phrase.orders or not is_english(sentence) or _is_written(sentence)
+
+
+def _only_looks(phrase: Phrase) -> bool:
+    return phrase.looks and not denies(phrase.prose)
 
 
 def _without_addresses(text: str) -> str:

@@ -18,9 +18,8 @@ from tacit.base.display import counted, one_line, shorten
 from tacit.base.errors import TacitError
 from tacit.changes.change import SKILL_FILE
 from tacit.changes.gate import Gate
-from tacit.changes.provenance.deeds import Said, sources
+from tacit.changes.provenance.deeds import Body, Said, sources
 from tacit.changes.provenance.phrases import distinct_stems
-from tacit.changes.provenance.witness import Body
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, Support
 from tacit.skills import frontmatter
 from tacit.traces.trace import Trace

@@ -398,15 +398,18 @@ def _tell_what_it_gives(project: str, gives: _Gives, changed: bool) -> None:
 
 def _asked(name: str, gives: _Gives, project: str) -> bool:
     """Show an MCP server that the project proposes, and ask whether it may start."""
+    from tacit.base import settings
+
     server = gives.file.proposed[name]
     words = [server.command, *server.args] if server.command else [server.url]
     click.echo(f"It proposes the MCP server '{one_line(name)}', outside the sandbox and as you:")
     click.echo(f"  {one_line(' '.join(words))}")
     if server.env:
         click.echo(f"  with the variables {one_line(', '.join(server.env))}")
-    own = [word for word in words if os.path.exists(os.path.join(project, word))]
-    if own:
-        click.echo(f"  {one_line(own[0])} is a file of the project and may change later")
+    for file in settings.files_of(server, gives.path):
+        name = one_line(os.path.relpath(file, os.path.realpath(project)))
+        click.echo(f"  {name} is a file of the project: you are asked again when it changes,")
+        click.echo("  and not when another does that it makes use of")
     return sys.stdin.isatty() and click.confirm("Let it start?", default=False)
 
 
