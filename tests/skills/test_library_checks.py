@@ -83,12 +83,12 @@ def test_links_to_nothing(library: Library, user_skills: Path) -> None:
 
 
 def test_a_folder_in_the_settings_that_is_not_there(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The setting is named."""
-    monkeypatch.setenv("TACIT_SKILLS_PATHS", "/nowhere")
+    monkeypatch.setenv("TACIT_SKILLS_PATHS", str(tmp_path / "nowhere"))
     (found,) = check_links()
-    assert "/nowhere" in found.what
+    assert str(tmp_path / "nowhere") in found.what
 
 
 def test_a_broken_setting_is_another_checks_business(
