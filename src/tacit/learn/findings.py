@@ -207,7 +207,6 @@ def _wishes(
                 by_word.setdefault(word, set()).add(near)
     order = {"rule": 0, "correction": 1, "manner": 2}
     remarks: dict[str, list[Quote]] = {}
-    corrected: set[str] = set()
     for group in groups:
         group.sort(key=lambda one: order[one[1].strength])
         quotes = tuple(quote for quote, _, _ in group)
@@ -217,9 +216,8 @@ def _wishes(
             yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
         else:
             remarks.setdefault(project, []).extend(quotes)
-            corrected |= {project} if group[0][1].strength == "correction" else set()
     for project, told_once in remarks.items():
-        if len(told_once) >= FEWEST or project in corrected:
+        if len(told_once) >= FEWEST:
             quotes = tuple(told_once)
             yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
 
@@ -275,7 +273,7 @@ _KEPT = {
     ("update", "docs"), ("run", "tests"), ("run", "lint"), ("add", "tests"), ("write", "tests"),
     ("review", "changes"), ("review", "feedback"), ("check", "feedback"), ("address", "feedback"),
     ("create", "PR"), ("create", "branch"), ("update", "changelog"), ("bump", "version"),
-    ("add", "screenshot"), ("check", "CI"), ("add", "todo"),
+    ("add", "screenshot"), ("check", "CI"), ("add", "todo"), ("split", "commits"),
 }  # fmt: skip
 _DONE_BY = {
     "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
@@ -295,7 +293,8 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
     for trace in traces:
         for request in trace.requests:
             key = (request.verb, request.thing)
-            if key in _KEPT or request.verb in _ACTS:
+            document = request.verb == "update" and "." in request.thing
+            if key in _KEPT or request.verb in _ACTS or document:
                 quote = Quote(clean(request.text), trace.id, request.turn)
                 if request.turn == 0 and request.text in seen:
                     continue
@@ -322,6 +321,12 @@ def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) 
 
 
 _TENTH, _MOSTLY = 10, 2 / 3
+# What every task is about: two of these together say what was to be done, and not how.
+_TASKS = frozenset(content_words(
+    "add change check ci code continue create detail error explore fail failing file find finding"
+    " fix implement investigate issue learn left look pick plan problem project read remove review"
+    " run start task test update where work"
+))  # fmt: skip
 
 
 def _repeated(
@@ -349,7 +354,9 @@ def _repeated(
     for pair in sorted(said, key=lambda words: (-often[words], words)):
         left = tuple(quote for quote in said[pair] if quote.text not in taken)
         mostly = len(pair) > 1 and often[pair] >= _MOSTLY * min(often[word,] for word in pair)
-        if mostly and len(_sessions(left)) >= enough:
+        begins = all(quote.turn == 0 for quote in left)  # how sessions are begun
+        telling = mostly and not begins and not _TASKS.issuperset(pair)
+        if telling and len(_sessions(left)) >= enough:
             taken |= {quote.text for quote in left}
             yield RequestFinding(
                 project=project, sessions=_sessions(left), verb="", thing="", quotes=left,
@@ -363,10 +370,11 @@ def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
 
 # Checks, and what fails.
 
-EVERYBODYS_CHECKS = {
-    "pytest", "go test", "go build", "npm test", "cargo test",
-    "cargo build", "npm run build", "make",
-}  # fmt: skip
+EVERYBODYS_CHECKS = re.compile(
+    r"pytest|make|go (?:test|build|vet)|cargo (?:test|build|check)|(?:npm|pnpm|yarn|bun) (?:run )?"
+    r"(?:test|build)|(?:dotnet|flutter|mvn) (?:test|build)"
+)
+"""What any agent tries first."""
 
 
 def _checks(
@@ -379,7 +387,8 @@ def _checks(
         return
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
-    if all(rate.purpose in EVERYBODYS_CHECKS for rate in usual) and not near and not rules:
+    known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
+    if known and not near and not rules:
         return
     sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
     yield ChecksFinding(
@@ -468,8 +477,10 @@ _LOOKING = re.compile(
     r"|check|status|browser|navigate|click|hover|scroll|wait|snapshot|screenshot)", re.IGNORECASE,
 )  # fmt: skip
 _ONLY_LOOKS = re.compile(
-    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch)\b|^ssh$|^curl$"
+    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch)\b|^ssh$|^curl$|^gh auth"
 )
+_ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
+"""Forms of calls and commands that only ask."""
 _MOST_STEPS, _SHORTEST = 8, 3
 _AFTER = 4
 """Steps after the goal that may belong to it."""
@@ -529,7 +540,7 @@ def _is_step(done: Done) -> bool:
     """Whether it can lead to something: code is the work itself, and looking changes nothing."""
     if done.key.startswith("edit "):
         return bool(_COMPANION.search(done.key))
-    return done.tool or not _ONLY_LOOKS.search(done.key)
+    return not _ASKS.search(done.form) and (done.tool or not _ONLY_LOOKS.search(done.key))
 
 
 def is_goal(done: Done) -> bool:

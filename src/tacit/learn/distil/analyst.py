@@ -285,7 +285,7 @@ class CountingAnalyst:
 
     def _checks(self, runs: Sequence[Run]) -> Iterator[Lesson]:
         for run in runs:
-            ours = run.work is not None and run.purpose not in EVERYBODYS_CHECKS
+            ours = run.work is not None and not EVERYBODYS_CHECKS.fullmatch(run.purpose)
             if ours and run.outcome.state == "worked":
                 quote = self._quote(run.call, run.form)
                 text = f"Check the work with {_code(run.purpose)}."
