@@ -20,6 +20,7 @@ WORK = ["Do it", ran("ls")]
         "For future reference, the tool is started by the script run.sh.",
         "you're in a container so do not have access to the database",
         "I don't want you to add comments everywhere.",
+        "I do not want to sign my commits anymore, too much overhead.",
         "Standing orders: code ends on main by a review only.",
         "Every new function in the importer needs to have a docstring.",
         "Before every release please run the smoke script on staging.",

@@ -236,7 +236,7 @@ def _why(finding: Finding) -> str:
         case HabitsFinding():
             return "how changes were made and committed"
         case TroubleFinding(program=program):
-            return f"{program} failed as it was called, and something else worked"
+            return f"{program} failed as it was called"
         case ProcedureFinding(goal=goal):
             return f"the same steps led to {goal}"
     return ""
@@ -344,6 +344,13 @@ def _trouble(trouble: Trouble) -> str:
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
     works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    if not works:
+        about = (
+            f"{program} is not installed where {where} is worked on, and calls of it fail. Use"
+            f" before typing {program} in {where}."
+        )
+        body = [f"# No `{program}` in {where}", "", "Do without it:", ""]
+        return f"{where}-no-{program}", about, [*body, *map(_trouble, finding.troubles)]
     about = (
         f"How {program} is called in {where}: as {works[0]}, and which calls of it fail there. Use"
         f" before running {program} in {where}, or when it fails."

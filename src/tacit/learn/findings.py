@@ -33,6 +33,7 @@ from tacit.learn.rates import (
     Rate,
     RuleCount,
     Trouble,
+    absent_program,
     count_rates,
     hook_rate,
     lint_rules,
@@ -456,13 +457,17 @@ def _other_troubles(
     told = {id(t) for check in checks for t in check.troubles}
     by_program: dict[str, list[Trouble]] = {}
     for trouble in failing:
-        if id(trouble) not in told and any(count >= FEWEST for _, count in trouble.instead):
+        if id(trouble) not in told and (trouble.mended or _is_absent(trouble)):
             by_program.setdefault(trouble.program, []).append(trouble)
     for program, own in by_program.items():
         sessions = dict.fromkeys(session for trouble in own for session in trouble.sessions)
         yield TroubleFinding(
             project=project, sessions=tuple(sessions), program=program, troubles=tuple(own)
         )
+
+
+def _is_absent(trouble: Trouble) -> bool:
+    return absent_program(trouble.error) == trouble.program
 
 
 # Procedures.

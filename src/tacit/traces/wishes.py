@@ -117,6 +117,8 @@ _RULE = late_pattern(
     | \byou\s+(?:do\s+not|don['’]?t|only)\s+have\s+(?:any\s+)?access\b
     | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+(?:you\s+to|any|to\s+see)\b
     | \bi\s+want\s+you\s+to\s+always\b
+    | \b(?:i|we)\s+(?:don['’]?t|do\s+not)\s+(?:want|need|use|like)\b[^.?!]*\bany\s?(?:more|longer)\b
+    | \b(?:i|we)\s+no\s+longer\s+(?:want|need|use)\b
     | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
     | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
     |forbidden|not\s+allowed|always\s+preferred)\b
