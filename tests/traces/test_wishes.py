@@ -64,7 +64,7 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "we can pick the importer up in future", "I was thinking that if we use keys of users",
         "can you always show a table of sensors", "if we use that library the build gets slow",
         "Update CLAUDE.md so that it follows the latest changes", "so CLAUDE.md can override it?",
-        "all pages should have a footer",
+        "all pages should have a footer", "say that for an AGENTS.md target skills should be there",
         'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",

@@ -141,10 +141,11 @@ _RULE = late_pattern(
 )
 # What is to be written down for the agents themselves, unless it only follows a change.
 _NOTED = late_pattern(
-    r"\b(?:add|put|write|note|extend|update|include|mention|document|save|record|referenced?"
-    r"|(?<!the\s)(?<!this\s)change|an?\s+(?:statement|remark|note|rule|line))\b[^?!]*?"
-    r"(?:\b(?:claude|agents?|gemini|copilot-instructions)\.md\b|\bcursor\s?rules\b"
-    r"|\b(?:your|claude|agents?['’]?|global|project)\s+(?:memory|rules|instructions)\b)"
+    r"\b(?:add|put|write|note|extend|update|include|document|save|record|referenced?"
+    r"|(?<!the\s)(?<!this\s)change|an?\s+(?:statement|remark|note|rule|line))\b"
+    r"(?:[^?!]*\b(?:in|into|to))?\s+(?:the\s+|our\s+)?@?"
+    r"(?:(?:claude|agents?|gemini|copilot-instructions)\.md\b|cursor\s?rules\b"
+    r"|(?:your|claude|agents?['’]?|global|project)\s+(?:memory|rules|instructions)\b)"
     r"(?=.*\b(?:that|remarks?|reflect|always|never|can|must|should|for\s+future)\b)",
     re.IGNORECASE,
 )
