@@ -64,7 +64,8 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "we can pick the importer up in future", "I was thinking that if we use keys of users",
         "can you always show a table of sensors", "if we use that library the build gets slow",
         "Update CLAUDE.md so that it follows the latest changes", "so CLAUDE.md can override it?",
-        "all pages should have a footer", "say that for an AGENTS.md target skills should be there",
+        "all pages should have a footer", "i thought we no longer use the old runner for tests",
+        "say that for an AGENTS.md target skills should be there",
         'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",
@@ -172,6 +173,7 @@ def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
     (found,) = requests(made(WORK, [prompt]))
     assert (found.verb, found.thing) == ("address", "feedback")
     assert requests(made(WORK, ["please don't just push the migrations"])) == []
+    assert requests(made(WORK, ["go on, I'll review and commit when you are done"])) == []
     assert requests(made(WORK, ["review the open issues on the board"])) == []
     (own,) = requests(made(WORK, ["review your changes once more"]))
     assert (own.verb, own.thing) == ("review", "changes")

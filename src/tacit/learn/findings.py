@@ -304,7 +304,7 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
     for (verb, thing), own in found.items():
         quotes = tuple(quote for quote, _ in own)
         sessions = _sessions(quotes)
-        few = verb not in _ACTS and len(traces) < _RARE
+        few = len(traces) < (_RARE // 2 if verb in _ACTS else _RARE)
         enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
         if len(sessions) >= enough and not _done_anyway(verb, sessions, traces):
             yield RequestFinding(

@@ -118,7 +118,7 @@ _RULE = late_pattern(
     | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+(?:you\s+to|any|to\s+see)\b
     | \bi\s+want\s+you\s+to\s+always\b
     | \b(?:i|we)\s+(?:don['’]?t|do\s+not)\s+(?:want|need|use|like)\b[^.?!]*\bany\s?(?:more|longer)\b
-    | \b(?:i|we)\s+no\s+longer\s+(?:want|need|use)\b
+    | \b(?:i|we)\s+no\s+longer\s+(?:want|use)\b
     | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
     | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
     |forbidden|not\s+allowed|always\s+preferred)\b
@@ -159,7 +159,7 @@ _TELLS = late_pattern(
 # What is weighed, not wished for.
 _WEIGHED = late_pattern(
     r"\b(?:if|when|once|since|because|now)\s+we\s+(?:use|prefer|never|always|only)\b"
-    r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b"
+    r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b|\bi\s+thought\b"
     r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
     re.IGNORECASE,
 )
@@ -392,7 +392,7 @@ def sentences(text: str) -> Iterator[str]:
 _THINGS = {
     word: thing
     for thing, words in (
-        ("docs", ("documentation", "doc", "readme", "documents", "document", "docs")),
+        ("docs", ("documentation", "doc", "readme", "readmes", "documents", "document", "docs")),
         ("PR", ("pull", "pr", "prs", "mr")),
         ("tests", ("test", "tests")),
         ("lint", ("lint", "linter")),
@@ -507,7 +507,9 @@ def requests(trace: Trace) -> list[Request]:
     return found
 
 
-_UNASKED = late_pattern(rf"\b{_NOT}\s+(?:just\s+)?$", re.IGNORECASE)
+_UNASKED = late_pattern(
+    rf"\b{_NOT}\s+(?:just\s+)?$|\bi(?:['’]ll|\s+will|['’]m\s+going\s+to)\b[^,;]*$", re.IGNORECASE
+)
 _IT = frozenset({"it", "this", "that", "these", "those", "them"})
 
 
