@@ -212,10 +212,11 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
         "reviewbot left comments again, look whether they are valid",
     )
     built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster")
+    commands = ("/pr review now", "/pr review it", "/pr review")
     traces = [
-        made(["Go", edited("/p/app/src/parser_faster.py")], [one], [two], session=f"s{n}",
+        made(["Go", edited("/p/app/src/parserFaster.py")], [one], [two], [three], session=f"s{n}",
              project="/p/app")
-        for n, (one, two) in enumerate(zip(said, built, strict=True))
+        for n, (one, two, three) in enumerate(zip(said, built, commands, strict=True))
     ]  # fmt: skip
     (found,) = of_kind(count_findings(traces), RequestFinding)
     assert {quote.text for quote in found.quotes} == set(said)
@@ -240,6 +241,19 @@ def test_corrections_made_once_are_gathered() -> None:
     assert isinstance(found, RemarksFinding)
     assert len(found.quotes) == 2
     assert count_findings([one]) == []
+
+
+def test_what_the_user_does_not_want_is_in_no_procedure() -> None:
+    """Nor among the checks: their word outweighs what was done before it."""
+    done = ["Ship it", ran("gt create x"), ran("app build"), ran("gt submit now"), ran("app bump")]
+    traces = sessions(done, number=3)
+    assert any("gt submit" in draft(one).text for one in count_findings(traces))
+    said = made(["Go", ran("gt submit now")], ["gtは使わないで"], session="w", project="/p/app")
+    found = count_findings([*traces, said])
+    assert not any("gt submit" in draft(one).text for one in found)
+    again = made(["Go", ran("ls")], ["gtコマンドは使わないで。"], session="v", project="/p/app")
+    (wish,) = of_kind(count_findings([said, again]), WishFinding)
+    assert len(wish.sessions) == 2, "one subject, also without spaces between words"
 
 
 def test_what_is_mostly_done_unasked_does_not_wait_for_the_user() -> None:

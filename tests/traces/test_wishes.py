@@ -128,6 +128,8 @@ def test_documents_commits_and_words_of_other_languages_are_asked_for() -> None:
     assert asked("コミットしてプッシュして") == [("commit", ""), ("push", "")]
     assert asked("まだコミットしないで") == []
     assert asked("commite as mudanças") == [("commit", "")]
+    assert asked("merge both files and remove the first") == []
+    assert asked("merge the PR") == [("merge", "")]
 
 
 def test_a_correction_that_names_a_program_lasts() -> None:

@@ -41,7 +41,7 @@ from tacit.learn.rates import (
 )
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import Request, Wish, content_words
+from tacit.traces.wishes import Request, Wish, content_words, unwanted_programs, wide_pairs
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -156,9 +156,12 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
 
 
 def _project_findings(project: str, traces: list[CountedSession]) -> list[Finding]:
-    runs = [run for session in traces for run in session.runs]
     refusals = list(_refusals(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
+    said = [wish for session in traces for wish in session.wishes if wish.strength == "rule"]
+    against = {name for wish in said for name in unwanted_programs(wish.text)}
+    traces = [_without(session, against) for session in traces] if against else traces
+    runs = [run for session in traces for run in session.runs]
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
     failing = troubles(runs, rates)
     checks = [
@@ -172,6 +175,15 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
+
+
+def _without(session: CountedSession, programs: set[str]) -> CountedSession:
+    """A session without what was done by programs that the user does not want."""
+    return msgspec.structs.replace(
+        session,
+        runs=tuple(run for run in session.runs if run.purpose.partition(" ")[0] not in programs),
+        done=tuple(done for done in session.done if done.key.partition(" ")[0] not in programs),
+    )
 
 
 # The user's own words.
@@ -234,7 +246,7 @@ def _alike(one: Quote, other: Quote) -> bool:
 
 @lru_cache(maxsize=4096)
 def _content(text: str) -> frozenset[str]:
-    return frozenset(content_words(text))
+    return frozenset(wide_pairs(text) or content_words(text))
 
 
 def _refusals(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
@@ -321,6 +333,7 @@ def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) 
     return len(did - set(asked)) > len(asked)
 
 
+_SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 _TENTH, _MOSTLY = 10, 2 / 3
 # What every task is about: two of these together say what was to be done, and not how.
 _TASKS = frozenset(content_words(
@@ -338,7 +351,7 @@ def _repeated(
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
     told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
-    own = {word for path in paths for word in content_words(re.sub(r"[\W_]+", " ", path))}
+    own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
     said: dict[tuple[str, ...], list[Quote]] = {}
     traces = [trace for trace in traces if trace.spoken]
     for trace in traces:
@@ -347,7 +360,8 @@ def _repeated(
             if text.casefold() in told:
                 continue
             told |= {text.casefold()} if turn == 0 else set()  # sent anew
-            for pair in (*combinations(sorted(words - own), 2), *zip(words)):
+            telling = sorted(word for word in words - own if not re.search(r"[/.]", word))
+            for pair in (*combinations(telling, 2), *zip(telling)):
                 said.setdefault(pair, []).append(Quote(text, trace.id, turn))
     enough = max(_LEAST_ACTS, len(traces) // _TENTH)
     taken: set[str] = set()
@@ -356,8 +370,8 @@ def _repeated(
         left = tuple(quote for quote in said[pair] if quote.text not in taken)
         mostly = len(pair) > 1 and often[pair] >= _MOSTLY * min(often[word,] for word in pair)
         begins = all(quote.turn == 0 for quote in left)  # how sessions are begun
-        telling = mostly and not begins and not _TASKS.issuperset(pair)
-        if telling and len(_sessions(left)) >= enough:
+        tells = mostly and not begins and not _TASKS.issuperset(pair)
+        if tells and len(_sessions(left)) >= enough:
             taken |= {quote.text for quote in left}
             yield RequestFinding(
                 project=project, sessions=_sessions(left), verb="", thing="", quotes=left,
@@ -487,6 +501,11 @@ _ONLY_LOOKS = re.compile(
 _ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
 """Forms of calls and commands that only ask."""
 _MOST_STEPS, _SHORTEST = 8, 3
+_MANY_LED = 4
+"""Sessions from which a tool that may only serve the agent is worth a procedure."""
+_SHARED_WORK = re.compile(
+    r"(?:^|_)(?:pull_request|release|deploy|publish|issue|merge)", re.IGNORECASE
+)
 _AFTER = 4
 """Steps after the goal that may belong to it."""
 _HALF = 2
@@ -508,10 +527,12 @@ def _procedures(
         telling = [step for step in steps if step.key not in KNOWN_TO_ALL]
         if all((session, goal) in told for session in led):
             continue  # it is a step of another procedure
+        tool = any(way[at].tool for way, at in led.values())
+        if tool and project and len(led) < _MANY_LED and not _SHARED_WORK.search(goal):
+            continue  # how the agent works, perhaps
         if len(steps) >= _SHORTEST and len(telling) >= FEWEST:
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
             own = tuple(t for t in failing if t.program == goal)
-            tool = any(way[at].tool for way, at in led.values())
             yield ProcedureFinding(
                 project=project,
                 sessions=tuple(led),

@@ -287,6 +287,18 @@ def wishes(trace: Trace) -> list[Wish]:
     return list(found.values())
 
 
+_UNWANTED = late_pattern(
+    rf"\b(?:{_NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
+    r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def unwanted_programs(text: str) -> set[str]:
+    """The programs that a wish may be against: the words behind its `don't use`."""
+    return {word for found in _UNWANTED.findall(text) for word in found if word}
+
+
 def is_lasting(prompt: str) -> bool:
     """Whether a prompt, after work was done, says how things are to be done."""
     return len(prompt) <= MOST_TYPED and any(
@@ -350,6 +362,11 @@ def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
 def content_words(text: str) -> list[str]:
     """The words of `text` that tell something, without their endings."""
     return [_stem(word) for word in telling_words(text)]
+
+
+def wide_pairs(text: str) -> list[str]:
+    """Each two letters of a script without spaces, which stand for its words."""
+    return [text[at : at + 2] for at in range(len(text) - 1) if _WIDE.match(text[at])]
 
 
 def telling_words(text: str) -> list[str]:
@@ -472,7 +489,7 @@ def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
         for sentence in sentences(said.text):
             words = frozenset(content_words(sentence))
             telling = {word for word in words if not _APPROVAL.match(word)}
-            if sentence.endswith("?") or _TALKS.match(sentence):
+            if sentence.endswith("?") or _TALKS.match(sentence) or sentence.startswith("/"):
                 continue
             if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS:
                 yield at, sentence, words
@@ -494,6 +511,9 @@ def requests(trace: Trace) -> list[Request]:
                     thing = _thing(before)
                 if known == "review" and not thing and telling_words(" ".join(words[:_NEAR])):
                     continue  # something else than what was done
+                telling = telling_words(" ".join(words[:_NEAR]))
+                if known == "merge" and telling and telling[0] not in _BRANCHES:
+                    continue  # two files, say
                 known = "commit" if thing == "commit" and known in _MAKES else known
                 found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
             if _SPLIT.search(sentence):
@@ -510,6 +530,10 @@ def requests(trace: Trace) -> list[Request]:
 _UNASKED = late_pattern(
     rf"\b{_NOT}\s+(?:just\s+)?$|\bi(?:['’]ll|\s+will|['’]m\s+going\s+to)\b[^,;]*$", re.IGNORECASE
 )
+_BRANCHES = frozenset({
+    "branch", "branches", "changes", "continue", "dev", "main", "master", "mr", "pr", "prs", "pull",
+    "remote", "work",
+})  # fmt: skip
 _IT = frozenset({"it", "this", "that", "these", "those", "them"})
 
 
