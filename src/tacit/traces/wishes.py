@@ -489,8 +489,10 @@ def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
         for sentence in sentences(said.text):
             words = frozenset(content_words(sentence))
             telling = {word for word in words if not _APPROVAL.match(word)}
-            if sentence.endswith("?") or _TALKS.match(sentence) or sentence.startswith("/"):
+            if sentence.endswith("?") or _TALKS.match(sentence):
                 continue
+            if sentence.startswith("/") and len(words) <= _FEWEST_WORDS:
+                continue  # a command of the host
             if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS:
                 yield at, sentence, words
 
@@ -511,9 +513,8 @@ def requests(trace: Trace) -> list[Request]:
                     thing = _thing(before)
                 if known == "review" and not thing and telling_words(" ".join(words[:_NEAR])):
                     continue  # something else than what was done
-                telling = telling_words(" ".join(words[:_NEAR]))
-                if known == "merge" and telling and telling[0] not in _BRANCHES:
-                    continue  # two files, say
+                if known == "merge" and any(_FILES.search(word) for word in words[:3]):
+                    continue  # no branch
                 known = "commit" if thing == "commit" and known in _MAKES else known
                 found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
             if _SPLIT.search(sentence):
@@ -530,10 +531,7 @@ def requests(trace: Trace) -> list[Request]:
 _UNASKED = late_pattern(
     rf"\b{_NOT}\s+(?:just\s+)?$|\bi(?:['’]ll|\s+will|['’]m\s+going\s+to)\b[^,;]*$", re.IGNORECASE
 )
-_BRANCHES = frozenset({
-    "branch", "branches", "changes", "continue", "dev", "main", "master", "mr", "pr", "prs", "pull",
-    "remote", "work",
-})  # fmt: skip
+_FILES = late_pattern(r"[/.]|^(?:files?|both|schemas?|tables?|sections?|cells?)$", re.IGNORECASE)
 _IT = frozenset({"it", "this", "that", "these", "those", "them"})
 
 
