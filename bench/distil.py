@@ -389,7 +389,7 @@ def measure_distil(bench: "Bench") -> "Iterator[Figure]":
     """A distillation against the number of tasks, beside a review of each session; and kinds."""
     from bench.measure import Figure, Timing, Took, compare
 
-    for size in [size for size in (100, 500, 5_000) if size <= bench.options.largest]:
+    for size in [size for size in (100, 500) if size <= bench.options.largest]:
         one: Grown = in_fresh_process(grow, size)
         yield Figure(
             group="distil", name=f"{size:,} tasks", ours=Timing((Took(one.clock, one.cpu),)),

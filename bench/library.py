@@ -82,7 +82,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=7, help="how often each thing is timed (7)")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="skills at most (100000)")
-    parser.add_argument("--sessions", type=int, default=30_000, help="sessions at most (30000)")
+    parser.add_argument("--sessions", type=int, default=10_000, help="sessions at most (10000)")
     parser.add_argument(
         "--sample", type=int, default=1000, help="skills for skills-ref (1000); 0 for all"
     )

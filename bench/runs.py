@@ -19,7 +19,7 @@ class Options(msgspec.Struct, frozen=True):
 
     rounds: int = 7
     largest: int = SIZES[-1]
-    sessions: int = 30_000
+    sessions: int = 10_000
     sample: int = 1000
     peers: bool = True
 

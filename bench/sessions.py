@@ -25,6 +25,7 @@ _SEED = 7
 
 def measure_import(bench: Bench) -> Iterator[Figure]:
     """Taking sessions in, and taking them in again when nothing is new."""
+    _take_in(_home(bench, 1))  # modules are loaded and expressions compiled once, for few or many
     for size in _sizes(bench):
         home = _home(bench, size)
         alone = Timing((_took(partial(_decode, home)),))

@@ -78,7 +78,8 @@ def _commands(bench: Bench, home: Home, lines: dict[str, list[str]]) -> Iterator
         return shell.time([TACIT, *(word.format(**words) for word in line.split())], (0, 1, 5, 6))
 
     jobs = {name: partial(run, line) for name, (line,) in lines.items()}
-    took = alternate({"": partial(shell.time, BARE), **jobs}, bench.options.rounds)
+    rounds = bench.options.rounds if home.count <= 10_000 else 3
+    took = alternate({"": partial(shell.time, BARE), **jobs}, rounds)
     for name in lines:
         label = f"tacit {name}, {home.count:,} skills"
         aim = _EVERYDAY.get(name, 8.0 if home.count <= 100 and name != "new" else None)

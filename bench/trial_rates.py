@@ -26,15 +26,14 @@ from tacit.learn.distil.clusters import Cluster
 from tacit.learn.distil.segments import Segment, SegmentOutcome
 from tacit.learn.trial.arms import Arms, Side
 from tacit.learn.trial.daily_use import compare
-from tacit.learn.trial.interval import error_of
+from tacit.learn.trial.interval import error_of, pairs_planned
 from tacit.learn.trial.trial import Trial, TrialLimits, TrialPlan
 from tacit.learn.trial.trial_records import TrialAbout, TrialRecords
+from tacit.learn.trial.trial_report import verdict_of
 from tacit.learn.trial.trial_run import Ran
 from tacit.learn.trial.trial_tasks import Check, Task
 from tacit.learn.trial.verifier import Verifier
 
-PAIRS = 200
-"""The pairs within which a difference of 20 points is to be found."""
 _HELD = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
 TASKS = 10
 SESSIONS = 600
@@ -128,10 +127,16 @@ def trial_of(rng: random.Random, known: Chances, records: TrialRecords, pairs: i
     return trial
 
 
+def stated(attempt: int) -> int:
+    """The pairs that a trial states for the n-th candidate, in whole rounds."""
+    return math.ceil(pairs_planned(attempt) / TASKS) * TASKS
+
+
 def tacit(rng: random.Random, known: Chances, records: TrialRecords) -> tuple[bool, int]:
-    """Ours: until it is clear or `PAIRS` are run."""
-    answer = trial_of(rng, known, records, PAIRS).answer()
-    return answer.finding == "helps", answer.pairs
+    """Ours: until it is clear or the stated pairs are run."""
+    record = trial_of(rng, known, records, stated(len(records.trials()) + 1)).record
+    verdict = verdict_of(record, records.runs(record.id))
+    return verdict.finding() == "helps", verdict.count
 
 
 def _drawn(rng: random.Random, known: Chances, number: int) -> int:
@@ -205,7 +210,7 @@ def promoted(
 ) -> tuple[float, float]:
     """The share of skills of which a candidate is promoted, and the mean number of pairs.
 
-    Of -3 candidates the third has this effect, and the two before it were tried for one pair.
+    Of -3 candidates the third has this effect, and those before it were tried for one pair.
     """
     found, pairs = 0, 0
     for _ in range(trials):
@@ -261,7 +266,11 @@ _ROWS: tuple[tuple[str, Chances, int], ...] = (
     ("+20 points from 40 %", chances(0.4, 0.2), 1),
     ("+20 points from 40 %, all in half of the tasks", chances(0.4, 0.2, uneven=True), 1),
     ("+20 points from 70 %", chances(0.7, 0.2), 1),
-    ("+20 points from 40 %, the third candidate", chances(0.4, 0.2), -3),
+    ("+20 points from 40 %", chances(0.4, 0.2), -2),
+    ("+20 points from 40 %", chances(0.4, 0.2), -3),
+    ("+20 points from 40 %", chances(0.4, 0.2), -5),
+    ("+20 points from 40 %, every task alike", [(0.4, 0.6)] * TASKS, 1),
+    ("+20 points from 40 %, every task alike", [(0.4, 0.6)] * TASKS, -3),
 )
 
 
@@ -278,12 +287,13 @@ def write_rules(rng: random.Random, trials: int) -> None:
 
 def write_effects(rng: random.Random, trials: int) -> None:
     """Ours at known effects."""
-    print("\n| tasks | candidates | promoted | pairs a candidate |")
-    print("|---|---|---|---|")
+    print("\n| tasks | candidates | promoted | pairs a candidate | at most |")
+    print("|---|---|---|---|---|")
     for name, known, candidates in _ROWS:
         found, pairs = promoted(tacit, rng, trials, known, candidates)
-        number = f"the {-candidates}rd" if candidates < 0 else str(candidates)
-        print(f"| {name} | {number} | {found:.1%} | {pairs / max(candidates, 1):.0f} |", flush=True)
+        number = f"number {-candidates}" if candidates < 0 else str(candidates)
+        mean, most = pairs / max(candidates, 1), stated(abs(candidates))
+        print(f"| {name} | {number} | {found:.1%} | {mean:.0f} | {most} |", flush=True)
 
 
 def write_lots(rng: random.Random, trials: int) -> None:

@@ -21,6 +21,7 @@ from host_checks import Verdict
 from host_handoff import NAME, SESSION, SKILL
 from host_programs import Installed, Place, environment, prepare, transcripts
 from host_sessions import BIN, connected_file, tacit
+from tacit.agent.host_program import host_programs
 from tacit.testing import ModelServer, Request
 from tacit.testing.script import ReplyLike
 
@@ -79,7 +80,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 def answers(agent: Agent) -> bool:
     """Whether the agent's program can be a model."""
-    return agent.host.program is not None
+    return any(found.host.name == agent.host.name for found in host_programs())
 
 
 def review(agent: Agent, installed: Installed, base: Path) -> Answered:

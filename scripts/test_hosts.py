@@ -3,7 +3,7 @@
 It fetches the agents and closes the network; the sessions are in `host_sessions.py`, the checks
 in `host_checks.py`, what is learned from a long session in `host_learning.py`, and the roads of a
 user from connecting to a later session in `host_roads.py`, a hand-over in `host_handoff.py`,
-and a review by an agent's own program in `host_answers.py`.
+a review by an agent's own program in `host_answers.py`, and lots in `host_lots.py`.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from host_answers import ANSWERS, answers, review
 from host_checks import CHECKS, Verdict
 from host_handoff import HANDOFF, hand_over
 from host_learning import LEARNING, Learned, chat, homes_end, learn
+from host_lots import LOTS, draw_lots
 from host_mcp import MCP, serve_library
 from host_programs import Installed, InstallFailed, default_cache, forget, install, is_there
 from host_roads import ROADS, walk
@@ -128,6 +129,17 @@ def serve_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> in
     return _each(able, chosen, [name for name, _ in MCP], checked)
 
 
+def draw_all(agents: list[Agent], base: Path, chosen: argparse.Namespace) -> int:
+    """Have sessions of each agent that can draw lots for a learned skill, and print the table."""
+
+    def checked(agent: Agent, installed: Installed) -> list[tuple[str, Verdict]]:
+        found = draw_lots(agent, installed, base, chosen.timeout)
+        return [(name, check(found)) for name, check in LOTS]
+
+    able = [agent for agent in agents if agent.host.hooks.draws]
+    return _each(able, chosen, [name for name, _ in LOTS], checked)
+
+
 def _each(
     agents: list[Agent],
     chosen: argparse.Namespace,
@@ -187,6 +199,7 @@ TABLES = {
     "handoff": hand_over_all,
     "programs": answer_all,
     "mcp": serve_all,
+    "lots": draw_all,
 }
 
 

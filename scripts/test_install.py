@@ -21,11 +21,23 @@ EXTRAS = {
     "agent": ["setup", "--help"],
     "work": ["schedule", "list"],
     "tui": ["chat", "--help"],
-    "mcp": ["list"],
+    "web": ["web", "--no-open", "--port", "0"],
+    "mcp": ["mcp"],
     "otel": ["daemon", "status"],
-    "all": ["list"],
+    "all": ["mcp"],
 }
 """Each extra, and a command that is to work with it."""
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test-install", "version": "1"},
+    },
+}
+"""What a client of `tacit mcp` says first."""
 FAULT = "ModuleNotFoundError: No module named 'shop'\n"
 MARKS = "<!-- first five minutes -->", "<!-- end -->"
 
@@ -42,8 +54,8 @@ def main() -> int:
         print(shown)
         for extra, command in {} if chosen.core else EXTRAS.items():
             program = installed(Path(folder) / extra, f"{wheel}[{extra}]")
-            told = tacit(program, Path(folder) / f"home-{extra}", *command)
-            print(f"tacit[{extra}]: tacit {' '.join(command)}: {told.splitlines()[0]}")
+            told = first_line(program, Path(folder) / f"home-{extra}", *command)
+            print(f"tacit[{extra}]: tacit {' '.join(command)}: {told[:80]}")
     if chosen.write:
         write(shown)
     return 0
@@ -64,14 +76,36 @@ def installed(folder: Path, what: str) -> Path:
     return folder / "bin" / "tacit"
 
 
+def clean(home: Path) -> dict[str, str]:
+    """The environment of somebody who has nothing but a home."""
+    home.mkdir(parents=True, exist_ok=True)
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "COLUMNS": "92", "LC_ALL": "C.UTF-8"}
+
+
+def first_line(program: Path, home: Path, *arguments: str) -> str:
+    """The first line that a command prints, which may serve until it is stopped."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [program, *arguments], env=clean(home), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdin.write(json.dumps(HELLO) + "\n")
+        running.stdin.flush()
+        told = running.stdout.readline().strip()
+        running.terminate()
+        if not told:
+            raise SystemExit(f"tacit {' '.join(arguments)}:\n{running.stderr.read()}")
+    return told
+
+
 def tacit(program: Path, home: Path, *arguments: str, project: Path | None = None) -> str:
     """What a command prints in an empty home; it must succeed."""
-    home.mkdir(parents=True, exist_ok=True)
-    clean = {"HOME": str(home), "PATH": os.environ["PATH"], "COLUMNS": "92", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
         [program, *arguments],
         cwd=project or home,
-        env=clean,
+        env=clean(home),
         capture_output=True,
         text=True,
         check=False,

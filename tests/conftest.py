@@ -2,6 +2,7 @@
 as it was before: nothing that a test leaves in memory is there for the next one."""
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -50,6 +51,10 @@ MEMORY = {
 """What modules remember for as long as the process lives, and what they begin with."""
 BY_IMPORT = {"tacit.ui.cli.command": {"registered"}}
 """What is filled by importing modules, and by nothing else: it is the same for every test."""
+CERTIFICATE = str(Path(__file__).parent / "fixtures/nobody.pem")
+"""No test speaks with anybody else, and to read all certificates of the system takes longer than
+most tests."""
+_NUMBERS = itertools.count()
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _KEYS = ("_API_KEY", "_TOKEN", "_BASE_URL", "_SECRET")
@@ -67,7 +72,9 @@ def home(
     process: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """An empty home folder; the working directory is an empty folder in it."""
-    folder = tmp_path_factory.mktemp("home")
+    # Not by `mktemp`, which looks at all that the tests before made, and takes longer each time.
+    folder = tmp_path_factory.getbasetemp() / "h" / f"home{next(_NUMBERS)}"
+    folder.mkdir(0o700, parents=True)
     for name in list(os.environ):
         if name.startswith(("TACIT_", "XDG_", "GIT_")) or name.endswith(_KEYS):
             monkeypatch.delenv(name)
@@ -76,6 +83,7 @@ def home(
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("USERPROFILE", str(folder))
     monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("SSL_CERT_FILE", CERTIFICATE)
     work = folder / "work"
     work.mkdir()
     monkeypatch.chdir(work)

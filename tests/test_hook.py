@@ -337,7 +337,9 @@ def test_as_a_session_begins_the_agent_is_told(data: Path) -> None:
     }
     assert opened(data, "hook", "facts") == {"hookSpecificOutput": specific}
     assert opened(data, "hook") is None
-    assert opened(data, "pair", "each", "facts") == {"context": said, "news": ""}
+    briefing.put(str(data), briefing.EVERYWHERE, '{"share":0.1}', briefing.LOTS)
+    lots = {"share": 0.1}
+    assert opened(data, "pair", "each", "facts") == {"context": said, "news": "", "lots": lots}
     prepared(data)
     assert opened(data, "context") == {
         "context": "Tell the user this once, as it stands: tacit: learned a thing"

@@ -62,9 +62,10 @@ def open_session(arguments: list[str]) -> None:
     except OSError:
         cwd = ""
     facts = briefing.read(data, cwd) if "facts" in more else ""
+    lots = briefing.read(data, cwd, briefing.LOTS) if form == "pair" else ""
     news = prompt_line.take(data, prompt_line.AGENT_FILE)
     try:
-        os.write(out, briefing.answer(form, event, facts, news).encode("utf-8", "replace"))
+        os.write(out, briefing.answer(form, event, facts, news, lots).encode("utf-8", "replace"))
     except OSError:  # the agent does not listen
         return
 

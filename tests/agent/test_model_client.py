@@ -225,9 +225,13 @@ def test_a_stream_without_its_end_mark_is_no_answer(open_session, wire) -> None:
 
 @pytest.mark.parametrize("code", [200, 502])
 def test_a_web_page_is_told_as_one(open_session, wire, code) -> None:
-    """What the server sent is said by its title; a page instead of an answer is not tried again."""
-    with ModelServer(Page(code, "Gateway down")) as server:
-        told = say(open_session(server, wire, {"retries": 1}), "go")
+    """What the server sent is said by its title; a page instead of an answer is not tried again,
+    at the first message or at a later one."""
+    answers = iter([reply("Yes.")])
+    with ModelServer(lambda _: next(answers, Page(code, "Gateway down"))) as server:
+        session = open_session(server, wire, {"retries": 1})
+        say(session, "hello")
+        told = say(session, "go")
     (error,) = of(agent_events.Error, told)
     assert "Gateway down" in error.why or "<!DOCTYPE html>" in error.why
     assert "<title>" not in error.why

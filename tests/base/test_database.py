@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -245,3 +246,31 @@ def test_opened_for_a_block(home: Path) -> None:
         connection.execute("SELECT * FROM missing")
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+def test_writes_together_begin_with_the_first_and_land_at_the_end(tmp_path: Path) -> None:
+    """Until something is written nobody else is kept waiting; what fails takes back the whole."""
+    path = str(tmp_path / "x.db")
+    with (
+        closing(database.connect(path)) as mine,
+        closing(database.connect(path, wait=0.0)) as other,
+    ):
+        mine.execute("CREATE TABLE t (n INTEGER)")
+        writes = database.Writes(mine)
+        with writes.together():
+            other.execute("INSERT INTO t VALUES (1)")
+            for number in (2, 3):
+                with writes.one():
+                    mine.execute("INSERT INTO t VALUES (?)", (number,))
+            assert other.execute("SELECT count(*) FROM t").fetchone()[0] == 1
+
+        def fail() -> None:
+            with writes.together(), writes.one():
+                mine.execute("INSERT INTO t VALUES (4)")
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            fail()
+        with writes.one():
+            mine.execute("INSERT INTO t VALUES (5)")
+        assert [row[0] for row in other.execute("SELECT n FROM t ORDER BY n")] == [1, 2, 3, 5]

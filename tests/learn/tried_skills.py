@@ -5,10 +5,11 @@ from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
 
 
-def user_skill(name: str, *, learned: bool, body: str = "Do it.") -> str:
+def user_skill(name: str, *, learned: bool, body: str = "Do it.", about: str = "") -> str:
     """A skill with the user; the change that made it."""
     source = "metadata:\n  source: auto-skill\n" if learned else ""
-    text = f"---\nname: {name}\ndescription: What {name} does.\n{source}---\n\n{body}\n"
+    about = about or f"What {name} does."
+    text = f"---\nname: {name}\ndescription: {about}\n{source}---\n\n{body}\n"
     place = user_place()
     change = make_change(name, Create({"SKILL.md": text.encode()}), actor="user", root=place.root)
     verdict = Gate([place]).propose(change)

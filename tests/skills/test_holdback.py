@@ -34,6 +34,20 @@ def test_what_was_drawn_is_kept_and_released(home: Path) -> None:
     assert holdback.drawn_by("tacit:1").held == {"c": "3"}
 
 
+def test_what_another_agents_session_tells_is_kept(home: Path) -> None:
+    """While it tells the same; what changes, and one that was there before, is on neither side."""
+    told = {"offered": {"a": "1", "b": "1"}, "held": {"c": "1"}}
+    holdback.keep_told("pi:1", [told, told], is_new=True)
+    assert holdback.drawn_by("pi:1") == Holdback("pi:1", told["offered"], told["held"])
+    later = {"offered": {"a": "1", "b": "2", "c": "1", "d": "1"}, "held": {}}
+    holdback.keep_told("pi:1", [later], is_new=False)
+    holdback.keep_told("pi:1", [told], is_new=False)
+    assert holdback.drawn_by("pi:1") == Holdback("pi:1", {"a": "1"}, {})
+    holdback.keep_told("pi:2", [told], is_new=False)
+    holdback.keep_told("pi:3", ["nonsense", {"held": 3}, {"offered": {}}], is_new=True)
+    assert holdback.drawn_by("pi:2") == holdback.drawn_by("pi:3") == Holdback()
+
+
 def test_a_library_is_without_what_is_left_out(home: Path) -> None:
     """In its list, in its catalogue and in its search; and with it again."""
     skills(home, "alpha", "beta")

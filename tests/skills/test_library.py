@@ -388,3 +388,68 @@ class TestKept:
             put(user_skills / "two")
             assert [e.name for e in own(library_here())] == ["one"]
         assert [e.name for e in own(library_here())] == ["one", "two"]
+
+
+class TestKeptForOneName:
+    """A request about one skill looks at few files, and all that it says of that skill holds."""
+
+    @pytest.fixture
+    def kept(self, user_skills, project: Path, put, later) -> KeptLibrary:
+        for n in range(20):
+            put(user_skills / f"other-{n}")
+        put(user_skills / "one")
+        put(user_skills / "folder", name="called")
+        later()
+        kept = KeptLibrary(str(project), fresh=0.0)
+        kept.now()
+        return kept
+
+    def test_only_its_files_are_looked_at(self, kept: KeptLibrary, monkeypatch) -> None:
+        looked: list[str] = []
+        stat = os.stat
+        monkeypatch.setattr(
+            os, "stat", lambda path, **more: looked.append(str(path)) or stat(path, **more)
+        )
+        kept.now("")
+        assert [path for path in looked if path.endswith("SKILL.md")] == []
+        kept.now("one")
+        assert [path for path in looked if path.endswith("SKILL.md")] == ["one/SKILL.md"]
+        kept.now()
+        assert len([path for path in looked if path.endswith("SKILL.md")]) > 20
+
+    def test_what_was_just_edited_is_seen(self, kept: KeptLibrary, user_skills, put) -> None:
+        """By the name that it has, by its folder's, and when it has another now, or none."""
+        put(user_skills / "one", description="Edited.")
+        assert kept.now("one").get("one").description == "Edited."
+        put(user_skills / "folder", name="called", description="This too.")
+        assert kept.now("folder").get("folder").description == "This too."
+        put(user_skills / "one", name="renamed")
+        assert kept.now("one").get("one").name == "renamed"
+        (user_skills / "one" / "SKILL.md").unlink()
+        assert kept.now("one").find("one") is None
+
+    def test_what_shadows_what_stays_right(
+        self, kept: KeptLibrary, project: Path, user_skills, put
+    ) -> None:
+        """A skill that comes, one that goes, and a project that is trusted."""
+        theirs = project / ".agents" / "skills" / "one"
+        put(theirs)
+        assert len(kept.now("").named("one")) == 2
+        assert kept.now("one").get("one").folder == str(user_skills / "one")
+        trust.add(str(project))
+        library = kept.now("one")
+        assert library.get("one").folder == str(theirs)
+        assert [e.folder for e in library.shadowed(library.get("one"))] == [
+            str(user_skills / "one")
+        ]
+        put(theirs, name="something-else")
+        assert kept.now("one").get("one").folder == str(user_skills / "one")
+
+    def test_the_others_are_looked_at_now_and_then(
+        self, kept: KeptLibrary, user_skills, put, monkeypatch
+    ) -> None:
+        """So a file elsewhere that took on the name is seen, if not at once."""
+        put(user_skills / "other-3", name="new-name")
+        assert kept.now("new-name").find("new-name") is None
+        monkeypatch.setattr("tacit.skills.library._OTHERS_FRESH", 0.0)
+        assert kept.now("new-name").get("new-name").folder.endswith("other-3")

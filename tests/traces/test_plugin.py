@@ -38,15 +38,16 @@ def heard(number: int) -> list[hook_events.Event]:
     return hook_events.pending()
 
 
-def play(folder: Path, name: str, words: tuple[str, ...], script: str) -> None:
-    """Run a program of the plugin in node, as the agent would, and let node end at once."""
+def play(folder: Path, name: str, words: tuple[str, ...], script: str) -> str:
+    """Run a program of the plugin in node, as the agent would; what the script prints."""
     assert NODE
     program = folder / (Path(name).stem + ".mjs")
     host = host_registry.get(Path(name).parts[0])
     program.write_text(shim(name, Hook(words).calls(host, {})))
     (folder / "agent.mjs").write_text(script)
     done = subprocess.run([NODE, folder / "agent.mjs"], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 PI = f"""
@@ -75,7 +76,7 @@ process.exit(0);
 @needs_node
 def test_the_extension_for_pi_tells_both_ends(data: Path, tmp_path: Path) -> None:
     """Run by node as pi runs it: turn and session are told, even if pi is gone at once."""
-    play(tmp_path, "pi/tacit.ts", find_hook().words, PI)
+    assert play(tmp_path, "pi/tacit.ts", find_hook().words, PI) == ""
     found = heard(2)
     assert sorted(event.kind for event in found) == ["session-ended", "turn-ended"]
     assert {(e.host, e.session, e.cwd) for e in found} == {("pi", SESSION, "/home/dev/demo")}
@@ -85,10 +86,69 @@ def test_the_extension_for_pi_tells_both_ends(data: Path, tmp_path: Path) -> Non
 @needs_node
 def test_the_plugin_for_opencode_tells_when_it_is_idle(data: Path, tmp_path: Path) -> None:
     """Run by node as opencode runs it: only session.idle is told, with id and folder."""
-    play(tmp_path, "opencode/tacit.js", find_hook().words, OPENCODE)
+    assert play(tmp_path, "opencode/tacit.js", find_hook().words, OPENCODE) == ""
     (event,) = heard(1)
     assert (event.host, event.session, event.kind) == ("opencode", "ses_e220", "turn-ended")
     assert event.cwd == "/home/dev/demo"
+
+
+PI_DRAWS = """
+import extension from "./tacit.mjs";
+const handlers = {};
+extension({ on: (name, handler) => (handlers[name] = handler) });
+const at = (id) => ({ cwd: process.cwd(), sessionManager: { getSessionId: () => id } });
+await handlers.session_start({}, at("s0"));
+for (let n = 0; n < 400; n++) {
+  for (const again of [0, 1]) {
+    const options = { skills: [{ name: "learned" }, { name: "constructor" }, { name: "mine" }] };
+    await handlers.before_agent_start({ systemPromptOptions: options }, at(`s${n}`));
+    console.log(options.skills.map((skill) => skill.name).join());
+  }
+}
+await handlers.agent_end({}, at("s1"));
+process.exit(0);
+"""
+OPENCODE_DRAWS = """
+import { Tacit } from "./tacit.mjs";
+const hooks = await Tacit({ directory: process.cwd() });
+const skill = (n) =>
+  `  <skill>\\n    <name>${n}</name>\\n    <description>x</description>\\n  </skill>\\n`;
+const all = ["learned", "constructor", "mine"].map(skill).join("");
+const info = { id: "child", parentID: "s1" };
+await hooks.event({ event: { type: "session.created", properties: { info } } });
+async function asked(sessionID) {
+  const system = [`Hello.\\n<available_skills>\\n${all}</available_skills>\\nBye.`];
+  await hooks["experimental.chat.system.transform"]({ sessionID }, { system });
+  console.log([...system[0].matchAll(/<name>(.*)<.name>/g)].map((found) => found[1]).join());
+  if (!system[0].endsWith("</available_skills>\\nBye.")) throw system[0];
+}
+for (let n = 0; n < 400; n++) for (const again of [0, 1]) await asked(`s${n}`);
+await asked("child");
+const properties = { sessionID: "s1" };
+await hooks.event({ event: { type: "session.idle", properties } });
+process.exit(0);
+"""
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("name", "script"), [("pi/tacit.ts", PI_DRAWS), ("opencode/tacit.js", OPENCODE_DRAWS)]
+)
+def test_a_session_goes_without_a_learned_skill_by_lot(
+    data: Path, tmp_path: Path, name: str, script: str
+) -> None:
+    """By about the share of sessions, the same each time; what it drew is told with its turn."""
+    lots = {"share": 0.1, "skills": {"learned": "d1", "elsewhere": "d2"}}
+    briefing.put(str(data), briefing.EVERYWHERE, json.dumps(lots), briefing.LOTS)
+    said = play(tmp_path, name, find_hook().words, script).split()
+    first, again, *helper = said[0:800:2], said[1:800:2], *said[800:]
+    assert first == again
+    assert set(first) == {"learned,constructor,mine", "constructor,mine"}
+    assert 20 <= first.count("constructor,mine") <= 62  # of 400, five in a million beyond
+    assert helper in ([], [first[1]])
+    side = "offered" if first[1].startswith("learned") else "held"
+    (event,) = heard(1)
+    assert event.drawn == {"offered": {}, "held": {}} | {side: {"learned": "d1"}}
 
 
 @needs_node
@@ -97,7 +157,8 @@ def test_a_missing_program_disturbs_nobody(
     data: Path, tmp_path: Path, name: str, script: str
 ) -> None:
     """Without tacit-hook the agent goes on as if nothing were there."""
-    play(tmp_path, name, ("/no/such/tacit-hook",), script.replace("process.exit(0);", ""))
+    script = script.replace("process.exit(0);", "")
+    assert play(tmp_path, name, ("/no/such/tacit-hook",), script) == ""
     assert hook_events.pending() == []
 
 

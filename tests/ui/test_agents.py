@@ -7,9 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from inside import answer, tacit
 
 from tacit import hook
 
@@ -28,22 +28,6 @@ def machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (home / folder).mkdir(parents=True)
     (home / ".claude/settings.json").write_text(CLAUDE)
     return home
-
-
-def tacit(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [BIN / "tacit", *arguments],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-    )
-
-
-def answer(*arguments: str) -> Any:
-    done = tacit(*arguments, "--json")
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
 
 
 def files(home: Path) -> dict[str, str]:

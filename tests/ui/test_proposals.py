@@ -83,6 +83,7 @@ def test_a_proposal_is_seen_and_accepted(skills: Path) -> None:
     for words in ("seen tests twice", "claude-code:abc, codex:def", f"+1. {WORDS['tests']}"):
         assert words in shown
     assert f"tacit accept {short}" in shown
+    assert "What supports" not in shown, "there is nothing to say of lines of a draft"
     assert set(answer("inbox", short)) == {"marks", "proposal", "diff", "waiting"}
     (verdict,) = answer("accept", short)["verdicts"]
     assert verdict["outcome"] == "applied"

@@ -12,11 +12,18 @@ pytest.importorskip("pydantic_ai", reason="the extra 'agent' is not installed")
 
 from tacit.base import config_file
 from tacit.base.setting_sections import AgentSettings, Settings
+from tacit.changes.gate import Gate
+from tacit.changes.place import user_place
+from tacit.learn.trial.candidate import find_candidate
+from tacit.learn.trial.interval import interval_of
+from tacit.learn.trial.trial_effects import settle_standing
 from tacit.learn.trial.trial_run import OwnAgent, clean_folder
 from tacit.learn.trial.trial_tasks import Check, Task
+from tacit.skills.library import Library
 from tacit.testing import ModelServer, Stall, Status, ToolUse, reply
 from tacit.traces.store import Store
 from tacit.traces.trace import Head, ToolCall, Trace, Turn
+from tacit.ui.cli.fast import skill_table
 
 HEAD = "---\nname: frobnicate\ndescription: How to frobnicate. Use when asked to.\n---\n\n"
 
@@ -163,6 +170,39 @@ def test_among_the_library_the_tasks_of_other_skills_are_run_too(
     assert all(request.mentions("- tidy: How to tidy.") for request in server.requests)
 
 
+def test_a_skill_that_was_taken_out_keeps_its_standing(skill: Path) -> None:
+    """In the list of those that are out of use, in its history and where it is shown."""
+    learned = HEAD.replace("---\n\n", "metadata:\n  source: auto-skill\n---\n\n")
+    (skill / "SKILL.md").write_text(f"{learned}Write.\n")
+    gate, shown = Gate([user_place()]), interval_of([-1] * 12)
+    candidate = find_candidate(gate, Library(), "frobnicate")
+    settle_standing(gate, candidate, "harms", shown, "in 12 pairs", Settings())
+    assert answer("list", "frob")["skills"] == []
+    (row,) = answer("list", "frob", "--archived")["skills"]
+    assert (row["state"], row["standing"]) == ("archived", "harms")
+    line = ("frobnicate", "user", "How.", "archived", "")
+    assert "[archived, harms]" in skill_table([line], 80, False, {"frobnicate": "harms"})
+    assert answer("show", "frobnicate")["standing"] == "harms"
+    assert answer("history", "frobnicate")["standing"] == "harms"
+    assert "harms; -100 points" in tacit("history", "frobnicate").stdout
+
+
+def test_a_check_that_cannot_pass_is_doubted(skill: Path, server: ModelServer) -> None:
+    """Before a run, where it cannot be run at all, or would pass anyway."""
+    checks = [{"command": "no-such-program --check"}]
+    tasks = [
+        {"id": 1, "prompt": "Frobnicate it", "checks": checks},
+        {"id": 2, "prompt": "Frobnicate that", "checks": [{"command": "true"}]},
+    ]
+    (skill / "evals" / "evals.json").write_text(json.dumps({"evals": tasks}))
+    first, second = answer("trial", "frobnicate", "--dry-run")["doubts"]
+    assert "frobnicate/1: its check cannot be run here" in first
+    assert "no-such-program" in first
+    assert second == "frobnicate/2: its checks pass before anything is done"
+    done = tacit("trial", "frobnicate", "--dry-run")
+    assert "doubtful: frobnicate/1: its check cannot be run" in done.stderr
+
+
 def test_what_cannot_be_tried_is_said(skill: Path, server: ModelServer) -> None:
     (skill / "evals" / "evals.json").unlink()
     done = tacit("trial", "frobnicate")
@@ -219,7 +259,7 @@ def test_tasks_can_lie_in_a_folder_of_their_own(
 ) -> None:
     """For a skill that waits, which has no folder: drafted there, and tried from there."""
     (skill / "evals" / "evals.json").unlink()
-    call = ToolCall("2", "Bash", "shell", {"command": "pytest -q"}, result="1 passed in 0.1s")
+    call = ToolCall("2", "Bash", "shell", {"command": "make test"}, result="1 passed in 0.1s")
     turn = Turn(0, "Frobnicate the data of the shop please", (call,))
     with Store.open() as store:
         store.write(Trace(Head("codex", "s2", project=str(home / "work")), (turn,)))

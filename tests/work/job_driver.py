@@ -5,6 +5,8 @@ FOLDER, the process is killed as by `kill -9`. At the point in the variable FULL
 becomes full. What the job does is left in FOLDER.
 """
 
+import atexit
+import gc
 import os
 import resource
 import signal
@@ -18,6 +20,7 @@ from tacit.work import engine, job_kinds, job_queue, worker
 
 FOLDER = Path(sys.argv[1])
 POINTS = sys.argv[2:]
+atexit.register(gc.freeze)  # as `tacit` itself: what ends need not be looked through for garbage
 
 
 def die(point: str) -> None:

@@ -3,6 +3,8 @@
 `python review_driver.py FOLDER [POINT...]`, as `job_driver.py`.
 """
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -16,6 +18,7 @@ from tacit.work import job_queue, worker
 
 FOLDER = Path(sys.argv[1])
 POINTS = sys.argv[2:]
+atexit.register(gc.freeze)  # as `tacit` itself does
 
 
 def die(point: str) -> None:

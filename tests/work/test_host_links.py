@@ -1,15 +1,15 @@
 """Links for Claude Code: made where nothing is, taken back as they were made, and in step with the
 library, through real commands and a real repository."""
 
+import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tacit.base import briefing, trust
+from tacit.base import briefing, config_file, trust
 from tacit.base.setting_sections import MemorySettings
 from tacit.changes.change import Create, acting_as, make_change
 from tacit.changes.gate import Gate
@@ -17,8 +17,8 @@ from tacit.changes.place import project_place
 from tacit.skills.library import Library
 from tacit.work import host_briefings, host_links
 from tacit.work.host_links import link_into, unlink_from
+from ui import inside
 
-BIN = Path(sys.executable).parent
 SKILL = """\
 ---
 name: {name}
@@ -32,7 +32,7 @@ metadata:
 
 
 def tacit(*arguments: str, given: str = "") -> str:
-    done = subprocess.run([BIN / "tacit", *arguments], input=given, capture_output=True, text=True)
+    done = inside.tacit(*arguments, given=given.encode())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -342,6 +342,25 @@ def test_facts_are_prepared_for_every_project(home: Path, project: Path) -> None
     assert 2_500 < len(told) <= MemorySettings().agent_characters
     tacit("memory", "forget", "editor", "--yes")
     assert "Helix" not in briefing.read(data, str(project))
+
+
+def test_lots_are_prepared_where_the_user_wants_them(home: Path, project: Path) -> None:
+    """With every learned skill of the place, as it is now; without the setting there are none."""
+    data = str(home / ".local/share/tacit")
+    skill(home, "pigs")
+    skill(home, "own", learned=False)
+    host_briefings.prepare(str(project))
+    assert not os.path.exists(os.path.join(data, briefing.LOTS))
+    config_file.set_values({"learn.holdback": 0.2})
+    host_links.listen()
+    learn("geese")
+    host_briefings.follow(str(home))
+    here, there = (json.loads(briefing.read(data, str(p), briefing.LOTS)) for p in (project, home))
+    assert {*here["skills"]} == {"geese", "pigs"}
+    assert there == {"share": 0.2, "skills": {"pigs": here["skills"]["pigs"]}}
+    config_file.set_values({"learn.holdback": None})
+    host_briefings.follow(str(home))
+    assert briefing.read(data, str(project), briefing.LOTS) == ""
 
 
 def test_claude_code_is_shown_how_to_review(home: Path) -> None:

@@ -7,11 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tacit.base.errors import NotFound
 from tacit.base.event_bus import bus
 from tacit.base.setting_sections import TraceSettings
+from tacit.testing.sample_sessions import made
 from tacit.traces.store import Store, forget_sessions
+from tacit.work import intake
 from tacit.work.intake import (
     SessionStored,
     find_source,
@@ -53,6 +56,50 @@ def test_reading_again_finds_nothing_new(agents: Path, store: Store) -> None:
         taken = take_in(store, sources())
     assert all(t.counts == {"unchanged": 1} for t in taken)
     assert not heard
+
+
+def test_who_hears_of_a_session_finds_it_stored(agents: Path, store: Store) -> None:
+    """Sessions are stored several at once, and told of when that is done: a listener with a
+    connection of its own reads them, and may write."""
+    seen: list[str] = []
+
+    def hear(stored: SessionStored) -> None:
+        with Store.open() as other:
+            seen.append(other.find(stored.id).id)
+            other.write(made(["Build it."], session=f"after-{len(seen)}"))
+
+    with bus.listening(SessionStored, hear):
+        take_in(store, sources())
+    assert len(seen) == len(HOSTS)
+
+
+def test_sessions_that_are_stored_together_land_together(agents: Path, store: Store) -> None:
+    """Stopped in the middle, none of them is there, none is told of, and the next time has all."""
+    chosen = sources()
+    left, heard = len(chosen), []
+
+    def stop(source: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+
+    with bus.listening(SessionStored, heard.append), pytest.raises(KeyboardInterrupt):
+        take_in(store, [replace(source, size=1) for source in chosen], stop)
+    assert store.sessions() == []
+    assert not heard
+    assert all(t.counts == {"new": 1} for t in take_in(store, chosen))
+
+
+def test_a_large_session_is_stored_by_itself(
+    agents: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is another's as soon as a moment's worth is stored."""
+    begun = []
+    store.connection.set_trace_callback(lambda line: begun.append(line.startswith("BEGIN")))
+    monkeypatch.setattr(intake, "_BATCH_BYTES", 1)
+    take_in(store, sources())
+    assert sum(begun) == len(HOSTS)
 
 
 def test_one_host_or_one_file(agents: Path) -> None:

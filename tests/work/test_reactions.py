@@ -21,6 +21,7 @@ from tacit.base.event_bus import bus
 from tacit.base.setting_sections import JobSettings
 from tacit.learn import notices
 from tacit.learn.ledger import Ledger, open_ledger
+from tacit.skills.holdback import drawn_by
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces import hook_events, host_registry
 from tacit.traces.hosts.tacit import SessionWriter
@@ -345,7 +346,8 @@ def test_a_chat_is_looked_at_while_it_goes_on() -> None:
 
 
 def test_a_chat_reports_itself_as_a_host_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an answer and at its end; the worker finds its file by the event, and stores it."""
+    """After an answer and at its end; the worker finds its file by the event, and stores it, with
+    what the session drew lots for."""
     monkeypatch.delenv("TACIT_WORKER")
     monkeypatch.setattr(reactions, "wake", lambda: None)
     writer = SessionWriter("chat-1", project=str(home / "work"))
@@ -361,8 +363,11 @@ def test_a_chat_reports_itself_as_a_host_does(home: Path, monkeypatch: pytest.Mo
         ("tacit", "session-ended"),
     ]
     monkeypatch.setenv("TACIT_WORKER", "1")
+    lots = {"offered": {}, "held": {"geese": "d1"}}  # as pi and opencode tell them
+    found = [msgspec.structs.replace(event, drawn=lots) for event in found]
     (session,) = hook_events.quiet_sessions(found, found[-1].time)
     assert store_ended_session(session)
+    assert drawn_by("tacit:chat-1").held == {"geese": "d1"}
     store = Store.open()
     assert [s.id for s in store.sessions()] == ["tacit:chat-1"]
     store.close()

@@ -304,8 +304,11 @@ class ModelClient:
         return self._kept
 
     async def __aenter__(self) -> "ModelClient":
+        from tacit.agent.models import refuse_pages
+
         for model in self._models:
             await self._stack.enter_async_context(model)
+            refuse_pages(model)
         return self
 
     async def __aexit__(self, *failure: object) -> None:

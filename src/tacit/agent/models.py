@@ -434,11 +434,9 @@ def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
         from tacit.agent.program_model import ProgramModel
 
         return [ProgramModel(choice.name, ask)]
-    prefix, _, model = choice.name.partition(":")
-    names = [choice.name]
-    if prefix == "openai":
-        names.append(f"openai-{'responses' if choice.base_url else 'chat'}:{model}")
-    found = [_client(msgspec.structs.replace(choice, name=name)) for name in names]
+    found = [_client(choice)]
+    if choice.name.startswith("openai:"):
+        found.append(_other_wire(found[0]))
     for one in found:
         if choice.seed is not None:
             one._settings = {**(one.settings or {}), "seed": choice.seed}
@@ -446,16 +444,28 @@ def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
         client: Any = getattr(one, "client", None)
         if client is not None and hasattr(client, "max_retries"):
             client.max_retries = 0
-        _refuse_pages(getattr(client, "_client", None))
     return found
 
 
-def _refuse_pages(client: Any) -> None:
-    """Have `client`, which speaks HTTP, stop at a web page: libraries take one for an empty answer.
+def _other_wire(model: "Model") -> "Model":
+    """A model of OpenAI's kind in the other wire format, through the same connections: to open
+    some of its own, it would read all certificates of the system once more."""
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 
-    Google's says so by itself, and has no such client.
+    provider: Any = model.provider
+    if isinstance(model, OpenAIChatModel):
+        return OpenAIResponsesModel(model.model_name, provider=provider)
+    return OpenAIChatModel(model.model_name, provider=provider)
+
+
+def refuse_pages(model: "Model") -> None:
+    """Have the HTTP client of `model` stop at a web page: libraries take one for an empty answer.
+
+    For as long as the model is entered: the next time it has another client. Google's library says
+    so by itself, and has no such client.
     """
-    hooks = getattr(client, "event_hooks", None)
+    client: Any = getattr(model, "client", None)
+    hooks = getattr(getattr(client, "_client", None), "event_hooks", None)
     if hooks is not None and _stop_at_page not in hooks["response"]:
         hooks["response"].append(_stop_at_page)
 

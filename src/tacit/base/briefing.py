@@ -1,7 +1,8 @@
 """What an agent of the user's is told as a session begins, prepared so that telling costs a read.
 
 One file of text a project in `briefing/` of the data folder, and one for everywhere else; its first
-line names the project. What stands in them is made in `work/host_briefings.py`. Here they are read
+line names the project. Likewise in `lots/` what a session of an agent needs that draws lots for
+learned skills, as JSON. What stands in them is made in `work/host_briefings.py`. Here they are read
 and written, and put into the form in which an agent takes an answer. The hook imports this, so it
 imports os alone.
 """
@@ -13,13 +14,15 @@ from tacit.base import paths
 
 EVERYWHERE = "everywhere"
 """In place of a project: for sessions outside any that is known."""
+FACTS, LOTS = "briefing", "lots"
+"""The folders: what the model is told, and what a session draws lots for."""
 
 
-def read(data: str, cwd: str) -> str:
+def read(data: str, cwd: str, kind: str = FACTS) -> str:
     """The text for a session in `cwd`; empty where there is none. Never raises."""
     for project in (os.path.realpath(paths.project_root(cwd)) if cwd else "", EVERYWHERE):
         try:
-            with open(_file(data, project), encoding="utf-8", errors="replace") as file:
+            with open(_file(data, project, kind), encoding="utf-8", errors="replace") as file:
                 if file.readline().rstrip("\n") == project:
                     return file.read().strip()
         except OSError:
@@ -27,18 +30,18 @@ def read(data: str, cwd: str) -> str:
     return ""
 
 
-def put(data: str, project: str, text: str) -> None:
+def put(data: str, project: str, text: str, kind: str = FACTS) -> None:
     """Have `text` told in `project` from now on. Raises `Unwritable`."""
     from tacit.base.atomic_files import write_atomic
 
     if "\n" not in project:
         whole = f"{project}\n{text}\n".encode("utf-8", "backslashreplace")
-        write_atomic(_file(data, project), whole, durable=False)
+        write_atomic(_file(data, project, kind), whole, durable=False)
 
 
 def projects(data: str) -> list[str]:
     """The projects that have a text, also those that are gone by now."""
-    folder = os.path.join(data, "briefing")
+    folder = os.path.join(data, FACTS)
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
@@ -46,17 +49,17 @@ def projects(data: str) -> list[str]:
     return [project for project in found if os.path.isabs(project)]
 
 
-def answer(form: str, event: str, facts: str, news: str) -> str:
+def answer(form: str, event: str, facts: str, news: str, lots: str = "") -> str:
     """What a hook prints, as JSON; empty where there is nothing to tell.
 
     `hook` is the form of Claude Code, with a message for the user apart. `pair` is for programs of
-    ours. Any other form is the one key that an agent knows: it shows its user nothing, so the model
-    is asked to.
+    ours, which can draw lots too. Any other form is the one key that an agent knows: it shows its
+    user nothing, so the model is asked to.
     """
-    if not facts and not news:
+    if not facts and not news and not lots:
         return ""
     if form == "pair":
-        return f'{{"context":{_quoted(facts)},"news":{_quoted(news)}}}'
+        return f'{{"context":{_quoted(facts)},"news":{_quoted(news)},"lots":{lots or "{}"}}}'
     if form == "hook":
         context = f'{{"hookEventName":{_quoted(event)},"additionalContext":{_quoted(facts)}}}'
         parts = [f'"hookSpecificOutput":{context}'] if facts else []
@@ -72,6 +75,6 @@ def _quoted(text: str) -> str:
     return '"' + "".join(c if c >= " " else " " for c in escaped) + '"'
 
 
-def _file(data: str, project: str) -> str:
+def _file(data: str, project: str, kind: str) -> str:
     name = project if project == EVERYWHERE else f"{crc32(os.fsencode(project)):08x}"
-    return os.path.join(data, "briefing", name)
+    return os.path.join(data, kind, name)

@@ -215,6 +215,42 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
+class Writes:
+    """The write transactions on one connection, with SQLite's errors explained."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._joined = False
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """A transaction for a `with` block; inside of `together`, a part of that one."""
+        if self._joined:
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            return
+        with explain_errors(path_of(self._connection)), transaction(self._connection):
+            yield
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written in a `with` block lands together or not at all, quicker than one by one.
+
+        Nobody else can write from the first of it on, so let it be little.
+        """
+        self._joined = True
+        try:
+            with explain_errors(path_of(self._connection)):
+                yield
+                if self._connection.in_transaction:
+                    self._connection.execute("COMMIT")
+        finally:
+            self._joined = False
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+
 @contextmanager
 def explain_errors(path: str) -> Iterator[None]:
     """Turn what SQLite or the system raises in a `with` block into an error a person can use."""

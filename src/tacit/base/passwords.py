@@ -139,7 +139,11 @@ def may_hold_password(text: str, lower: str) -> bool:
 
 def _tells_otherwise(text: str) -> bool:
     """Whether something else than one of the words may tell."""
-    return not text.isascii() or any(sign in text for sign in _SIGNS)
+    return (
+        not text.isascii()
+        or any(sign in text for sign in _SIGNS)
+        or (" -" in text and _find_option(text) is not None)
+    )
 
 
 def places(text: str, word: str) -> Iterable[int]:
@@ -595,13 +599,14 @@ def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
 
 _ACCOUNTS = ("admin", "root")
 _LOGINS = ("cred", "log in", "login")
-# Each pattern above begins at one of these words, in small letters, or at one of these signs.
+# Each pattern above begins at one of these words, in small letters, at one of these signs, or at
+# one of the options that `_find_option` finds.
 _OTHER_WORDS = (*_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", *_LOGINS, *COMMANDS)
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
 _SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
 _LONGER = tuple(word for word in _ALL_WORDS if word not in _SEEDS)
 """Words that hold another of them, so that they stand nowhere without it."""
-_SIGNS = ("://", " -", " /p:", ":5432:", ":*:")
+_SIGNS = ("://", " /p:", ":5432:", ":*:")
 _SHORT = 40
 """Characters up to which one expression is quicker than a look for each word."""
 _find_word = re.compile("|".join(map(re.escape, _SEEDS))).search

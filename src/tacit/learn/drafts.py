@@ -223,7 +223,7 @@ def _skill_draft(
         "",
         *body,
         "",
-        f"Counted over {sessions}; a draft, to be checked before it is relied on.",
+        f"Counted over {sessions}; a draft that nobody has gone through yet.",
     ]
     reason = f"{_why(finding)} ({sessions})"
     return Draft(name, "\n".join(lines) + "\n", finding.project, reason, finding.sessions)

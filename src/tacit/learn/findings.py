@@ -352,7 +352,7 @@ def _repeated(
     told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
     own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
-    said: dict[tuple[str, ...], list[Quote]] = {}
+    said: list[tuple[Quote, frozenset[str]]] = []
     traces = [trace for trace in traces if trace.spoken]
     for trace in traces:
         for turn, sentence, words in trace.asked:
@@ -360,15 +360,23 @@ def _repeated(
             if text.casefold() in told:
                 continue
             told |= {text.casefold()} if turn == 0 else set()  # sent anew
-            telling = sorted(word for word in words - own if not re.search(r"[/.]", word))
-            for pair in (*combinations(telling, 2), *zip(telling)):
-                said.setdefault(pair, []).append(Quote(text, trace.id, turn))
+            telling = frozenset(word for word in words if not re.search(r"[/.]", word))  # no files
+            said.append((Quote(text, trace.id, turn), telling))
     enough = max(_LEAST_ACTS, len(traces) // _TENTH)
+    by_word: dict[str, set[str]] = {}
+    for quote, words in said:
+        for word in words:
+            by_word.setdefault(word, set()).add(quote.session)
+    usual = {word for word, seen in by_word.items() if len(seen) >= enough} - own
+    together: dict[tuple[str, str], list[Quote]] = {}
+    for quote, words in said:  # of rarer words there is no pair that stands in enough sessions
+        for pair in combinations(sorted(words & usual), 2):
+            together.setdefault(pair, []).append(quote)
     taken: set[str] = set()
-    often = {words: len(_sessions(quotes)) for words, quotes in said.items()}
-    for pair in sorted(said, key=lambda words: (-often[words], words)):
-        left = tuple(quote for quote in said[pair] if quote.text not in taken)
-        mostly = len(pair) > 1 and often[pair] >= _MOSTLY * min(often[word,] for word in pair)
+    often = {pair: len(_sessions(quotes)) for pair, quotes in together.items()}
+    for pair in sorted(together, key=lambda words: (-often[words], words)):
+        left = tuple(quote for quote in together[pair] if quote.text not in taken)
+        mostly = often[pair] >= _MOSTLY * min(len(by_word[word]) for word in pair)
         begins = all(quote.turn == 0 for quote in left)  # how sessions are begun
         tells = mostly and not begins and not _TASKS.issuperset(pair)
         if tells and len(_sessions(left)) >= enough:

@@ -144,7 +144,7 @@ def timeline(
 ) -> list[SkillEvent]:
     """All that happened, the oldest first. Uses that went well stand together by day."""
     log = list(log)
-    events = [_changed(version) for version in log]
+    events = [_changed(version) for version in reversed(log)]  # of one second, too, as they came
     events += _used(uses, store)
     events += _stayed(log, verdicts)
     events += (_reported(report) for report in reports)

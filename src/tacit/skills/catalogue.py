@@ -7,6 +7,8 @@ is given, so it stays the same to the byte while that does, and a conversation's
 it. `tacit catalogue` waits for this module, so it imports little.
 """
 
+from itertools import accumulate
+
 from tacit.base.display import counted
 from tacit.skills import index
 from tacit.skills.scopes import ACTIVE
@@ -149,7 +151,8 @@ def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any
     """`offered`, the most useful first. What the project is decides only where not all fit."""
     pinned = {name: number for number, name in enumerate(order.pinned)}
     recent = {name: number for number, name in enumerate(order.recent)}
-    crowded = sum(len(e.name) + len(e.description) + 5 for e in offered) > room
+    sizes = accumulate(len(e.name) + len(e.description) + 5 for e in offered)
+    crowded = any(size > room for size in sizes)
     fits = _fits_of(offered, order.terms) if crowded and order.terms else {}
     if crowded and sum(len(offered[n].name) + len(offered[n].description) for n in fits) < room:
         usual = _fits_of(offered, _EVERYDAY, names_only=True)
@@ -174,7 +177,7 @@ def _ranked(offered: "list[Any]", order: CatalogueOrder, room: int) -> "list[Any
         chosen = entry.name in pinned or entry.name in recent or number in fits
         (first if chosen or entry.scope == "project" else plain).append(number)
     first.sort(key=rank)
-    plain.sort(key=lambda number: offered[number].name)
+    plain.sort(key=[entry.name for entry in offered].__getitem__)
     plain.sort(key=lambda number: not offered[number].description)
     found = [offered[number] for number in (*first, *plain)]
     if tried := order.standings:

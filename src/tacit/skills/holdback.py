@@ -3,7 +3,9 @@
 With `learn.holdback` each new session of our own draws for each learned skill that it would have
 been offered. The draw is on record with the session, for what was offered as for what was not, and
 holds when the session is resumed. A person who asks for a skill by name gets it: the session then
-counts on neither side. Owns the table `holdbacks`. What the record says is `learn/trial/`'s.
+counts on neither side. Sessions of pi and opencode draw in our programs inside those agents, by the
+session's id, and tell what they drew when a turn ends. Owns the table `holdbacks`. What the record
+says is `learn/trial/`'s.
 """
 
 import random
@@ -11,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -35,14 +38,18 @@ class Holdback(msgspec.Struct, frozen=True):
     held: dict[str, str] = {}
 
 
-def draw(library: Library, share: float, rng: random.Random | None = None) -> Holdback:
-    """Draw for each learned skill that a session in this library would be offered."""
-    chance = rng or random.SystemRandom()
-    learned = {
+def learned_in(library: Library) -> dict[str, str]:
+    """The learned skills that a session in this library would be offered, with their digests."""
+    return {
         entry.name: entry.digest
         for entry in library.active()
         if entry.origin == "learned" and entry.model_invocable
     }
+
+
+def draw(library: Library, share: float, rng: random.Random | None = None) -> Holdback:
+    """Draw for each learned skill that a session in this library would be offered."""
+    chance, learned = rng or random.SystemRandom(), learned_in(library)
     held = {name for name in learned if share > 0 and chance.random() < share}
     sides = [{n: d for n, d in learned.items() if (n in held) is side} for side in (False, True)]
     return Holdback("", *sides)
@@ -63,6 +70,23 @@ def record(session: str, drawn: Holdback) -> bool:
     except (TacitError, sqlite3.Error):
         return False
     return True
+
+
+def keep_told(session: str, told: Iterable[Any], *, is_new: bool) -> None:
+    """Keep what a session of another agent tells, after each of its turns, that it drew.
+
+    What it does not tell the same each time counts on neither side: the skill changed meanwhile,
+    or the share did; nor does one that drew nothing when it was new. What cannot be read is no
+    draw.
+    """
+    for said in told:
+        with suppress(msgspec.ValidationError):
+            drawn, known = msgspec.convert(said, Holdback), drawn_by(session)
+            if known.session:
+                sides = ((known.offered, drawn.offered), (known.held, drawn.held))
+                drawn = Holdback(session, *(dict(old.items() & new.items()) for old, new in sides))
+            if known.session or (is_new and (drawn.offered or drawn.held)):
+                record(session, drawn)
 
 
 def drawn_by(session: str) -> Holdback:

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from binascii import crc32
+from bisect import bisect_left, bisect_right
 
 from tacit.base.marshal_cache import TAG, Stamp, read_cache, stamp, write_cache
 
@@ -29,6 +30,7 @@ NO_MODEL, NO_USER = 1, 2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 Row = tuple["Any", ...]
@@ -108,13 +110,17 @@ class Columns:
         """One of the rows."""
         folder, _, file = self.files[number].rpartition("/")
         source, version, digest = (column[number] for column in self.others())
-        stamp = memoryview(self.stamps).cast("Q")[4 * number : 4 * number + 4]
         return (
             folder, file, self.names[number], self.descriptions[number], source,
             self.flags.get(number, 0), self.paths.get(number, ()), self.links.get(number, ""),
             version, self.worst[number],
-            tuple(stamp), digest,
+            self.stamp(number), digest,
         )  # fmt: skip
+
+    def stamp(self, number: int) -> "Stamp":
+        """The stamp of one of the rows."""
+        numbers = memoryview(self.stamps).cast("Q")[4 * number : 4 * number + 4]
+        return tuple(numbers)  # type: ignore[return-value]
 
     def others(self) -> "list[list[str]]":
         """Sources, versions and digests."""
@@ -157,15 +163,19 @@ class Snapshot:
         return self._rows
 
 
-def load(root: str, cache: str, known: Snapshot | None = None) -> Snapshot:
+def load(
+    root: str, cache: str, known: Snapshot | None = None, called: "tuple[str, ...] | None" = None
+) -> Snapshot:
     """The skills below `root` as they are now, by the index where it still holds.
 
-    `known`: what an earlier load gave; it is given back where nothing has changed.
+    `known`: what an earlier load gave; it is given back where nothing has changed. `called`: look
+    at the folders, and of the skills only at those called so, by their own name or their folder's.
     """
     path = index_file(root, cache)
     known = known or _read(path, root)
     if known is not None:
-        stale = _stale_rows(known) if _same_categories(known) else None
+        chosen = _rows_called(known.columns, called) if called is not None else None
+        stale = _stale_rows(known, chosen) if _same_categories(known) else None
         if stale is not None and not stale:
             return known
     else:
@@ -231,8 +241,16 @@ def _same_categories(known: Snapshot) -> bool:
     return True
 
 
-def _stale_rows(known: Snapshot) -> list[int] | None:
-    """The numbers of the rows whose file changed; None when one is gone."""
+def _rows_called(columns: Columns, called: tuple[str, ...]) -> list[int]:
+    """The numbers of the rows of these names, or whose path has one in it."""
+    found = {number for name in called for number, f in enumerate(columns.files) if name in f}
+    for name in called:
+        found.update(range(bisect_left(columns.names, name), bisect_right(columns.names, name)))
+    return sorted(found)
+
+
+def _stale_rows(known: Snapshot, chosen: list[int] | None = None) -> list[int] | None:
+    """The numbers of the rows whose file changed; None when one is gone. `chosen`: of these."""
     stale: set[str] = set()
     stat = os.stat
     try:
@@ -241,10 +259,13 @@ def _stale_rows(known: Snapshot) -> list[int] | None:
     except OSError:
         return None
     columns = known.columns
+    rows: Iterable[tuple[Any, ...]] = (
+        zip(columns.files, *columns.stamp_columns(), strict=True)
+        if chosen is None
+        else ((columns.files[number], *columns.stamp(number)) for number in chosen)
+    )
     try:
-        for file, modified, changed, size, inode in zip(
-            columns.files, *columns.stamp_columns(), strict=True
-        ):
+        for file, modified, changed, size, inode in rows:
             status = stat(file, dir_fd=root)
             if (
                 status.st_mtime_ns != modified

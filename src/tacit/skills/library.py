@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -118,8 +118,8 @@ class Library:
         self.left_out = frozenset(names)
         self.refresh()
 
-    def refresh(self) -> None:
-        """Look at the disk again."""
+    def refresh(self, called: tuple[str, ...] | None = None) -> None:
+        """Look at the disk again; of the skills only at those `called` so, where that is given."""
         chosen = self.settings.skills
         known = {root.path: snapshot for root, snapshot in self.snapshots}
         self.roots: list[Root] = (
@@ -128,16 +128,24 @@ class Library:
             else [root for root in self._only if os.path.isdir(root.path)]
         )
         self.snapshots = [
-            (root, index.load(root.path, self.cache, known.get(root.path))) for root in self.roots
+            (root, index.load(root.path, self.cache, known.get(root.path), called))
+            for root in self.roots
         ]
         for made in ("entries", "states", "numbers", "_also"):
             self.__dict__.pop(made, None)
 
-    def renewed(self) -> "Library":
-        """The library as the disk and the settings are now: this one where nothing has changed."""
+    def renewed(self, name: str | None = None) -> "Library":
+        """The library as the disk and the settings are now: this one where nothing has changed.
+
+        `name`: as far as that concerns the skills of this name; nothing: the folders. A new, moved
+        or removed folder is always seen; with a name, a SKILL.md of another name that took on this
+        one is not.
+        """
         now = copy(self)
         now.settings = load_settings(self.cwd).settings
-        now.refresh()
+        wanted = normal_name(name or "")
+        called = {name, wanted, wanted.casefold()} if name else ()
+        now.refresh(None if name is None else tuple(called))
         read, known = ([snapshot for _, snapshot in one.snapshots] for one in (now, self))
         same = len(read) == len(known) and all(map(operator.is_, read, known))
         return self if same and now.settings == self.settings and now.states == self.states else now
@@ -342,7 +350,8 @@ class Library:
 class KeptLibrary:
     """The library of a folder, kept by a server between the requests that it answers.
 
-    The disk is not looked at again within `fresh` seconds.
+    The disk is not looked at again within `fresh` seconds. For a request that is about one skill,
+    or about none, the other skills are looked at every `_OTHERS_FRESH` seconds at most.
     """
 
     def __init__(self, cwd: str, fresh: float = 1.0) -> None:
@@ -354,14 +363,17 @@ class KeptLibrary:
         self._looked = 0.0
         self._lock = threading.Lock()
 
-    def now(self) -> Library:
-        """The library as it is."""
+    def now(self, name: str | None = None) -> Library:
+        """The library as it is; `name`: as far as `Library.renewed` says so."""
         with self._lock:
+            passed = time.monotonic() - self._looked
             if self._library is None:
                 self._library = Library(self._cwd)
-            elif time.monotonic() - self._looked >= self._fresh:
+            elif passed >= (self._fresh if name is None else _OTHERS_FRESH):
                 self._library = self._library.renewed()
             else:
+                if name is not None:
+                    self._library = self._library.renewed(name)
                 return self._library
             self._looked = time.monotonic()
             return self._library
@@ -371,13 +383,17 @@ class KeptLibrary:
         self._looked = 0.0
 
 
+_OTHERS_FRESH = 10.0
 _at_hand: ContextVar[Callable[[], Library]] = ContextVar("tacit_library", default=Library)
 
 
 @contextmanager
-def at_hand(kept: KeptLibrary) -> Iterator[None]:
-    """For a `with` block, the library here is the one that is kept, looked at once at most."""
-    token = _at_hand.set(cache(kept.now))
+def at_hand(kept: KeptLibrary, name: str | None = None) -> Iterator[None]:
+    """For a `with` block, the library here is the one that is kept, looked at once at most.
+
+    `name`: the one skill that the block is about; nothing: it is about none.
+    """
+    token = _at_hand.set(cache(partial(kept.now, name)))
     try:
         yield
     finally:

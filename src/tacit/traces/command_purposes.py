@@ -285,6 +285,7 @@ _CLASSES = {
 }
 
 
+@lru_cache(maxsize=1024)
 def work_class(name: str) -> WorkClass | None:
     """The class of the purpose `name`; None where it is of no class.
 

@@ -116,6 +116,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     time: float
     """Seconds since 1970, by the clock of the hook."""
+    drawn: Any = None
+    """What the session drew lots for, as a program of ours in the agent tells it."""
 
 
 class QuietSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -270,6 +272,7 @@ def _read(path: str, callers: Callers) -> Event | None:
         transcript=transcript,
         cwd=_text(payload, "cwd", "directory") or fields.get("cwd", ""),
         time=_when(fields.get("time", ""), path),
+        drawn=payload.get("drawn"),
     )
 
 

@@ -213,6 +213,11 @@ class Hooks(NamedTuple):
     """The form of that answer, in the words of `tacit-hook`."""
 
     @property
+    def draws(self) -> bool:
+        """Whether a session can go without a learned skill by lot: a program of ours is inside."""
+        return self.form.startswith("pair")
+
+    @property
     def events(self) -> tuple[str, ...]:
         return (*self.turn, *self.session)
 

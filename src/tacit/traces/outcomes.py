@@ -175,11 +175,14 @@ def call_outcome(call: ToolCall) -> Outcome:
 
 def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
     """How each purpose of a shell call ended; nothing of one that only looked around."""
+    return _purposes(call, _stopped(call))
+
+
+def _purposes(call: ToolCall, stopped: Outcome | None) -> list[tuple[str, Outcome]]:
+    """The same of a call that was, or was not, stopped."""
     if call.kind != "shell" or not (command := command_of(call).strip()):
         return []
-    parts = _Shell(call, command)
-    stopped = _stopped(call)
-    return [(name, stopped or outcome) for name, outcome in parts.each()]
+    return [(name, stopped or outcome) for name, outcome in _Shell(call, command).each()]
 
 
 def failed_check(call: ToolCall) -> WorkClass | None:
@@ -197,7 +200,7 @@ def _stopped(call: ToolCall) -> Outcome | None:
     ends = f"{call.result[:400]}\n{call.result[-400:]}\n{call.error}"
     if call.failed and _SIBLING.search(ends):
         return Outcome("cancelled", "sibling", _line(ends))
-    if _STOPPED.search(ends):
+    if "user" in ends.lower() and _STOPPED.search(ends):
         return Outcome("cancelled", "user", _line(ends))
     if call.failed and (found := _TIMED_OUT.search(ends)):
         return Outcome("timed out", "tool", _line(found[0]))
@@ -424,12 +427,13 @@ def task_outcome(turn: Turn) -> TaskOutcome:
         if call.kind in ("write", "edit") and not call.failed:
             changed = True
             last = {key: found for key, found in last.items() if found.failed}
-        stopped = call_outcome(call).state in ("cancelled", "unfinished")
+        end = _stopped(call)
+        stopped = end is not None and end.state in ("cancelled", "unfinished")
         if _NO_HOOK.search(command_of(call)) and "no-verify" not in turn.prompt:
             forced = True  # what the hook had said stands
         if (ci := _ci(call)) and any(_SHIPS.match(key) for key in last):
             last["ci"] = ci
-        for name, outcome in purpose_outcomes(call):
+        for name, outcome in _purposes(call, end):
             key = work_class(name) or (name if _SHIPS.match(name) else "format")
             key = "commit" if name.endswith("git commit") else key
             if key != "format" and (outcome.failed or outcome.state == "worked"):

@@ -5,7 +5,7 @@ else it stands in the same session, though nothing tells there. The values are k
 session is being written, and kept nowhere.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -143,26 +143,27 @@ def redacted(
     counts: dict[str, int] = {}
     plain = msgspec.to_builtins(value, builtin_types=(datetime,))  # no secret is a moment
     made = {
-        name: part if name in keep else redacted_data(part, redact, counts)
+        name: redacted_data(part, redact, counts) if name not in keep and part else part
         for name, part in plain.items()
     }
     return value if made == plain else msgspec.convert(made, type(value)), counts
 
 
-def _texts_in(data: Any) -> Iterator[str]:
-    """All texts of plain data, each with the name that it has."""
+def _add_texts(data: Any, texts: list[str]) -> list[str]:
+    """`texts`, with all those of plain data, each with the name that it has."""
     if isinstance(data, str):
-        yield data
+        texts.append(data)
     elif isinstance(data, list | tuple):
         for part in data:
-            yield from _texts_in(part)
+            _add_texts(part, texts)
     elif isinstance(data, dict):
         for key, part in data.items():
             if isinstance(part, str):
-                yield f"{key}={part}"
+                texts.append(f"{key}={part}")
             else:
-                yield str(key)
-                yield from _texts_in(part)
+                texts.append(str(key))
+                _add_texts(part, texts)
+    return texts
 
 
 def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = None) -> Any:
@@ -197,7 +198,7 @@ def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = Non
 
     def is_harmless(part: Any) -> bool:
         """Whether one look at all texts of `part` shows that there is nothing to take out."""
-        return isinstance(redact, Known) and not redact.may_hold("\n".join(_texts_in(part)))
+        return isinstance(redact, Known) and not redact.may_hold("\n".join(_add_texts(part, [])))
 
     def named(key: str) -> str:
         return key if len(key) < 20 and key.isidentifier() else clean(key)  # no secret is a name

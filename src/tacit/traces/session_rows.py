@@ -213,6 +213,8 @@ class Written(msgspec.Struct, frozen=True):
     id: str = ""
     turns: int = 0
     redacted: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    """What was passed over in all of it, by reason."""
 
 
 _ADD_TEXT = "INSERT INTO turns_text (rowid, prompt, said, done) VALUES (?, ?, ?, ?)"
@@ -467,7 +469,7 @@ class SessionRows:
             "SELECT turns FROM sessions WHERE id = ?", (session,)
         ).fetchone()["turns"]
         taken_out = sum_counts(counts, *(taken for _, taken in self.of_turns(session)))
-        return Written("new" if new else "grown", head.id, turns, taken_out)
+        return Written("new" if new else "grown", head.id, turns, taken_out, head.skipped)
 
     def digest(self, session: int, first: int) -> bytes:
         """A session as it is stored, from a turn on, but for where it was read from."""
@@ -521,9 +523,14 @@ class SessionRows:
             head, _ = redacted(mark.head, known or self.known(), _NOT_REDACTED)
             mark = msgspec.structs.replace(mark, head=head)
         source = reading.source
+        place = (source.host, source.path, source.key)
+        # `REPLACE` only where there is something: for it SQLite makes a savepoint, and at each of
+        # those FTS5 writes what it could have put together with what comes next.
+        known_place = "SELECT 1 FROM sources WHERE host = ? AND path = ? AND key = ?"
+        again = self._connection.execute(known_place, place).fetchone() is not None
         self._connection.execute(
-            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
-            (source.host, source.path, source.key, session, mark and msgspec.json.encode(mark)),
+            f"{'REPLACE' if again else 'INSERT'} INTO sources VALUES (?, ?, ?, ?, ?)",
+            (*place, session, mark and msgspec.json.encode(mark)),
         )
         return written
 

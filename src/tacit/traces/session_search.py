@@ -155,7 +155,8 @@ def _best(connection: sqlite3.Connection, sought: Sought, limit: int, wanted: st
         return []
     chosen = msgspec.json.encode(latest).decode()
     given = {"wanted": wanted, "first": latest[-1], "chosen": chosen, "limit": limit}
-    return [_hit(connection, row[0], sought) for row in connection.execute(_BEST, given).fetchall()]
+    best = connection.execute(_BEST, given).fetchall()
+    return [hit for row in best if (hit := _hit(connection, row[0], sought)) is not None]
 
 
 def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[Hit]:
@@ -165,19 +166,21 @@ def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[
         return []
     found: list[Hit] = []
     for (row,) in _hits(connection, sought, wanted):
-        hit = _hit(connection, row, sought)
-        if hit.step:
+        if (hit := _hit(connection, row, sought)) is not None:
             found.append(hit)
         if len(found) >= limit:
             break
     return found
 
 
-def _hit(connection: sqlite3.Connection, row: int, sought: Sought) -> Hit:
+def _hit(connection: sqlite3.Connection, row: int, sought: Sought) -> Hit | None:
+    """The step of a turn that is meant; none where it is about calls, and no call fits."""
     stored = connection.execute(_TURN, (row,)).fetchone()
     turn = turn_of(stored["body"])
     if sought.failed or sought.file:
         at = next((at for at, step in _calls(turn) if _is_meant(step, sought)), 0)
+        if not at:
+            return None
         words = sought.words or sought.failed or sought.file
     else:
         at, words = _best_step(turn, sought.words), sought.words

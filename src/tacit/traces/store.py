@@ -10,8 +10,9 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Self
 
 import msgspec
@@ -70,6 +71,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, redact: Redact | None = None) -> None:
         self._connection = connection
+        self.writes = database.Writes(connection)
         version = redaction.VERSION if redact is None else 0  # by other rules, or by none
         self._rows = SessionRows(connection, redaction.rules(redact), version)
         database.migrate(connection, "traces", session_rows.MIGRATIONS)
@@ -110,7 +112,7 @@ class Store:
             return Written("empty")
         if reading.unchanged:
             return Written("unchanged", self._rows.session_from(source))
-        with self._writing():
+        with self.writes.one():
             written = self._write(reading)
             if written.status == "forgotten" and not self._rows.is_forgotten(reading.head):
                 return self._write(Reading(host, source))  # it went on since: taken in whole
@@ -127,7 +129,7 @@ class Store:
 
     def write(self, trace: Trace) -> Written:
         """Store a whole session, in place of what was stored of it."""
-        with self._writing():
+        with self.writes.one():
             if self._rows.is_forgotten(trace.head):
                 return Written("forgotten", trace.id)
             session, new = self._rows.session(trace.head)
@@ -147,19 +149,24 @@ class Store:
                 pass
             return self._rows.marked(reading, None, Written("forgotten", reading.head.id))
         session, new = self._rows.session(reading.head)
+        known = self._rows.known()
+
+        def add() -> Written:
+            for turn in chain((first,), turns):
+                self._rows.add_turn(session, turn, known)
+            whole = not reading.first
+            return self._rows.summed(session, reading.head, new, known, whole=whole)
+
+        if new:
+            return self._rows.marked(reading, session, add(), known)
         before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
-        held = b"" if new else self._rows.digest(session, reading.first)
+        held = self._rows.digest(session, reading.first)
         self._connection.execute("SAVEPOINT before")
         self._rows.drop_turns(session, reading.first)
-        known = self._rows.known()
         if any(taken for _, taken in self._rows.of_turns(session)):
             # Values are kept nowhere: those of the turns before are looked up where they stand.
             known.learn(reading.before())
-        self._rows.add_turn(session, first, known)
-        for turn in turns:
-            self._rows.add_turn(session, turn, known)
-        whole = not reading.first
-        written = self._rows.summed(session, reading.head, new, known, whole=whole)
+        written = add()
         elsewhere = before["source"] != reading.source.path and os.path.exists(before["source"])
         same = self._rows.digest(session, reading.first) == held
         if same or (elsewhere and written.turns < before["turns"]):
@@ -177,12 +184,12 @@ class Store:
         """
         done = 0
         while done != most and self._rows.outdated() is not None:
-            with self._writing():  # another process may have been quicker
+            with self.writes.one():  # another process may have been quicker
                 if (outdated := self._rows.outdated()) is not None:
                     self._rows.redact_again(outdated)
             done += 1
         if not self._rows.is_merged():
-            with self._writing():
+            with self.writes.one():
                 self._rows.merge_text()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return self._rows.outdated() is None
@@ -193,7 +200,7 @@ class Store:
         One short transaction each: a kill leaves the rest for the next time.
         """
         while True:
-            with self._writing():
+            with self.writes.one():
                 if self._rows.index_again(most) < most:
                     return
 
@@ -359,7 +366,7 @@ class Store:
         goes on.
         """
         removed = 0
-        with self._writing():
+        with self.writes.one():
             for name in names:
                 host, _, session = name.partition(":")
                 row = self._connection.execute(
@@ -377,12 +384,6 @@ class Store:
         return removed
 
     # How it is done.
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        path = database.path_of(self._connection)
-        with database.explain_errors(path), database.transaction(self._connection):
-            yield
 
     def _one(self, query: str, *values: object) -> sqlite3.Row:
         row: sqlite3.Row = self._connection.execute(query, values).fetchone()

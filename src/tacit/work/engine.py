@@ -83,7 +83,9 @@ _LOOK = 1.0
 _POLL = 2.0
 """Seconds between looks at a queue for what another process put there. What this process puts there
 wakes the engine, and so does the end of a job."""
-_SHARED_POLL = 0.5
+_SHARED_POLL = 0.25
+"""The same for the many small jobs that any machine may take; each look costs a database that
+machines share some milliseconds."""
 _WORKFLOW = "job"
 _OFTEN, _LATELY = 3, 6.0
 _ATTEMPTS = 5
@@ -223,11 +225,12 @@ class Engine:
             if ready:
                 _turns[name] = threading.Semaphore(at_once)
             for home in ("", machine()) if self.address.shared else ("",):
+                anybody = self.address.shared and kind.ready and not home
                 DBOS.register_queue(
                     queue_of(name, home),
                     worker_concurrency=at_once + ready,
                     limiter={"limit": most, "period": 3600.0} if most > 0 else None,
-                    polling_interval_sec=_SHARED_POLL if self.address.shared else _POLL,
+                    polling_interval_sec=_SHARED_POLL if anybody else _POLL,
                     on_conflict="always_update",
                 )
 

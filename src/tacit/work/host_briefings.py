@@ -1,17 +1,18 @@
-"""What connected agents are told of facts as a session begins, kept in step with the facts.
+"""What connected agents are told as a session begins, kept in step with facts and learned skills.
 
-Written by project into the data folder, so that the hook has one small file to read; see
-`base/briefing.py`. Whether an agent is told at all stands in its own settings, by `tacit connect`.
+Facts, and, with `learn.holdback`, the learned skills for which a session draws lots. Written by
+project into the data folder, so that the hook has small files to read; see `base/briefing.py`.
+Whether an agent is told facts at all stands in its own settings, by `tacit connect`.
 """
 
 import os
+
+import msgspec
 
 from tacit.agent.instructions import facts_for_agents
 from tacit.base import briefing, paths
 from tacit.base.errors import TacitError
 from tacit.base.settings import load_settings
-from tacit.changes.change import Applied
-from tacit.skills.fact import MEMORY_FOLDER
 
 
 def prepare(cwd: str) -> None:
@@ -22,17 +23,17 @@ def prepare(cwd: str) -> None:
     data, project = paths.folders().data, paths.project_root(cwd)
     try:
         if paths.is_home(project):
-            briefing.put(data, briefing.EVERYWHERE, _text(paths.user_home()))
+            _put(data, briefing.EVERYWHERE, paths.user_home())
             return
         for checkout in paths.checkouts(project):
-            briefing.put(data, checkout, _text(checkout))
+            _put(data, checkout, checkout)
     except (TacitError, OSError):
         return
 
 
-def follow(applied: Applied) -> None:
-    """A fact has changed: one of the user's is told everywhere, a project's there."""
-    above = applied.place.removesuffix(os.sep + MEMORY_FOLDER)
+def follow(above: str) -> None:
+    """Something changed in the folder `above`: what is the user's counts everywhere, a project's
+    there."""
     if not paths.is_home(above):
         prepare(above)
         return
@@ -42,5 +43,15 @@ def follow(applied: Applied) -> None:
             prepare(project)
 
 
-def _text(cwd: str) -> str:
-    return facts_for_agents(cwd, load_settings(cwd).settings.memory)
+def _put(data: str, project: str, cwd: str) -> None:
+    settings = load_settings(cwd).settings
+    briefing.put(data, project, facts_for_agents(cwd, settings.memory))
+    lots = ""
+    if share := settings.learn.holdback:
+        from tacit.skills.holdback import learned_in
+        from tacit.skills.library import Library
+
+        known = {"share": share, "skills": learned_in(Library(cwd, settings))}
+        lots = msgspec.json.encode(known).decode()
+    if lots != briefing.read(data, cwd, briefing.LOTS):
+        briefing.put(data, project, lots, briefing.LOTS)

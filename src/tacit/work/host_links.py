@@ -20,11 +20,13 @@ from tacit.base import paths
 from tacit.base.atomic_files import locked, missing_folders, write_atomic
 from tacit.base.errors import Unwritable
 from tacit.base.event_bus import bus
+from tacit.base.settings import load_settings
 from tacit.changes import git_exclude
 from tacit.changes.change import Applied
 from tacit.changes.git_store import skill_ref
 from tacit.changes.history import History
 from tacit.changes.place import SHARED, Place
+from tacit.skills.fact import MEMORY_FOLDER
 from tacit.skills.library import Entry, Library
 from tacit.skills.scopes import BUNDLED_SKILLS
 from tacit.traces.host_folders import SHARED_FOLDERS, HostFolders, host_folders
@@ -88,16 +90,18 @@ def keep_up(cwd: str) -> None:
 
 def _follow(applied: Applied) -> None:
     """Bring the links up to date, as seen from where the change was made."""
-    if applied.noun == "fact":
-        from tacit.work import host_briefings
+    from tacit.work import host_briefings
 
-        host_briefings.follow(applied)
+    if applied.noun == "fact":
+        host_briefings.follow(applied.place.removesuffix(os.sep + MEMORY_FOLDER))
         return
     above = applied.place.removesuffix(os.sep + SHARED)
     if above == applied.place:  # not a folder of ours
         return
     for host in connected_hosts():
         link(host, above)
+    if load_settings().settings.learn.holdback:
+        host_briefings.follow(above)
 
 
 def connected_hosts() -> list[str]:

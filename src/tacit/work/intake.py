@@ -31,6 +31,7 @@ from tacit.traces.trace import Trace
 NEWS = ("new", "grown")
 """The words for a session of which something was stored that was not there before."""
 _MOST_HELPERS = 1000
+_BATCH_BYTES = 1_000_000
 
 
 class SessionStored(msgspec.Struct, frozen=True):
@@ -182,14 +183,19 @@ def take_in(
     counts: dict[str, Counter[str]] = {source.host: Counter() for source in chosen}
     redacted: dict[str, Counter[str]] = {}
     skipped: dict[str, Counter[str]] = {}
-    for source in sorted(chosen, key=lambda source: source.modified):
-        written = store_session(store, source, ended=ended)
-        counts[source.host][written.status] += 1
-        redacted.setdefault(source.host, Counter()).update(written.redacted)
-        if written.status in NEWS:
-            skipped.setdefault(source.host, Counter()).update(store.find(written.id).head.skipped)
-        if tell is not None:
-            tell(source)
+    for batch in _batches(sorted(chosen, key=lambda source: source.modified)):
+        stored: list[SessionStored] = []
+        with store.writes.together():
+            for source in batch:
+                written = store_session(store, source, stored.append, ended=ended)
+                counts[source.host][written.status] += 1
+                redacted.setdefault(source.host, Counter()).update(written.redacted)
+                if written.status in NEWS:
+                    skipped.setdefault(source.host, Counter()).update(written.skipped)
+                if tell is not None:
+                    tell(source)
+        for event in stored:  # who hears of it finds it in the store
+            bus.publish(event)
     return [
         Taken(
             host,
@@ -201,6 +207,22 @@ def take_in(
         )
         for host, count in counts.items()
     ]
+
+
+def _batches(chosen: Iterable[Source]) -> Iterator[list[Source]]:
+    """The sessions that are stored together: as many as take a moment, so that nobody else has to
+    wait long for the database. What is of a size that nobody knows is stored alone."""
+    batch: list[Source] = []
+    size = 0
+    for source in chosen:
+        weight = source.size or _BATCH_BYTES
+        if batch and size + weight > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(source)
+        size += weight
+    if batch:
+        yield batch
 
 
 def find_source(host: str, session: str, transcript: str = "") -> Source | None:

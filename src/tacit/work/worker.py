@@ -21,6 +21,7 @@ from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.setting_sections import Settings, WorkerSettings
 from tacit.base.settings import load_settings
+from tacit.skills.holdback import keep_told
 from tacit.skills.library import SCHEDULE_FILE, scheduled_folder
 from tacit.traces import hook_events, host_registry
 from tacit.traces.hook_events import QuietSession
@@ -273,8 +274,11 @@ def store_ended_session(session: QuietSession) -> bool:
     with Store.open() as store:
         if source is None or not host_registry.get(source.host).stamp(source):
             raise missing_session(session.host)
+        name = f"{session.host}:{session.session}"
+        if told := [event.drawn for event in session.events if event.drawn]:
+            keep_told(name, told, is_new=not store.has(name))
         written = store_session(store, source, reactions.session_stored, ended=True)
-    log(f"{session.host}:{session.session}: {written.status}, {written.turns} turns")
+    log(f"{name}: {written.status}, {written.turns} turns")
     _remove_events(session)
     return written.status in NEWS
 

@@ -24,9 +24,11 @@ from tacit.traces.store import Store
 from tacit.traces.trace import Activation, Head, ToolCall, Trace, Turn
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
+ASKED = "Write the database migration and test it"
+ABOUT = "Database migrations. Use when a table changes."
 
 
-def write(store: Store, number: int, *, used: bool, worked: bool) -> str:
+def write(store: Store, number: int, *, used: bool, worked: bool, asked: str = ASKED) -> str:
     """A session that migrates the database, with the skill or without; its id."""
     at = BEGAN + timedelta(hours=number)
     result = "3 passed in 0.1s" if worked else "1 failed, 2 passed in 0.1s"
@@ -35,7 +37,7 @@ def write(store: Store, number: int, *, used: bool, worked: bool) -> str:
         failed=not worked, error="" if worked else "exit code 1", at=at,
     )  # fmt: skip
     steps = (*((Activation("migrate", at),) if used else ()), call)
-    turn = Turn(0, "Write the database migration and test it", steps, started=at, ended=at)
+    turn = Turn(0, asked, steps, started=at, ended=at)
     head = Head("tacit", f"s{number}", project="/p", started=at, ended=at)
     store.write(Trace(head, (turn,)))
     return head.id
@@ -43,7 +45,7 @@ def write(store: Store, number: int, *, used: bool, worked: bool) -> str:
 
 @pytest.fixture
 def digest(home: Path) -> str:
-    user_skill("migrate", learned=True)
+    user_skill("migrate", learned=True, about=ABOUT)
     return Library().get("migrate").digest
 
 
@@ -67,6 +69,19 @@ def test_used_against_not_used_is_an_observation(store: Store, digest: str, othe
     assert (found.by_lot, found.finding) == (None, "unclear")
 
 
+def test_what_was_run_tells_like_tasks_where_the_words_do_not(store: Store, digest: str) -> None:
+    """People ask for the same in other words; how a task failed does not set it apart."""
+    words = ("now the next one", "go on with billing", "customers too", "same for the archive")
+    for number, asked in enumerate(words):
+        write(store, number, used=number % 2 == 0, worked=number % 2 == 0, asked=asked)
+    for number in range(8):
+        head = Head("tacit", f"o{number}", project="/p", started=BEGAN, ended=BEGAN)
+        call = ToolCall("1", "Bash", "shell", {"command": f"tool{number} run"}, result="ok")
+        store.write(Trace(head, (Turn(0, f"Look at topic{number}", (call,), started=BEGAN),)))
+    found = daily_use(store, "migrate").observed
+    assert (found.success.count, found.with_skill, found.without) == (2, 1.0, 0.0)
+
+
 def test_without_like_tasks_nothing_is_compared(store: Store, digest: str) -> None:
     write(store, 1, used=True, worked=True)
     found = daily_use(store, "migrate")
@@ -82,9 +97,12 @@ def test_lots_make_it_a_trial_and_harm_has_its_consequence(
         session = write(store, number, used=number % 4 == 1, worked=held)
         own = {"migrate": digest}
         holdback.record(session, Holdback("", {} if held else own, own if held else {}))
-    found = daily_use(store, "migrate")
+    other = write(store, 99, used=False, worked=True, asked="Tidy the cellar and the attic")
+    holdback.record(other, Holdback("", {"migrate": digest}, {}))
+    found = daily_use(store, "migrate", ABOUT)
     assert found.by_lot is not None
     assert (found.by_lot.success.count, found.finding) == (10, "harms")
+    assert found.by_lot.with_skill == 0.0  # the other request speaks of something else
     gate = Gate([user_place()])
     settings = Settings(learn=LearnSettings(holdback=0.1))
     (effect,) = settle_daily_use(gate, Library(), settings)
@@ -105,7 +123,7 @@ def test_a_session_counts_once_and_lots_share_the_chance_of_error(
     task = next(task for task in known_tasks(store, []) if task.session.endswith(":s2"))
     twice = msgspec.structs.replace(task, first=99, number=2)
     for tasks in (known_tasks(store, []), [*known_tasks(store, []), twice]):
-        found = daily_use(store, "migrate", tasks)
+        found = daily_use(store, "migrate", tasks=tasks)
         assert found.by_lot is not None
         assert found.by_lot.success.count == 2  # two offered sessions against each that was not
         assert found.attempt == 1

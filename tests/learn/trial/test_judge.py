@@ -126,7 +126,7 @@ def test_a_judges_cost_counts_against_the_limit(
     with open_trials() as records:
         tried = tried_by(judge, records)
         assert len(list(tried.run(TrialLimits(50, money=8.0)))) == 2
-        assert "money" in tried.stopped
+        assert "beyond the $8.00" in tried.stopped
         assert tried.answer().cost == 7.0
 
 

@@ -115,7 +115,30 @@ def test_it_stops_at_its_limits_and_says_what_would_be_enough(records: TrialReco
     assert "not enough runs to tell" in answer.says()
     more = trial(records, Scripted(0.5, 0.5))
     assert len(list(more.run(TrialLimits(50, money=0.45)))) == 4
-    assert "money" in more.stopped
+    assert "more runs would go beyond the $0.45" in more.stopped
+
+
+def test_a_check_that_no_run_has_passed_is_doubted(records: TrialRecords) -> None:
+    """On either side, after six runs of its task; it may be one that can never pass."""
+    tried = trial(records, Scripted(0.0, 0.0), count=1)
+    list(tried.run(TrialLimits(4)))
+    assert not tried.answer().doubts
+    list(tried.run(TrialLimits(2)))
+    (why,) = tried.answer().doubts
+    assert why.startswith("notes/0: no run of either side passed in 6 runs: out.txt holds")
+    helped = trial(records, Scripted(0.0, 1.0), version="2", count=1)
+    list(helped.run(TrialLimits(8)))
+    assert not helped.answer().doubts
+
+
+def test_a_comparison_without_consequences_spends_no_chance_of_error(
+    records: TrialRecords,
+) -> None:
+    first = TrialAbout(skill="notes", digest="1", against="version 3f2a91c0")
+    assert [records.begin(first).attempt, records.attempt_of(first)] == [1, 1]
+    assert records.begin(TrialAbout(skill="notes", digest="1")).attempt == 1
+    assert records.begin(TrialAbout(skill="notes", digest="2")).attempt == 2
+    assert records.attempt_of(TrialAbout(skill="notes", digest="2", against="sessions")) == 2
 
 
 def test_a_kill_in_the_middle_loses_no_finished_run(records: TrialRecords) -> None:

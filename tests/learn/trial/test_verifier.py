@@ -4,11 +4,13 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tacit.agent.sandbox import NoSandbox, Sandbox, find_sandbox
 from tacit.base.setting_sections import AgentSettings
 from tacit.learn.trial import verifier
+from tacit.learn.trial.trial import doubts_of
 from tacit.learn.trial.trial_tasks import Check, Task
 from tacit.learn.trial.verifier import Verifier, placed
 
@@ -50,6 +52,20 @@ def test_a_script_finds_its_tests_and_gives_its_reward(tmp_path: Path, box: Sand
         tests = {"test.sh": script, "wanted": wanted}
         task = Task(id="t", prompt="", tests=tests, script="test.sh", root="/app")
         assert verified(box, tmp_path, task) == [passed]
+
+
+def test_a_task_is_doubted_whose_own_solution_does_not_pass(box: Sandbox) -> None:
+    """Tried in a clean folder of its own, under the paths that its texts speak of."""
+    script = b"test -f /app/out.txt && grep right /app/out.txt\n"
+    solution = {"solve.sh": b"cp /solution/right.txt /app/out.txt\n", "right.txt": b"right"}
+    good = Task(
+        id="t", prompt="x", root="/app", tests={"test.sh": script}, script="test.sh",
+        solution=solution,
+    )  # fmt: skip
+    bad = msgspec.structs.replace(good, id="u", solution=solution | {"right.txt": b"wrong"})
+    (why,) = doubts_of([good, bad], Verifier(box, AgentSettings()))
+    assert why.startswith("u: its own solution does not pass: test.sh is content")
+    assert good.digest == msgspec.structs.replace(good, solution={}).digest
 
 
 def test_without_a_reward_the_exit_code_speaks(tmp_path: Path, box: Sandbox) -> None:

@@ -27,7 +27,10 @@ class TestDoctor:
         assert "holdback" not in tacit.ok("doctor")
         (home / ".codex").mkdir()
         tacit.ok("connect", "codex", "--yes")
-        assert "sessions of Codex have them all" in " ".join(tacit.ok("doctor").split())
+        (home / ".pi").mkdir()
+        tacit.ok("connect", "pi", "--yes")
+        said = " ".join(tacit.ok("doctor").split())
+        assert "left out of sessions of tacit chat, tacit run, pi; sessions of Codex have" in said
 
     def test_finding_and_mending(self, tacit, skills: Path, home: Path) -> None:
         """Says first, does with --fix, exit code 6 until all is well."""

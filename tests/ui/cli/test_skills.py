@@ -26,7 +26,7 @@ class TestList:
     def test_json(self, tacit, skills: Path) -> None:
         """The keys that scripts rely on."""
         found = tacit.json("list")
-        assert set(found) == {"skills", "total", "unused"}
+        assert set(found) == {"skills", "total", "unused", "uses"}
         assert all(set(entry) == ENTRY | {"standing", "used"} for entry in found["skills"])
         assert [entry["name"] for entry in found["skills"]] == [
             "broken", "git-rebase", "pdf-forms", "数据库", "learn-from-sessions",

@@ -158,16 +158,16 @@ def test_what_is_far_back_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long talk keeps a bounded number of rows, and says where the rest is."""
     from tacit.ui.tui import conversation_view
 
-    monkeypatch.setattr(conversation_view, "_MOST_ROWS", 12)
+    monkeypatch.setattr(conversation_view, "_MOST_ROWS", 5)
 
     async def scenario() -> None:
         async with opened("Yes.", size=(80, 50)) as chat:
-            for number in range(10):
+            for number in range(4):
                 await chat.send(f"message {number}")
                 await chat.until(f"message {number}")
                 await chat.idle()
-            assert len(chat.app.conversation.children) <= 13
-            assert "what came before" in await chat.until("message 9")
+            assert len(chat.app.conversation.children) <= 6
+            assert "what came before" in await chat.until("message 3")
 
     play(scenario())
 

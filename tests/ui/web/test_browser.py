@@ -24,21 +24,38 @@ PAGES = ("/", "/inbox", "/skills", "/skills/ship-it", "/sessions", "/sessions/cl
          "/jobs", "/cost", "/memory", "/schedules", "/settings")  # fmt: skip
 
 
+class Served:
+    """The pages on a port of their own, as `tacit web` serves them; they can be started again."""
+
+    def __init__(self) -> None:
+        self._secret = "kept"
+        self._port = 0
+        self.start()
+
+    def start(self) -> None:
+        listener = open_listener("127.0.0.1", self._port)
+        self._port = listener.getsockname()[1]
+        keys = PageKeys(self._secret)
+        hosts = web_server.known_hosts("127.0.0.1", self._port)
+        app = web_server.make_app(keys, hosts, lambda: self._server.should_exit)
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5)
+        )
+        sockets = {"sockets": [listener]}
+        self._thread = threading.Thread(target=self._server.run, kwargs=sockets, daemon=True)
+        self._thread.start()
+        self.address = f"http://127.0.0.1:{self._port}/?token={keys.new_token()}"
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+
+
 @pytest.fixture
-def address(library: str) -> Iterator[str]:
-    """The pages on a port of their own, as `tacit web` serves them."""
-    listener = open_listener("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    keys = PageKeys()
-    app = web_server.make_app(keys, web_server.known_hosts("127.0.0.1", port))
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{port}/?token={keys.new_token()}"
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
+def served(library: str) -> Iterator[Served]:
+    found = Served()
+    yield found
+    found.stop()
 
 
 class Watched:
@@ -66,10 +83,10 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def watched(browser: Any, address: str) -> Iterator[Watched]:
+def watched(browser: Any, served: Served) -> Iterator[Watched]:
     context = browser.new_context()
     found = Watched(context.new_page())
-    found.page.goto(address)
+    found.page.goto(served.address)
     yield found
     context.close()
     assert found.wrong == []
@@ -105,6 +122,32 @@ def test_search_as_one_types_and_live_news(watched: Watched, library: str) -> No
     gate = Gate()
     gate.reject(gate.inbox.get(library), "not now")
     page.get_by_text("The inbox is empty.").wait_for()
+
+
+def test_many_tabs_and_a_server_that_starts_again(
+    browser: Any, served: Served, library: str
+) -> None:
+    """More pages than a browser opens connections hear the news; after a restart they go on, and
+    their forms count."""
+    context = browser.new_context()
+    pages = [context.new_page() for _ in range(7)]
+    pages[0].goto(served.address)
+    root = pages[0].url
+    for page in pages:
+        page.goto(root + "inbox")
+    served.stop()
+    pages[0].get_by_text("The server does not answer").wait_for()
+    served.start()
+    for page in pages:
+        page.get_by_text("The server does not answer").wait_for(state="hidden")
+    gate = Gate()
+    gate.reject(gate.inbox.get(library), "not now")
+    for page in pages:
+        page.get_by_text("The inbox is empty.").wait_for()
+    pages[-1].goto(root + "skills/ship-it")
+    pages[-1].get_by_role("button", name="Pin").click()
+    pages[-1].get_by_text("Pinned: ship-it").wait_for()
+    context.close()
 
 
 def test_every_page_can_be_used_by_everybody(watched: Watched) -> None:

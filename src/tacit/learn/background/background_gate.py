@@ -36,7 +36,7 @@ FIRST_ACCEPTED = 3
 """Learned skills that a user reviews before they are asked whether to go on unasked."""
 GO_ON = "tacit config set learn.approval auto"
 KEEP_ASKING = "tacit config set learn.approval ask"
-WAITS_FOR_TRIAL = "it waits until a trial has shown that it does no harm"
+WAITS_FOR_TRIAL = "it waits until a trial has shown that it does no harm: tacit trial ID"
 """Why what is learned waits where `learn.require_trial` is set."""
 _DRAFTS_ASK: frozenset[Actor] = frozenset({"distiller"})
 

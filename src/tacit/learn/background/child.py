@@ -8,6 +8,7 @@ be used, and there are no others.
 
 import asyncio
 import functools
+import gc
 import importlib
 import ipaddress
 import os
@@ -60,6 +61,8 @@ _SYSTEM = (
 
 def main(arguments: list[str]) -> int:
     """Run the task that comes in. Ends by itself when the parent is gone."""
+    # Most of its time is the import of the client library, a tenth of that the search for garbage.
+    gc.set_threshold(100_000, 50, 50)
     out = os.fdopen(int(arguments[0]), "wb", 0)
     line = sys.stdin.buffer.readline(wire.LONGEST_LINE)
     start = msgspec.json.decode(line, type=wire.Start)

@@ -59,7 +59,7 @@ DISTIL_KIND = "distil"
 WINDOW = 200
 """Jobs of a run that are on their way at a time."""
 _AT_A_TIME = 25
-"""Answers that are taken in before more is queued, and requests queued before more are taken in."""
+"""Answers that are taken in before more is queued, and requests queued before that."""
 _LOOK = 0.2
 """Seconds between looks at what is over."""
 _SILENCE = 30.0
@@ -329,9 +329,11 @@ class _Run:
         self, kind: str, asked: Iterator[_Asked], take: _Take, on_way: dict[str, Any]
     ) -> None:
         """Have everything asked, and take in the answers; a bounded number is on the way."""
-        ended = False
+        ended, more = False, False
         while on_way or not ended:
-            for _ in range(min(_AT_A_TIME, WINDOW - len(on_way)) if not ended else 0):
+            # With answers left over, others are faster than this, and need more at hand.
+            room = min(_AT_A_TIME * (4 if more else 1), WINDOW - len(on_way))
+            for _ in range(room if not ended else 0):
                 self._check(kind, on_way)
                 ended = (one := next(asked, None)) is None or not self._queue(kind, one, on_way)
                 if ended:

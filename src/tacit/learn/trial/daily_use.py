@@ -1,12 +1,16 @@
 """What daily use says of a skill: tasks with it against like tasks without it.
 
-Sessions are cut into tasks and these into kinds (`learn/distil/`). Tasks in which a skill was used
-are compared with those of their kind that came between, without the skill; the differences have the
-interval of trials. Nobody drew lots there: the agent chose when to read the skill, so it is an
-observation, and called that. Where `learn.holdback` had sessions draw, those that were offered the
-skill are compared with those that were not, whoever read it, and that is a trial. It counts all
-sessions of a version from the first on, so that it may be looked at every day, and a session once,
-since the lot is the session's.
+Sessions are cut into tasks and these into kinds (`learn/distil/`), by what was asked, run and
+changed: what people ask in real sessions is too short and too different to tell kinds by its words
+alone. Tasks in which a skill was used are compared with those of their kind that came between,
+without the skill; the differences have the interval of trials. Nobody drew lots there: the agent
+chose when to read the skill, so it is an observation, and called that.
+
+Where `learn.holdback` had sessions draw, those that were offered the skill are compared with those
+that were not, whoever read it, and that is a trial. Nothing that the skill may have changed chooses
+what is compared: only tasks whose request speaks of what the skill is for. It counts all sessions
+of a version from the first on, so that it may be looked at every day, and a session once, since the
+lot is the session's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,12 +33,15 @@ from tacit.learn.trial.trial_records import DAILY_USE, TrialAbout, TrialRecords
 from tacit.skills.holdback import Holdback, holdbacks
 from tacit.skills.library import Library
 from tacit.traces.store import Store
+from tacit.traces.wishes import content_words
 
 MOST_SESSIONS = 400
 """The latest sessions that are looked at."""
 MOST_DRAWN = 2000
 """The first sessions that drew for a version; what comes later changes nothing."""
 _SCORES = {"worked": 1.0, "failed": 0.0}
+_COMMON = 2
+"""Telling words that a request shares with a skill's name and description where it speaks of it."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -80,23 +87,30 @@ def known_tasks(store: Store, drawn: Iterable[Holdback]) -> list[Segment]:
     return found
 
 
-def daily_use(store: Store, skill: str, tasks: Sequence[Segment] | None = None) -> DailyUse:
-    """What the stored sessions say of `skill`; `tasks` are those of `known_tasks`, if at hand."""
+def daily_use(
+    store: Store, skill: str, about: str = "", tasks: Sequence[Segment] | None = None
+) -> DailyUse:
+    """What the stored sessions say of `skill`, which is for what `about` says, or for anything.
+
+    `tasks` are those of `known_tasks`, if at hand.
+    """
     own = _drawn_for(holdbacks(store.connection), skill)
     tasks = known_tasks(store, own) if tasks is None else tasks
-    every = cluster_tasks(map(_as_asked, tasks))
-    kinds = [kind for kind in every if any(skill in task.skills for task in kind.members)]
     used = [task for task in tasks if skill in task.skills]
+    every = cluster_tasks(map(_without_errors, tasks)) if used else []
+    kinds = [kind for kind in every if any(skill in task.skills for task in kind.members)]
     observed = compare(kinds, {task.id for task in used}, None)
     if not own:
         return DailyUse(skill, len(used), observed)
-    about = TrialAbout(skill=skill, digest=_versions(own[0])[skill], agent=DAILY_USE)
-    attempt = TrialRecords(store.connection).begin(about).attempt
+    version = TrialAbout(skill=skill, digest=_versions(own[0])[skill], agent=DAILY_USE)
+    attempt = TrialRecords(store.connection).begin(version).attempt
     offered = {one.session for one in own if skill in one.offered}
     held = {one.session for one in own if skill in one.held}
     ours = {task.id for task in tasks if task.session in offered}
     theirs = {task.id for task in tasks if task.session in held}
-    by_lot = compare(kinds, ours, theirs, error_of(attempt))
+    concerned = _speaking_of(f"{skill} {about}", tasks) if about else tasks
+    one_kind = Cluster("what it is for", (), tuple(concerned))
+    by_lot = compare([one_kind], ours, theirs, error_of(attempt))
     return DailyUse(skill, len(used), observed, by_lot, attempt)
 
 
@@ -111,9 +125,14 @@ def _drawn_for(drawn: Iterable[Holdback], skill: str) -> list[Holdback]:
     return [one for one in every if _versions(one)[skill] == now][:MOST_DRAWN]
 
 
-def _as_asked(task: Segment) -> Segment:
-    """A task by what was asked alone: what was done and failed, the skill may have changed."""
-    return msgspec.structs.replace(task, purposes=(), files=(), errors=())
+def _without_errors(task: Segment) -> Segment:
+    """A task without what failed in it: that would group tasks by how they ended."""
+    return msgspec.structs.replace(task, errors=())
+
+
+def _speaking_of(words: str, tasks: Iterable[Segment]) -> list[Segment]:
+    known = set(content_words(words))
+    return [task for task in tasks if len(known.intersection(content_words(task.asked))) >= _COMMON]
 
 
 def compare(
@@ -166,9 +185,10 @@ def settle_daily_use(gate: Gate, library: Library, settings: Settings) -> list[T
         names = sorted({name for one in drawn for name in _versions(one)})
         own = {one.session: one for name in names for one in _drawn_for(drawn, name)}
         tasks = known_tasks(store, own.values()) if names else []
-        found = [daily_use(store, name, tasks) for name in names]
+        entries = {name: library.find(name) for name in names}
+        found = [daily_use(store, n, e.description, tasks) for n, e in entries.items() if e]
     for use in found:
-        if use.by_lot is None or use.finding == "unclear" or library.find(use.skill) is None:
+        if use.by_lot is None or use.finding == "unclear":
             continue
         shown = use.by_lot.success
         how = f"in {counted(shown.count, 'comparison')} of daily use, left out by lot"

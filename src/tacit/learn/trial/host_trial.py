@@ -84,9 +84,11 @@ class HostAgent:
         lay_out_texts(home, written, {})
         shown = map(os.path.expanduser, self._settings.show_paths)
         linked = [os.path.join(skills, name) for name in os.listdir(skills)]
+        temporary = os.path.join(above, "tmp")
+        os.mkdir(temporary)
         rules = CommandRules(
             project=work,
-            temporary=_made(os.path.join(above, "tmp")),
+            temporary=temporary,
             writable=(home,),
             network=True,
             show=(_installed(self._found.path), *shown, *map(os.path.realpath, linked)),
@@ -160,8 +162,3 @@ def _installed(program: str) -> str:
     if f"/{_MODULES}/" in real:
         return real[: real.index(f"/{_MODULES}/") + len(_MODULES) + 1]
     return os.path.dirname(real)
-
-
-def _made(folder: str) -> str:
-    os.mkdir(folder)
-    return folder

@@ -9,7 +9,7 @@ import hashlib
 import os
 import random
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -20,8 +20,15 @@ from tacit.changes.gate import Gate
 from tacit.learn.review.review_batch import model_price
 from tacit.learn.trial.arms import SIDES, Arms, Side, others_of, sessions_as_skill
 from tacit.learn.trial.candidate import Candidate, version_files
+from tacit.learn.trial.interval import pairs_planned
 from tacit.learn.trial.judge import Judge
-from tacit.learn.trial.trial_records import RecordedRun, TrialAbout, TrialRecord, TrialRecords
+from tacit.learn.trial.trial_records import (
+    IN_USE,
+    RecordedRun,
+    TrialAbout,
+    TrialRecord,
+    TrialRecords,
+)
 from tacit.learn.trial.trial_report import Answer, answer_of, in_all, verdict_of
 from tacit.learn.trial.trial_run import (
     Ran,
@@ -68,12 +75,6 @@ class Trial:
         verifier: Verifier,
         judge: Judge | None = None,
     ) -> None:
-        """Raises `NotFound` where there is nothing to run."""
-        if not plan.tasks:
-            raise NotFound(
-                f"there is no task to try '{plan.about.skill}' with",
-                f"draft some: tacit trial init {plan.about.skill}",
-            )
         self._plan = plan
         self._records = records
         self._runner = runner
@@ -127,7 +128,7 @@ class Trial:
         if made + wanted > limits.runs:
             self.stopped = f"{counted(made, 'run')} made, of at most {limits.runs}"
         elif limits.money and self._spent + likely > limits.money:
-            self.stopped = "the money that it was given is spent"
+            self.stopped = f"more runs would go beyond the {dollars(limits.money)} it was given"
         elif len(last) == _MOST_VOID and all(run.result.state == "void" for run in last):
             self.stopped = f"no run comes to an end: {last[-1].result.ran.void}"
         return bool(self.stopped)
@@ -216,6 +217,28 @@ def usable_tasks(
     return kept, left
 
 
+def doubts_of(tasks: Iterable[Task], verifier: Verifier) -> list[str]:
+    """The tasks whose checks say nothing, as far as that is seen before any run, and why."""
+    every = ((task, _doubt(task, verifier)) for task in tasks if task.by_code)
+    return [f"{task.id}: {why}" for task, why in every if why]
+
+
+def _doubt(task: Task, verifier: Verifier) -> str:
+    with clean_folder(task) as (work, _):
+        found = verifier.verify(task, work, "")
+    if all(check.passed for check in found):
+        return "its checks pass before anything is done"
+    if bad := next((check for check in found if check.not_run), None):
+        return f"its check cannot be run here: {bad.text} ({bad.evidence})"
+    if not task.solution:
+        return ""
+    with clean_folder(task) as (work, _):
+        verifier.solve(task, work)
+        found = verifier.verify(task, work, "")
+    bad = next((check for check in found if not check.passed), None)
+    return f"its own solution does not pass: {bad.text} ({bad.evidence})" if bad else ""
+
+
 def version_of(files: Mapping[str, File]) -> str:
     """What tells one version of a skill from another, its tasks aside."""
     shown = {path: file.data for path, file in files.items() if not path.startswith(EVALS_FOLDER)}
@@ -259,6 +282,9 @@ def plan_trial(
         sessions=candidate.sessions,
     )
     left = [f"{one.id}: {one.why}" for part in found for one in part.left] + left
+    if not tasks:
+        why = "; ".join(left) or f"draft some: tacit trial init {candidate.name}"
+        raise NotFound(f"there is no task to try '{candidate.name}' with", why)
     label, old = _other_side(candidate, gate, wish.against)
     about = TrialAbout(
         skill=candidate.name,
@@ -285,7 +311,7 @@ def _other_side(candidate: Candidate, gate: Gate, against: str) -> tuple[str, di
         version, files = version_files(history, candidate.skill, against)
         return f"version {version}", files
     # A change of a skill that is in use is compared with that skill.
-    return ("the version in use", candidate.old) if candidate.old else ("", {})
+    return (IN_USE, candidate.old) if candidate.old else ("", {})
 
 
 class TrialEstimate(msgspec.Struct, frozen=True):
@@ -297,6 +323,8 @@ class TrialEstimate(msgspec.Struct, frozen=True):
     """None where no price is known."""
     known: int
     """Earlier runs that this rests on."""
+    planned: int = 0
+    """Runs in all within which a difference of 20 points is likely to be found."""
 
     def shown(self) -> str:
         """In words."""
@@ -327,12 +355,14 @@ def estimate_trial(
     made = [(one.about.skill, run) for one in every for run in records.runs(one.id)]
     done = [(skill, run.result) for skill, run in made if run.result.state == "done"]
     known = [result for skill, result in done if skill == about.skill] or [r for _, r in done]
+    planned = 2 * pairs_planned(records.attempt_of(about))
     if not known:
         asked = [(model, *_RUN_TOKENS)] + [(about.judge, *_JUDGE_TOKENS)] * bool(about.judge)
         cost = in_all(model_price(*each) for each in asked)
         tokens = sum(sent + answered for _, sent, answered in asked)
-        return TrialEstimate(runs, tokens * runs, cost * runs if cost is not None else None, 0)
+        cost = cost * runs if cost is not None else None
+        return TrialEstimate(runs, tokens * runs, cost, 0, planned)
     cost = in_all(result.cost for result in known)
     tokens = sum(result.ran.tokens for result in known) * runs // len(known)
-    mean = cost / len(known) if cost is not None else None
-    return TrialEstimate(runs, tokens, mean * runs if mean is not None else None, len(known))
+    cost = cost / len(known) * runs if cost is not None else None
+    return TrialEstimate(runs, tokens, cost, len(known), planned)

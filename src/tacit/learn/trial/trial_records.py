@@ -3,7 +3,7 @@
 Owns the tables `trials` and `trial_runs` in tacit.db. A trial is known by what it compares (skill
 and version, the other side, tasks, agent and model), so that the same command goes on with it,
 after a kill or another day: looking again, and going on, does its error no harm. The n-th trial of
-a skill is its n-th attempt, and may err less.
+a skill that has consequences is its n-th attempt, and may err less.
 """
 
 import hashlib
@@ -33,6 +33,8 @@ TRIAL_STEPS = (
 )
 
 
+IN_USE = "the version in use"
+"""What a change that waits is compared with, if it is one of a skill that is in use."""
 DAILY_USE = "daily use"
 """Stands for the agent where sessions drew lots: an attempt of the skill like any other trial."""
 
@@ -55,6 +57,11 @@ class TrialAbout(msgspec.Struct, frozen=True, kw_only=True):
     """Digests."""
     foreign: tuple[str, ...] = ()
     """The ids of those that are tasks of other skills."""
+
+    @property
+    def settles(self) -> bool:
+        """Whether its answer has consequences: a comparison with another version has none."""
+        return self.against in ("", IN_USE)
 
     @property
     def id(self) -> str:
@@ -97,14 +104,7 @@ class TrialRecords:
     def begin(self, about: TrialAbout) -> TrialRecord:
         """The record of this trial: the one that is there, or a new one with the next number."""
         with database.transaction(self._connection):
-            row = self._row(about.id)
-            if row is None:
-                attempt = (
-                    1
-                    + self._connection.execute(
-                        "SELECT count(*) FROM trials WHERE skill = ?", (about.skill,)
-                    ).fetchone()[0]
-                )
+            if self._row(about.id) is None:
                 self._connection.execute(
                     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?)",
                     (
@@ -112,13 +112,20 @@ class TrialRecords:
                         datetime.now(UTC).timestamp(),
                         about.skill,
                         about.digest,
-                        attempt,
+                        self.attempt_of(about),
                         msgspec.json.encode(about).decode(),
                     ),
                 )
-                row = self._row(about.id)
+            row = self._row(about.id)
         assert row is not None
         return _record(row)
+
+    def attempt_of(self, about: TrialAbout) -> int:
+        """Which trial of its skill this is, or would be, of those that settle as it does."""
+        if (row := self._row(about.id)) is not None:
+            return int(row["attempt"])
+        before = [one for one in self._all(about.skill) if one.about.settles == about.settles]
+        return 1 + len(before)
 
     def add(self, trial: str, run: RecordedRun) -> None:
         """Keep a run that has ended, or what a judge said of it since."""
@@ -146,10 +153,7 @@ class TrialRecords:
 
     def trials(self, skill: str = "") -> list[TrialRecord]:
         """The trials of a skill, or all, the latest first."""
-        rows = self._connection.execute(
-            "SELECT * FROM trials WHERE ? IN ('', skill) ORDER BY at DESC", (skill,)
-        ).fetchall()
-        return [one for one in map(_record, rows) if one.about.agent != DAILY_USE]
+        return [one for one in self._all(skill) if one.about.agent != DAILY_USE]
 
     def find(self, name: str) -> TrialRecord:
         """The trial whose id begins with `name`, or the latest of the skill called so."""
@@ -157,6 +161,10 @@ class TrialRecords:
         if not found:
             raise NotFound(f"there is no trial '{name}'", "see them: tacit trial show")
         return found[0]
+
+    def _all(self, skill: str) -> list[TrialRecord]:
+        query = "SELECT * FROM trials WHERE ? IN ('', skill) ORDER BY at DESC"
+        return list(map(_record, self._connection.execute(query, (skill,)).fetchall()))
 
     def _row(self, trial: str) -> sqlite3.Row | None:
         row: sqlite3.Row | None = self._connection.execute(

@@ -6,7 +6,8 @@ was read is told apart from its not being read. Also writes the `benchmark.json`
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from tacit.learn.trial.interval import (
 from tacit.learn.trial.trial_records import RecordedRun, TrialRecord
 from tacit.learn.trial.trial_run import RunResult
 from tacit.learn.trial.trial_tasks import Task
+from tacit.learn.trial.verifier import Graded
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -91,6 +93,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Dollars for all runs, the judge's too."""
     judge_cost: float | None = 0.0
     tasks: tuple[TaskRow, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Checks that no run of either side has passed, in words: they may never pass."""
     sessions: dict[str, tuple[str, ...]] = {}
     """The runs, by side; each can be opened: `tacit session ID`."""
 
@@ -126,24 +130,19 @@ def pairs_of(runs: Iterable[RecordedRun]) -> list[Pair]:
     return pairs
 
 
-def whole_rounds(pairs: Sequence[Pair], runs: Iterable[RecordedRun], tasks: int) -> list[Pair]:
-    """The pairs of the rounds that are over: only then may one look."""
-    met: dict[int, set[tuple[str, Side]]] = {}
-    for run in runs:
-        if run.settled:
-            met.setdefault(run.round, set()).add((run.task, run.side))
-    over = {number for number, seen in met.items() if len(seen) >= 2 * tasks}
-    return [pair for pair in pairs if pair.round in over]
+def decisive(record: TrialRecord, runs: Collection[RecordedRun]) -> list[float]:
+    """The differences that the verdict rests on: the skill's own tasks, in the rounds that are
+    over: only then may one look."""
+    settled = Counter(n for n, _, _ in {(r.round, r.task, r.side) for r in runs if r.settled})
+    return [
+        pair.difference
+        for pair in pairs_of(runs)
+        if settled[pair.round] >= 2 * len(record.about.tasks)
+        and pair.task not in record.about.foreign
+    ]
 
 
-def decisive(record: TrialRecord, runs: Iterable[RecordedRun]) -> list[float]:
-    """The differences that the verdict rests on: the skill's own tasks, over whole rounds."""
-    known = list(runs)
-    over = whole_rounds(pairs_of(known), known, len(record.about.tasks))
-    return [pair.difference for pair in over if pair.task not in record.about.foreign]
-
-
-def verdict_of(record: TrialRecord, runs: Iterable[RecordedRun]) -> Interval:
+def verdict_of(record: TrialRecord, runs: Collection[RecordedRun]) -> Interval:
     """The interval by which a trial is decided, at the level of its attempt."""
     return interval_of(decisive(record, runs), error_of(record.attempt))
 
@@ -184,6 +183,7 @@ def answer_of(record: TrialRecord, runs: Sequence[RecordedRun]) -> Answer:
         cost=in_all(run.result.cost for run in runs),
         judge_cost=in_all(run.result.judge_cost for run in runs),
         tasks=tuple(_task_rows(every, foreign)),
+        doubts=tuple(_never_passed(runs)),
         sessions={s: tuple(r.result.ran.session for r in runs if r.side == s) for s in SIDES},
     )
 
@@ -219,6 +219,21 @@ def _task_rows(pairs: Sequence[Pair], foreign: frozenset[str]) -> Iterable[TaskR
         yield TaskRow(task, len(own), ours, theirs, read, task not in foreign)
 
 
+_FEW = 6
+"""Runs of a task after which a check that none has passed is doubted."""
+
+
+def _never_passed(runs: Iterable[RecordedRun]) -> Iterator[str]:
+    seen: dict[tuple[str, str], list[Graded]] = {}
+    for run in runs:
+        for check in run.result.graded:
+            seen.setdefault((run.task, check.text), []).append(check)
+    for (task, text), checks in seen.items():
+        if len(checks) >= _FEW and not any(check.passed for check in checks):
+            none = f"no run of either side passed in {len(checks)} runs"
+            yield f"{task}: {none}: {text} ({checks[-1].evidence})"
+
+
 _NAMES = {"with": "with_skill", "without": "without_skill"}
 
 
@@ -231,7 +246,7 @@ def benchmark(
     counted = [run for run in runs if run.result.state == "done"]
     rows = [
         {
-            "eval_id": run.task.rpartition("/")[2],
+            "eval_id": _eval_id(run.task),
             "eval_name": prompts.get(run.task, run.task)[:80],
             "configuration": _NAMES[run.side],
             "run_number": run.round + 1,
@@ -257,13 +272,18 @@ def benchmark(
             "skill_name": about.skill,
             "executor_model": about.agent,
             "timestamp": record.at,
-            "evals_run": sorted({run.task for run in counted}),
+            "evals_run": [_eval_id(task) for task in sorted({run.task for run in counted})],
             "runs_per_configuration": len({run.round for run in counted}),
         },
         "runs": rows,
         "run_summary": {**sums, "delta": delta},
         "notes": [answer.says()],
     }
+
+
+def _eval_id(task: str) -> int | str:
+    name = task.rpartition("/")[2]
+    return int(name) if name.isdecimal() else name
 
 
 def _metrics(result: RunResult) -> dict[str, Any]:

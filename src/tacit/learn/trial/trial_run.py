@@ -117,6 +117,7 @@ class OwnAgent:
         )
         self.model = models.require(agent, model).name
         self.title = f"{OWN_HOST} {self.model}"
+        self._loaded = False
 
     def run(self, task: Task, work: str, skills: str, seed: int) -> Ran:
         cache = os.path.join(os.path.dirname(skills), "cache")
@@ -126,6 +127,9 @@ class OwnAgent:
         kit = Kit(_TOOLS, library, purpose="trial", seed=seed)
         session = Session(settings, cwd=work, model=self.model, yes=True, kit=kit)
         try:
+            if not self._loaded:  # the first run's time would have the provider's library in it
+                models.build(session.choice)
+                self._loaded = True
             return asyncio.run(_heard(session, placed(task.prompt, {task.root: work})))
         finally:
             session.close()

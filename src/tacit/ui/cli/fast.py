@@ -75,7 +75,7 @@ def skill_table(
         line = f"{pad(name, names)}  {pad(scope, scopes)}  "
         if colour:
             tone = _DIM if state != "active" else ""
-            accent = _RED if worst == "error" or mark == "[harms]" else _YELLOW
+            accent = _RED if worst == "error" or mark.endswith("harms]") else _YELLOW
             accent = _GREEN if mark == "[helps]" else accent
             cut = fit(shown, left)
             if mark:
@@ -110,7 +110,7 @@ def count_line(rows: list[SkillLine]) -> str:
 
 def _mark(state: str, worst: str, standing: str) -> str:
     if state != "active":
-        return f"[{state}]"
+        return f"[{state}, {standing}]" if standing and state == "archived" else f"[{state}]"
     return "[error]" if worst == "error" else f"[{standing}]" if standing else ""
 
 

@@ -70,15 +70,20 @@ def write_json(value: Any) -> int:
     if (taken := _taken.get()) is not None:
         taken.append(value)
         return 0
-    try:
-        data = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a path with bytes that are not UTF-8
-        data = msgspec.json.encode(_printable(msgspec.to_builtins(value)))
+    data = as_json(value)
     if sys.stdout.isatty():
         text = msgspec.json.format(data, indent=2).decode()
         data = _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
     click.echo(data)
     return 0
+
+
+def as_json(value: Any) -> bytes:
+    """`value` as JSON; of a path that is not in UTF-8, what can be shown of it."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_printable(msgspec.to_builtins(value)))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], drop: Sequence[str] = ()) -> str:

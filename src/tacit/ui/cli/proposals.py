@@ -134,7 +134,6 @@ def _write_proposal(gate: Gate, proposal: Proposal, as_json: bool) -> int:
     if change.actor == "distiller":
         from tacit.ui.cli.distillations import write_counts
 
-        click.echo("\nWhat supports each line:")
         write_counts(change)
     if proposal.state == "waiting":
         click.echo(f"\ntacit accept {proposal.id[-8:]} · tacit reject {proposal.id[-8:]}")

@@ -1,16 +1,15 @@
 """`tacit mcp` and `tacit web`: the library served to other programs, and pages for a browser."""
 
+import errno
 import os
-from typing import TYPE_CHECKING
+import socket
+import sys
 
 import click
 
 from tacit.base.errors import NotFound, Unwritable, Usage
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
-
-if TYPE_CHECKING:
-    import socket
 
 _PORT = 8765
 
@@ -58,11 +57,9 @@ def mcp_command(project: str, http: bool, port: int, as_json: bool) -> int:
     return 0
 
 
-def open_listener(host: str, port: int, *, or_any: bool = False) -> "socket.socket":
+def open_listener(host: str, port: int, *, or_any: bool = False) -> socket.socket:
     """A socket for a server; `or_any`: any free port where that one is taken."""
-    import socket
-
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     for wanted in (port, 0) if or_any else (port,):
         try:
@@ -70,9 +67,11 @@ def open_listener(host: str, port: int, *, or_any: bool = False) -> "socket.sock
             listener.listen()  # who comes before the server answers waits, and is not refused
             return listener
         except OSError as error:
-            cause = error.strerror
+            cause = error
     listener.close()
-    raise Unwritable(f"port {port} of {host} cannot be had: {cause}", "any that is free: --port 0")
+    elsewhere = isinstance(cause, socket.gaierror) or cause.errno == errno.EADDRNOTAVAIL
+    hint = "name an address of this machine" if elsewhere else "any that is free: --port 0"
+    raise Unwritable(f"port {port} of {host} cannot be had: {cause.strerror}", hint)
 
 
 def _serve_http(project: str, port: int, as_json: bool) -> int:
@@ -111,7 +110,7 @@ def web_command(
 
     The pages are served on this machine alone, to the browser that opens the printed address.
     """
-    if host not in ("127.0.0.1", "localhost") and not let_others_in:
+    if host not in ("127.0.0.1", "::1", "localhost") and not let_others_in:
         raise Usage(
             f"{host} can be reached by other machines, and what they send is not encrypted",
             "leave --host out, or add --let-others-in if you want that",
@@ -128,6 +127,8 @@ def web_command(
         return 0
     server = web_server.PageServer("127.0.0.1" if host == "localhost" else host, port)
     _tell_address(server.new_address(), no_open, as_json, "Tacit is at")
+    if not as_json:
+        click.echo("Ctrl-C ends it.")
     server.run()
     return 0
 
@@ -135,9 +136,21 @@ def web_command(
 def _tell_address(address: str, no_open: bool, as_json: bool, how: str) -> None:
     if as_json:
         output.write_json({"address": address})
-    else:
-        click.echo(f"{how}: {address}")
-        if not no_open:
-            click.echo("Ctrl-C ends it.")
-    if not no_open and not as_json:
+        return
+    click.echo(f"{how}: {address}")
+    if no_open:
+        return
+    if _can_open():
         click.launch(address)
+        return
+    port = address.partition("/?")[0].rpartition(":")[2]
+    click.echo("There is no screen here to open a browser on. The address opens, once, in yours:")
+    click.echo(f"  over ssh        ssh -L {port}:127.0.0.1:{port} {socket.gethostname()}")
+    click.echo(f"  in a container  publish port {port}; tacit web --host 0.0.0.0 --let-others-in")
+
+
+def _can_open() -> bool:
+    """Whether a browser with windows can be started here; one of text would take the terminal."""
+    if sys.platform == "darwin":
+        return "SSH_CONNECTION" not in os.environ
+    return any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"))

@@ -16,7 +16,14 @@ import msgspec
 from tacit.base.display import can_colour, columns, counted, one_line, plain
 from tacit.base.errors import NotFound
 from tacit.base.paths import with_tilde
-from tacit.skills.library import Entry, Library, library_here
+from tacit.skills.library import (
+    Entry,
+    Library,
+    archive_snapshots,
+    archived_entries,
+    archived_named,
+    library_here,
+)
 from tacit.skills.scopes import SCOPES
 from tacit.skills.skill import Problem, Skill
 from tacit.skills.standing import UNTRIED, read_standings, standing_of
@@ -35,6 +42,7 @@ from tacit.ui.cli.user_shell import complete_skill
     "tacit list git review              only skills whose name has one of these words",
     "tacit list --origin learned --json",
     "tacit list --used -n 10            the ten that were used most",
+    "tacit list --archived              what is out of use, and what trials said of it",
     note="In a pipe, each line is: name, scope, state, description, separated by tabs.",
 )
 @click.argument("words", nargs=-1)
@@ -51,12 +59,14 @@ from tacit.ui.cli.user_shell import complete_skill
 )
 @click.option("--problems", is_flag=True, help="Only skills with errors or warnings.")
 @click.option("--used", is_flag=True, help="Only skills that were used, most often first.")
+@click.option("--archived", is_flag=True, help="Those that are out of use instead.")
 @click.option("-n", "--limit", type=click.IntRange(1), help="How many; all, if left out.")
 @click.option("--skip", type=click.IntRange(0), default=0, help="Leave out so many at the start.")
 def list_command(
     words: tuple[str, ...],
     problems: bool,
     used: bool,
+    archived: bool,
     limit: int | None,
     skip: int,
     as_json: bool,
@@ -68,26 +78,28 @@ def list_command(
     first wins, and the other is marked as shadowed. Skills of a project that you have not trusted
     are marked, and not loaded.
     """
+    library = library_here()
     fit = [
         entry
-        for entry in library_here().entries
+        for entry in (archived_entries(archive_snapshots(library)) if archived else library.entries)
         if (not problems or entry.worst in ("error", "warning"))
         and (not words or any(word.lower() in entry.name.lower() for word in words))
     ]
     for field, value in same.items():  # scope, origin, host
         if value is not None:
             fit = [entry for entry in fit if getattr(entry, field) == value]
-    unused = 0
+    unused, sums = 0, None
     if used:
         from tacit.traces.skill_uses import use_totals
 
         uses, every = use_totals(), len(fit)
         fit = sorted((e for e in fit if e.name in uses), key=lambda e: -uses[e.name].uses)
-        unused = every - len(fit)
+        unused, counts = every - len(fit), [uses[e.name] for e in fit]
+        sums = {key: sum(getattr(n, key) for n in counts) for key in ("uses", "calls", "failed")}
     chosen = fit[skip : skip + limit if limit else None]
     if as_json:
-        listed = {"skills": rows_with_use(chosen), "total": len(fit), "unused": unused}
-        return output.write_json(listed)
+        listed = {"skills": rows_with_use(chosen), "total": len(fit)}
+        return output.write_json(listed | {"unused": unused, "uses": sums})
     tried = read_standings()
     standings = {e.name: tried[e.name, e.digest][0] for e in chosen if (e.name, e.digest) in tried}
     return fast.write_skills(
@@ -162,7 +174,6 @@ def show_command(name: str, raw: bool, as_json: bool) -> int:
     NAME is the skill's name, the name of its folder, or a path. Shown are the text, the files, the
     scope, what it shadows or is shadowed by, and its problems.
     """
-    from tacit.skills.library import archived_named
     from tacit.skills.skill_file import read_skill
     from tacit.skills.skill_lint import lint
 

@@ -22,6 +22,8 @@ from tacit.ui.cli.command import Group, group
 from tacit.ui.cli.user_shell import complete_skill
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacit.changes.change import Verdict
     from tacit.changes.gate import Gate
     from tacit.learn.trial.candidate import Candidate
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 _COLOURS = {"helps": "green", "harms": "red", "no difference": "yellow", "unclear": None}
 INTERRUPTED = 130
+_WIDEST = 10.0
+"""A change of more than ten times says only that there are too few pairs."""
 _MANY_TOKENS = 1_000_000
 """Of a model without a known price, tokens above which it is asked first."""
 
@@ -112,11 +116,13 @@ def run_command(skill: str, as_json: bool, **options: Any) -> int:
     prepared = _Prepared(skill, settings, options)
     with open_trials() as records:
         guess = prepared.estimate(records, options["runs"])
+        prepared.look_at_checks(records)
         if options["dry_run"]:
             return _write_plan(prepared, guess, as_json)
         if not as_json:
             prepared.write_left_out()
-        _confirm_cost(guess, settings, options["yes"], as_json)
+        within = 0 < options["max_cost"] <= settings.learn.confirm_above
+        _confirm_cost(guess, settings, options["yes"] or within, as_json)
         trial = prepared.trial(records)
         code = _run_on(trial, options, as_json)
         answer = trial.answer()
@@ -124,7 +130,13 @@ def run_command(skill: str, as_json: bool, **options: Any) -> int:
         path = _write_benchmark(trial, records, prepared.plan)
     if as_json:
         output.write_json(
-            {"answer": answer, "stopped": trial.stopped, "benchmark": path, "effect": effect}
+            {
+                "answer": answer,
+                "stopped": trial.stopped,
+                "benchmark": path,
+                "effect": effect,
+                "doubts": prepared.doubts,
+            }
         )
     else:
         write_answer(answer)
@@ -139,15 +151,20 @@ class _Prepared:
     """A trial that could begin."""
 
     def __init__(self, skill: str, settings: Settings, options: dict[str, Any]) -> None:
+        from tacit.agent.sandbox import find_sandbox
         from tacit.learn.trial.candidate import find_candidate
         from tacit.learn.trial.trial import TrialWish, plan_trial
         from tacit.learn.trial.trial_tasks import TaskSet, tasks_in
+        from tacit.learn.trial.verifier import Verifier
 
         self._settings, self._options = settings, options
+        self.doubts: list[str] = []
         gate, library = user_gate.open_gate(everywhere=True)
         self._gate = gate
         self.candidate: Candidate = find_candidate(gate, library, skill)
         self.runner: Runner = _runner(settings, options["agent"], options["model"])
+        box = find_sandbox(allow_none=settings.agent.sandbox == "none")
+        self.verifier = Verifier(box, settings.agent)
         found = [tasks_in(folder) for folder in options["tasks"]]
         given = TaskSet(
             tuple(task for part in found for task in part.tasks),
@@ -161,13 +178,8 @@ class _Prepared:
             judge=options["judge"],
             agent=self.runner.title,
         )
-        plan, self.left = plan_trial(self.candidate, library, gate, wish)
-        self.plan: TrialPlan = plan
-        if not plan.tasks:
-            raise NotFound(
-                f"there is no task to try '{self.candidate.name}' with",
-                "; ".join(self.left) or f"draft some: tacit trial init {self.candidate.name}",
-            )
+        self.plan: TrialPlan
+        self.plan, self.left = plan_trial(self.candidate, library, gate, wish)
 
     def estimate(self, records: "TrialRecords", runs: int) -> "TrialEstimate":
         from tacit.learn.trial.trial import estimate_trial
@@ -175,22 +187,25 @@ class _Prepared:
         model = self.runner.title.partition(" ")[2]
         return estimate_trial(records, self.plan.about, model, runs)
 
+    def look_at_checks(self, records: "TrialRecords") -> None:
+        """Find tasks whose checks say nothing, before the first run."""
+        from tacit.learn.trial.trial import doubts_of
+
+        if not records.runs(self.plan.about.id):
+            self.doubts = doubts_of(self.plan.tasks, self.verifier)
+
     def trial(self, records: "TrialRecords") -> "Trial":
-        from tacit.agent.sandbox import find_sandbox
         from tacit.learn.trial.judge import Judge
         from tacit.learn.trial.trial import Trial
-        from tacit.learn.trial.verifier import Verifier
 
-        agent = self._settings.agent
-        verifier = Verifier(find_sandbox(allow_none=agent.sandbox == "none"), agent)
         judge = Judge(self._settings, self._options["judge"]) if self._options["judge"] else None
-        return Trial(self.plan, records, self.runner, verifier, judge)
+        return Trial(self.plan, records, self.runner, self.verifier, judge)
 
     def settle(self, answer: "Answer") -> "TrialEffect":
         """Do what follows from the answer; of a comparison with a version, nothing does."""
         from tacit.learn.trial.trial_effects import TrialEffect, settle_standing
 
-        if self._options["against"]:
+        if not self.plan.about.settles:
             return TrialEffect("nothing")
         how = f"in {counted(answer.pairs, 'pair')}, {answer.agent}"
         return settle_standing(
@@ -200,6 +215,7 @@ class _Prepared:
     def write_left_out(self) -> None:
         for why in self.left:
             click.echo(click.style(f"left out: {plain(one_line(why))}", dim=True), err=True)
+        write_doubts(self.doubts, err=True)
 
 
 def _runner(settings: Settings, agent: str, model: str) -> "Runner":
@@ -229,14 +245,18 @@ def _write_plan(prepared: _Prepared, guess: "TrialEstimate", as_json: bool) -> i
     if as_json:
         tasks = [{"id": task.id, "prompt": task.prompt} for task in plan.tasks]
         known = {"trial": plan.about.id, "about": plan.about, "tasks": tasks}
-        return output.write_json({**known, "left_out": prepared.left, "estimate": guess})
+        known |= {"left_out": prepared.left, "doubts": prepared.doubts, "estimate": guess}
+        return output.write_json(known)
     rows = [(task.id, one_line(task.prompt)) for task in plan.tasks]
     click.echo(output.table(("task", "prompt"), rows))
     prepared.write_left_out()
     about = plan.about
     sides = compared(about.skill, about.against, about.among)
     click.echo(f"\n{plain(sides)}, by {plain(about.agent)}")
-    click.echo(f"{guess.shown()}. Nothing was run.")
+    click.echo(f"{guess.shown()}. No agent was run.")
+    output.write_hint(
+        f"a difference of 20 points is likely to be found within {guess.planned} runs"
+    )
     return 0
 
 
@@ -256,18 +276,9 @@ def _run_on(trial: "Trial", options: dict[str, Any], as_json: bool) -> int:
 
 def _run_line(number: int, most: int, run: "RecordedRun") -> str:
     result = run.result
-    score = result.score
-    state = (
-        "void"
-        if result.state == "void"
-        else "ran"
-        if score is None  # a judge has its pair next
-        else "success"
-        if score == 1
-        else f"{score:.0%}"
-        if score
-        else "failed"
-    )
+    words = {1.0: "success", 0.0: "failed", None: "ran"}  # a judge has its pair next
+    state = words.get(result.score) or f"{result.score:.0%}"
+    state = "void" if result.state == "void" else state
     tone = {"success": "green", "failed": "red", "void": "yellow"}.get(state)
     read = ", read" if result.read else ""
     why = f": {shorten(one_line(result.ran.void), 80)}" if result.ran.void else ""
@@ -293,7 +304,7 @@ def _write_benchmark(trial: "Trial", records: "TrialRecords", plan: "TrialPlan")
 
 def write_answer(answer: "Answer") -> None:
     """The answer for people."""
-    from tacit.learn.trial.interval import as_change, points
+    from tacit.learn.trial.interval import points
 
     click.echo()
     word = click.style(plain(answer.skill), bold=True)
@@ -305,9 +316,9 @@ def write_answer(answer: "Answer") -> None:
         "success": f"{sides}; {points(answer.success)} in {counted(answer.pairs, 'pair')}"
         if answer.pairs
         else "",
-        "tokens": _changes(answer.tokens, as_change),
-        "time": _changes(answer.seconds, as_change),
-        "calls": _changes(answer.calls, as_change),
+        "tokens": _changes(answer.tokens),
+        "time": _changes(answer.seconds),
+        "calls": _changes(answer.calls),
         "read": _read_words(answer),
         "void": ", ".join(f"{n} {side}" for side, n in answer.void.items() if n),
         "cost": dollars(answer.cost) if answer.cost is not None else "no price is known",
@@ -321,6 +332,7 @@ def write_answer(answer: "Answer") -> None:
     if answer.attempt > 1:
         rows["attempt"] = f"{answer.attempt}; the verdict is at {answer.level:.1%}"
     output.write_rows(rows.items(), 9)
+    write_doubts(answer.doubts)
     if answer.tasks:
         table = [
             (row.task, str(row.pairs), f"{row.with_skill:.0%}", f"{row.without:.0%}", str(row.read))
@@ -335,9 +347,17 @@ def write_answer(answer: "Answer") -> None:
         )
 
 
-def _changes(interval: "Interval", as_change: Any) -> str:
+def write_doubts(doubts: "Iterable[str]", *, err: bool = False) -> None:
+    """Warn of checks that say nothing."""
+    for why in doubts:
+        click.echo(click.style(f"doubtful: {plain(one_line(why))}", fg="yellow"), err=err)
+
+
+def _changes(interval: "Interval") -> str:
+    from tacit.learn.trial.interval import as_change
+
     mean, low, high = (as_change(v) for v in (interval.mean, interval.low, interval.high))
-    if not interval.count or high > 100:
+    if not interval.count or high > _WIDEST:
         return f"{mean:+.0%} (too few pairs for an interval)" if interval.count else ""
     return f"{mean:+.0%} ({low:+.0%} to {high:+.0%})"
 
@@ -456,7 +476,7 @@ def observe_command(skill: str, as_json: bool) -> int:
     """Compare tasks of daily use in which SKILL was used with like tasks without it.
 
     That is an observation: the agent chose when to read the skill. With learn.holdback, sessions
-    of our chat that were offered it are compared with those that were not, by lot: a trial.
+    that were offered it are compared with those that were not, by lot: a trial.
     """
     from tacit.learn.trial.daily_use import daily_use
     from tacit.learn.trial.interval import points
@@ -466,7 +486,8 @@ def observe_command(skill: str, as_json: bool) -> int:
     entry = library_here().find(skill)
     with Store.open() as store:
         store.take_in_own()
-        found = daily_use(store, entry.name if entry is not None else skill)
+        known = (entry.name, entry.description) if entry is not None else (skill,)
+        found = daily_use(store, *known)
     if as_json:
         return output.write_json(found)
     click.echo(f"{click.style(plain(skill), bold=True)}: used in {counted(found.used, 'task')}")
@@ -478,7 +499,7 @@ def observe_command(skill: str, as_json: bool) -> int:
         if not part.success.count:
             text = "no like tasks on both sides of which it is known how they ended"
         output.write_rows([(label, text), ("", ", ".join(part.kinds))], 9)
-    output.write_hint("what is observed is no trial: the agent chose when to read the skill")
+    output.write_hint("an observation, not a trial: the agent chose when to read the skill")
     return 0
 
 

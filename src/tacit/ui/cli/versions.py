@@ -17,6 +17,7 @@ from tacit.changes.file_edits import diff_files
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
 from tacit.changes.skill_state import read_state
+from tacit.skills.library import archived_named
 from tacit.skills.standing import standing_of
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import command
@@ -140,7 +141,7 @@ def history_command(name: str, limit: int, as_json: bool) -> int:
     found = figures(uses, views, log)
     weeks = weekly_uses(uses, gate.clock.now(), _WEEKS)
     shown = events[-limit:] if limit else events
-    entry = target.entry
+    entry = target.entry or next(iter(archived_named(library, target.skill)), None)
     standing = standing_of(entry.name, entry.digest) if entry is not None else ("", "")
     if as_json:
         return output.write_json(
@@ -246,22 +247,26 @@ def _write_event(event: "SkillEvent") -> None:
     "Show what a change did, or how a skill differs.",
     "tacit diff db-migration            hand edits since the last change; else the last change",
     "tacit diff db-migration 3f2a91c0   since that version",
+    "tacit diff db-migration 3f2a91c0 9c1d22ab   from one version to another",
     "tacit diff 9c1d22ab                what that change did",
 )
 @click.argument("what")
 @click.argument("version", required=False)
-def diff_command(what: str, version: str | None, as_json: bool) -> int:
+@click.argument("later", required=False)
+def diff_command(what: str, version: str | None, later: str | None, as_json: bool) -> int:
     """Show what a change did, or how a skill differs from an earlier version.
 
     WHAT is a change (its id, or the end of it as `tacit log` shows it) or a skill.
     """
     gate, library = user_gate.open_gate(everywhere=True)
     found = None if library.find(what) or version else _diff_of_change(gate, what)
-    text = found if found is not None else _diff_of_skill(what, version)
+    if found is None:
+        target = user_gate.find_target(gate, library, what)
+        found = _diff_of_skill(target, version, later)
     if as_json:
-        output.write_json({"diff": text})
-    elif text:
-        output.write_diff(text)
+        output.write_json({"diff": found})
+    elif found:
+        output.write_diff(found)
     else:
         click.echo("No difference.")
     return 0
@@ -285,19 +290,19 @@ def _diff_of_change(gate: Gate, start: str) -> str | None:
     return None
 
 
-def _diff_of_skill(name: str, start: str | None) -> str:
-    gate, library = user_gate.open_gate()
-    target = user_gate.find_target(gate, library, name)
+def _diff_of_skill(target: user_gate.Target, start: str | None, end: str | None) -> str:
     history = target.opened.history
     now: dict[str, File] = {}
-    if target.entry is not None:
+    if end:
+        now = dict(history.files(user_gate.find_target_version(target, end)))
+    elif target.entry is not None:
         with open_root(target.opened.place) as root:
             now = dict(read_state(root, history, target.skill).contents.files)
     if start:
         return diff_files(history.files(user_gate.find_target_version(target, start)), now)
     head = history.head(target.skill)
     if head is None:
-        raise NotFound(f"'{name}' has no history yet", "it begins with the first change")
+        raise NotFound(f"'{target.skill}' has no history yet", "it begins with the first change")
     by_hand = diff_files(history.files(head), now) if target.entry is not None else ""
     if by_hand or not head.parent:
         return by_hand

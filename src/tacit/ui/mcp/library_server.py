@@ -26,13 +26,7 @@ from tacit.base.atomic_files import kept_token
 from tacit.base.errors import TacitError
 from tacit.skills.library import KeptLibrary
 from tacit.ui.mcp import skill_resources
-from tacit.ui.mcp.client_tools import (
-    CLIENT_TOOLS,
-    TOOLS_BY_NAME,
-    ClientTool,
-    Desk,
-    call_tool,
-)
+from tacit.ui.mcp.client_tools import CLIENT_TOOLS, TOOLS_BY_NAME, ClientTool, Desk, call_tool
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -1,15 +1,14 @@
 """What the pages show: the answers of the command line, asked inside this process.
 
 A command gives a page the very value that it prints with --json, so both faces say the same. What
-no command tells by itself (how two versions of a skill differ, the text that a proposal leads to)
-is read from the layers below. Nothing here knows HTML.
+no command tells by itself (the text that a proposal leads to) is read from the layers below.
+Nothing here knows HTML.
 """
 
 import base64
 import os
 import subprocess
 import sys
-import tempfile
 from typing import Any
 
 import click
@@ -38,7 +37,11 @@ def ask(command: str | list[str], *arguments: str) -> Any:
             raise Usage("nobody can be asked here") from None
         except OSError as error:
             raise Unwritable(f"the system refused: {error.strerror or error}") from None
-    return msgspec.json.decode(msgspec.json.encode(taken[-1])) if taken else {}
+    return _plain_values(taken[-1]) if taken else {}
+
+
+def _plain_values(value: Any) -> Any:
+    return msgspec.json.decode(output.as_json(value))
 
 
 def proposed_text(proposal: dict[str, Any]) -> str | None:
@@ -57,11 +60,12 @@ def proposed_text(proposal: dict[str, Any]) -> str | None:
     return None
 
 
-def body_of(text: str) -> str:
-    """The text of a SKILL.md below its frontmatter."""
+def read_text(text: str) -> tuple[str, str]:
+    """What a SKILL.md says that it is for, and its text below the frontmatter."""
     from tacit.skills.skill_file import parse_skill
 
-    return parse_skill(text.encode(), "").body
+    found = parse_skill(text.encode(), "")
+    return found.description, found.body
 
 
 def _file_now(change: dict[str, Any]) -> str | None:
@@ -73,34 +77,26 @@ def _file_now(change: dict[str, Any]) -> str | None:
         return None
 
 
-def accept_edited(proposal: str, text: str) -> Any:
+def accept_edited(proposal: str, text: str) -> list[Any]:
     """Accept a proposal, then put the user's own text in its place; both can be taken back."""
-    done = ask("accept", proposal)
-    verdict = done["verdicts"][0]
-    if verdict["outcome"] != "applied":
-        return done
-    with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8") as file:
-        file.write(text.replace("\r\n", "\n"))
-        file.flush()
-        edited = ask(["edit", f"--from={file.name}"], os.path.basename(verdict["skill"]))
-    return {"verdicts": [verdict, edited] if "outcome" in edited else [verdict]}
-
-
-def version_diff(name: str, old: str, new: str) -> str:
-    """How two versions of a skill differ; an empty `new` is what stands there now."""
-    from tacit.changes.containment import open_root
-    from tacit.changes.file_edits import diff_files
-    from tacit.changes.skill_state import read_state
+    from tacit.changes.change import Rewrite, bytes_of, executable_paths
+    from tacit.skills.skill_file import SKILL_FILE_NAMES
     from tacit.ui.cli import user_gate
 
-    gate, library = user_gate.open_gate(everywhere=True)
-    target = user_gate.find_target(gate, library, name)
-    history = target.opened.history
-    first = history.files(user_gate.find_target_version(target, old))
-    if new:
-        return diff_files(first, history.files(user_gate.find_target_version(target, new)))
-    with open_root(target.opened.place) as root:
-        return diff_files(first, read_state(root, history, target.skill).contents.files)
+    gate, _ = user_gate.open_gate(everywhere=True)
+    change = gate.inbox.get(proposal).change
+    verdicts = list(ask("accept", proposal)["verdicts"])
+    if verdicts[0]["outcome"] != "applied":
+        return verdicts
+    now = gate.state_of(change.skill, change.root)
+    files, wanted = now.contents.files, text.replace("\r\n", "\n").encode()
+    name = next(known for known in SKILL_FILE_NAMES if known in files)
+    if files[name].data == wanted:
+        return verdicts
+    edit = Rewrite(bytes_of(files) | {name: wanted}, executable_paths(files))
+    base = now.head.id if now.head else ""
+    edited = user_gate.propose(gate, change.root, change.skill, edit, base=base)
+    return [*verdicts, _plain_values(edited)]
 
 
 def run_schedule(name: str) -> None:

@@ -8,33 +8,36 @@ only our own pages hold. No other origin is ever answered.
 
 import hmac
 import secrets
-from typing import Any
-from urllib.parse import parse_qs
+import socket
+from ipaddress import ip_address
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "tacit-session"
 CSRF_FIELD = "csrf"
-_MOST_BODY = 2_000_000
+BY_NUMBER = "*"
+"""Among the hosts of a guard: also any address in numbers, this machine's name, and localhost."""
+ANOTHER_START = "/another-start"
+WORD_HEADER = "x-tacit-word"
 _HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src"
-        " 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    b"content-security-policy": (
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src"
+        b" 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
 }
 
 
 class PageGuard:
-    """The middleware around all pages."""
+    """What stands around all pages, also around those that say what went wrong."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...], keys: "PageKeys") -> None:
         self._app = app
@@ -51,59 +54,67 @@ class PageGuard:
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 known = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(
-                        (name.encode(), value.encode())
-                        for name, value in _HEADERS.items()
-                        if name.encode() not in known
-                    ),
-                ]
+                more = [header for header in _HEADERS.items() if header[0] not in known]
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
-        refused = self._refused(scope)
-        if refused is not None:
-            await refused(scope, receive, sealed)
-            return
-        await self._app(scope, receive, sealed)
+        await (self._refused(scope) or self._app)(scope, receive, sealed)
 
     def _refused(self, scope: Scope) -> Response | None:
         """What a request gets instead of a page; None for one that may go on."""
         headers = Headers(scope=scope)
-        if headers.get("host", "") not in self._hosts:
+        host = headers.get("host", "")
+        if host not in self._hosts and not (BY_NUMBER in self._hosts and _is_direct(host)):
             return PlainTextResponse("This address is not served here.", 421)
-        origin = headers.get("origin")
-        if origin is not None and origin not in {f"http://{host}" for host in self._hosts}:
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
             return PlainTextResponse("Another site asked for this.", 403)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return PlainTextResponse("Another site asked for this.", 403)
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if given:
-            return self._enter(scope, given)
-        cookie = Request(scope).cookies.get(COOKIE, "")
-        if not hmac.compare_digest(cookie.encode(), self._keys.cookie.encode()):
+        if scope["path"] == ANOTHER_START:
+            return self._another_start(headers.get(WORD_HEADER, ""))
+        if given := parse_qs(scope["query_string"].decode("latin-1")).get("token"):
+            return self._enter(scope["path"], given[0])
+        if not _same(Request(scope).cookies.get(self._keys.cookie_name, ""), self._keys.cookie):
             text = "This page is for who started it. Open the address that `tacit web` prints."
             return PlainTextResponse(text, 401)
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return PlainTextResponse("Not served.", 405)
-        if int(headers.get("content-length") or 0) > _MOST_BODY:
-            return PlainTextResponse("That is too much.", 413)
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            return PlainTextResponse("No name holds such a sign.", 400)
         return None
 
-    def _enter(self, scope: Scope, token: str) -> Response:
+    def _another_start(self, word: str) -> Response:
+        """A token for a second start, which knows the word from the note of the first."""
+        if not _same(word, self._keys.word):
+            return PlainTextResponse("no", 401)
+        return PlainTextResponse(self._keys.new_token())
+
+    def _enter(self, path: str, token: str) -> Response:
         if not self._keys.use(token):
             return PlainTextResponse("This address was used before. Run: tacit web", 401)
-        response = RedirectResponse(scope["path"], 303)
-        response.set_cookie(COOKIE, self._keys.cookie, httponly=True, samesite="strict", path="/")
+        response = RedirectResponse("/" + path.lstrip("/"), 303)
+        response.set_cookie(
+            self._keys.cookie_name, self._keys.cookie, httponly=True, samesite="strict", path="/"
+        )
         return response
 
 
 class PageKeys:
-    """The secrets of one server: tokens that open it once, the cookie, and the word of forms."""
+    """The secrets of a server: tokens that open it once, the cookie, and the words of forms and of
+    a second start.
 
-    def __init__(self) -> None:
-        self.cookie = secrets.token_urlsafe(32)
-        self.form = secrets.token_urlsafe(32)
+    Cookie and forms follow from `secret`, so that pages that are open outlive a restart with the
+    same one; without one they end with the server.
+    """
+
+    def __init__(self, secret: str = "") -> None:
+        known = (secret or secrets.token_urlsafe(32)).encode()
+        name, self.cookie, self.form = (
+            hmac.new(known, part, "sha256").hexdigest() for part in (b"name", b"cookie", b"form")
+        )
+        # Browsers send cookies to every port: two homes, two names.
+        self.cookie_name = f"tacit-{name[:8]}"
+        self.word = secrets.token_urlsafe(24)
         self._tokens: set[str] = set()
 
     def new_token(self) -> str:
@@ -114,10 +125,25 @@ class PageKeys:
 
     def use(self, token: str) -> bool:
         """Whether `token` opens the pages; it does not a second time."""
-        found = next((t for t in self._tokens if hmac.compare_digest(t, token)), None)
-        self._tokens.discard(found or "")
-        return found is not None
+        found = next((known for known in self._tokens if _same(known, token)), "")
+        self._tokens.discard(found)
+        return bool(found)
 
-    def is_form(self, word: Any) -> bool:
+    def is_form(self, word: str) -> bool:
         """Whether a form is one of ours."""
-        return isinstance(word, str) and hmac.compare_digest(word.encode(), self.form.encode())
+        return _same(word, self.form)
+
+
+def _same(given: str, secret: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+
+
+def _is_direct(host: str) -> bool:
+    """Whether no foreign name server had a say in where `host` leads."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name in ("localhost", socket.gethostname().lower()):
+            return True
+        return bool(ip_address(name))
+    except ValueError:
+        return False

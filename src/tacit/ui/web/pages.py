@@ -6,34 +6,42 @@ asks the command that does it, and leads back with a notice, which holds the way
 
 import asyncio
 import os
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import date, timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+import msgspec
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tacit.base.clock import ago
-from tacit.base.display import amount, dollars
-from tacit.base.errors import NotFound, TacitError
+from tacit.base.display import dollars
+from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.paths import with_tilde
+from tacit.learn import notices
 from tacit.skills.library import KeptLibrary, at_hand
 from tacit.ui.web import answers
 from tacit.ui.web.answers import ask
 from tacit.ui.web.page_guard import CSRF_FIELD, PageKeys
-from tacit.ui.web.page_parts import bar_chart, diff_rows, interval_chart, markdown_html
+from tacit.ui.web.page_parts import bar_chart, make_templates, setting_text
 
 PAGE = 50
 _MOST_AT_ONCE = 1000
+_MOST_PAGES = 99_999
+_MOST_DAYS = 3650
+_MOST_BODY = 2_000_000
+_MOST_FIELDS = 100
+_MOST_NOTICES = 100
+_MOST_LISTENERS = 50
+_MOST_EVENTS = 100
+_MOST_STEPS = 300
 _KEPT = ("q", "all")
 """What a list was asked for beside its page."""
-_LIVE_SECONDS = 1.0
+_LIVE_SECONDS = 0.5
 NAVIGATION = (
     ("/", "Overview"),
     ("/inbox", "Inbox"),
@@ -47,56 +55,21 @@ NAVIGATION = (
     ("/doctor", "Doctor"),
 )
 Data = dict[str, Any]
-
-
-def make_templates(keys: PageKeys) -> Environment:
-    """The templates; what they show is escaped, whatever it is."""
-    made = Environment(
-        loader=PackageLoader("tacit.ui.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals |= {
-        "navigation": NAVIGATION,
-        "csrf": keys.form,
-        "csrf_field": CSRF_FIELD,
-        "zip": zip,
-    }
-    filters: dict[str, Callable[..., Any]] = {
-        "ago": _ago,
-        "minute": _minute,
-        "markdown": markdown_html,
-        "dollars": lambda value: dollars(value or 0.0),
-        "amount": amount,
-        "home": with_tilde,
-        "short": lambda text: str(text)[-8:],
-        "query": urlencode,
-        "diff": diff_rows,
-        "typed": setting_text,
-    }
-    made.filters |= filters
-    return made
-
-
-def _ago(at: str | None) -> str:
-    return ago(datetime.fromisoformat(at), datetime.now(UTC)) if at else ""
-
-
-def _minute(at: str | None) -> str:
-    """A moment as commands print it, in the time of this machine."""
-    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}" if at else ""
+Form = dict[str, str]
 
 
 class Pages:
     """The handlers of one server."""
 
-    def __init__(self, keys: PageKeys) -> None:
+    def __init__(self, keys: PageKeys, ending: Callable[[], bool]) -> None:
         self._keys = keys
-        self._templates = make_templates(keys)
+        self._ending = ending
+        self._templates = make_templates(
+            navigation=NAVIGATION, csrf=keys.form, csrf_field=CSRF_FIELD, folder=os.getcwd()
+        )
         self._kept = KeptLibrary(os.getcwd(), fresh=0.0)
-        self.stopping = asyncio.Event()
+        self._notices: dict[str, Data] = {}
+        self._listeners = 0
 
     def routes(self) -> list[Route]:
         """Every page, and every write."""
@@ -119,7 +92,7 @@ class Pages:
             "/settings": settings,
             "/doctor": doctor,
         }
-        written: dict[str, Callable[[Request, FormData], Any]] = {
+        written: dict[str, Callable[[Form], Data]] = {
             "/inbox/accept": accept,
             "/inbox/reject": reject,
             "/inbox/edit": edit_and_accept,
@@ -137,53 +110,69 @@ class Pages:
         ]
 
     def _page(self, found: Callable[[Request], Data]) -> Callable[[Request], Awaitable[Response]]:
-        def answer(request: Request) -> Data:
-            with at_hand(self._kept):
-                return found(request)
+        def answer(request: Request) -> Response:
+            about = None if found is skills else request.path_params.get("name", "")
+            with at_hand(self._kept, about):
+                data = found(request)
+            return self._render(request, f"{found.__name__}.html", data)
 
         async def handler(request: Request) -> Response:
-            data = await run_in_threadpool(answer, request)
-            part = request.headers.get("hx-request") == "true" and "part" in data
-            return self._render(request, data["part"] if part else f"{found.__name__}.html", data)
+            return await run_in_threadpool(answer, request)
 
         return handler
 
-    def _write(
-        self, write: Callable[[Request, FormData], Any]
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _write(self, write: Callable[[Form], Data]) -> Callable[[Request], Awaitable[Response]]:
         async def handler(request: Request) -> Response:
-            form = await request.form(max_files=0, max_fields=2000)
-            if not self._keys.is_form(form.get(CSRF_FIELD)):
+            form = await _read_form(request)
+            if not self._keys.is_form(form.get(CSRF_FIELD, "")):
                 raise HTTPException(403, "This form is not one of this page's.")
-            back = str(form.get("back") or "/")
             try:
-                said = await run_in_threadpool(write, request, form)
+                said = await run_in_threadpool(write, form)
             except TacitError as error:
-                said = {"said": error.explain(), "bad": "1"}
+                said = {"said": error.explain(), "bad": True}
+            except KeyError as missing:
+                raise HTTPException(400, f"The form says nothing of {missing}.") from None
+            back = form.get("back", "")
             where = back if back.startswith("/") and not back.startswith("//") else "/"
-            return RedirectResponse(f"{where}{'&' if '?' in where else '?'}{urlencode(said)}", 303)
+            noted = f"{'&' if '?' in where else '?'}notice={self._note(said)}"
+            return RedirectResponse(where + noted, 303)
 
         return handler
+
+    def _note(self, said: Data) -> str:
+        """Keep what is said after a write; a word for it. An address holds no more than that word,
+        so nobody can make up a notice and what its button does."""
+        word = secrets.token_urlsafe(9)
+        self._notices[word] = {"bad": False, **said}
+        for old in list(self._notices)[:-_MOST_NOTICES]:
+            del self._notices[old]
+        return word
 
     async def _events(self, request: Request) -> Response:
         async def news() -> AsyncIterator[bytes]:
-            known = await run_in_threadpool(answers.change_mark)
-            yield b": here\n\n"
-            while not self.stopping.is_set() and not await request.is_disconnected():
-                await asyncio.sleep(_LIVE_SECONDS)
-                mark = await run_in_threadpool(answers.change_mark)
-                yield b"event: changed\ndata: 1\n\n" if mark != known else b": still here\n\n"
-                known = mark
+            self._listeners += 1
+            try:
+                if self._listeners > _MOST_LISTENERS:
+                    yield b"retry: 60000\n\n"
+                    return
+                known = await run_in_threadpool(answers.change_mark)
+                yield b"retry: 1000\n\n"
+                while not self._ending() and not await request.is_disconnected():
+                    await asyncio.sleep(_LIVE_SECONDS)
+                    mark = await run_in_threadpool(answers.change_mark)
+                    yield b"event: changed\ndata: 1\n\n" if mark != known else b": still here\n\n"
+                    known = mark
+            finally:
+                self._listeners -= 1
 
         return StreamingResponse(news(), media_type="text/event-stream")
 
     def _render(self, request: Request, template: str, data: Data, status: int = 200) -> Response:
+        path = quote(request.scope["path"])
         shown = {
-            "path": request.url.path,
-            "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-            "said": request.query_params.get("said", ""),
-            "bad": request.query_params.get("bad", ""),
-            "undo": dict(parse_qsl(request.query_params.get("undo", ""))),
+            "path": path,
+            "here": f"{path}?{request.url.query}" if request.url.query else path,
+            "notice": self._notices.get(request.query_params.get("notice", "")),
             **data,
         }
         text = self._templates.get_template(template).render(shown)
@@ -200,20 +189,38 @@ class Pages:
         return self._render(request, "error.html", {"what": what}, status)
 
 
-def _page_number(request: Request) -> int:
-    number = request.query_params.get("page", "1")
-    return max(1, int(number)) if number.isdecimal() and len(number) < 6 else 1
+async def _read_form(request: Request) -> Form:
+    """What a form of ours sent; no more is read than one can hold."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > _MOST_BODY:
+            raise HTTPException(413, "That is too much.")
+    try:
+        form = dict(parse_qsl(body.decode("latin-1"), True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise HTTPException(413, "That is too much.") from None
+    if any("\0" in value for value in form.values()):
+        raise HTTPException(400, "No text holds such a sign.")
+    return form
+
+
+def _number(request: Request, key: str, default: int, most: int) -> int:
+    """A number from 1 on in the address; `default` where there is none."""
+    text = request.query_params.get(key, "")
+    number = int(text) if text.isdecimal() and len(text) <= len(str(most)) else 0
+    return number if 0 < number <= most else default
 
 
 def _span(request: Request) -> str:
     """The options of a command that give the rows of the page that is asked for, and one more,
     which says whether there is another page."""
-    return f"-n {PAGE + 1} --skip {(_page_number(request) - 1) * PAGE}"
+    return f"-n {PAGE + 1} --skip {(_number(request, 'page', 1, _MOST_PAGES) - 1) * PAGE}"
 
 
 def _paged(rows: list[Any], request: Request, total: int = 0) -> Data:
     """The rows of the page that is asked for, and where the others are; `total`, where known."""
-    at = _page_number(request)
+    at = _number(request, "page", 1, _MOST_PAGES)
     asked = {k: v for k, v in request.query_params.items() if k in _KEPT}
     last = -(-total // PAGE) if total else at + (len(rows) > PAGE)
     return {"rows": rows[:PAGE], "total": total, "page": at, "last": last, "asked": asked}
@@ -221,16 +228,17 @@ def _paged(rows: list[Any], request: Request, total: int = 0) -> Data:
 
 def overview(request: Request) -> Data:
     """What did it learn, does it help, what did it cost."""
-    waiting = len(ask("inbox -n 1")["waiting"])
     learned = [v for v in ask("log -n 30")["versions"] if v["actor"] not in ("user", "agent")]
-    helped = ask("list --origin learned --used -n 10")
+    helped = ask("list --origin learned --used -n 6")
     return {
-        "waiting": waiting,
-        "learned": learned[:10],
+        "waiting": len(ask("inbox -n 1")["waiting"]),
+        "learned": learned[:8],
         "helped": helped["skills"],
-        "used": helped["total"],
+        "count": helped["total"] + helped["unused"],
         "unused": helped["unused"],
-        **_cost_data("30"),
+        "sums": helped["uses"],
+        "tried": ask("trial")["trials"][:3],
+        **_cost_data(30),
     }
 
 
@@ -241,9 +249,8 @@ def inbox(request: Request) -> Data:
     for one in found["waiting"]:
         kinds.setdefault(f"{one['kind']} by {one['actor']}", []).append(one["id"])
     return {
-        "part": "inbox_rows.html",
         "marks": found["marks"],
-        "notices": found["notices"],
+        "news": [notices.line(msgspec.convert(one, notices.Notice)) for one in found["notices"]],
         "kinds": {kind: ids[:_MOST_AT_ONCE] for kind, ids in kinds.items() if len(ids) > 1},
         "everything": everything,
         **_paged(found["proposals"], request, 0 if everything else len(found["waiting"])),
@@ -253,14 +260,19 @@ def inbox(request: Request) -> Data:
 def proposal(request: Request) -> Data:
     found = ask("inbox", request.path_params["id"])
     text = answers.proposed_text(found["proposal"])
+    described, body = answers.read_text(text) if text is not None else ("", "")
     waiting = [one["id"] for one in found["waiting"]]
-    at = waiting.index(found["proposal"]["id"]) if found["proposal"]["id"] in waiting else -1
+    mine = found["proposal"]["id"]
+    at = waiting.index(mine) if mine in waiting else len(waiting)
+    after = next(iter(waiting[at + 1 :]), "")
     return {
         **found,
         "text": text,
-        "body": answers.body_of(text) if text is not None else "",
-        "previous": waiting[at - 1] if at > 0 else "",
-        "next": waiting[at + 1] if 0 <= at < len(waiting) - 1 else "",
+        "description": described,
+        "body": body,
+        "previous": waiting[at - 1] if at and waiting else "",
+        "next": after,
+        "after": f"/inbox/{after}" if after else "/inbox",
     }
 
 
@@ -268,32 +280,33 @@ def skills(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
     if query:
         rows = [hit["skill"] for hit in ask("search -n 20", query).get("results", [])]
-        return {"part": "skill_rows.html", "q": query, **_paged(rows, request)}
+        return {"q": query, **_paged(rows, request)}
     found = ask(f"list {_span(request)}")
-    return {"part": "skill_rows.html", "q": "", **_paged(found["skills"], request, found["total"])}
+    return {"q": "", **_paged(found["skills"], request, found["total"])}
 
 
 def skill(request: Request) -> Data:
     name = request.query_params.get("at") or request.path_params["name"]
     shown = ask("show", name)
-    try:
-        life = ask("history -n 0", name)
-    except NotFound:  # a folder that lies in no library
-        life = {"events": [], "figures": None, "weeks": [], "probation": None, "versions": []}
-    trial = _asked_quietly("trial show", name)
-    effect = trial["answer"]["success"] if trial else None
-    count = len(life["weeks"])
-    weeks = {f"{count - n - 1} weeks ago": uses for n, uses in enumerate(life["weeks"])}
-    chart = bar_chart(list(weeks), list(weeks.values()))
+    if not shown["entry"]:  # any folder can be shown at the command line; a page shows the library
+        raise NotFound(f"there is no skill '{name}'", "see them: tacit list")
+    life = ask(f"history -n {_MOST_EVENTS}", name)
+    pin = ("unpin", "Unpin") if shown["pinned"] else ("pin", "Pin")
+    archived = shown["entry"]["state"] == "archived"
+    last = len(life["weeks"]) - 1
+    weeks = {
+        f"{last - n} weeks ago" if n < last else "this week": uses
+        for n, uses in enumerate(life["weeks"])
+    }
     return {
         **shown,
         "name": name,
         "life": life,
-        "versions": life["versions"],
+        "versions": [v for v in life["versions"] if v["kind"] not in ("pin", "unpin")],
         "weeks": weeks,
-        "chart": chart if any(weeks.values()) else "",
-        "trial": trial.get("answer"),
-        "interval": interval_chart(effect["low"], effect["mean"], effect["high"]) if effect else "",
+        "chart": bar_chart(weeks, str) if any(weeks.values()) else "",
+        "trial": _asked_quietly("trial show", shown["entry"]["name"]).get("answer"),
+        "acts": {"restore": "Restore"} if archived else dict([pin, ("archive", "Archive")]),
         "first_files": shown["files"][:200],
     }
 
@@ -316,25 +329,33 @@ def skill_diff(request: Request) -> Data:
     old, new = request.query_params.get("old", ""), request.query_params.get("new", "")
     if not old:
         raise NotFound("no version was named", "choose two on the skill's page")
-    return {"name": name, "old": old, "new": new, "diff": answers.version_diff(name, old, new)}
+    diff = ask("diff", name, old, *filter(None, [new]))["diff"]
+    return {"name": name, "old": old, "new": new, "diff": diff}
 
 
 def sessions(request: Request) -> Data:
     query = request.query_params.get("q", "").strip()
     hits = ask(["sessions", "-n", "100", f"--search={query}"]).get("steps", []) if query else []
     rows = [] if query else ask(f"sessions {_span(request)}")["sessions"]
-    return {"part": "session_rows.html", "q": query, "hits": hits, **_paged(rows, request)}
+    return {"q": query, "hits": hits, **_paged(rows, request)}
 
 
 def session(request: Request) -> Data:
     name = request.path_params["id"]
     shown = ask("session", name)
-    first = next((turn["prompt"] for turn in shown["turns"] if turn["prompt"]), "")
+    turns = shown["turns"]
+    first = next((turn["prompt"] for turn in turns if turn["prompt"]), "")
+    wanted = request.query_params.get("turn", "")
+    place = next((n for n, turn in enumerate(turns) if str(turn["number"]) == wanted), 0)
+    at = place // PAGE + 1 if wanted else _number(request, "page", 1, _MOST_PAGES)
     return {
         **shown,
         "title": shown["session"]["title"] or first or shown["session"]["session"],
         "why": ask("why", name),
         "corrected": {one["turn"] for one in shown["corrections"]},
+        "most_steps": _MOST_STEPS,
+        **_paged(turns[(at - 1) * PAGE :], request, len(turns)),
+        "page": at,
     }
 
 
@@ -343,8 +364,7 @@ def digest(request: Request) -> Data:
 
 
 def jobs(request: Request) -> Data:
-    found = ask(f"jobs {_span(request)}")
-    return {"part": "job_rows.html", **_paged(found["jobs"], request)}
+    return _paged(ask(f"jobs {_span(request)}")["jobs"], request)
 
 
 def job(request: Request) -> Data:
@@ -352,16 +372,20 @@ def job(request: Request) -> Data:
 
 
 def cost(request: Request) -> Data:
-    days = request.query_params.get("days", "30")
-    return _cost_data(days if days.isdecimal() and 0 < int(days) <= 3650 else "30")
+    return _cost_data(_number(request, "days", 30, _MOST_DAYS))
 
 
-def _cost_data(days: str) -> Data:
+def _cost_data(days: int) -> Data:
     report = ask(["cost", f"--days={days}"])
-    by_day = {day: spent["money"] for day, spent in report["by_day"].items()}
-    limit = report["budget"]["money"]
-    chart = bar_chart(list(by_day), list(by_day.values()), limit) if by_day else ""
-    return {"report": report, "chart": chart}
+    known = {date.fromisoformat(day): one["money"] for day, one in report["by_day"].items()}
+    first, last = min(known, default=date.max), max(known, default=date.min)
+    every = (first + timedelta(days=n) for n in range((last - first).days + 1))
+    spent = {str(day): known.get(day, 0.0) for day in every}
+    return {
+        "report": report,
+        "spent": spent,
+        "chart": bar_chart(spent, dollars, report["budget"]["money"]),
+    }
 
 
 def memory(request: Request) -> Data:
@@ -382,8 +406,7 @@ def settings(request: Request) -> Data:
 
 def doctor(request: Request) -> Data:
     """The page is there at once, and asks for what the checks find, which takes longer."""
-    found = ask("doctor") if request.query_params.get("now") else {}
-    return {"part": "doctor_findings.html", "found": found}
+    return {"found": ask("doctor") if request.query_params.get("now") else {}}
 
 
 # Writes: what was done, for the notice, and the change that can be taken back.
@@ -394,23 +417,23 @@ def _verdict_notice(verdicts: list[Data], done: str) -> Data:
     refused = [v["refusal"]["reason"] for v in verdicts if v["refusal"]]
     said = f"{done}: {', '.join(dict.fromkeys(v['skill'] for v in landed))}" if landed else ""
     text = ". ".join(filter(None, (said, *refused)))
-    bad = {"bad": "1"} if refused else {}
     back = " ".join(v["change"] for v in reversed(landed))
-    return {"said": text, **bad, **(_undo("/undo", change=back) if landed else {})}
+    undone = _undo("/undo", change=back) if landed else {}
+    return {"said": text, "bad": bool(refused), **undone}
 
 
 def _undo(path: str, **fields: str) -> Data:
     """What a notice's button sends to take back what was done."""
-    return {"undo": urlencode({"path": path, **fields})}
+    return {"undo": path, "fields": fields}
 
 
-def accept(request: Request, form: FormData) -> Data:
-    ids = str(form["id"]).split()
+def accept(form: Form) -> Data:
+    ids = form["id"].split()
     return _verdict_notice(ask("accept", *ids)["verdicts"], "Accepted")
 
 
-def reject(request: Request, form: FormData) -> Data:
-    one = str(form["id"])
+def reject(form: Form) -> Data:
+    one = form["id"]
     if form.get("undo"):
         ask("reject --undo", one)
         return {"said": "It waits again."}
@@ -419,17 +442,17 @@ def reject(request: Request, form: FormData) -> Data:
     return {"said": said, **_undo("/inbox/reject", id=one, undo="1")}
 
 
-def edit_and_accept(request: Request, form: FormData) -> Data:
-    done = answers.accept_edited(str(form["id"]), str(form["text"]))
-    return _verdict_notice(done["verdicts"], "Accepted as you wrote it")
+def edit_and_accept(form: Form) -> Data:
+    verdicts = answers.accept_edited(form["id"], form["text"])
+    return _verdict_notice(verdicts, "Accepted as you wrote it")
 
 
-def undo(request: Request, form: FormData) -> Data:
+def undo(form: Form) -> Data:
     verdicts: list[Data] = []
-    for change in str(form["change"]).split():
+    for change in form["change"].split():
         done = ask("undo", change)
         verdicts += done.get("verdicts") or [done]
-    return _verdict_notice(verdicts, "Undone, in")
+    return {**_verdict_notice(verdicts, "Undone, in"), "button": "Redo"}
 
 
 _SKILL_ACTS = {
@@ -438,29 +461,29 @@ _SKILL_ACTS = {
 }  # fmt: skip
 
 
-def change_skill(request: Request, form: FormData) -> Data:
-    act, name = str(form["act"]), str(form["name"])
+def change_skill(form: Form) -> Data:
+    act, name = form["act"], form["name"]
     if act not in _SKILL_ACTS:
         raise NotFound(f"there is no '{act}'")
-    version = [str(form.get("version", ""))] if act == "rollback" else []
+    version = [form.get("version", "")] if act == "rollback" else []
     verdict = ask(act, name, *version)
     return _verdict_notice(verdict.get("verdicts") or [verdict], _SKILL_ACTS[act])
 
 
-def change_job(request: Request, form: FormData) -> Data:
+def change_job(form: Form) -> Data:
     act = "retry" if form.get("act") == "retry" else "cancel"
-    entry = ask(f"jobs {act}", str(form["id"]))
+    entry = ask(f"jobs {act}", form["id"])
     return {"said": f"{entry['id']} is {entry['state']}"}
 
 
-def forget_fact(request: Request, form: FormData) -> Data:
+def forget_fact(form: Form) -> Data:
     scope = "--project" if form.get("scope") == "project" else "--user"
-    done = ask(["memory", "forget", scope, "--yes"], str(form["name"]))
+    done = ask(["memory", "forget", scope, "--yes"], form["name"])
     return _verdict_notice([done], "Forgotten")
 
 
-def change_schedule(request: Request, form: FormData) -> Data:
-    act, name = str(form["act"]), str(form["name"])
+def change_schedule(form: Form) -> Data:
+    act, name = form["act"], form["name"]
     if act == "run":
         answers.run_schedule(name)
         return {"said": f"{name} runs now"}
@@ -470,23 +493,21 @@ def change_schedule(request: Request, form: FormData) -> Data:
     return {"said": f"{name} is {'paused' if act == 'pause' else 'resumed'}"}
 
 
-def change_setting(request: Request, form: FormData) -> Data:
-    key, text = str(form["key"]), str(form.get("value", ""))
+_HIDDEN_BY = ("…", "[redacted")
+"""What stands in a setting for a secret, which is not shown and cannot be put back."""
+
+
+def change_setting(form: Form) -> Data:
+    key, text = form["key"], form.get("value", "")
     before = ask("config", key)
+    was = setting_text(before["value"])
+    hidden, unset = any(mark in was for mark in _HIDDEN_BY), form.get("act") == "unset"
+    if hidden and not unset and any(mark in text for mark in _HIDDEN_BY):
+        raise Usage(f"of {key} not all is shown, and that would be lost", "type the whole of it")
     lines = text.splitlines() if isinstance(before["value"], list) else [text]
-    act = ["unset", key] if form.get("act") == "unset" else ["set", key, *lines]
-    now = ask("config", *act)
+    now = ask("config", *(["unset", key] if unset else ["set", key, *lines]))
     where = with_tilde(now["source"]) if now["source"] != "default" else "the defaults"
     said = {"said": f"{key} is {setting_text(now['value']) or 'empty'}, from {where}"}
-    was = setting_text(before["value"])
     if before["source"] != ask("config --path")["path"]:
         return said | _undo("/settings/do", key=key, act="unset")
-    hidden = "…" in was  # a secret that is not shown, so it cannot be put back
     return said if hidden else said | _undo("/settings/do", key=key, value=was)
-
-
-def setting_text(value: Any) -> str:
-    """A setting as it is typed: of a list, a value a line."""
-    if isinstance(value, list):
-        return "\n".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

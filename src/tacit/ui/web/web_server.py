@@ -6,34 +6,34 @@ token of its own, so that it opens the same pages.
 
 import contextlib
 import os
-import secrets
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
 from urllib.request import Request as Asked
-from urllib.request import urlopen
 
 import msgspec
+import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from tacit.base import paths
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import kept_token, write_atomic
 from tacit.base.errors import TacitError
 from tacit.ui.cli.servers import open_listener
-from tacit.ui.web.page_guard import PageGuard, PageKeys
+from tacit.ui.web.page_guard import ANOTHER_START, BY_NUMBER, WORD_HEADER, PageGuard, PageKeys
 from tacit.ui.web.pages import Pages
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
 PORT = 8766
+_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104
 
 
 class RunningServer(msgspec.Struct, frozen=True):
@@ -44,41 +44,17 @@ class RunningServer(msgspec.Struct, frozen=True):
     pid: int
 
 
-def make_app(keys: PageKeys, hosts: tuple[str, ...], word: str = "") -> "ASGIApp":
-    """All pages, guarded."""
-    pages = Pages(keys)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        pages.stopping.set()
-
+def make_app(
+    keys: PageKeys, hosts: tuple[str, ...], ending: Callable[[], bool] = lambda: False
+) -> "ASGIApp":
+    """All pages, guarded. `ending`: whether the server waits for its last answers to be over."""
+    pages = Pages(keys, ending)
     here = os.path.join(os.path.dirname(__file__), "static")
-    inner = Starlette(
-        routes=[*pages.routes(), Mount("/static", StaticFiles(directory=here))],
-        exception_handlers={
-            TacitError: pages.not_served,
-            404: pages.not_served,
-            403: pages.not_served,
-            500: pages.not_served,
-        },
-        lifespan=lifespan,
-        middleware=[Middleware(PageGuard, hosts=hosts, keys=keys)],
+    said: dict[Any, Any] = dict.fromkeys(
+        (TacitError, HTTPException, ClientDisconnect, 500), pages.not_served
     )
-
-    async def token(request: Request) -> Response:
-        given = request.headers.get("x-tacit-word", "")
-        if not word or not secrets.compare_digest(given, word):
-            return PlainTextResponse("no", 401)
-        return PlainTextResponse(keys.new_token())
-
-    another = Starlette(routes=[Route("/another-start", token, methods=["POST"])])
-
-    async def app(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        inside = scope["type"] == "http" and scope["path"] == "/another-start"
-        await (another if inside else inner)(scope, receive, send)
-
-    return app
+    routes = [*pages.routes(), Mount("/static", StaticFiles(directory=here))]
+    return PageGuard(Starlette(routes=routes, exception_handlers=said), hosts, keys)
 
 
 class PageServer:
@@ -86,17 +62,16 @@ class PageServer:
 
     def __init__(self, host: str = "127.0.0.1", port: int | None = None) -> None:
         """Raises `Unwritable` where the port cannot be had."""
-        import uvicorn
-
         self._listener = open_listener(host, PORT if port is None else port, or_any=port is None)
         number = self._listener.getsockname()[1]
-        self._keys = PageKeys()
-        self.address = f"http://{host}:{number}"
-        word = note_running(self.address)
-        app = make_app(self._keys, known_hosts(host, number), word)
+        self._keys = PageKeys(kept_token(os.path.join(paths.folders().data, "web.token")))
+        hosts = known_hosts(host, number)
+        self.address = f"http://{hosts[0]}"
+        app = make_app(self._keys, hosts, lambda: self._server.should_exit)
         self._server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3, ws="none")
         )
+        note_running(self.address, self._keys.word)
 
     def new_address(self) -> str:
         """An address that opens the pages, once."""
@@ -127,17 +102,19 @@ class PageServer:
 
 
 def known_hosts(host: str, port: int) -> tuple[str, ...]:
-    """The names by which the pages may be asked for."""
-    names = ("127.0.0.1", "localhost") if host == "127.0.0.1" else (host,)
-    return tuple(f"{name}:{port}" for name in names)
+    """The names by which the pages may be asked for, the best first."""
+    loopback = (f"127.0.0.1:{port}", f"localhost:{port}")
+    if host == "127.0.0.1":
+        return loopback
+    if host in _EVERY_ADDRESS:
+        return (*loopback, BY_NUMBER)
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}",)
 
 
-def note_running(address: str) -> str:
-    """Note that a server runs at `address`; the word for a second start."""
-    word = secrets.token_urlsafe(24)
+def note_running(address: str, word: str) -> None:
+    """Note that a server runs at `address`, and the word for a second start."""
     running = RunningServer(address, word, os.getpid())
     write_atomic(_file(), msgspec.json.encode(running), mode=0o600)
-    return word
 
 
 def forget_running() -> None:
@@ -153,9 +130,9 @@ def running_address() -> str:
     found = _noted()
     if found is None:
         return ""
-    asked = Asked(f"{found.address}/another-start", b"", {"x-tacit-word": found.word})  # noqa: S310
-    try:
-        with urlopen(asked, timeout=3) as answer:  # noqa: S310
+    asked = Asked(f"{found.address}{ANOTHER_START}", b"", {WORD_HEADER: found.word})  # noqa: S310
+    try:  # never by way of a proxy, which would learn the word
+        with build_opener(ProxyHandler({})).open(asked, timeout=3) as answer:
             return f"{found.address}/?token={answer.read(200).decode()}"
     except (URLError, OSError, ValueError):
         return ""

@@ -1,19 +1,68 @@
 // Keys and live news; everything else is plain HTML and htmx.
 "use strict";
 
-const events = new EventSource("/events");
-events.addEventListener("changed", () => document.body.dispatchEvent(new Event("changed")));
-window.addEventListener("pagehide", () => events.close());
+// A browser opens six connections to a server and no more, so one page listens for all that are open.
+const news = new BroadcastChannel("tacit");
+news.onmessage = (event) => hear(event.data);
+let stale = false;
+
+function listen() {
+  const events = new EventSource("/events");
+  events.addEventListener("changed", () => tell("changed"));
+  events.onopen = () => tell("here");
+  events.onerror = () => {
+    tell("lost");
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
+  };
+}
+
+function tell(what) {
+  hear(what);
+  news.postMessage(what);
+}
+
+function hear(what) {
+  const note = document.getElementById("lost");
+  if (what === "lost") {
+    note.hidden = false;
+  } else if (what === "changed" || !note.hidden) { // while it was lost, nothing was heard
+    note.hidden = true;
+    stale = true;
+    renew();
+  }
+}
+
+function renew() {
+  if (stale && !document.hidden) {
+    stale = false;
+    document.body.dispatchEvent(new Event("changed"));
+  }
+}
+
+document.addEventListener("visibilitychange", renew);
+if (navigator.locks) {
+  navigator.locks.request("tacit", () => {
+    listen();
+    return new Promise(() => {}); // until this page is left, when another takes over
+  });
+} else {
+  listen();
+}
 
 let at = -1;
 
 function mark(step) {
-  const rows = [...document.querySelectorAll(".row")];
+  const rows = [...document.querySelectorAll(".row")].filter((row) => row.querySelector("a.open"));
   if (!rows.length) return;
   at = Math.max(0, Math.min(rows.length - 1, at + step));
   rows.forEach((row, place) => row.classList.toggle("marked-row", place === at));
   rows[at].querySelector("a.open").focus();
 }
+
+// A list that was renewed keeps the place that somebody had reached by the keys.
+document.addEventListener("htmx:afterSettle", () => {
+  if (at >= 0 && document.activeElement === document.body) mark(0);
+});
 
 function press(id) {
   const found = document.getElementById(id);

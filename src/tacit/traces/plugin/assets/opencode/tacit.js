@@ -1,9 +1,11 @@
-// Tells Tacit when a session of opencode falls idle, and tells opencode what Tacit has for it;
-// written by `tacit`, taken back by `tacit disconnect opencode`. It never fails.
+// Tells Tacit when a session of opencode falls idle, and tells opencode what Tacit has for it, and
+// which learned skills it goes without, by lot, where the user wants to know; written by `tacit`, taken back by `tacit disconnect opencode`. It never fails.
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 
 const HOOKS = @HOOKS@;
 const WAIT = 2000;
+const SKILL = /^ *<skill>\n *<name>(.*)<\/name>\n[^]*?^ *<\/skill>\n/gm;
 const COMMAND = {
   description: "Ask Tacit what it learned: inbox, accept, undo, memory, why.",
   template:
@@ -55,10 +57,32 @@ function ask(event, said) {
   });
 }
 
+// The sides of the learned skills that are `listed` for a session: a lot for each, drawn from the
+// session's id, so that it is the same as often as the session goes on.
+function draw(lots, session, listed) {
+  const drawn = { offered: {}, held: {} };
+  for (const [name, digest] of Object.entries(lots.skills)) {
+    if (!listed.includes(name)) continue;
+    const hash = createHash("sha256").update(`${session} ${name}`).digest();
+    drawn[hash.readUInt32BE(0) < lots.share * 2 ** 32 ? "held" : "offered"][name] = digest;
+  }
+  return drawn;
+}
+
 export const Tacit = async ({ client, directory }) => {
   // Once a process: what stands before a conversation must not change while it goes on.
   const opening = ask("session.created", { cwd: directory });
   let shown = false;
+  const drawn = new Map();
+  const above = new Map(); // a helper goes without what the session does that it works for
+  const root = (session) => (above.has(session) ? root(above.get(session)) : session);
+  const leaveOut = (lots, session, system) => {
+    const listed = system.flatMap((part) => [...part.matchAll(SKILL)].map((found) => found[1]));
+    const lot = draw(lots, session, listed);
+    if (listed.length && !drawn.has(session)) drawn.set(session, lot);
+    const keep = (all, name) => (Object.hasOwn(lot.held, name) ? "" : all);
+    system.forEach((part, i) => (system[i] = part.replace(SKILL, keep)));
+  };
   return {
     config: async (config) => {
       try {
@@ -67,8 +91,11 @@ export const Tacit = async ({ client, directory }) => {
     },
     event: async ({ event }) => {
       if (event?.type === "session.idle") {
-        tell("session.idle", { sessionID: event.properties?.sessionID, cwd: directory });
+        const sessionID = event.properties?.sessionID;
+        tell("session.idle", { sessionID, cwd: directory, drawn: drawn.get(sessionID) });
       }
+      const { id, parentID } = event?.properties?.info ?? {};
+      if (event?.type === "session.created" && parentID) above.set(id, parentID);
       if (event?.type === "session.created" && !shown) {
         shown = true;
         try {
@@ -77,9 +104,10 @@ export const Tacit = async ({ client, directory }) => {
         } catch {}
       }
     },
-    "experimental.chat.system.transform": async (_said, output) => {
+    "experimental.chat.system.transform": async (said, output) => {
       try {
-        const { context } = await opening;
+        const { context, lots } = await opening;
+        if (lots?.skills) leaveOut(lots, root(said.sessionID), output.system);
         if (context) output.system.push(context);
       } catch {}
     },

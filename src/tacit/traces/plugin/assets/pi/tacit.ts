@@ -1,12 +1,14 @@
 // Tells Tacit when a turn or a session of pi ends, and tells pi, as a session begins, what Tacit has
-// for it; written by `tacit`, taken back by `tacit disconnect pi`. It never fails.
+// for it, and which learned skills it goes without, by lot, where the user wants to know; written by `tacit`, taken back by `tacit disconnect pi`. It never fails.
 import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const HOOKS = @HOOKS@;
 const SHOWN = @SHOWN@;
 const WAIT = 2000;
+const drawn = new Map();
 
 function start(event, ctx, answered) {
   const session = ctx.sessionManager;
@@ -15,6 +17,7 @@ function start(event, ctx, answered) {
     sessionFile: session?.getSessionFile?.() ?? undefined,
     sessionId: session?.getSessionId?.() ?? undefined,
     cwd: ctx.cwd,
+    drawn: drawn.get(session?.getSessionId?.()),
   };
   const [program, ...words] = HOOKS[event];
   const child = spawn(program, words, {
@@ -59,6 +62,18 @@ function ask(event, ctx) {
   });
 }
 
+// The sides of the learned skills that are `listed` for a session: a lot for each, drawn from the
+// session's id, so that it is the same as often as the session goes on.
+function draw(lots, session, listed) {
+  const drawn = { offered: {}, held: {} };
+  for (const [name, digest] of Object.entries(lots.skills)) {
+    if (!listed.includes(name)) continue;
+    const hash = createHash("sha256").update(`${session} ${name}`).digest();
+    drawn[hash.readUInt32BE(0) < lots.share * 2 ** 32 ? "held" : "offered"][name] = digest;
+  }
+  return drawn;
+}
+
 // Skills that count in this project: pi passes over the project's own folders.
 function shown(cwd) {
   const found = [];
@@ -85,6 +100,7 @@ function command(words, ctx) {
 
 export default function (pi) {
   let context = "";
+  let lots = {};
   pi.registerCommand?.("tacit", {
     description: "Ask Tacit what it learned: inbox, accept, undo, memory, why.",
     handler: command,
@@ -103,10 +119,20 @@ export default function (pi) {
       const said = await ask("session_start", ctx);
       const told = known.some((e) => e.type === "custom_message" && e.customType === "tacit");
       context = told ? "" : (said.context ?? "");
+      lots = said.lots ?? {};
       if (said.news && ctx.hasUI) ctx.ui.notify(said.news, "info");
     } catch {}
   });
-  pi.on("before_agent_start", async () => {
+  pi.on("before_agent_start", async (said, ctx) => {
+    try {
+      const options = said.systemPromptOptions;
+      const session = ctx.sessionManager.getSessionId();
+      if (lots.skills && !drawn.has(session)) {
+        drawn.set(session, draw(lots, session, options.skills.map((skill) => skill.name)));
+      }
+      const held = drawn.get(session)?.held ?? {};
+      options.skills = options.skills.filter((skill) => !Object.hasOwn(held, skill.name));
+    } catch {}
     if (!context) return;
     const message = { customType: "tacit", content: context, display: false };
     context = "";

@@ -1,0 +1,61 @@
+"""`tacit web` where something is in the way: it says what, and what to do next."""
+
+import socket
+import sys
+from typing import Any
+
+import pytest
+
+from tacit.ui.cli import servers
+from tacit.ui.web import web_server
+
+
+@pytest.fixture
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told is told; nothing is served."""
+    monkeypatch.setattr(web_server.PageServer, "run", lambda self: self._listener.close())
+    monkeypatch.setattr(servers.click, "launch", lambda _: pytest.fail("a browser was opened"))
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+
+
+def test_without_what_it_needs(home: Any, tacit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tacit.ui.web", None)
+    assert "pip install 'tacit[web]'" in tacit.error("web", code=3)["hint"]
+
+
+def test_where_its_port_is_taken(home: Any, tacit: Any, no_server: None) -> None:
+    """One that was asked for is not had; else another is."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        found = tacit.error("web", "--port", str(port), code=9)
+        assert found["hint"] == "any that is free: --port 0"
+        listener = servers.open_listener("127.0.0.1", port, or_any=True)
+        assert listener.getsockname()[1] != port
+        listener.close()
+    found = tacit.error("web", "--host", "192.0.2.1", "--let-others-in", code=9)
+    assert found["hint"] == "name an address of this machine"
+
+
+def test_where_there_is_no_screen(
+    home: Any, tacit: Any, no_server: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over ssh and in a container it opens nothing, also none in the terminal, and says the way."""
+    shown = tacit.ok("web", "--port", "0")
+    assert "ssh -L" in shown
+    assert "--host 0.0.0.0 --let-others-in" in shown
+    assert "ssh" not in tacit.ok("web", "--port", "0", "--no-open")
+    opened: list[str] = []
+    monkeypatch.setattr(servers.click, "launch", opened.append)
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert "ssh" not in tacit.ok("web", "--port", "0")
+    assert len(opened) == 1
+
+
+def test_other_machines_only_in_words(home: Any, tacit: Any, no_server: None) -> None:
+    """A loopback address needs none, whatever its kind."""
+    assert tacit.error("web", "--host", "0.0.0.0", code=2)["hint"].endswith("if you want that")
+    shown = tacit.ok("web", "--host", "0.0.0.0", "--let-others-in", "--no-open", "--port", "0")
+    assert "http://127.0.0.1:" in shown
+    assert web_server.known_hosts("::1", 7) == ("[::1]:7",)
