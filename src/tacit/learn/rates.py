@@ -330,7 +330,7 @@ _SELDOM = 10
 def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble]:
     """What fails as it is called, in at least two sessions, with what then worked."""
     groups: dict[tuple[str, str], list[CountedRun]] = {}
-    there = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
+    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
     for run in runs:
         if run.outcome.state != "failed":
             continue
@@ -338,7 +338,7 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
         if run.tool or about_the_call or _fails_always(run.purpose, rates):
             absent = absent_program(run.error)
-            absent = "" if absent in there else absent
+            absent = "" if absent in present else absent
             key = (absent, "") if absent else (_program(run.purpose), _signature(run.error))
             groups.setdefault(key, []).append(run)
     tries = Counter(run.purpose for run in runs)
